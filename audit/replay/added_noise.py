@@ -29,7 +29,6 @@ from .other_values import (
     is_bare_noise,
     is_shifted,
     moved_by,
-    rounding,
 )
 from .output_values import difference
 from .replayed_call import ReplayedCall
@@ -41,7 +40,7 @@ MOST_EXPLAINED: Final = 500
 _STEPS: Final = (3.0, -2.0, -0.5, 0.7)  # scales; the first determines the factors, as the largest
 _WHOLE_STEPS: Final = (3, -2, -1, 1)
 _FAR_STEPS: Final = (40, -40, 1000, -1000)  # beyond the reach of what clips the output or decides something
-_GRID: Final = 1e-5  # outputs may be rounded to a grid of 2**-20 scales
+_EXACT: Final = 1e-9  # of the changes; what rounds noise to a grid does not keep it
 _JOINT: Final = (0.05, 0.5, 2.0, 20.0)  # scales of joint changes
 
 
@@ -100,7 +99,7 @@ def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputM
     if not all(_is_affine(added, found, side, base, reruns) for side, base in (("x", x), ("y", y))):
         return OutputMove(calls)
     if _agree(*matrices):
-        shifts = _shifts(found.on_x, distance, x, y)
+        shifts = _shifts(found.on_x, distance, reruns.rounding(x, y))
         inferred = None if shifts is None else {i: _shifted(calls[i], each) for i, each in shifts.items()}
         slopes = np.zeros_like(matrices[0])
     else:
@@ -177,12 +176,12 @@ def _columns(
             out = reruns.numbers(side, {number: moved_by(call, units)})
             if base is None or out is None or out.shape != (n,) or base.shape != (n,):
                 return None, np.ones(n, dtype=bool), False
-            by, moved, slack = float(np.sum(units)), difference(out, base), rounding(out, base)
+            by, moved, slack = float(np.sum(units)), difference(out, base), reruns.rounding(out, base)
             affected |= np.abs(moved) > slack
             if turn == 0:
                 factor = np.where(np.abs(moved) > slack, moved / by, 0.0)
             error = np.abs(moved - factor * by)
-            is_affine.append(bool(np.all(error <= _GRID * np.abs(factor) * max(abs(by), scale) + slack)))
+            is_affine.append(bool(np.all(error <= _EXACT * np.abs(factor) * max(abs(by), scale) + slack)))
         is_near = all(is_affine[: len(_STEPS)])
         is_local |= is_near and not all(is_affine)
         columns.append(factor if is_near else None)
@@ -203,11 +202,11 @@ def _diagonal(number: int, call: ReplayedCall, side: str, reruns: Reruns) -> Arr
         out = reruns.numbers(side, {number: moved_by(call, units)})
         if base is None or out is None or out.shape != scale.shape or base.shape != scale.shape:
             return None
-        moved, slack = difference(out, base), rounding(out, base)
+        moved, slack = difference(out, base), reruns.rounding(out, base)
         if factor is None:
             factor = np.where(np.abs(moved) > slack, moved / units, 0.0)
         if not np.all(
-            np.abs(moved - factor * units) <= _GRID * np.abs(factor) * np.maximum(np.abs(units), scale) + slack
+            np.abs(moved - factor * units) <= _EXACT * np.abs(factor) * np.maximum(np.abs(units), scale) + slack
         ):
             return None
     return None if factor is None else np.diag(factor)
@@ -228,7 +227,7 @@ def _is_affine(added: dict[int, ReplayedCall], found: _Factors, side: str, base:
         if out is None or out.shape != base.shape:
             return False
         scales = np.concatenate([np.ravel(call.law_on_x.scale) for call in added.values()])  # type: ignore[arg-type]
-        allowed = _GRID * np.abs(matrix) @ np.maximum(np.abs(moves), scales) + 4.0 * rounding(out, base)
+        allowed = _EXACT * np.abs(matrix) @ np.maximum(np.abs(moves), scales) + 4.0 * reruns.rounding(out, base)
         if not np.all(np.abs(difference(out, base) - matrix @ moves) <= allowed):
             return False
     return True
@@ -236,10 +235,10 @@ def _is_affine(added: dict[int, ReplayedCall], found: _Factors, side: str, base:
 
 def _agree(a: Array, b: Array) -> bool:
     """Whether factors agree, each relative to its own size."""
-    return bool(np.all(np.abs(a - b) <= _GRID * np.maximum(np.abs(a), np.abs(b))))
+    return bool(np.all(np.abs(a - b) <= _EXACT * np.maximum(np.abs(a), np.abs(b))))
 
 
-def _shifts(factors: dict[int, Array], distance: Array, x: Array, y: Array) -> dict[int, Array] | None:
+def _shifts(factors: dict[int, Array], distance: Array, slack: Array) -> dict[int, Array] | None:
     """Return by how much each noise must shift for the outputs to agree, if there is exactly one way; else None."""
     matrix = np.concatenate(list(factors.values()), axis=1)
     if not np.any(matrix != 0.0, axis=0).all() or not np.isfinite(distance).all():
@@ -249,7 +248,7 @@ def _shifts(factors: dict[int, Array], distance: Array, x: Array, y: Array) -> d
     if rank < matrix.shape[1]:
         return None
     shift = shift / size
-    if not np.all(np.abs(matrix @ shift - distance) <= 1e-9 * np.abs(distance) + 10.0 * rounding(x, y)):
+    if not np.all(np.abs(matrix @ shift - distance) <= 1e-9 * np.abs(distance) + 2.0 * slack):
         return None
     ends = np.cumsum([part.shape[1] for part in factors.values()])[:-1]
     return dict(zip(factors, np.split(shift, ends), strict=True))
@@ -309,7 +308,7 @@ def _is_certain(
         return False
     factors = {**found.on_y, **more.on_y}
     rest = np.setdiff1d(np.arange(len(x)), free)
-    shifts = _shifts({i: part[rest] for i, part in factors.items()}, -distance[rest], x[rest], x[rest])
+    shifts = _shifts({i: part[rest] for i, part in factors.items()}, -distance[rest], reruns.rounding(x, x)[rest])
     if shifts is None:
         return False
     rng = np.random.default_rng(29)

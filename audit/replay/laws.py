@@ -54,21 +54,33 @@ class Law:
         parts = ({name: copied(each) for name, each in part.items()} for part in (self.parameters, self.beside))
         return Law(self.name, next(parts), self.shape, self.after, next(parts))
 
-    def of(self, value: Any) -> Law:
-        """Return the law of a value that the primitive returned: one that is not known if the value cannot be of it."""
-        return self if not self.is_known or self._can_give(value) else replace(self, name=f"{self.name}, it says")
+    def of(self, value: Any, *, is_drawn: bool = True) -> Law:
+        """Return the law of a value: one that is not known if the primitive cannot have drawn it, or its shape."""
+        can_give = not self.is_known or self._can_give(value, is_drawn)
+        return self if can_give else replace(self, name=f"{self.name}, it says")
 
-    def _can_give(self, value: Any) -> bool:
+    def _can_give(self, value: Any, is_drawn: bool) -> bool:
         try:
             numbers = np.asarray(value)
         except (TypeError, ValueError):
             return False
         if numbers.dtype.kind not in "biuf" or numbers.shape != self.shape:
             return False
+        if is_drawn and np.any(np.isnan(np.asarray(numbers, dtype=np.float64)) & ~self._is_at_nan):
+            return False
+        if is_drawn and self.is_integer_valued:
+            from_zero = numbers if self.location is None else difference(numbers, self.location)
+            if from_zero is None or np.any(np.asarray(from_zero) % 1 != 0):
+                return False
         if self.name != "discrete":
             return True
         number = len(np.atleast_1d(self.parameters["probabilities"]))
         return numbers.dtype.kind in "iu" and bool(np.all((numbers >= 0) & (numbers < number)))
+
+    @property
+    def _is_at_nan(self) -> npt.NDArray[np.bool_]:
+        location = self.location
+        return np.zeros((), bool) if location is None else np.isnan(location)
 
     def __str__(self) -> str:
         held = ", ".join(f"{name} {shown(value)}" for name, value in self.parameters.items())

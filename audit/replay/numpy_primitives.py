@@ -9,11 +9,13 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, Final, cast
 
 import numpy as np
 
 from .laws import Law
+from .parameters import copied
 from .registered import Patch
 from .tape import OTHER_THREAD, Tape, active_tape, recorded
 
@@ -103,7 +105,8 @@ def _recorded(base: type, method: str) -> Callable[..., Any]:
                 return Law(method, {f"argument {i}": _kept(each) for i, each in enumerate(args)} | kwargs)
             return law_of({**dict(zip(names, args, strict=False)), **kwargs})
 
-        found = tape.call(f"{base.__name__}.{method}", law, lambda: original(self, *args, **kwargs))
+        held, named = copied(args), copied(kwargs)  # the caller may change them later
+        found = tape.call(f"{base.__name__}.{method}", law, lambda: original(self, *held, **named))
         out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
         if out is not None and found is not out:
             out[...] = found
@@ -211,6 +214,8 @@ class _StandsFor(type):
                 tape.note_stream(given)
             elif cls.__mro__[1] is _RANDOM_STATE:
                 tape.note_seed(given)
+            with tape.unseen_inside():
+                return super().__call__(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
 
@@ -240,7 +245,9 @@ def _reduced(base: type) -> Callable[..., Any]:
 
 def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
     """Return a recording generator that goes on from the same state."""
-    return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
+    tape = active_tape()
+    with nullcontext() if tape is None else tape.unseen_inside():  # numpy seeds the copy before it sets its state
+        return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
 
 
 RecordingGenerator: Final = _recording_class(_GENERATOR)

@@ -17,21 +17,25 @@ import numpy as np
 import numpy.typing as npt
 
 from .laws import Array, Law
-from .output_values import difference, kept, numbers_of, same_form, same_output
-from .recorded_run import RecordedRun, Runner
-from .replayed_call import ReplayedCall
+from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
+from .recorded_run import RecordedRun, Runner, global_states
+from .replayed_call import ReplayedCall, paired_calls
 
 MOST_NUMBERS: Final = 64
 """Most drawn numbers that are changed one at a time."""
 DRAWS: Final = 8
 """Joint draws of all values: a difference that shows with probability p is missed with (1 − p)^8."""
 FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the output or decides something
-_SWEPT: Final = 4
-_WIDTH: Final = 8
-"""Up to so many numbers of noise are swept, over so many scales on either side of their location."""
+_CELLS: Final = (*zip(range(8), range(1, 9), strict=True), (8, 12), (12, 20), (20, 40), (40, 100))
+"""Each number of noise takes a random value in each of these ranges, in scales on either side of its location; all
+numbers together, each in an order of its own."""
+_MOST_KEPT: Final = 5_000  # calls at other values
 _COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
 """Steps, in scales, that show a value in an output that is rounded."""
-_ROUNDING: Final = 1e-13  # of sums of doubles, relative
+_ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
+"""Of sums of doubles, and of numbers of single precision, relative."""
+
+_RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
 Calls = tuple[ReplayedCall, ...]
 Changes = Mapping[int, Any]
@@ -43,15 +47,29 @@ class Reruns:
     def __init__(self, runner: Runner, calls: Calls, x: tuple[Any, RecordedRun], y: tuple[Any, RecordedRun]) -> None:
         self.calls = calls
         self._runner, self._sides = runner, {"x": x, "y": y}
+        self.elsewhere: list[Calls] = []
+        """The calls at other values of the draws, where x and y agreed."""
         self._rng = np.random.default_rng((runner.seed, 29))
+        self._rounding = _ROUNDING[is_of_single_precision(x[1].output)]
+
+    def is_fixed(self) -> bool:
+        """Whether both sides, which make no call, give the same output in many more runs."""
+        return all(self._runner.always_gives(*side) for side in self._sides.values())
 
     def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
         """Return the output of a side, and whether the run made the same calls; `changed` has calls by number."""
+        again = self._run(side, changed)
+        return again.output, again.is_on_path_of(self._sides[side][1])
+
+    def _run(self, side: str, changed: Changes) -> RecordedRun:
         dataset, first = self._sides[side]
-        if not changed:
-            return first.output, True
-        again = self._runner.run(dataset, first.tape.calls, changed)
-        return again.output, again.is_on_path_of(first)
+        return self._runner.run(dataset, first.tape.calls, changed) if changed else first
+
+    def rounding(self, *numbers: Array) -> Array:
+        """Return by how much sums of such numbers of the outputs may be rounded."""
+        with np.errstate(all="ignore"):
+            total = np.abs(np.array(numbers)).sum(axis=0)
+            return np.asarray(np.nan_to_num(self._rounding * total, nan=0.0, posinf=0.0))
 
     def numbers(self, side: str, changed: Changes) -> Array | None:
         """Return the numbers of an output of the recorded form; None for other forms, other paths and exceptions."""
@@ -65,7 +83,7 @@ class Reruns:
         """Return why the outputs on x and y do not agree at other values; empty if they do at all values tried.
 
         They agree if they are the same. With `apart`, which returns the expected difference of their numbers, they
-        agree if it is that: up to rounding, and up to 1e-5 of the `noise` of a coordinate.
+        agree if it is that: up to rounding, and up to 1e-9 of the `noise` of a coordinate.
         """
         combinations = self._combinations()
         why = combinations if isinstance(combinations, str) else self._why_undecided()
@@ -79,24 +97,27 @@ class Reruns:
         return ""
 
     def _combinations(self) -> list[Changes] | str:
-        """Return all values that calls of few outcomes can take together, where they are given the same on x and y.
+        """Return all values that calls of few outcomes can take together; of calls with other laws, as many as can be.
 
         Words if there are too many, or a call may decide something that no number of values shows.
         """
         outcomes: dict[int, list[Any]] = {}
+        moved: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
-            if not is_unmoved(call) or is_shifted(call) or _is_answer(call):
+            if is_shifted(call) or _is_answer(call):
                 continue
             values = _outcomes(call)
-            if values is None:
+            if values is None and is_unmoved(call):
                 return f"{_named(call)} draws from {call.law_on_x} on x and on y, which may decide something"
-            outcomes[number] = values
+            if values:
+                (outcomes if is_unmoved(call) else moved)[number] = values
         if math.prod(map(len, outcomes.values())) > MOST_NUMBERS:
-            first = self.calls[next(iter(outcomes))]
-            return (
-                f"the draws that may decide something, such as {_named(first)}, have more than {MOST_NUMBERS} outcomes"
-            )
-        return [dict(zip(outcomes, values, strict=True)) for values in itertools.product(*outcomes.values())]
+            which = f"the draws that may decide something, such as {_named(self.calls[next(iter(outcomes))])},"
+            return f"{which} have more than {MOST_NUMBERS} outcomes"
+        if math.prod(map(len, [*outcomes.values(), *moved.values()])) <= MOST_NUMBERS:
+            return _together({**outcomes, **moved})
+        alone = itertools.islice((each for one in moved for each in _together({one: moved[one]})), 4 * MOST_NUMBERS)
+        return [*_together(outcomes), *alone]
 
     def _why_undecided(self) -> str:
         """Return which noise decides something: it changes the output, but not if it changes by little."""
@@ -119,9 +140,12 @@ class Reruns:
         return ""
 
     def _agree(self, changed: Changes, apart: Callable[[Changes], Array] | None, noise: Array | None) -> bool:
-        (x, is_on_x), (y, is_on_y) = self.output("x", changed), self.output("y", changed)
-        if not is_on_x or not is_on_y:
+        on_x, on_y = self._run("x", changed), self._run("y", changed)
+        if not on_x.is_on_path_of(self._sides["x"][1]) or not on_y.is_on_path_of(self._sides["y"][1]):
             return False
+        if len(self.elsewhere) * len(self.calls) < _MOST_KEPT:
+            self.elsewhere.append(paired_calls(on_x.tape, on_y.tape))
+        x, y = on_x.output, on_y.output
         if apart is None or noise is None:
             return same_output(x, y) is True
         a, b = numbers_of(x), numbers_of(y)
@@ -132,32 +156,40 @@ class Reruns:
             return False
         with np.errstate(all="ignore"):
             error = np.abs(difference(b, a) - expected)
-        return bool(np.all(error <= 1e-5 * noise + 1e-9 * np.abs(expected) + rounding(a, b)))
+        return bool(np.all(error <= 1e-9 * noise + 1e-9 * np.abs(expected) + self.rounding(a, b)))
 
     def _joint(self) -> Iterator[Changes]:
         """Yield changes of all values: fresh draws, draws at the middle of the noise, and values far away."""
         for _ in range(DRAWS):
             yield self._anew()
         noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call)}
+        yield from self._sweep_together(noise)
         if not noise:
             return
         for far in FAR:
             for sign in (1.0, -1.0, None):
                 yield {**self._anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
         yield {i: at_its_middle(call) for i, call in noise.items()}
-        if sum(math.prod(call.law_on_x.shape) for call in noise.values()) <= _SWEPT:
-            for number, call in noise.items():
-                yield from self._sweep(number, call)
 
-    def _sweep(self, number: int, call: ReplayedCall) -> Iterator[Changes]:
-        """Yield changes of one number of noise, a random value in each scale of some about its location."""
-        at = np.asarray(at_its_middle(call), dtype=np.float64) - np.asarray(call.value)
-        for place in range(math.prod(call.law_on_x.shape)):
-            for low in range(-_WIDTH, _WIDTH):
-                steps = np.zeros(call.law_on_x.shape)
-                steps.reshape(-1)[place] = low + self._rng.random()
-                units = np.where(steps != 0.0, at.reshape(steps.shape) + in_units(call, steps), 0.0)
-                yield {number: moved_by(call, units)}
+    def _sweep_together(self, noise: dict[int, ReplayedCall]) -> Iterator[Changes]:
+        """Yield changes of all numbers of noise, such that each takes a value in each range."""
+        unknown = {i: self.spread(call) for i, call in enumerate(self.calls) if _is_answer_of_unknown_law(call)}
+        swept = [*noise, *unknown]
+        sizes = {number: int(np.size(self.calls[number].value)) for number in swept}
+        orders = {i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (n, 1)), axis=1) for i, n in sizes.items()}
+        for turn in range(len(_RANGES) if swept else 0):
+            changed = self._anew(set(swept))
+            for number in swept:
+                call, ends = self.calls[number], np.array(_RANGES, dtype=np.float64)[orders[number][:, turn]]
+                steps = self._rng.uniform(ends[:, 0], ends[:, 1]).reshape(np.shape(call.value))
+                changed[number] = moved_by(call, steps * unknown[number]) if number in unknown else _at(call, steps)
+            yield changed
+
+    def spread(self, call: ReplayedCall) -> Array:
+        """Return how far apart draws of a call are, each number by itself."""
+        found = [value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None]
+        found = [np.asarray(each, dtype=np.float64) for each in found if np.shape(each) == np.shape(call.value)]
+        return np.asarray(np.std(found, axis=0) if found else np.ones(np.shape(call.value)))
 
     def _anew(self, but: set[int] | None = None) -> dict[int, Any]:
         found = {}
@@ -226,18 +258,16 @@ class Reruns:
 
     def _shows_others(self, number: int) -> bool:
         """Whether every other value that the call gives, of some, changes the output."""
+        others = self.other_values(number)
+        return bool(others) and all(self._shows({number: value}) for value in others)
+
+    def other_values(self, number: int) -> list[Any]:
+        """Return other values of a call: all of few, else some."""
         call = self.calls[number]
         others = _outcomes(call) or [
             value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None
         ]
-        others = [value for value in others if same_output(value, call.value) is False]
-        return bool(others) and all(self._shows({number: value}) for value in others)
-
-
-def rounding(*numbers: Array) -> Array:
-    """Return by how much sums of such numbers may be rounded."""
-    with np.errstate(all="ignore"):
-        return np.asarray(np.nan_to_num(_ROUNDING * np.abs(np.array(numbers)).sum(axis=0), nan=0.0, posinf=0.0))
+        return [value for value in others if same_output(value, call.value) is False][:MOST_NUMBERS]
 
 
 def is_unmoved(call: ReplayedCall) -> bool:
@@ -263,7 +293,8 @@ def numbers_drawn_anew(call: ReplayedCall, rng: np.random.Generator) -> Any:
         if is_shifted(call):
             found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=rng))
             return _like(call, found)
-        return kept(call.draw_on_x())
+        with global_states(int(rng.integers(2**32))):
+            return kept(call.draw_on_x())
     except Exception:  # a primitive may raise anything
         return None
 
@@ -273,10 +304,16 @@ def _like(call: ReplayedCall, numbers: Array) -> Any:
     value = np.asarray(call.value)
     if value.dtype.kind in "iu":
         numbers = np.round(numbers).astype(np.int64)
-    held = numbers.reshape(value.shape)
-    if isinstance(call.value, np.ndarray):
-        return held.astype(call.value.dtype)
-    return held.tolist() if isinstance(call.value, (list, int, float)) else held[()]
+    return typed(call.value, numbers.reshape(value.shape))
+
+
+def typed(value: Any, numbers: Array) -> Any:
+    """Return numbers in the type of a value: an array, a number of numpy or of Python, a list."""
+    if isinstance(value, np.ndarray):
+        return numbers.astype(value.dtype)
+    if isinstance(value, np.generic):
+        return numbers.astype(value.dtype)[()]
+    return numbers.tolist() if isinstance(value, (list, int, float)) else numbers[()]
 
 
 def stepped(call: ReplayedCall, steps: Array) -> Any:
@@ -295,6 +332,12 @@ def moved_by(call: ReplayedCall, units: Array) -> Any:
     """Return the call's value plus the units, in the value's type."""
     value = np.asarray(call.value)
     return _like(call, value + np.asarray(units).reshape(value.shape))
+
+
+def _at(call: ReplayedCall, steps: Array) -> Any:
+    """Return the value with its numbers so many scales from their location."""
+    middle = np.asarray(at_its_middle(call), dtype=np.float64) - np.asarray(call.value)
+    return moved_by(call, middle.reshape(steps.shape) + in_units(call, steps))
 
 
 def at_its_middle(call: ReplayedCall) -> Any:
@@ -324,6 +367,16 @@ def _is_answer(call: ReplayedCall) -> bool:
     return law.is_shifted and bool(law.after) and bool(np.all(law.location != 0.0))
 
 
+def _is_answer_of_unknown_law(call: ReplayedCall) -> bool:
+    is_number = not isinstance(call.value, (str, bytes, dict)) and np.asarray(call.value).dtype.kind in "if"
+    is_unknown = bool(call.law_on_x.after) or not call.law_on_x.is_known
+    return is_number and is_unknown and not is_unmoved(call) and not is_shifted(call)
+
+
+def _together(values: dict[int, list[Any]]) -> list[Changes]:
+    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
+
+
 def _outcomes(call: ReplayedCall) -> list[Any] | None:
     """Return all values of a call of one number and few outcomes; None for others."""
     law: Law = call.law_on_x
@@ -331,13 +384,16 @@ def _outcomes(call: ReplayedCall) -> list[Any] | None:
         return None
     if law.name == "discrete":
         levels = np.flatnonzero(np.asarray(law.parameters["probabilities"]) > 0.0)
+        if not is_unmoved(call) and len(levels) > MOST_NUMBERS:
+            levels = levels[np.linspace(0, len(levels) - 1, MOST_NUMBERS).astype(int)]
+    elif law.name == "binomial" and not is_unmoved(call):
+        levels = np.arange(min(int(np.ravel(law.parameters["n"])[0]), MOST_NUMBERS - 1) + 1)
     elif law.name == "integers":
         low, high = (int(np.ravel(law.parameters[name])[0]) for name in ("low", "high"))
         levels = np.arange(low, min(high, low + MOST_NUMBERS + 1))
     else:
         return None
-    values = [np.full(np.shape(call.value), level) for level in levels]
-    return [value if isinstance(call.value, np.ndarray) else value.tolist() for value in values]
+    return [typed(call.value, np.full(np.shape(call.value), level)) for level in levels]
 
 
 def _named(call: ReplayedCall) -> str:

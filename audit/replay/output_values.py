@@ -11,8 +11,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
-from collections import Counter
-from collections.abc import Mapping
+import math
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -23,10 +24,13 @@ import numpy.typing as npt
 
 from ..events.foreign_arrays import is_tensor, marks_of_tensor, numpy_of
 
-_LEAVES: Final = (str, bytes, bool, np.bool_, type(None), date, time, timedelta, Decimal, Fraction, np.generic, type)
+_LEAVES: Final = (date, time, timedelta, Decimal, Fraction, np.generic)
 EXACT: Final = 2**53
 """The largest size of whole numbers up to which doubles hold all."""
 _DEEPEST: Final = 60
+_LEAST: Final = 5e-324
+_PLAIN: Final = frozenset({float, int, bool, str, bytes, complex, type(None), list, tuple, dict, set, frozenset})
+"""Types whose values hold nothing beside what they show."""
 
 
 class _IncomparableError(Exception):
@@ -60,9 +64,11 @@ def kept(output: Any) -> Any:
     if type(output) in (float, int, str, bool, type(None)):
         return output
     try:
-        return copy.deepcopy(output)
+        held = copy.deepcopy(output)
     except Exception:  # an object's own copying may raise anything
         return NotCopied(type(output).__name__)
+    is_whole = type(output) is np.ndarray or same_output(output, held) is not False  # a copy may leave attributes out
+    return held if is_whole else NotCopied(type(output).__name__)
 
 
 def same_output(first: Any, second: Any) -> bool | None:
@@ -93,6 +99,15 @@ def numbers_of(output: Any) -> npt.NDArray[np.float64] | None:
     return np.array(numbers, dtype=np.float64)
 
 
+def is_of_single_precision(output: Any) -> bool:
+    """Return whether an output has numbers of less precision than doubles."""
+    try:
+        form = repr(_read(output)[0])
+    except _IncomparableError:
+        return False
+    return "float32" in form or "float16" in form
+
+
 def output_distance(first: Any, second: Any) -> float | None:
     """Return the ℓ1 norm of the difference of two outputs; None if they differ in form or hold no numbers."""
     a, b = numbers_of(first), numbers_of(second)
@@ -102,14 +117,19 @@ def output_distance(first: Any, second: Any) -> float | None:
 
 
 def difference(y: npt.NDArray[np.float64], x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return y − x, 0 where both are the same infinity or NaN."""
+    """Return y − x; 0 where both are the same infinity or NaN, and the smallest number for zeros of unlike signs."""
     with np.errstate(invalid="ignore"):
-        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, y - x)
+        apart = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, y - x)
+    return np.where((x == 0.0) & (y == 0.0) & (np.signbit(x) != np.signbit(y)), _LEAST, apart)
 
 
 def _equal(first: list[Any], second: list[Any]) -> bool:
-    pairs = zip(first, second, strict=True)
-    return all(a == b or (a != a and b != b) for a, b in pairs)  # whole numbers of any size are compared exactly
+    pairs = zip(first, second, strict=True)  # whole numbers of any size are compared exactly
+    return all((a == b and (a != 0 or _sign(a) == _sign(b))) or (a != a and b != b) for a, b in pairs)
+
+
+def _sign(zero: float) -> float:
+    return math.copysign(1.0, zero)
 
 
 def _read(output: Any) -> tuple[Any, list[Any]]:
@@ -118,41 +138,50 @@ def _read(output: Any) -> tuple[Any, list[Any]]:
 
 
 def _form(value: Any, numbers: list[Any], depth: int) -> Any:
-    """Return the form of a value, and append its numbers."""
-    kind = type(value)
+    """Return the form of a value, with what a subclass holds beside it, and append its numbers."""
     if depth > _DEEPEST or isinstance(value, NotCopied):
         raise _IncomparableError
+    kind = type(value)
+    if kind in _PLAIN or hasattr(value, "to_numpy"):
+        return _form_of(value, kind, numbers, depth)
+    return _form_of(value, kind, numbers, depth), _attributes(value, numbers, depth)
+
+
+def _form_of(value: Any, kind: type, numbers: list[Any], depth: int) -> Any:
     if isinstance(value, (bool, np.bool_)):
-        return "truth", bool(value)
-    if isinstance(value, (int, np.integer)) and not isinstance(value, enum.Enum):
+        return kind, bool(value)
+    if isinstance(value, enum.Enum):
+        return kind, value.name, repr(value)
+    if isinstance(value, (int, np.integer)):
         numbers.append(int(value))
-        return "whole number"
-    if isinstance(value, (float, np.floating)) and not isinstance(value, enum.Enum):
+        return kind
+    if isinstance(value, (float, np.floating)):
         numbers.append(float(value))
-        return "number"
+        return kind
     if isinstance(value, (complex, np.complexfloating)):
         numbers += [value.real, value.imag]
-        return "complex number"
+        return kind
     if isinstance(value, np.ndarray):
         return _form_of_array(value, numbers, depth)
     if hasattr(value, "to_numpy") and (hasattr(value, "columns") or hasattr(value, "dtype")):
         return _form_of_table(value, numbers, depth)
     if isinstance(value, Mapping):
+        factory = getattr(value, "default_factory", None)
         held = [(_label(key, depth), _form(value[key], numbers, depth + 1)) for key in value]
-        return kind, held, _attributes(value, numbers, depth)
-    if isinstance(value, (list, tuple)):
-        return kind, [_form(each, numbers, depth + 1) for each in value], _attributes(value, numbers, depth)
+        return kind, held, getattr(factory, "__qualname__", None)
+    if isinstance(value, (list, tuple, deque)):
+        return kind, [_form(each, numbers, depth + 1) for each in value], getattr(value, "maxlen", None)
     if isinstance(value, (set, frozenset)):
-        return kind, frozenset(value), Counter(map(type, value))
-    if isinstance(value, _LEAVES):
+        return kind, frozenset(value), Counter(map(type, value)), frozenset(map(repr, filter(_is_zero, value)))
+    if isinstance(value, (str, bytes, type, type(None))):
         return kind, value
-    if isinstance(value, enum.Enum):
-        return kind, value.name
+    if isinstance(value, _LEAVES):
+        return kind, value if value == value else None, repr(value)  # with a time zone, or zeros at the end
     if is_tensor(value):
         return kind, marks_of_tensor(value), _form_of_array(numpy_of(value), numbers, depth)
     if dataclasses.is_dataclass(value):
-        parts = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-        return kind, [(name, _form(part, numbers, depth + 1)) for name, part in parts.items()]
+        names = [each.name for each in dataclasses.fields(value)]
+        return kind, [(name, _form(getattr(value, name, None), numbers, depth + 1)) for name in names]
     if (
         callable(value)
         or hasattr(value, "__next__")
@@ -162,6 +191,10 @@ def _form(value: Any, numbers: list[Any], depth: int) -> Any:
     return _Own(value)
 
 
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and value == 0.0
+
+
 def _label(value: Any, depth: int) -> Any:
     """Return a name or a place in a form, with the numbers in it."""
     numbers: list[Any] = []
@@ -169,16 +202,28 @@ def _label(value: Any, depth: int) -> Any:
 
 
 def _attributes(value: Any, numbers: list[Any], depth: int) -> Any:
-    """Return the form of what a subclass of a container holds besides."""
-    held = getattr(value, "__dict__", None)
-    return None if not held else [(name, _form(part, numbers, depth + 1)) for name, part in held.items()]
+    """Return the form of the attributes that an object holds, but for the fields of a dataclass."""
+    fields = {each.name for each in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
+    held = [(name, part) for name, part in _held(value) if name not in fields]
+    return [(name, _form(part, numbers, depth + 1)) for name, part in held]
+
+
+def _held(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (type, enum.Enum)):
+        return
+    yield from getattr(value, "__dict__", {}).items()
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if not name.startswith("__") and hasattr(value, name):
+                yield name, getattr(value, name)
 
 
 def _form_of_array(value: npt.NDArray[Any], numbers: list[Any], depth: int) -> Any:
     kind = type(value)
     if isinstance(value, np.ma.MaskedArray):
-        mask = np.ma.getmaskarray(value)
-        return kind, mask.tolist(), _form_of_array(np.asarray(value.filled()), numbers, depth)
+        mask, beneath = np.ma.getmaskarray(value), _form_of_array(np.asarray(value.data), numbers, depth)
+        return kind, mask.tolist(), repr(value.fill_value), beneath
     if value.dtype.names is not None:
         return kind, [(name, _form_of_array(value[name], numbers, depth)) for name in value.dtype.names]
     if value.dtype.kind in "iuf":
@@ -201,13 +246,13 @@ def _form_of_table(value: Any, numbers: list[Any], depth: int) -> Any:
         places = range(len(value.columns))
         columns = [value.iloc[:, at] for at in places] if hasattr(value, "iloc") else [value[:, at] for at in places]
         held = [_form_of_table(column, numbers, depth + 1) for column in columns]
-        return kind, _label(list(value.columns), depth), labels, held, beside
-    cells = np.asarray(value.to_numpy())
+        return kind, _labels_of(value.columns, depth), labels, held, beside
+    cells, categories = np.asarray(value.to_numpy()), getattr(value.dtype, "categories", None)
     kind_of_cells = value.dtype if hasattr(value.dtype, "name") else str(value.dtype)
     return (
         kind,
         _label(getattr(value, "name", None), depth),
-        kind_of_cells,
+        (kind_of_cells, None if categories is None else _label(list(categories), depth)),
         labels,
         _form(cells, numbers, depth),
         beside,
@@ -216,4 +261,5 @@ def _form_of_table(value: Any, numbers: list[Any], depth: int) -> Any:
 
 def _labels_of(index: Any, depth: int) -> Any:
     names = list(getattr(index, "names", [getattr(index, "name", None)]))
-    return _label(names, depth), _label(list(index), depth)
+    kind = type(index), str(getattr(index, "dtype", ""))
+    return kind, _label(names, depth), _label(list(index), depth)

@@ -6,7 +6,10 @@ too. `sample`, `shuffle` and the others that are not named here are recorded by 
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -14,7 +17,7 @@ import numpy as np
 
 from .laws import Law
 from .registered import Patch
-from .tape import active_tape, recorded
+from .tape import ENTROPY, active_tape, recorded
 
 
 def _uniform(a: float, b: float) -> Law:
@@ -135,3 +138,36 @@ def random_patches(seed: int) -> Iterator[Patch]:
 def _of_module(name: str) -> Callable[..., Any]:
     """Return a module function that draws from the generator of whichever run calls it."""
     return recorded(getattr(random, name), lambda *args, **kwargs: getattr(random._inst, name)(*args, **kwargs))
+
+
+def outside_patches() -> Iterator[Patch]:
+    """Yield the patches that notice what is random outside of Python's generators: entropy, and other processes."""
+    yield Patch(os, "urandom", _noted(os.urandom, ENTROPY))
+    yield Patch(random, "_urandom", _noted(vars(random)["_urandom"], ENTROPY))
+    yield Patch(subprocess.Popen, "__init__", _noted(subprocess.Popen.__init__, _PROCESS))
+    if hasattr(os, "fork"):
+        yield Patch(os, "fork", _noted(os.fork, _PROCESS))
+
+
+_PROCESS: Final = "another process is started"
+
+
+def _noted(original: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is not None and not (what is ENTROPY and _is_for_a_name()):
+            tape.note_outside(what)
+        return original(*args, **kwargs)
+
+    return call
+
+
+def _is_for_a_name() -> bool:
+    """Whether a library asks for entropy that names its temporary folders."""
+    frame, asking = sys._getframe(2), ""
+    while frame is not None:
+        asking = frame.f_globals.get("__name__", "").split(".")[0]
+        if asking not in ("uuid", "random", "os", "secrets", "tempfile"):
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    return asking in ("joblib", "multiprocessing")

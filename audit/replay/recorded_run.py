@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import random
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ from ..floating_point_errors import under
 from ..sampling.sampler import Sampler
 from .numpy_primitives import numpy_patches, recording_generator
 from .output_values import NotCopied, kept, same_output
-from .python_primitives import random_patches
+from .python_primitives import outside_patches, random_patches
 from .registered import imported_families, patched, register_primitives
 from .scipy_primitives import scipy_patches
 from .tape import OTHER_THREAD, Drawn, Tape, recording_on
@@ -32,6 +33,9 @@ register_primitives("scipy", "scipy.stats", scipy_patches)
 _REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
 _OTHERWISE: Final = "something else is random, or is kept between runs"
+_MORE: Final = 64
+"""Runs on each dataset of a mechanism that makes no call and whose outputs differ, before that counts as an excess."""
+_DRAWN: Final = "a generator is drawn from in a way that is not recorded"
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
 _STATES: Final = np.random.mtrand._rand, random._inst
 
@@ -98,7 +102,8 @@ class Runner:
             tape = Tape(put_back, changed, seed=seed)
             self.runs += 1
             with ExitStack() as undone:
-                undone.enter_context(_global_states(seed))
+                undone.enter_context(global_states(seed))
+                undone.enter_context(patched(outside_patches()))
                 for family in families:
                     undone.enter_context(patched(family.patches(seed)))
                 undone.enter_context(recording_on(tape))
@@ -146,19 +151,23 @@ class Runner:
         except Exception as error:
             return Raised(type(error).__qualname__), error
         finally:
-            is_put_back = tape.put_back is not None and tape.parted_at is None
-            if is_put_back and len(tape.calls) <= len(tape.put_back or ()) and not tape.seeds and start != _states(rng):
-                tape.note_unseen("a generator is drawn from in a way that is not recorded")
+            if _is_put_back(tape) and not tape.seeds and start != _states(rng):
+                tape.note_unseen(_DRAWN)
 
-    def unrecorded(self, dataset: Any, first: RecordedRun) -> Unrecorded:
+    def unrecorded(self, dataset: Any, first: RecordedRun, *, looks_around: bool = False) -> Unrecorded:
         """Return why the recorded values do not determine the run; an empty reason if nothing shows it.
+
+        It looks at all generators of the process if it `looks_around`, which takes a few hundredths of a second.
 
         Each repetition has another seed, so that what draws beside the tape draws something else.
         """
         reason, unseen = "", Counter(first.tape.unseen)
         for number in range(_REPEATS):
+            before = _older_generators() if looks_around and number == 0 else {}
             again = self.run(dataset, first.tape.calls, seed=_other_seed(self.seed, number))
             unseen |= again.tape.unseen
+            if _is_put_back(again.tape) and any(repr(made.state) != state for made, state in before.items()):
+                unseen[_DRAWN] += 1
             if _differs(first.tape, again.tape):
                 words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
                 return Unrecorded(f"unrecorded: {words}", True)
@@ -177,6 +186,22 @@ class Runner:
                 reason = f"unrecorded: another thread made {often} random call{'s' * (often != 1)}"
         return Unrecorded(reason, False)
 
+    def always_gives(self, dataset: Any, first: RecordedRun) -> bool:
+        """Whether a mechanism that makes no call gives the same output in many more runs."""
+        runs = (self.run(dataset, (), seed=_other_seed(self.seed, _REPEATS + number)) for number in range(_MORE))
+        return all(same_output(first.output, again.output) is True for again in runs)
+
+
+def _is_put_back(tape: Tape) -> bool:
+    """Whether every value of a run was put back, so that nothing had to be drawn."""
+    return tape.put_back is not None and tape.parted_at is None and len(tape.calls) <= len(tape.put_back)
+
+
+def _older_generators() -> dict[np.random.BitGenerator, str]:
+    """Return the generators of numpy that exist, with their states, but for the global one."""
+    found = (each for each in gc.get_objects() if isinstance(each, np.random.BitGenerator))
+    return {each: repr(each.state) for each in found if each is not _STATES[0]._bit_generator}
+
 
 def _other_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence((seed, number + 1)).generate_state(1, np.uint64)[0])
@@ -191,7 +216,7 @@ def _states(rng: np.random.Generator) -> list[Any]:
 
 
 @contextmanager
-def _global_states(seed: int) -> Iterator[None]:
+def global_states(seed: int) -> Iterator[None]:
     """Seed the global generators of numpy and `random`, from which libraries may draw directly, and restore them."""
     state, other = _STATES
     held, other_held = state.get_state(), other.getstate()

@@ -28,13 +28,13 @@ from ..sampling.sampler import as_sampler
 from .added_noise import infer_locations
 from .comparison import call_findings, path_findings
 from .excess import judged
-from .other_values import Calls, Reruns, is_bare_noise
+from .other_values import Calls, Reruns, is_bare_noise, is_unmoved
 from .output_values import difference, numbers_of, output_distance, same_form, same_output
 from .recorded_run import DatasetChangedError, RecordedRun, Runner
 from .registered import registered_names
-from .replay_result import ReplayResult
-from .replayed_call import Finding, FindingKind, paired_calls
-from .tape import only_recording
+from .replay_result import ReplayResult, is_kept, is_larger, loss_words
+from .replayed_call import Finding, FindingKind, ReplayedCall, paired_calls, total_loss
+from .tape import Tape, only_recording
 
 
 @with_own_arithmetic
@@ -175,7 +175,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
             mechanism=name,
         ) from on_x.error
     calls = paired_calls(on_x.tape, on_y.tape)
-    varies = [runner.unrecorded(x, on_x), runner.unrecorded(y, on_y)]
+    varies = [runner.unrecorded(x, on_x, looks_around=True), runner.unrecorded(y, on_y)]
     unrecorded = varies[0].reason or varies[1].reason
     reruns = Reruns(runner, calls, (x, on_x), (y, on_y))
     findings = list(path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end))
@@ -186,6 +186,8 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         reasons = _unexplained(calls, on_x, on_y)
     else:
         calls, free, reasons = _explained(reruns, on_x, on_y, claim)
+        if not free and not reasons:
+            reasons = tuple(filter(None, [_worse_elsewhere(calls, reruns, claim)]))
         findings += free
     findings += judged(
         calls,
@@ -201,7 +203,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
         calls=calls,
         unrecorded=bool(unrecorded),
-        open_reasons=tuple(filter(None, (unrecorded, *reasons, *_other_primitives(calls)))),
+        open_reasons=tuple(filter(None, (unrecorded, *reasons, *_fixed_seeds(on_x.tape), *_other_primitives(calls)))),
         remarks=(_CHANGES,) if runner.changes_datasets else (),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
@@ -212,6 +214,13 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
 
 
 _CHANGES = "the mechanism changes its dataset; each run was given a copy"
+
+
+def _fixed_seeds(tape: Tape) -> Iterator[str]:
+    """Yield a reason for a generator whose noise does not change from run to run."""
+    for place, seed in tape.seeds[:1]:
+        same = "its noise is the same in every run"
+        yield f"a generator is seeded with {seed} at {place}; if that does not change, {same}"
 
 
 def _other_primitives(calls: Calls) -> Iterator[str]:
@@ -226,13 +235,38 @@ def _other_primitives(calls: Calls) -> Iterator[str]:
             return
 
 
+def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
+    """Return which calls lose more than the claim allows at other values of the draws than those recorded."""
+    recorded = total_loss(calls)
+    for others in reruns.elsewhere:
+        for before, call, other in zip(reruns.calls, calls, others, strict=True):
+            if call.is_inferred and (not is_unmoved(other) or before.law_on_x.differing(other.law_on_x)):
+                return f"the noise of {call.primitive} at {call.place} is another one at other values of the draws"
+        pairs = list(zip(calls, others, strict=True))
+        if claim is None or all(call.is_inferred or _has_its_laws(call, other) for call, other in pairs):
+            continue
+        together = tuple(call if call.is_inferred else other for call, other in pairs)
+        loss = total_loss(together)
+        if is_larger(loss, recorded) and is_kept(claim, calls) and not is_kept(claim, together):
+            return f"at other values of the draws, the calls lose more than the claim allows: {loss_words(loss)}"
+    return ""
+
+
+def _has_its_laws(call: ReplayedCall, other: ReplayedCall) -> bool:
+    laws = (call.law_on_x, other.law_on_x), (call.law_on_y, other.law_on_y)
+    return all(a.name == b.name and not a.differing(b) for a, b in laws)
+
+
 def _explained(
     reruns: Reruns, x: RecordedRun, y: RecordedRun, claim: Claim | None
 ) -> tuple[Calls, list[Finding], tuple[str, ...]]:
     """Return the calls with the locations that the outputs imply, what moved without noise, and what stays open."""
     calls, is_same = reruns.calls, same_output(x.output, y.output)
     if not calls and is_same is False:
-        return calls, [_without_noise("the outputs differ, and no random call was recorded", is_certain=True)], ()
+        is_certain = reruns.is_fixed()
+        vary = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
+        words = "the outputs differ, and no random call was recorded"
+        return calls, [_without_noise(words, is_certain=is_certain)], vary
     if not calls:
         return calls, [], ("no random call was recorded; what is random elsewhere shows at some values only",)
     if is_same and not any(map(is_bare_noise, calls)):

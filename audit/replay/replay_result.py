@@ -80,18 +80,9 @@ class ReplayResult:
         """What the replay says of the claim; of an infinite loss and declared sensitivities only, without a claim."""
         if self.has_excess:
             return ReplayVerdict.EXCESS
-        loss = self.loss
         if self.claim is None or self.open_reasons or self.findings:
             return ReplayVerdict.OPEN
-        # The locations inferred from outputs are known to about 1e-5 scales.
-        rest = 1.0 - (1e-5 if any(call.is_inferred for call in self.calls) else SLACK)
-        if loss.epsilon is None:
-            is_kept = (
-                type(self.claim) is ZeroConcentratedDP and loss.rho is not None and loss.rho <= self.claim.rho / rest
-            )
-        else:
-            is_kept = is_within(self.claim, loss.epsilon * rest, loss.mu * rest)
-        return ReplayVerdict.BOUNDED if is_kept else ReplayVerdict.OPEN
+        return ReplayVerdict.BOUNDED if is_kept(self.claim, self.calls) else ReplayVerdict.OPEN
 
     @property
     def sentence(self) -> str:
@@ -102,7 +93,7 @@ class ReplayResult:
             number = sum(finding.is_excess for finding in self.findings)
             return f"EXCESS: {number} finding{'s' * (number != 1)} in {count}{claimed} (one path; confirm with check)"
         if self.verdict is ReplayVerdict.BOUNDED:
-            return f"BOUNDED: {_loss_words(self.loss)} in {count}{claimed} (one path)"
+            return f"BOUNDED: {loss_words(self.loss)} in {count}{claimed} (one path)"
         return f"OPEN: no excess in {count}{claimed}, and no bound: {self._why_open}"
 
     @property
@@ -113,7 +104,7 @@ class ReplayResult:
             return self.findings[0].kind.value
         if self.loss.epsilon is None:
             return "the loss of a call is unknown"
-        return f"{_loss_words(self.loss)}" if self.claim is not None else f"no claim given; {_loss_words(self.loss)}"
+        return f"{loss_words(self.loss)}" if self.claim is not None else f"no claim given; {loss_words(self.loss)}"
 
     def __str__(self) -> str:
         lines = [self.sentence]
@@ -179,7 +170,24 @@ class ReplayResult:
         return self
 
 
-def _loss_words(loss: TranscriptLoss) -> str:
+def is_kept(claim: Claim, calls: tuple[ReplayedCall, ...]) -> bool:
+    """Return whether the calls together stay within the claim."""
+    loss = total_loss(calls)
+    # The locations inferred from outputs are known to about 1e-5 scales.
+    rest = 1.0 - (1e-5 if any(call.is_inferred for call in calls) else SLACK)
+    if loss.epsilon is None:
+        return type(claim) is ZeroConcentratedDP and loss.rho is not None and loss.rho <= claim.rho / rest
+    return is_within(claim, loss.epsilon * rest, loss.mu * rest)
+
+
+def is_larger(one: TranscriptLoss, other: TranscriptLoss) -> bool:
+    """Return whether a loss is larger than another one in some way, beyond rounding."""
+    pairs = ((one.epsilon, other.epsilon), (one.mu, other.mu), (one.rho, other.rho))
+    return any(a is None or (b is not None and a > b * (1.0 + SLACK)) for a, b in pairs)
+
+
+def loss_words(loss: TranscriptLoss) -> str:
+    """Return a loss in words."""
     parts = []
     if loss.epsilon is None and loss.rho is not None:
         return f"rho at most {loss.rho:.6g}"

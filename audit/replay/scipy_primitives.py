@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from .laws import Law
+from .parameters import copied
 from .registered import Patch
 from .tape import active_tape
 
@@ -63,10 +64,11 @@ def _rvs(kind: type) -> Callable[..., Any]:
         tape.note_seed(given)
         if given is None and self._random_state is _GLOBAL:  # scipy holds what numpy had when it was imported
             kwargs["random_state"] = np.random.mtrand._rand
+        held, named = copied(args), {**kwargs, **copied(stated)}  # the caller may change them later
         return tape.call(
             f"scipy.stats.{self.name}.rvs",
-            lambda: _scipy_law(self, args, stated),
-            lambda: original(self, *args, **kwargs),
+            lambda: _scipy_law(self, held, stated),
+            lambda: original(self, *held, **named),
         )
 
     return rvs

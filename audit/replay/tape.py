@@ -85,15 +85,35 @@ class Tape:
     def note_seed(self, seed: Any) -> None:
         """Record that the run seeds a generator, unless the seed is None or a stream that exists already."""
         streams = (np.random.BitGenerator, np.random.Generator, np.random.RandomState)
+        if isinstance(seed, np.random.SeedSequence) and self._is_own(seed.entropy):
+            return  # made of the seed of a generator of this run
         if seed is not None and not isinstance(seed, streams) and not self.is_foreign() and not self._inside:
             self.seeds.append((place_of_call(), shorten(seed)))
 
     def note_stream(self, bit_generator: Any) -> None:
         """Record the seed of a stream of numpy that the run made from something small, such as a number of the data."""
         entropy = getattr(getattr(bit_generator, "seed_seq", None), "entropy", None)
-        is_own = isinstance(entropy, int) and (entropy == self._seeds.entropy or entropy >= _SMALL)
-        if not is_own:
+        if not self._is_own(entropy):
             self.note_seed(entropy)
+        elif entropy != self._seeds.entropy and self.unseen[ENTROPY] > 0:
+            self.unseen[ENTROPY] -= 1  # of the seed of this stream, whose draws are recorded
+
+    def _is_own(self, entropy: Any) -> bool:
+        return isinstance(entropy, int) and (entropy == self._seeds.entropy or entropy >= _SMALL)
+
+    def note_outside(self, what: str) -> None:
+        """Count a source of randomness outside of Python's generators, unless a recorded primitive asks for it."""
+        if not self._inside:
+            self.note_unseen(what)
+
+    @contextmanager
+    def unseen_inside(self) -> Iterator[None]:
+        """Let what reads entropy here pass, because its draws are recorded."""
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
 
     def note_unseen(self, what: str) -> None:
         """Count a source of randomness that cannot be recorded."""
@@ -121,7 +141,8 @@ class Tape:
             value = self._value(stated, draw, can_return)
         finally:
             self._inside -= 1
-        self.calls.append(Drawn(primitive, place, stated.of(value), kept(value), promise, draw))
+        is_drawn = self.put_back is None or self.parted_at is not None
+        self.calls.append(Drawn(primitive, place, stated.of(value, is_drawn=is_drawn), kept(value), promise, draw))
         return value
 
     def passes(self) -> bool:
@@ -158,6 +179,7 @@ def _fits(recorded: Law, law: Law) -> bool:
 
 _SMALL: Final = 2**96  # seeds from the operating system have 128 bits
 OTHER_THREAD: Final = "another thread draws"
+ENTROPY: Final = "entropy of the operating system is read"
 _LOCK: Final = threading.Lock()
 _ACTIVE: list[Tape] = []
 

@@ -242,3 +242,74 @@ def test_a_search_passes_over_draws_that_are_not_used():
     found = find_worst_pair(decoy, pairs, guide="replay", **options)
     assert (found.x, found.y) == ([2], [2, 2])
     assert found.is_refuted
+
+
+def noisy_by_name(rows, rng):
+    return dict(sorted((name, rng.laplace(rows.count(name))) for name in dict.fromkeys(rows)))
+
+
+def told_apart_by_none(rows, rng):
+    place = rng.choice(3, p=[0.5, 0.49, 0.01] if rows == [1.0] else [0.5, 0.01, 0.49])
+    return "first" if place == 0 else "other"
+
+
+ONES = [1.0] * 25
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "x", "y", "claim"),
+    [
+        (lambda rows, rng: rng.laplace(rows[0], 2.0) % 360.0, [1.0], [359.0], 1.0),
+        (lambda rows, rng: abs(rng.laplace(rows[0])), [1.0], [-1.0], 1.0),
+        (lambda rows, rng: rng.normal(rows[0]) ** 2, [1.0], [-1.0], GaussianDP(1.0)),
+        (lambda rows, rng: float(rng.laplace([rows.count(0), rows.count(1)]).sum()), [0, 0, 1], [0, 1, 1], 1.0),
+        (lambda rows, rng: rng.laplace(sum(rows)) - rng.laplace(len(rows)), [1, 1], [1], 1.0),
+        (lambda rows, rng: sum(rng.normal(row) for row in rows), ONES, [*ONES[1:], 0.0], GaussianDP(0.25)),
+        (lambda rows, rng: rng.laplace(sum(rows)) + rng.laplace(0.0, 100.0), [1, 5], [1, 0], 1.0),
+        (lambda rows, rng: sum(int(rng.choice(2, p=[0.7, 0.3][:: 2 * row - 1])) for row in rows), [0, 1], [1, 1], 0.5),
+        (lambda rows, rng: len(rows) + rng.laplace(-len(rows)), [1, 1, 1], [1], 1.0),
+        (lambda rows, rng: np.sort(rng.laplace(rows)), [1.0, 3.0], [3.0, 1.0], 1.0),
+        (lambda rows, rng: {rng.laplace(row) for row in rows}, [1.0, 3.0], [3.0, 1.0], 1.0),
+        (noisy_by_name, [1, 1, 3], [3, 1, 1], 1.0),
+        (told_apart_by_none, [1.0], [2.0], 1.0),
+    ],
+)
+def test_what_other_noise_folds_and_orders_hide(mechanism, x, y, claim):
+    result = run(mechanism, x, y, claim)
+    assert not result.has_excess, str(result)
+    assert result.verdict is ReplayVerdict.OPEN
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda rows, rng: rng.laplace([len(rows), sum(rows)]),
+        lambda rows, rng: (lambda n, total: (n, total / max(n, 1.0)))(rng.laplace(len(rows)), rng.laplace(sum(rows))),
+        lambda rows, rng: np.cumsum(rng.laplace([len(rows), sum(rows)])),
+        lambda rows, rng: ["a", "b", "c"][rng.choice(3, p=[0.98, 0.01, 0.01] if 9 in rows else [0.01, 0.01, 0.98])],
+        lambda rows, rng: max(0.0, rng.laplace(sum(rows))),
+    ],
+)
+def test_values_that_the_output_determines_count(mechanism):
+    assert run(mechanism, [1, 2, 9], [1, 2], 2.0).has_excess
+
+
+def test_outputs_without_calls_are_tried_more_often():
+    count = [0]
+
+    def seldom_flipped(rows):
+        count[0] += 1
+        return int(rows[0]) ^ (count[0] % 50 == 0)
+
+    assert not run(seldom_flipped, [1], [0]).has_excess
+    assert run(lambda rows: int(rows[0]), [1], [0]).has_excess
+
+
+def test_a_choice_among_many_is_tried_in_part():
+    def among_many(rows, rng):
+        weights = np.exp(-0.01 * len(rows) * np.arange(500.0))
+        return int(rng.choice(500, p=weights / weights.sum()))
+
+    result = run(among_many, [1], [1, 2], 0.1)
+    assert result.has_excess
+    assert result.runs < 500

@@ -199,7 +199,6 @@ def test_inputs_that_change_later_are_copied():
     "mechanism",
     [
         lambda rows: sum(rows) / 2 + int(stats.dlaplace.rvs(1.0)),
-        lambda rows: stats.dlaplace.rvs(1.0, loc=sum(rows) / 2),
         lambda rows: sum(rows) + 10**7 * int(stats.dlaplace.rvs(1.0)),
     ],
 )
@@ -207,6 +206,8 @@ def test_whole_noise_on_a_move_that_is_none(mechanism):
     """No output is possible on both."""
     result = run(mechanism, [1, 2], [1, 1])
     assert (result.verdict, result.loss.worst) == (EXCESS, math.inf)
+    cut_off = run(lambda rows: stats.dlaplace.rvs(1.0, loc=sum(rows) / 2), [1, 2], [1, 1])
+    assert cut_off.verdict is OPEN  # scipy cuts the fraction off, so that the law is another one
 
 
 def seeded_on_one(rows):
