@@ -13,7 +13,7 @@ from ...audit.datasets.domains import Rows
 from ...mechanisms.adapters import from_diffprivlib_tool
 from .target import Subject
 
-_UNIT = {"bounds": (0.0, 1.0)}
+_UNIT: dict[str, Any] = {"bounds": (0.0, 1.0)}
 
 
 def diffprivlib_tools() -> list[Subject]:

@@ -131,7 +131,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     seed = seeds_of(_TABLE, place, 0, 1)[0]
     count = min(effort.audits, effort.either(_QUICK_PAIRS, _SLOW_PAIRS if composite.is_slow else _PAIRS))
     cells: dict[str, Any] = {"composite": name, "release": release_of(composite.library)}
-    pairs, seconds, at_fault, excess = 0, 0.0, None, 0
+    pairs, seconds, at_fault, excess, of_the_bug = 0, 0.0, None, 0, "–"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of overflows in fits to noise
         for kind, side in (("wrong", composite.wrong), ("right", composite.right)):
@@ -143,7 +143,8 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
             cells |= {f"{kind}_pairs": number, f"{kind}_excess": found.excess, f"{kind}_bounded": found.bounded}
             cells |= {f"{kind}_open": found.open, f"{kind}_raised": found.raised}
             at_fault, excess = at_fault or found.named, found.excess if kind == "right" else excess
-    return {**cells, **(at_fault or NOTHING)._asdict(), "rate": pairs / seconds}, [
+            of_the_bug = found.first if kind == "wrong" and side.pair is not None else of_the_bug
+    return {**cells, "of_the_bug": of_the_bug, **(at_fault or NOTHING)._asdict(), "rate": pairs / seconds}, [
         at_most("excess of right ones", excess, 0)
     ]
 
@@ -168,7 +169,8 @@ COMPOSITES = Bench(
     ),
     columns=columns(
         "composite | release | wrong, pairs = wrong_pairs | excess = wrong_excess | bounded = wrong_bounded | "
-        "open = wrong_open | raised = wrong_raised | call | line | moved | declared sensitivity = sensitivity | "
+        "open = wrong_open | raised = wrong_raised | the pair of the bug = of_the_bug | "
+        "call | line | moved | declared sensitivity = sensitivity | "
         "right, pairs = right_pairs | excess = right_excess | bounded = right_bounded | open = right_open | "
         "raised = right_raised | pairs a second = rate :.3g"
     ),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ....audit.errors import MechanismError
+from ....audit.errors import DatasetError, MechanismError
 from ....audit.replay.replay import replay
 from ....audit.replay.replay_result import ReplayResult, ReplayVerdict
 
@@ -24,13 +24,17 @@ NOTHING = Named("none", "none", "–", "–")
 
 
 class Verdicts(NamedTuple):
-    """Numbers of pairs by verdict, the pairs on which the mechanism raises, and what the first excess names."""
+    """Numbers of pairs by verdict, the pairs on which the mechanism raises, and what the first excess names.
+
+    `first` is the verdict on the first pair.
+    """
 
     excess: int
     bounded: int
     open: int
     raised: int
     named: Named | None
+    first: str
 
 
 def named(result: ReplayResult) -> Named | None:
@@ -47,14 +51,16 @@ def named(result: ReplayResult) -> Named | None:
 
 def verdicts(mechanism: Any, pairs: Iterable[tuple[Any, Any]], first_seed: int, **options: Any) -> Verdicts:
     """Replay every pair, each with its own seed and so on its own path, and count."""
-    counts, first = Counter[str](), None
+    said: list[str] = []
+    at_fault: Named | None = None
     for seed, (x, y) in enumerate(pairs, start=first_seed):
         try:
             result = replay(mechanism, x, y, seed=seed, **options)
-        except MechanismError:  # it raises on both
-            counts["raised"] += 1
+        except (MechanismError, DatasetError):  # it raises on both, or refuses one
+            said.append("raised")
             continue
-        counts[result.verdict.name] += 1
-        first = first or named(result)
-    of = ReplayVerdict
-    return Verdicts(counts[of.EXCESS.name], counts[of.BOUNDED.name], counts[of.OPEN.name], counts["raised"], first)
+        said.append(result.verdict.name)
+        at_fault = at_fault or named(result)
+    counts, of = Counter(said), ReplayVerdict
+    numbers = counts[of.EXCESS.name], counts[of.BOUNDED.name], counts[of.OPEN.name], counts["raised"]
+    return Verdicts(*numbers, at_fault, said[0].lower() if said else "–")

@@ -72,7 +72,7 @@ def test_what_raises_on_both_is_counted():
     def broken(rows, rng):
         raise ValueError("no rows")
 
-    assert verdicts(broken, [([1], [])], 0, claim=1.0) == (0, 0, 0, 1, None)
+    assert verdicts(broken, [([1], [])], 0, claim=1.0) == (0, 0, 0, 1, None, "raised")
 
 
 def test_names_of_models_are_unique_and_their_rows_fit():
