@@ -131,7 +131,7 @@ def _without_labels() -> list[Fit]:
         fits += [
             _fit("PCA", f"x {words}", two, variances, n_components=1, data_norm=norm, **plain),
             _fit("StandardScaler", f"x {words}", one, scales, is_right=True, **plain),
-            _fit("KMeans", f"x {words}", one, centres, n_clusters=2, **plain),
+            _fit("KMeans", f"x {words}", one, centres, known=[(low,), (high,)], n_clusters=2, **plain),
         ]
     return fits
 

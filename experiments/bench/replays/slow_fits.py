@@ -75,7 +75,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
             at_most("excess", at_fault is not None, 0),
         ]
     elif fit.is_right is False and not effort.is_quick:
-        targets += [at_least("guided, refuted", guided.is_refuted, 1)]
+        targets += [at_least("guided, refuted or an excess", guided.is_refuted or at_fault is not None, 1)]
     return {
         "fit": name,
         "release": release_of("diffprivlib"),
