@@ -83,7 +83,7 @@ class Defect:
 
 def defects() -> list[Defect]:
     """Return every defect with its twin."""
-    return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean(), *_parts()]
+    return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean(), *_parts(), _mean_of_whole_numbers()]
 
 
 def _defect(
@@ -263,6 +263,18 @@ def _parts() -> list[Defect]:
         _defect("diffprivlib", "GaussianNB, classes of the labels", *classes, 1_500, 1_000),
         _defect("diffprivlib", "KMeans, cluster without rows", *empty, 1_500, 1_000),
     ]
+
+
+def _mean_of_whole_numbers() -> Defect:
+    """Return a mean that is cut to a whole number before the noise, which is for the mean."""
+
+    def mean(**options: Any) -> Callable[[], Any]:
+        given = {"adjacency": Replace(), "epsilon": 1.0, "bounds": (0, 1), **options}
+        return lambda: from_diffprivlib_tool(_of("tools", "mean"), example=[0, 1], **given)
+
+    bits = Rows(values=(0, 1), least=1, most=8)
+    whole, plain = ("dtype=int", mean(dtype=int), bits), ("without dtype", mean(), bits)
+    return _defect("diffprivlib", "mean, dtype int", whole, plain, 5_000, 4_000)
 
 
 def _exposed_mean() -> Defect:

@@ -25,7 +25,7 @@ def diffprivlib_tools() -> list[Subject]:
         _subject("mean", line, **_UNIT),
         _subject("mean", line, "bounds that clip the rows", bounds=(0.25, 0.5)),
         _subject("mean", plane, "axis 0", axis=0, **_UNIT),
-        _subject("mean", whole, "dtype int", dtype=int, bounds=(0, 3)),
+        _subject("mean", whole, "dtype float", dtype=float, bounds=(0, 3)),
         _subject("var", line, **_UNIT),
         _subject("var", plane, "axis 0", axis=0, **_UNIT),
         _subject("std", line, **_UNIT),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +100,12 @@ def test_a_time_must_be_one():
     for seconds in (0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(OptionError, match="no time for a search"):
             effort_of(REPLAYS, seconds=seconds)
+
+
+def test_the_findings_say_what_replay_names(capsys):
+    """A block of a page that needs diffprivlib, and takes a tenth of a second for each defect."""
+    pytest.importorskip("diffprivlib", reason="diffprivlib cannot be imported")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
+    found = re.search(r"## What replay names.*?```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    exec(found[1], {"__name__": "__main__"})
+    assert capsys.readouterr().out == found[2]
