@@ -254,9 +254,10 @@ def _parts() -> list[Defect]:
 
     far, near = bayes(corners, 99.0), bayes(unit, 0.0)
     change, stay = (Rows(values=tuple(corners[:number]), least=1) for number in (4, 2))
-    few, four = Rows(values=tuple(unit), least=1), Rows(values=(0.0, 1.0), size=4)
+    few, same = (Rows(values=tuple(unit[:number]), least=1) for number in (4, 2))
+    four = Rows(values=(0.0, 1.0), size=4)
     sums = ("bounds 99 and 100, labels change", far, change), ("labels stay", far, stay)
-    classes = ("a class may have no rows", bayes(unit[:1], 0.0), few), ("every class has rows", near, few)
+    classes = ("a class may have no rows", bayes(unit[:1], 0.0), few), ("every class has rows, labels stay", near, same)
     empty = ("a cluster may have no rows", clusters(), four), ("a known row at each bound", clusters(0.0, 1.0), four)
     return [
         _defect("diffprivlib", "GaussianNB, sum of a class", *sums, 1_500, 1_000),

@@ -102,6 +102,7 @@ def test_a_time_must_be_one():
             effort_of(REPLAYS, seconds=seconds)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of scipy, about what diffprivlib passes to it
 def test_the_findings_say_what_replay_names(capsys):
     """A block of a page that needs diffprivlib, and takes a tenth of a second for each defect."""
     pytest.importorskip("diffprivlib", reason="diffprivlib cannot be imported")
