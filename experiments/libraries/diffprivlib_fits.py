@@ -151,5 +151,5 @@ def _trees() -> list[Fit]:
         trees("DecisionTreeClassifier", "a class without rows", 2, classes=(0, 1, 2), adjacency=added, is_right=True),
         trees("DecisionTreeClassifier", "a row is replaced", 2, classes=(0, 1), is_right=False),
         trees("RandomForestClassifier", "a row is added", 2, classes=(0, 1), n_estimators=2, adjacency=added),
-        trees("RandomForestClassifier", "a row is replaced", 2, classes=(0, 1), n_estimators=2, is_right=False),
+        trees("RandomForestClassifier", "a row is replaced", 2, classes=(0, 1), n_estimators=2),
     ]
