@@ -110,11 +110,11 @@ SLOW_FITS = Bench(
     method=(
         "Searches of the same domain, guided by replays with as many executions as take --seconds of a processor, and "
         f"without a guide with {_TIMES} times as many; each is followed by the same audit on fresh runs (alpha "
-        f"{_ALPHA:g}, claim 1-DP). The default is a minute against ten. The time that was asked for is guided executions "
-        f"times milliseconds a fit: with --seconds 1 a second against ten, and at least {_FEWEST} executions. Seconds: "
-        "search and audit, on one worker, other work on the machine included. Call, line, movement and declared "
-        "sensitivity are what a replay on the pair that the guided search found names first; an excess of a fit that no "
-        "audit refutes is not confirmed."
+        f"{_ALPHA:g}, claim 1-DP). The default is a minute against ten. The time that was asked for is guided "
+        "executions times milliseconds a fit: with --seconds 1 a second against ten, and at least "
+        f"{_FEWEST} executions. Seconds: search and audit, on one worker, other work on the machine included. Call, "
+        "line, movement and declared sensitivity are what a replay on the pair that the guided search found names "
+        "first; an excess of a fit that no audit refutes is not confirmed."
     ),
     columns=columns(
         "fit | release | known | milliseconds a fit = milliseconds :.2g | runs of an audit = runs :, | "
