@@ -39,7 +39,7 @@ collected: $(VENV)/installed-test
 test-diffprivlib:
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
-	$(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/bench/test_libraries_page.py
+	$(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/bench/test_libraries_page.py tests/experiments/bench/test_replays_page.py
 
 docs: $(VENV)/installed-test
 	$(BIN)/mkdocs build --strict

@@ -15,11 +15,12 @@ from .inference.inference_page import INFERENCE
 from .libraries_page import LIBRARIES
 from .peers.peer_table import Measured, peer_page, short_table
 from .regression.regression_page import REGRESSION
+from .replays.replays_page import REPLAYS
 from .reports.reports_page import REPORTS
 from .scale.scale_page import SCALE
 
 _COST_RUNS, _QUICK_COST_RUNS = 100_000_000, 1_000_000
-PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPORTS, FAULTS)
+PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPLAYS, REPORTS, FAULTS)
 
 
 def measure_all(

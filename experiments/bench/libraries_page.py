@@ -6,13 +6,12 @@ Rows of libraries that are not installed are left out, with a message.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.metadata import version
 
 from ...audit.errors import OptionError
 from ...audit.results.audit_result import AuditResult, Verdict
 from ..libraries.defects import Defect, defects
 from ..libraries.diffprivlib_targets import diffprivlib_subjects
+from ..libraries.installed import is_installed, left_out, release_of
 from ..libraries.opendp_targets import opendp_subjects
 from ..libraries.pydp_targets import pydp_subjects
 from ..libraries.target import Subject
@@ -20,7 +19,7 @@ from .core.bench_json import Figures, at_least, at_most, columns
 from .core.effort import Bench, Effort, Task, once, seeds_of, spread
 from .core.page import Page
 from .core.timing import timed
-from .guided_searches import guided_bench, span
+from .replays.guided_searches import guided_bench, span
 
 _ALPHA, _DEFECT_ALPHA = 1e-5, 1e-6
 _SEEDS, _QUICK_SEEDS, _QUICK_RUNS = 5, 1, 1_000
@@ -35,24 +34,7 @@ _SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "diffprivlib": diffprivlib_subjects,
     "pydp": pydp_subjects,
 }
-_DISTRIBUTIONS = {"opendp": "opendp", "diffprivlib": "diffprivlib", "pydp": "python-dp"}
 _TABLE = {"opendp": 31, "diffprivlib": 32, "pydp": 33, "defects": 34}  # numbers for `seeds_of`
-
-
-def is_installed(library: str) -> bool:
-    """Return whether a library can be imported."""
-    try:
-        import_module(library)
-    except ImportError:
-        return False
-    return True
-
-
-def left_out() -> Iterator[str]:
-    """Yield a line for each library that cannot be imported."""
-    for library in _DISTRIBUTIONS:
-        if not is_installed(library):
-            yield f"{library} cannot be imported: its rows are left out"
 
 
 def _subject(library: str, name: str) -> Subject:
@@ -98,7 +80,7 @@ def _cells(library: str, name: str, place: int, effort: Effort) -> Figures:
     unclear = sum(audit.verdict is Verdict.INCONCLUSIVE for audit in audits)
     return {
         "subject": name,
-        "version": _release(library),
+        "version": release_of(library),
         "claim": str(audits[0].claim),
         "pair": audits[0].pair.difference,
         "pairs_by": "declared" if subject.domain is None else "found",
@@ -140,7 +122,7 @@ def _defect_cells(name: str, place: int, effort: Effort) -> Figures:
     first = broken[0][0]
     return {
         "subject": name,
-        "version": _release(defect.library),
+        "version": release_of(defect.library),
         "broken": defect.broken.words,
         "by": defect.by,
         "claim": str(first.claim),
@@ -154,10 +136,6 @@ def _defect_cells(name: str, place: int, effort: Effort) -> Figures:
         "twin_refuted": alarms,
         "twin_bounds": span([audit.bound for audit, _ in twins]),
     }, [at_least("refuted", refuted, len(seeds)), at_most("refuted twins", alarms, 0)]
-
-
-def _release(library: str) -> str:
-    return f"{_DISTRIBUTIONS[library]} {version(_DISTRIBUTIONS[library])}" if library else "–"
 
 
 def _bench(library: str, title: str) -> Bench:
@@ -196,7 +174,7 @@ _DEFECTS = Bench(
     tasks=_defect_tasks,
 )
 
-_GUIDED = guided_bench(is_installed, _release, _QUICK["defects"][-1])
+_GUIDED = guided_bench(_QUICK["defects"][-1])
 
 LIBRARIES = Page(
     name="libraries",

@@ -114,6 +114,9 @@ def _add_page(name: str, module: str, purpose: str) -> None:
         sequential_audits: Annotated[
             int | None, typer.Option(help="Sequential audits of a row.", show_default="of the page")
         ] = None,
+        seconds: Annotated[
+            float | None, typer.Option(help="Time of a search, in slow-fits.", show_default="of the table")
+        ] = None,
         jobs: Jobs = None,
         resume: Resume = False,
         out: Annotated[Path | None, optional("Folder for the page and its JSON.")] = None,
@@ -122,7 +125,13 @@ def _add_page(name: str, module: str, purpose: str) -> None:
 
         page = getattr(import_module(f"..bench.{module}", __package__), name.upper())
         effort = effort_of(
-            page, quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []
+            page,
+            quick=quick,
+            audits=audits,
+            sequential_audits=sequential_audits,
+            jobs=jobs,
+            only=only or [],
+            seconds=seconds,
         )
         chosen = select_benches(page, table or [], only or [])
         all_met = run_benches(page, chosen, effort, out=out, resume=resume, show=typer.echo, watch=say)
@@ -147,6 +156,8 @@ _PAGES = {
     "faults.faults_page": "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
     "libraries_page": "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, "
     "diffprivlib and pydp; rows of missing libraries are left out.",
+    "replays.replays_page": "Record and replay: false findings, composite mechanisms, models of diffprivlib. Needs the "
+    "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",
     "reports.reports_page": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
 }
 """Modules of the pages and their purposes; the command and the constant are named like the page."""

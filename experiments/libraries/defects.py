@@ -83,7 +83,7 @@ class Defect:
 
 def defects() -> list[Defect]:
     """Return every defect with its twin."""
-    return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean()]
+    return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean(), *_parts(), _mean_of_whole_numbers()]
 
 
 def _defect(
@@ -221,6 +221,61 @@ def _low_bits() -> list[Defect]:
             "pydp", "GaussianMechanism", gaussian, ("LaplaceMechanism", laplace, answers), 50_000, 50_000, by="low bits"
         ),
     ]
+
+
+def _parts() -> list[Defect]:
+    """Return models of which each class or cluster is a part: its sum, and whether it has rows at all."""
+    corners, unit = (
+        [(x, label) for label in (0, 1) for x in (99.0, 100.0)],
+        [(x, y) for y in (0, 1) for x in (0.0, 1.0)],
+    )
+
+    def bayes(known: Sequence[tuple[float, int]], low: float) -> Callable[[], Any]:
+        def fit(rows: Sequence[Any], **options: Any) -> Any:
+            table = np.array([*known, *rows])
+            return _of("models", "GaussianNB")(bounds=(low, low + 1.0), **options).fit(table[:, :1], table[:, 1])
+
+        def means(model: Any) -> Any:
+            return np.append(model.theta_, model.class_count_)
+
+        example = [(low, 0), (low, 1)]
+        return lambda: from_diffprivlib_tool(fit, example=example, adjacency=Replace(), output=means, epsilon=1.0)
+
+    def clusters(*known: float) -> Callable[[], Any]:
+        def fit(rows: Sequence[float], **options: Any) -> Any:
+            return _of("models", "KMeans")(n_clusters=2, bounds=(0.0, 1.0), **options).fit(
+                np.array([[*known, *rows]]).T
+            )
+
+        def centres(model: Any) -> Any:
+            return np.sort(model.cluster_centers_.ravel())
+
+        return lambda: from_diffprivlib_tool(fit, example=[0.0, 1.0], adjacency=Replace(), output=centres, epsilon=1.0)
+
+    far, near = bayes(corners, 99.0), bayes(unit, 0.0)
+    change, stay = (Rows(values=tuple(corners[:number]), least=1) for number in (4, 2))
+    few, same = (Rows(values=tuple(unit[:number]), least=1) for number in (4, 2))
+    four = Rows(values=(0.0, 1.0), size=4)
+    sums = ("bounds 99 and 100, labels change", far, change), ("labels stay", far, stay)
+    classes = ("a class may have no rows", bayes(unit[:1], 0.0), few), ("every class has rows, labels stay", near, same)
+    empty = ("a cluster may have no rows", clusters(), four), ("a known row at each bound", clusters(0.0, 1.0), four)
+    return [
+        _defect("diffprivlib", "GaussianNB, sum of a class", *sums, 1_500, 1_000),
+        _defect("diffprivlib", "GaussianNB, classes of the labels", *classes, 1_500, 1_000),
+        _defect("diffprivlib", "KMeans, cluster without rows", *empty, 1_500, 1_000),
+    ]
+
+
+def _mean_of_whole_numbers() -> Defect:
+    """Return a mean that is cut to a whole number before the noise, which is for the mean."""
+
+    def mean(**options: Any) -> Callable[[], Any]:
+        given = {"adjacency": Replace(), "epsilon": 1.0, "bounds": (0, 1), **options}
+        return lambda: from_diffprivlib_tool(_of("tools", "mean"), example=[0, 1], **given)
+
+    bits = Rows(values=(0, 1), least=1, most=8)
+    whole, plain = ("dtype=int", mean(dtype=int), bits), ("without dtype", mean(), bits)
+    return _defect("diffprivlib", "mean, dtype int", whole, plain, 5_000, 4_000)
 
 
 def _exposed_mean() -> Defect:

@@ -1,0 +1,30 @@
+"""Which of the audited libraries can be imported, and their releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import version
+
+_DISTRIBUTIONS = {"opendp": "opendp", "diffprivlib": "diffprivlib", "pydp": "python-dp"}
+
+
+def is_installed(library: str) -> bool:
+    """Return whether a library can be imported."""
+    try:
+        import_module(library)
+    except ImportError:
+        return False
+    return True
+
+
+def left_out() -> Iterator[str]:
+    """Yield a line for each library that cannot be imported."""
+    for library in _DISTRIBUTIONS:
+        if not is_installed(library):
+            yield f"{library} cannot be imported: its rows are left out"
+
+
+def release_of(library: str) -> str:
+    """Return the name and the version of a library; a dash for code of this project, without a library."""
+    return f"{_DISTRIBUTIONS[library]} {version(_DISTRIBUTIONS[library])}" if library else "–"
