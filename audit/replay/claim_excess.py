@@ -63,8 +63,12 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
 
 
 def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
-    forward = _strengths(claim, p, q, p_rest, q_rest)
-    backward = _strengths(claim.reversed(), q, p, q_rest, p_rest)
+    """Return the largest strength that an event needs, with probabilities that are smaller by more than rounding.
+
+    Where an event has exactly the claim's δ on one side and 0 on the other, any digit more would need an infinite ε.
+    """
+    forward = _strengths(claim, p * (1.0 - SLACK), q, p_rest + SLACK * p, q_rest)
+    backward = _strengths(claim.reversed(), q * (1.0 - SLACK), p, q_rest + SLACK * q, p_rest)
     found = np.concatenate([np.ravel(forward), np.ravel(backward)])
     return float(np.max(found[~np.isnan(found)], initial=0.0))
 

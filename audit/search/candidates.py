@@ -28,6 +28,7 @@ class Candidate:
     ends: tuple[Hashable, Hashable] | None = None  # equal for equal datasets, x and y; None if unknown
     group: Hashable = None  # equal for pairs that are likely to lose about as much
     size: float = 0.0  # of two pairs that seem to lose as much, the smaller is easier to read
+    promise: float = 0.0  # the loss that a replay shows, which decides among pairs whose runs show nothing
     is_promised: bool = False  # whether the caller states that it is a pair of neighbours
     is_pattern: bool = False  # whether it is an initial pattern, neither random nor a variation
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from ..errors import MechanismError, described
@@ -154,7 +154,7 @@ def guided_by_replays(
         for pair in order[: count - count // _PATTERNS]:
             simple = climb.simpler(pair, pair.size * (1.0 - ROUNDING)).candidate
             chosen = pair.candidate if simple.key in leaders else simple  # different pairs on trial are worth more
-            leaders[chosen.key or id(chosen)] = chosen
+            leaders[chosen.key or id(chosen)] = replace(chosen, promise=pair.size)
     usual = filter(pool.is_possible, islice(pool.source.patterns(), _MOST_LEADERS))
     leaders |= {pattern.key or id(pattern): pattern for pattern in islice(usual, count // _PATTERNS)}
     remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs by their outputs alone"

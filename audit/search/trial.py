@@ -131,19 +131,21 @@ class Trial:
         """The bold score; −∞ before the first runs."""
         return -math.inf if self.score is None else self.score.bold
 
-    def rank(self, deviations: float = 0.0) -> tuple[int, float, float, float, float]:
+    def rank(self, deviations: float = 0.0) -> tuple[int, float, float, float, float, float]:
         """Smallest for the best pair, by the merit plus some deviations; of equal pairs for the smallest datasets.
 
-        A pair that shows nothing, or was not scored, comes after all that show something, those whose outputs differ
-        most first; it comes last if its outputs show nothing and do not even vary.
+        A pair that shows nothing, or was not scored, comes after all that show something, that of which a replay shows
+        most first, or else the one whose outputs differ most; it comes last if its outputs show nothing and do not even
+        vary.
         """
         if self.score is not None and not self.score.is_empty:
             shows = 0
         else:
             shows = 1 if self.varies or self.score is None else 2
         upper = self.merit + deviations * self.deviation
-        difference = self.difference if shows else 0.0
-        return shows, -float(f"{upper:.3g}"), -float(f"{difference:.2g}"), self.candidate.size, -self.bold
+        promise, difference = (self.candidate.promise, self.difference) if shows else (0.0, 0.0)
+        of_differences = -float(f"{promise:.2g}"), -float(f"{difference:.2g}")
+        return shows, -float(f"{upper:.3g}"), *of_differences, self.candidate.size, -self.bold
 
     def independent(self, judge: Judge, most: int) -> EarlierDraws | None:
         """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.

@@ -86,7 +86,7 @@ SUITES = Bench(
         "3·10⁷ where the excess is below .02. Exact loss: the loss on the worst known pair. The verdict must be "
         "correct unless the excess is below 1.5 times the detectable excess of the audit and an audit of the worst "
         "known pair with as many runs misses it too. Best event: the bound that one event in one direction, known from "
-        "the exact laws, gives on the worst known pair with as many runs; the bound should be .9 of it. The ladder has none."
+        "the exact laws, gives on the worst known pair (not of the ladder); the bound should be .9 of it."
     ),
     columns=columns(
         "suite | mechanism | claim | truth of the claim = truth | exact loss = exact :.4g | verdict | "

@@ -11,6 +11,7 @@ import pytest
 from dpaudit import ApproxDP, GaussianDP, ReplayResult, find_worst_pair, noise_primitive, replay
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.mechanisms import GroupTightMechanism
 
 SEEDS = range(12)
 
@@ -313,3 +314,12 @@ def test_a_choice_among_many_is_tried_in_part():
     result = run(among_many, [1], [1, 2], 0.1)
     assert result.has_excess
     assert result.runs < 500
+
+
+@pytest.mark.parametrize("delta", [0.01, 1e-5, 0.1 + 0.2])
+def test_exactly_delta_on_one_side_and_never_on_the_other(delta):
+    """No epsilon covers a digit more of delta, so rounding must not add one."""
+    result = replay(GroupTightMechanism(1.0, delta), 1, 0)
+    assert not result.has_excess
+    wrong = replay(GroupTightMechanism(1.0, 2 * delta), 1, 0, claim=ApproxDP(1.0, delta))
+    assert wrong.has_excess
