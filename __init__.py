@@ -145,10 +145,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _version() -> str:
-    """Return the installed version."""
-    from importlib.metadata import version
+    """Return the installed version; that of a source tree is not known."""
+    from importlib.metadata import PackageNotFoundError, version
 
-    return version("dpaudit")
+    try:
+        return version("dpaudit")
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def __dir__() -> list[str]:

@@ -81,7 +81,10 @@ def package_of(module: str) -> str:
     try:
         return f"{top} {version(top)}"
     except (PackageNotFoundError, ValueError):  # not installed, or not the name of a distribution
-        stated = getattr(sys.modules.get(top), "__version__", None)
+        try:
+            stated = getattr(sys.modules.get(top), "__version__", None)
+        except Exception:  # a module that looks its version up may raise anything
+            return ""
         return f"{top} {stated}" if isinstance(stated, str) else ""
 
 

@@ -1,6 +1,7 @@
 """Provenance: location, package version, and a fingerprint that changes only with the code."""
 
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import subprocess
@@ -9,10 +10,11 @@ import sys
 import numpy as np
 import pytest
 
+import dpaudit
 from dpaudit import PureDP, Within, check, check_outputs
 from dpaudit.audit.datasets.adjacency import Adjacency
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.sampling.provenance import ELSEWHERE, Provenance, provenance_of
+from dpaudit.audit.sampling.provenance import ELSEWHERE, Provenance, package_of, provenance_of
 from dpaudit.mechanisms import LaplaceMechanism
 
 SOURCE = "__version__ = '2.5'\n\n\ndef noisy(x, size, rng):\n    return x + rng.laplace(size=size)\n"
@@ -126,3 +128,17 @@ def test_every_relation_of_the_library_says_what_it_protects():
         "one person's value",
     }
     assert all(kind.unit for kind in Adjacency.__subclasses__() if kind.__module__.startswith("dpaudit"))
+
+
+def test_a_module_whose_version_cannot_be_looked_up(module, monkeypatch):
+    found = module("def __getattr__(name):\n    raise LookupError(name)\n")
+    monkeypatch.setitem(sys.modules, "dpaudit_test_of_lazy_versions", found)
+    assert package_of("dpaudit_test_of_lazy_versions") == ""
+
+
+def test_a_source_tree_that_is_not_installed(monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    assert dpaudit.__version__ == "not installed"
