@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from itertools import chain, islice
 
@@ -154,12 +155,28 @@ def _survivors(trials: list[Trial], count: int) -> list[Trial]:
 
     After every one by the difference of its outputs, if runs are too few for a score, one in the order in which pairs
     were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The last
-    trial has the largest merit.
+    trial has the largest merit. The pair of which a replay shows most stays to the end.
     """
     if count == 1:
-        return sorted(trials, key=Trial.rank)[:1]
+        return [_leader(trials)] if trials else []
     by_merit = sorted(trials, key=lambda trial: trial.rank(_UPPER))
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     each = 2 if any(trial.score for trial in trials) else 1
     turns = [part for place, one in enumerate(by_boldness) for part in (*by_merit[each * place :][:each], one)]
-    return list(dict.fromkeys(turns))[:count]
+    kept = list(dict.fromkeys(turns))[:count]
+    promising = max(trials, key=lambda trial: trial.candidate.promise, default=None)
+    if promising is not None and promising.candidate.promise > 0.0 and promising not in kept:
+        kept[-1] = promising
+    return kept
+
+
+def _leader(trials: list[Trial]) -> Trial:
+    """Return the best trial; of those within one deviation of it that of which a replay shows most."""
+    best = min(trials, key=Trial.rank)
+    rivals = [
+        trial
+        for trial in trials
+        if trial.candidate.promise > best.candidate.promise
+        and best.merit - trial.merit <= math.hypot(best.deviation, trial.deviation)
+    ]
+    return max(rivals, key=lambda trial: trial.candidate.promise, default=best)

@@ -14,6 +14,10 @@ from dpaudit.audit.replay.recorded_run import Runner
 from dpaudit.audit.replay.registered import registered_names
 from dpaudit.audit.replay.visible_loss import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.search.candidates import Candidate
+from dpaudit.audit.search.pair_score import PairScore
+from dpaudit.audit.search.successive_halving import _survivors
+from dpaudit.audit.search.trial import Trial
 
 FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "jobs": 1}
 
@@ -131,3 +135,21 @@ def test_visible_losses(mechanism, low, high):
     """Of a shift the loss; of Gaussian noise that of a rare value; of a hair's breadth next to none."""
     assert low <= shown(mechanism, 0.0, 3.0) <= high + 1e-12
     assert PureDP(0.0).strength <= shown(mechanism, 3.0, 3.0) <= 1e-12
+
+
+def a_trial(number, merit, deviation, promise):
+    trial = Trial(Candidate(f"pair {number}", number, None, promise=promise), number)
+    trial.merit, trial.deviation, trial.score = merit, deviation, PairScore(merit, deviation, merit, merit <= 0.0, None)
+    return trial
+
+
+def test_what_a_replay_shows_decides_where_runs_do_not():
+    best, promising, worse = (a_trial(0, 0.22, 0.1, 0.0), a_trial(1, 0.15, 0.05, 2.1), a_trial(2, 0.05, 0.05, 5.0))
+    assert _survivors([best, promising], 1) == [promising]
+    assert _survivors([best, promising, worse], 2) == [best, worse], "the most promising pair stays in the search"
+    assert _survivors([best, worse], 1) == [best], "but for what its runs do not show"
+    silent = [a_trial(number, 0.0, 0.0, promise) for number, promise in enumerate((0.0, 1.5, 0.5))]
+    assert _survivors(silent, 1) == silent[1:2]
+    plain = [a_trial(number, merit, 0.1, 0.0) for number, merit in enumerate((0.1, 0.3, 0.2))]
+    assert _survivors(plain, 1) == plain[1:2]
+    assert _survivors([], 1) == []
