@@ -40,7 +40,7 @@ def noise_primitive(
     law : str or callable
         The law of the returned value: "laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers",
         "geometric", "two-sided geometric", "poisson", "binomial" or "discrete"; or a function of the same arguments
-        that returns a `Law`: ``lambda value, epsilon: Law("laplace", {"location": value, "scale": 1 / epsilon})``.
+        that returns a `Law`: ``lambda value, eps: Law("laplace", {"location": value, "scale": 1 / eps})``.
     sensitivity, epsilon : str or float, optional
         What the function states about itself: the largest move of its location between neighbours, and the loss that
         it promises for it.

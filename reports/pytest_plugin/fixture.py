@@ -141,7 +141,8 @@ class DPAudit:
         if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult, *without_entry)):
             raise OptionError(
                 f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
-                "returns an AuditResult, a StatementResult, an EquivalenceResult, a SensitivityResult or PrimitiveChecks."
+                "returns an AuditResult, a StatementResult, an EquivalenceResult, a SensitivityResult or "
+                "PrimitiveChecks."
             )
         if isinstance(result, without_entry):
             if result.verdict is not Verdict.NOT_REFUTED:
