@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .audit.records.json_codec import load, save
     from .audit.records.suite import Entry, Suite
     from .audit.replay.check_primitives import check_primitives
+    from .audit.replay.laws import Law
     from .audit.replay.noise_primitive import noise_primitive
     from .audit.replay.replay import replay
     from .audit.replay.replay_result import ReplayResult
@@ -82,6 +83,7 @@ _WHERE = {
         "records.json_codec": "load save",
         "records.suite": "Entry Suite",
         "replay.check_primitives": "check_primitives",
+        "replay.laws": "Law",
         "replay.noise_primitive": "noise_primitive",
         "replay.replay": "replay",
         "replay.replay_result": "ReplayResult",
@@ -105,7 +107,7 @@ __all__ = [
     "check", "check_outputs", "find_worst_pair", "draw_block", "epsilon_lower", "count_cells",
     "check_same_distribution", "check_equivalence", "assert_same_distribution",
     "check_noise", "check_slope", "check_independence", "check_sensitivity",
-    "replay", "ReplayResult", "check_primitives", "noise_primitive",
+    "replay", "ReplayResult", "check_primitives", "noise_primitive", "Law",
     "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
     "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",
     "StatementResult", "Point", "Verdict",

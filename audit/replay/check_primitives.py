@@ -46,8 +46,14 @@ class PrimitiveCheck:
 
     def __str__(self) -> str:
         times = f", {self.calls:,} calls" if self.calls > 1 else ""
-        said = "not audited: its loss is unknown or infinite" if self.audit is None else self.audit.sentence
+        said = f"not audited: {self._why_not}" if self.audit is None else self.audit.sentence
         return f"{self.call.place}: {self.call.primitive}{times}: {said}"
+
+    @property
+    def _why_not(self) -> str:
+        if self.call.is_inferred:
+            return "the noise is added afterwards; put noise_primitive on the function that adds it"
+        return "its loss is unknown or infinite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +65,15 @@ class PrimitiveChecks:
     checks : tuple of PrimitiveCheck
     unmoved : int
         Calls whose input is the same on x and y, which there is nothing to audit about.
+    bare : int
+        Calls that were given nothing that depends on the data, so what they protect is not known.
     """
 
     mechanism: str
     checks: tuple[PrimitiveCheck, ...]
     unmoved: int
     alpha: float
+    bare: int = 0
 
     @property
     def is_refuted(self) -> bool:
@@ -73,8 +82,10 @@ class PrimitiveChecks:
 
     @property
     def verdict(self) -> Verdict:
-        """Refuted if a primitive is; inconclusive if an audit is, or a primitive could not be audited."""
+        """Refuted if a primitive is; inconclusive if an audit is, a primitive could not be audited, or none was."""
         verdicts = {Verdict.INCONCLUSIVE if one.audit is None else one.audit.verdict for one in self.checks}
+        if not self.checks and self.bare:
+            return Verdict.INCONCLUSIVE
         order = (Verdict.REFUTED, Verdict.INCONCLUSIVE)
         return next((verdict for verdict in order if verdict in verdicts), Verdict.NOT_REFUTED)
 
@@ -85,6 +96,12 @@ class PrimitiveChecks:
         if self.unmoved:
             were = "call was" if self.unmoved == 1 else "calls were"
             lines.append(f"  {self.unmoved:,} {were} given the same on x and y")
+        if self.bare:
+            were = "call was" if self.bare == 1 else "calls were"
+            lines.append(
+                f"  {self.bare:,} {were} given nothing that depends on the data, and not audited; put "
+                "noise_primitive on the function that adds the noise"
+            )
         return "\n".join(lines)
 
     def __bool__(self) -> bool:
@@ -134,9 +151,11 @@ def check_primitives(
     """
     runs, alpha, seed = check_runs(runs), check_test_alpha(alpha), check_seed(seed)
     alike: dict[Any, list[ReplayedCall]] = {}
-    unmoved = 0
+    unmoved = bare = 0
     for call in result.calls:
-        if call.is_bare or call.worst_loss == 0.0:
+        if call.is_bare:
+            bare += 1
+        elif call.worst_loss == 0.0:
             unmoved += 1
         else:
             alike.setdefault(_key(call), []).append(call)
@@ -146,7 +165,7 @@ def check_primitives(
         claim = _stated(calls[0])
         audit = None if claim is None else _audited(calls[0], claim, runs, share, seed_of(seed, Stream.TRIALS, number))
         checks.append(PrimitiveCheck(call=calls[0], calls=len(calls), claim=claim, audit=audit))
-    return PrimitiveChecks(mechanism=result.mechanism, checks=tuple(checks), unmoved=unmoved, alpha=alpha)
+    return PrimitiveChecks(mechanism=result.mechanism, checks=tuple(checks), unmoved=unmoved, alpha=alpha, bare=bare)
 
 
 def _key(call: ReplayedCall) -> tuple[str, str, str]:

@@ -13,12 +13,13 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from ..errors import OptionError
-from ..printing import did_you_mean
+from ..printing import did_you_mean, shorten
 from .laws import PARAMETERS, Law
 from .tape import Declared, active_tape
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_OTHER_NAMES = {"gaussian": "normal", "gauss": "normal", "discrete laplace": "two-sided geometric"}
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
@@ -39,7 +40,7 @@ def noise_primitive(
     law : str or callable
         The law of the returned value: "laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers",
         "geometric", "two-sided geometric", "poisson", "binomial" or "discrete"; or a function of the same arguments
-        that returns a `Law`.
+        that returns a `Law`: ``lambda value, eps: Law("laplace", {"location": value, "scale": 1 / eps})``.
     sensitivity, epsilon : str or float, optional
         What the function states about itself: the largest move of its location between neighbours, and the loss that
         it promises for it.
@@ -93,7 +94,7 @@ def noise_primitive(
 
             def stated() -> Law:
                 if not isinstance(law, str):
-                    return law(*args, **kwargs)
+                    return _checked(law(*args, **kwargs), function.__qualname__)
                 held = {name: given(source) for name, source in parameters.items()}
                 rest = {name: each for name, each in bound.arguments.items() if name not in sources}
                 beside = {name: each for name, each in rest.items() if not isinstance(each, _GENERATORS)}
@@ -118,10 +119,26 @@ def _shape(law: str, size: Any, held: dict[str, Any]) -> tuple[int, ...]:
     return (operator.index(size),) if isinstance(size, Integral) else tuple(map(int, size))
 
 
+def _checked(law: Any, name: str) -> Law:
+    """Return what a function gave as the law of a primitive, if it is one and has its parameters."""
+    if not isinstance(law, Law):
+        raise OptionError(
+            f"the law of {name} is {shorten(law)}, not a Law; let its function return dpaudit.Law(name, parameters)."
+        )
+    if law.is_known and set(law.parameters) != set(PARAMETERS[law.name]):
+        raise OptionError(
+            f"the law {law.name!r} of {name} has the parameters {', '.join(PARAMETERS[law.name])}, not "
+            f"{', '.join(law.parameters) or 'none'}; give these."
+        )
+    return law
+
+
 def _check(law: str, parameters: dict[str, Any]) -> None:
     if law not in PARAMETERS:
+        other = _OTHER_NAMES.get(law.casefold())
+        hint = did_you_mean(law, PARAMETERS) if other is None else f"; its name here is {other!r}"
         raise OptionError(
-            f"law={law!r} is not a known law{did_you_mean(law, PARAMETERS)}; use one of {', '.join(PARAMETERS)}, or a "
+            f"law={law!r} is not a known law{hint}; use one of {', '.join(PARAMETERS)}, or a "
             "function that returns a Law.",
             law=law,
         )

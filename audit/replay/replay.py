@@ -169,6 +169,8 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     on_y = runner.run(y, on_x.tape.calls)
     name = runner.sampler.name
     if on_x.error is not None and on_y.error is not None:
+        if isinstance(on_x.error, OptionError):
+            raise on_x.error
         raise MechanismError(
             f"{name} raises on both datasets: {described(on_x.error)}. There is nothing to compare; pass datasets on "
             "which it runs.",
@@ -312,12 +314,13 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
         number = f"{len(bare)} call{'s were' if len(bare) > 1 else ' was'}"
         reasons.append(
             f"{number} not handed what the noise is for ({bare[0].law_on_x}: {places[0]}{more}), and the output is not "
-            "a number plus the noise"
+            "a number plus the noise; put noise_primitive on the function that adds the noise, or return the noisy "
+            "number too"
         )
     if not same_output(x.output, y.output):
         by = output_distance(x.output, y.output)
         reasons.append(
             f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
-            "on the data in another way too"
+            "on the data by more than the calls were given"
         )
     return tuple(reasons) or ("what the draws do to the output is not explained",)

@@ -101,7 +101,7 @@ class ReplayResult:
         if self.open_reasons:
             return self.open_reasons[0]
         if self.findings:
-            return self.findings[0].kind.value
+            return f"{self.findings[0].kind.value}, which the output may hide; confirm with check"
         if self.loss.epsilon is None:
             return "the loss of a call is unknown"
         return f"{loss_words(self.loss)}" if self.claim is not None else f"no claim given; {loss_words(self.loss)}"

@@ -29,9 +29,9 @@ def _row(call: ReplayedCall, finding: str) -> ReplayRow:
         source=call.place.source,
         primitive=call.primitive,
         law=str(call.law_on_x),
-        moved=_number(call.moved),
+        moved="" if call.is_bare else _number(call.moved),
         allowed=_number(call.sensitivity),
-        loss=f"mu {call.mu:.6g}" if call.mu else _number(call.worst_loss),
+        loss="" if call.is_bare else f"mu {call.mu:.6g}" if call.mu else _number(call.worst_loss),
         finding=finding,
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 from ...audit.claims.claim import check_number
 from ...audit.errors import ClaimError
 from ...audit.replay.laws import moved
+from ...audit.replay.other_values import is_bare_noise
 from ...audit.replay.replay_result import ReplayResult
 from ...audit.replay.replayed_call import ReplayedCall
 from .library_calls import imported
@@ -39,7 +40,8 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4) -> An
     Raises
     ------
     ClaimError
-        If the loss of a call is unknown or infinite.
+        If the loss of a call is unknown or infinite, also because its noise is added to something that the replay does
+        not know.
     MissingExtraError
         If dp-accounting is not installed.
 
@@ -54,8 +56,20 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4) -> An
     """
     losses = imported("dp_accounting.pld.privacy_loss_distribution", "accounting")
     width = check_number("discretization", discretization, 0, 1, "1e-4 is usual", closed=False)
+    _refuse_unknown_sums(result)
     parts = [loss for call in result.calls for loss in _losses(call, losses, width)]
     return reduce(lambda one, other: one.compose(other), parts, losses.identity(width))
+
+
+def _refuse_unknown_sums(result: ReplayResult) -> None:
+    """Raise for noise about 0 whose sum the outputs do not show: the same call on x and y, but not without a loss."""
+    for call in result.calls if result.open_reasons else ():
+        if call.is_bare and is_bare_noise(call):
+            raise ClaimError(
+                f"what the noise of {call.primitive} at {call.place} is added to is not known, so its loss is unknown; "
+                "put noise_primitive on the function that adds it.",
+                call=call,
+            )
 
 
 def _losses(call: ReplayedCall, losses: Any, width: float) -> Iterator[Any]:

@@ -26,6 +26,7 @@ from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from ...audit.records.json_codec import is_storable
 from ...audit.records.suite import Entry, Suite
+from ...audit.replay.check_primitives import PrimitiveChecks
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult
 from ...audit.results.audit_result import AuditResult, Verdict
@@ -125,7 +126,7 @@ class DPAudit:
 
         Returns
         -------
-        AuditResult, StatementResult, EquivalenceResult or SensitivityResult
+        AuditResult, StatementResult, EquivalenceResult, SensitivityResult or PrimitiveChecks
         """
         __tracebackhide__ = True
         parameters = inspect.signature(function).parameters
@@ -136,14 +137,16 @@ class DPAudit:
         if is_open:
             given |= {name: whole[name] for name in ("alpha", "seed")}
         result = function(*arguments, **given)
-        if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult, SensitivityResult)):
+        without_entry = (SensitivityResult, PrimitiveChecks)
+        if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult, *without_entry)):
             raise OptionError(
                 f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
-                "returns an AuditResult, a StatementResult, an EquivalenceResult or a SensitivityResult."
+                "returns an AuditResult, a StatementResult, an EquivalenceResult, a SensitivityResult or "
+                "PrimitiveChecks."
             )
-        if isinstance(result, SensitivityResult):
+        if isinstance(result, without_entry):
             if result.verdict is not Verdict.NOT_REFUTED:
-                self._session.failed[label] = f"{result}\n  seed    {result.seed}"
+                self._session.failed[label] = f"{result}\n  seed    {whole['seed']}"
                 pytest.fail(self._session.failed[label])
             return result
         more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit import GaussianDP, PureDP, Verdict, check_primitives, noise_primitive, replay
+from dpaudit import GaussianDP, Law, PureDP, Verdict, check_primitives, noise_primitive, replay
 from dpaudit.audit.errors import OptionError
 
 FEW = {"runs": 2_000, "alpha": 1e-3}
@@ -65,3 +65,36 @@ def test_it_is_no_truth_value_and_refuses_what_it_cannot_do():
         assert check_primitives(result, runs=400)
     with pytest.raises(OptionError, match="runs=3 is too few"):
         check_primitives(result, runs=3)
+
+
+def test_noise_that_is_added_afterwards_is_not_passed():
+    def shown(rows, rng):
+        return len(rows) + rng.laplace(scale=1.0)
+
+    def hidden(rows, rng):
+        return (len(rows) + rng.laplace(scale=1.0)) / (1.0 + abs(rng.laplace()))
+
+    found = check_primitives(replay(shown, [1, 1], [1], claim=1.0), runs=400)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "not audited: the noise is added afterwards; put noise_primitive" in str(found)
+    found = check_primitives(replay(hidden, [1, 1], [1], claim=1.0), runs=400)
+    assert (found.verdict, found.checks, found.unmoved, found.bare) == (Verdict.INCONCLUSIVE, (), 0, 2)
+    assert "2 calls were given nothing that depends on the data" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("law", "says"),
+    [
+        (Law("normal", {"location": 0.0, "sigma": 1.0}), "has the parameters location, scale, not location, sigma"),
+        ("normal", "is 'normal', not a Law"),
+    ],
+)
+def test_a_law_function_is_told_what_it_returned(law, says):
+    noise = noise_primitive(lambda value: law)(lambda value: value + RNG.normal())
+    with pytest.raises(OptionError, match=says):
+        replay(lambda rows: noise(len(rows)), [1, 1], [1], claim=1.0)
+
+
+def test_other_names_of_laws_are_known():
+    with pytest.raises(OptionError, match="its name here is 'normal'"):
+        noise_primitive("Gaussian", location="value", scale="scale")

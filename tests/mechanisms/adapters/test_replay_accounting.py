@@ -47,3 +47,8 @@ def test_what_is_the_same_on_both_costs_nothing():
 def test_a_loss_that_is_unknown_or_infinite_composes_to_no_budget():
     with pytest.raises(ClaimError, match=r"the loss of Generator\.laplace at .* is infinite"):
         composed(lambda rows, rng: rng.laplace(0.0, len(rows)))
+
+
+def test_noise_that_is_added_to_something_unknown_composes_to_no_budget():
+    with pytest.raises(ClaimError, match=r"what the noise of Generator\.laplace at .* is added to is not known"):
+        composed(lambda rows, rng: (len(rows) + rng.laplace()) / (1.0 + abs(rng.laplace())))
