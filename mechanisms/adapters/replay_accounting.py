@@ -20,18 +20,21 @@ from .library_calls import imported
 _MOST = 200  # draws of one call that are composed one by one
 
 
-def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4) -> Any:
+def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, partial: bool = False) -> Any:
     """Return the privacy loss distribution of all recorded calls together, on the path of a replay.
 
     Its ``get_epsilon_for_delta(delta)`` is the budget that these calls spend on this pair and path: at most, as all
     rounding enlarges it. For Laplace, geometric and Gaussian noise the whole loss is composed, for other calls the
-    worst case. It says nothing of what a result with `open_reasons` names.
+    worst case.
 
     Parameters
     ----------
     result : ReplayResult
     discretization : float
         Grid width of the losses.
+    partial : bool
+        Whether to compose the calls of a result that is open: the budget of these calls alone, and not that of the
+        output.
 
     Returns
     -------
@@ -40,8 +43,8 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4) -> An
     Raises
     ------
     ClaimError
-        If the loss of a call is unknown or infinite, also because its noise is added to something that the replay does
-        not know.
+        If the result has `open_reasons` and `partial` is false; if the loss of a call is unknown or infinite, also
+        because its noise is added to something that the replay does not know.
     MissingExtraError
         If dp-accounting is not installed.
 
@@ -57,6 +60,11 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4) -> An
     losses = imported("dp_accounting.pld.privacy_loss_distribution", "accounting")
     width = check_number("discretization", discretization, 0, 1, "1e-4 is usual", closed=False)
     _refuse_unknown_sums(result)
+    if result.open_reasons and not partial:
+        raise ClaimError(
+            f"the replay is open ({result.open_reasons[0]}), so the output may cost more than its recorded calls; "
+            "partial=True composes these alone."
+        )
     parts = [loss for call in result.calls for loss in _losses(call, losses, width)]
     return reduce(lambda one, other: one.compose(other), parts, losses.identity(width))
 
