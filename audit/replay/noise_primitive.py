@@ -39,12 +39,12 @@ def noise_primitive(
     law : str or callable
         The law of the returned value: "laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers",
         "geometric", "two-sided geometric", "poisson", "binomial" or "discrete"; or a function of the same arguments
-        that returns a `Law`.
+        that returns a `Law` (``from dpaudit.audit.replay.laws import Law``).
     sensitivity, epsilon : str or float, optional
         What the function states about itself: the largest move of its location between neighbours, and the loss that
-        it promises for it.
+        it promises for it. The name of an argument, or a number; an argument that is None states nothing.
     size : str or int, optional
-        Number or shape of independent draws in the returned value.
+        Number or shape of independent draws in the returned value; by default as the parameters broadcast.
     **parameters
         Each parameter of the law: the name of an argument of the function, or a number. Arguments that are named
         nowhere must be the same on x and y, but for generators; else the loss is unknown.
@@ -65,17 +65,19 @@ def noise_primitive(
     >>> result.calls[0].worst_loss
     1.5
     """
-    if isinstance(law, str):
-        _check(law, parameters)
+    _check(law, parameters)
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[P, R], *more: object, **named: object) -> Callable[P, R]:
+        if more or named or not callable(function):
+            raise OptionError("noise_primitive needs a law: write @noise_primitive(law, …) above the function.")
         signature = inspect.signature(function)
         sources = [each for each in (sensitivity, epsilon, size, *parameters.values()) if isinstance(each, str)]
         for source in sources:
             if source not in signature.parameters:
+                meant = did_you_mean(source, signature.parameters, otherwise=".")
                 raise OptionError(
-                    f"{source!r} is not an argument of {function.__name__}{did_you_mean(source, signature.parameters)};"
-                    f" use one of {', '.join(signature.parameters)}, or a number.",
+                    f"{source!r} is not an argument of {function.__name__}{meant} Use one of "
+                    f"{', '.join(signature.parameters)}, or a number.",
                     name=source,
                 )
 
@@ -102,8 +104,9 @@ def noise_primitive(
             def declared() -> Declared | None:
                 if sensitivity is None and epsilon is None:
                     return None
-                numbers = (None if each is None else float(given(each)) for each in (sensitivity, epsilon))
-                return Declared(next(numbers), next(numbers))
+                held = [given(each) for each in (sensitivity, epsilon)]
+                furthest, promised = (None if each is None else float(each) for each in held)
+                return Declared(furthest, promised)
 
             return cast(R, tape.call(function.__qualname__, stated, lambda: function(*args, **kwargs), declared))
 
@@ -118,11 +121,17 @@ def _shape(law: str, size: Any, held: dict[str, Any]) -> tuple[int, ...]:
     return (operator.index(size),) if isinstance(size, Integral) else tuple(map(int, size))
 
 
-def _check(law: str, parameters: dict[str, Any]) -> None:
+def _check(law: Any, parameters: dict[str, Any]) -> None:
+    if callable(law):
+        if parameters:
+            raise OptionError(
+                f"{', '.join(parameters)}: a law that is a function states its own parameters; leave them out.", law=law
+            )
+        return
     if law not in PARAMETERS:
         raise OptionError(
-            f"law={law!r} is not a known law{did_you_mean(law, PARAMETERS)}; use one of {', '.join(PARAMETERS)}, or a "
-            "function that returns a Law.",
+            f"law={law!r} is not a known law{did_you_mean(str(law), PARAMETERS, otherwise='.')} Use one of "
+            f"{', '.join(PARAMETERS)}, or a function that returns a Law.",
             law=law,
         )
     if set(parameters) != set(PARAMETERS[law]):
