@@ -40,6 +40,8 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
     is_beyond = is_beyond and is_noise(call)
     said = False
     if x.name != y.name:
+        if call.place != call.place_on_y:
+            return  # two primitives: that the paths part says it
         realised = call.realised_loss
         known = "" if realised is None else f"; loss {_loss(realised)} at the value returned"
         yield _found(FindingKind.LAW_DIFFERS, call, f"{x} on x, {y} on y{known}", realised)

@@ -131,9 +131,9 @@ def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
     names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     for name in names:
         if name not in known:
+            meant = did_you_mean(str(name), known, otherwise=".")
             raise OptionError(
-                f"primitives={name!r} is not a family of noise primitives{did_you_mean(str(name), known, otherwise='.')} "
-                f"Use some of {', '.join(known)}.",
+                f"primitives={name!r} is not a family of noise primitives{meant} Use some of {', '.join(known)}.",
                 primitives=name,
             )
     return names

@@ -233,3 +233,19 @@ def test_the_outcome_that_changes_most_is_named():
 
     found = str(replay(one_of_ten, [1.0] * 3, [1.0] * 2, claim=0.1))
     assert "outcome 7 has probability 0.3077 on x and 0.25 on y; worst-case loss 0.207639" in found
+
+
+def test_a_comprehension_has_the_name_of_its_function():
+    def counts(rows, rng):
+        return [*[rng.laplace(len(rows), 9.0) for _ in "a"], *(rng.laplace(len(rows), 9.0) for _ in "a")]
+
+    calls = replay(counts, [1.0, 2.0], [1.0], claim=1.0).calls
+    assert [call.place.function for call in calls] == ["counts", "counts"]
+
+
+def test_other_primitives_at_other_lines_are_one_finding():
+    def sampled(rows, rng):
+        chosen = [row for row in rows if rng.random() < 0.5]
+        return rng.laplace(sum(chosen))
+
+    assert kinds(replay(sampled, [1.0, 2.0], [1.0], claim=0.6)) == [FindingKind.CALLS_DIFFER]
