@@ -53,6 +53,8 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
     if mu is not None and math.isfinite(mu):
         if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
             return _order(claim) * mu * mu / 2.0
+        if isinstance(claim, GaussianDP):
+            return mu
         return _largest(claim, ndtr(_Z + mu), ndtr(-_Z - mu), _Q, _Q_REST)
     if not (x.is_known and x.name == y.name and x.shape == y.shape and not x.after) or worst is None:
         return None

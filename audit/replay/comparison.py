@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Final
 
+import numpy as np
+
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from .claim_excess import SLACK, strength_needed
@@ -38,6 +40,8 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
     is_beyond = is_beyond and is_noise(call)
     said = False
     if x.name != y.name:
+        if call.place != call.place_on_y:
+            return  # two primitives: that the paths part says it
         realised = call.realised_loss
         known = "" if realised is None else f"; loss {_loss(realised)} at the value returned"
         yield _found(FindingKind.LAW_DIFFERS, call, f"{x} on x, {y} on y{known}", realised)
@@ -60,10 +64,22 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
         what = "input" if call.law_on_x.location is None else "location"
         moved = "" if call.moved is None else f"its {what} moved {_far(call.moved)}"
         if call.is_inferred:
-            moved = f"the number to which it is added moved {_far(call.moved)}, in units of the noise"
+            moved = f"the number to which it is added moved {_far(call.moved)}, in the unit of the draw"
         scale = f", with {x.name} noise of scale {_parameter(x, 'scale')}" if x.scale is not None else ""
-        text = f"{call.primitive}: {moved}{scale}{loss}" if moved else f"{call.primitive}: {x} on x, {y} on y{loss}"
+        text = f"{call.primitive}: {moved}{scale}{loss}" if moved else f"{call.primitive}: {_both(x, y)}{loss}"
         yield _found(FindingKind.LOSS_ABOVE_CLAIM, call, text, worst, True)
+
+
+def _both(x: Law, y: Law) -> str:
+    """Return two laws as text; of outcomes, the one whose probability changes by the largest factor."""
+    if x.name == y.name == "discrete":
+        p, q = (np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y))
+        if p.ndim == 1 and p.shape == q.shape:
+            with np.errstate(all="ignore"):
+                ratios = np.abs(np.log(p) - np.log(q))
+            most = int(np.nanargmax(ratios))
+            return f"outcome {most} has probability {p[most]:.4g} on x and {q[most]:.4g} on y"
+    return f"{x} on x, {y} on y"
 
 
 def _needed(call: ReplayedCall, claim: Claim) -> float | None:

@@ -61,6 +61,8 @@ def judged(
             found.append(replace(each, message=each.message + words, is_excess=is_excess, call=number))
     if any(each.is_excess for each in found) or sum_finding(calls, claim) is None:
         return found
+    if found and sum(is_noise(call) and call.worst_loss != 0.0 for call in calls) == 1:
+        return found  # the sum is the loss of this call
     if chooses or not is_recorded:
         return [*found, *_no_excess(sum_finding(calls, claim), _CHOSEN if chooses else _UNRECORDED)]
     parts = [part_shown(number) for number, call in enumerate(calls) if is_noise(call) and call.worst_loss != 0.0]

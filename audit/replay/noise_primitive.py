@@ -43,9 +43,9 @@ def noise_primitive(
         that returns a `Law`: ``lambda value, eps: Law("laplace", {"location": value, "scale": 1 / eps})``.
     sensitivity, epsilon : str or float, optional
         What the function states about itself: the largest move of its location between neighbours, and the loss that
-        it promises for it.
+        it promises for it. The name of an argument, or a number; an argument that is None states nothing.
     size : str or int, optional
-        Number or shape of independent draws in the returned value.
+        Number or shape of independent draws in the returned value; by default as the parameters broadcast.
     **parameters
         Each parameter of the law: the name of an argument of the function, or a number. Arguments that are named
         nowhere must be the same on x and y, but for generators; else the loss is unknown.
@@ -66,17 +66,19 @@ def noise_primitive(
     >>> result.calls[0].worst_loss
     1.5
     """
-    if isinstance(law, str):
-        _check(law, parameters)
+    _check(law, parameters)
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[P, R], *more: object, **named: object) -> Callable[P, R]:
+        if more or named or not callable(function):
+            raise OptionError("noise_primitive needs a law: write @noise_primitive(law, …) above the function.")
         signature = inspect.signature(function)
         sources = [each for each in (sensitivity, epsilon, size, *parameters.values()) if isinstance(each, str)]
         for source in sources:
             if source not in signature.parameters:
+                meant = did_you_mean(source, signature.parameters, otherwise=".")
                 raise OptionError(
-                    f"{source!r} is not an argument of {function.__name__}{did_you_mean(source, signature.parameters)};"
-                    f" use one of {', '.join(signature.parameters)}, or a number.",
+                    f"{source!r} is not an argument of {function.__name__}{meant} Use one of "
+                    f"{', '.join(signature.parameters)}, or a number.",
                     name=source,
                 )
 
@@ -103,8 +105,9 @@ def noise_primitive(
             def declared() -> Declared | None:
                 if sensitivity is None and epsilon is None:
                     return None
-                numbers = (None if each is None else float(given(each)) for each in (sensitivity, epsilon))
-                return Declared(next(numbers), next(numbers))
+                held = [given(each) for each in (sensitivity, epsilon)]
+                furthest, promised = (None if each is None else float(each) for each in held)
+                return Declared(furthest, promised)
 
             return cast(R, tape.call(function.__qualname__, stated, lambda: function(*args, **kwargs), declared))
 
@@ -133,13 +136,19 @@ def _checked(law: Any, name: str) -> Law:
     return law
 
 
-def _check(law: str, parameters: dict[str, Any]) -> None:
+def _check(law: Any, parameters: dict[str, Any]) -> None:
+    if callable(law):
+        if parameters:
+            raise OptionError(
+                f"{', '.join(parameters)}: a law that is a function states its own parameters; leave them out.", law=law
+            )
+        return
     if law not in PARAMETERS:
-        other = _OTHER_NAMES.get(law.casefold())
-        hint = did_you_mean(law, PARAMETERS) if other is None else f"; its name here is {other!r}"
+        other = _OTHER_NAMES.get(str(law).casefold())
+        hint = f"; its name here is {other!r}." if other else did_you_mean(str(law), PARAMETERS, otherwise=".")
         raise OptionError(
-            f"law={law!r} is not a known law{hint}; use one of {', '.join(PARAMETERS)}, or a "
-            "function that returns a Law.",
+            f"law={law!r} is not a known law{hint} Use one of {', '.join(PARAMETERS)}, or a function that returns a "
+            "Law.",
             law=law,
         )
     if set(parameters) != set(PARAMETERS[law]):

@@ -6,6 +6,7 @@ import linecache
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Final
 
 _INSIDE: Final = (
@@ -21,6 +22,8 @@ _INSIDE: Final = (
     "contextlib",
 )
 """Modules that carry out a call and did not ask for it; a name that ends in a dot stands for what is below it."""
+
+_COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,15 @@ def place_of_call() -> Place:
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Place(frame.f_code.co_filename, frame.f_lineno, _function(frame.f_code))
+
+
+def _function(code: CodeType) -> str:
+    """Return the name of the function of a frame; of a comprehension, that of the function that contains it."""
+    parts = [part for part in code.co_qualname.split(".") if part != "<locals>"]
+    while parts and parts[-1] in _COMPREHENSIONS:
+        parts.pop()
+    return parts[-1] if parts else "<module>"
 
 
 def _is_inside(module: str) -> bool:

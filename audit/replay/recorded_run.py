@@ -35,7 +35,10 @@ _REPEATS: Final = 8
 _OTHERWISE: Final = "something else is random, or is kept between runs"
 _MORE: Final = 64
 """Runs on each dataset of a mechanism that makes no call and whose outputs differ, before that counts as an excess."""
-_DRAWN: Final = "a generator is drawn from in a way that is not recorded"
+_DRAWN: Final = (
+    "a generator is drawn from in a way that is not recorded, such as one of numpy that was made before the replay; "
+    "make it inside the mechanism, or take it as the parameter rng"
+)
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
 _STATES: Final = np.random.mtrand._rand, random._inst
 

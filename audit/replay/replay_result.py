@@ -13,7 +13,7 @@ from ..errors import ExcessError
 from ..results.replay_table import ReplayTable
 from .claim_excess import SLACK, is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
-from .tabulated import tabulated
+from .tabulated import number_words, tabulated
 
 _WIDTH: Final = 100  # characters of a line of source
 
@@ -25,7 +25,7 @@ class ReplayVerdict(enum.Enum):
     """A call, or all calls together, exceed the claim or a declared sensitivity, on this path."""
     BOUNDED = "bounded on this path"
     """All recorded calls together stay within the claim, on this path."""
-    OPEN = "not bounded"
+    OPEN = "open"
     """Neither: a loss is unknown, or the output depends on more than the recorded values."""
 
 
@@ -104,7 +104,8 @@ class ReplayResult:
             return f"{self.findings[0].kind.value}, which the output may hide; confirm with check"
         if self.loss.epsilon is None:
             return "the loss of a call is unknown"
-        return f"{loss_words(self.loss)}" if self.claim is not None else f"no claim given; {loss_words(self.loss)}"
+        words = loss_words(self.loss)
+        return f"no claim given; {words}" if self.claim is None else f"{words}, not shown to be within the claim"
 
     def __str__(self) -> str:
         lines = [self.sentence]
@@ -149,11 +150,13 @@ class ReplayResult:
                 continue
             if call.moved is not None:
                 of = "" if call.sensitivity is None else f" (sensitivity {call.sensitivity:.6g})"
-                parts.append(f"moved {call.moved:.6g}{of}{', inferred' if call.is_inferred else ''}")
+                parts.append(f"moved {number_words(call.moved)}{of}{', inferred' if call.is_inferred else ''}")
             if call.mu:
-                parts.append(f"mu {call.mu:.6g}")
+                parts.append(f"mu {number_words(call.mu)}")
+            elif call.worst_loss is None:
+                parts.append("loss unknown")
             else:
-                parts.append("loss unknown" if call.worst_loss is None else f"loss at most {call.worst_loss:.6g}")
+                parts.append(f"loss {'' if math.isinf(call.worst_loss) else 'at most '}{number_words(call.worst_loss)}")
             lines.append("; ".join(parts))
         return "\n".join(lines)
 

@@ -24,17 +24,20 @@ def tabulated(
 
 
 def _row(call: ReplayedCall, finding: str) -> ReplayRow:
+    # Of noise that was handed nothing that may depend on data, equal laws do not say what it protects.
+    moved, mu, worst = (None, None, None) if call.is_bare else (call.moved, call.mu, call.worst_loss)
     return ReplayRow(
         place=str(call.place),
         source=call.place.source,
         primitive=call.primitive,
         law=str(call.law_on_x),
-        moved="" if call.is_bare else _number(call.moved),
-        allowed=_number(call.sensitivity),
-        loss="" if call.is_bare else f"mu {call.mu:.6g}" if call.mu else _number(call.worst_loss),
+        moved=number_words(moved),
+        allowed=number_words(call.sensitivity),
+        loss=f"mu {number_words(mu)}" if mu else number_words(worst),
         finding=finding,
     )
 
 
-def _number(value: float | None) -> str:
+def number_words(value: float | None) -> str:
+    """Return a number as text; empty if it is unknown."""
     return "" if value is None else "infinite" if math.isinf(value) else f"{value:.6g}"

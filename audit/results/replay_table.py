@@ -17,7 +17,7 @@ class ReplayRow:
         What was called, and its law on x.
     moved, allowed, loss : str
         How far its input moved between x and y, the sensitivity that it declares, and its largest loss; empty if
-        unknown.
+        unknown, as of noise that was handed nothing that may depend on data.
     finding : str
         What is wrong; empty if nothing is.
     """

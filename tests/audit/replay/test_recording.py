@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import ReplayResult, replay
+from dpaudit import GaussianDP, ReplayResult, replay
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
@@ -186,3 +186,66 @@ def test_in_place_draws_choices_and_orders_are_put_back():
     for part in (0, 2, 3, 4):
         assert result.output_on_x[part] == result.output_on_y[part]
     assert result.verdict is ReplayVerdict.OPEN
+
+
+def test_a_generator_from_before_says_what_to_do_and_nothing_of_the_data():
+    own = np.random.default_rng(3)
+    result = replay(lambda rows: sum(rows) + own.laplace(), [1.0], [1.0], claim=1.0)
+    (reason,) = result.open_reasons  # the outputs differ by the noise: that says nothing of the data
+    assert "made before the replay; make it inside the mechanism, or take it as the parameter rng" in reason
+
+
+def test_words_of_results():
+    def slow_sum(rows, rng):
+        return sum(rows) * rng.laplace() + rng.laplace() ** 2
+
+    (row, _) = replay(slow_sum, [1.0, 2.0], [1.0], claim=1.0).tabulated().rows
+    assert (row.moved, row.loss) == ("", "")  # noise that was handed nothing: 0 would look like a bound
+
+    def as_text(rows, rng):
+        return f"{rng.laplace(sum(rows)):.2f}"
+
+    (finding,) = replay(as_text, [1.0], [3.0], claim=1.0).findings  # one call: its sum is not said again
+    assert "worst-case loss 2" in finding.message
+
+    def handed(rows, rng):
+        return rng.laplace(len(rows))
+
+    result = replay(handed, [1.0] * 3, [1.0], claim=1.0, adjacency="add-remove", distance=2)
+    assert "no bound: loss at most 2, not shown to be within the claim" in str(result)
+
+    def of_its_own_scale(rows, rng):
+        return rng.laplace(sum(rows), max(rows))
+
+    assert replay(of_its_own_scale, [1.0, 3.0], [1.0], claim=1.0).table().endswith("moved 3; loss infinite")
+
+    def normal(rows, rng):
+        return rng.normal(sum(rows))
+
+    assert "mu >= 2, claimed 1-GDP" in str(replay(normal, [1.0], [3.0], claim=GaussianDP(1.0)))
+
+
+def test_the_outcome_that_changes_most_is_named():
+    def one_of_ten(rows, rng):
+        odds = np.ones(10)
+        odds[7] += len(rows)
+        return int(rng.choice(10, p=odds / odds.sum()))
+
+    found = str(replay(one_of_ten, [1.0] * 3, [1.0] * 2, claim=0.1))
+    assert "outcome 7 has probability 0.3077 on x and 0.25 on y; worst-case loss 0.207639" in found
+
+
+def test_a_comprehension_has_the_name_of_its_function():
+    def counts(rows, rng):
+        return [*[rng.laplace(len(rows), 9.0) for _ in "a"], *(rng.laplace(len(rows), 9.0) for _ in "a")]
+
+    calls = replay(counts, [1.0, 2.0], [1.0], claim=1.0).calls
+    assert [call.place.function for call in calls] == ["counts", "counts"]
+
+
+def test_other_primitives_at_other_lines_are_one_finding():
+    def sampled(rows, rng):
+        chosen = [row for row in rows if rng.random() < 0.5]
+        return rng.laplace(sum(chosen))
+
+    assert kinds(replay(sampled, [1.0, 2.0], [1.0], claim=0.6)) == [FindingKind.CALLS_DIFFER]

@@ -23,6 +23,7 @@ from dpaudit import (
     replay,
 )
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
+from dpaudit.audit.replay.laws import Law
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
 
@@ -360,6 +361,8 @@ def test_a_decorated_function_is_one_call():
         ("laplac", {"location": "a", "scale": 1.0}, "did you mean 'laplace'"),
         ("laplace", {"location": "a"}, "has the parameters location, scale"),
         ("laplace", {"location": "answer", "scale": 1.0}, "'answer' is not an argument of f"),
+        (1.0, {}, "law=1.0 is not a known law"),
+        (lambda a: Law("laplace", {"location": a, "scale": 1.0}), {"scale": 1.0}, "states its own parameters"),
     ],
 )
 def test_a_wrong_decoration_is_refused(law, parameters, message):
@@ -370,6 +373,21 @@ def test_a_wrong_decoration_is_refused(law, parameters, message):
         noise_primitive(law, **parameters)(f)
 
 
+def test_a_decoration_without_a_law_is_refused_when_the_function_is_called():
+    for arguments in ((1.0,), (1.0, 2.0)):
+        with pytest.raises(OptionError, match="needs a law"):
+            noise_primitive(lambda a, b=1.0: a + b)(*arguments)
+
+
+def test_a_sensitivity_that_is_none_states_nothing():
+    @noise_primitive("laplace", location="a", scale=1.0, sensitivity="bound")
+    def own(a, bound=None):
+        return a + np.random.default_rng().laplace()
+
+    assert run(lambda rows: own(sum(rows)), claim=9.0).calls[0].sensitivity is None
+    assert run(lambda rows: own(sum(rows), 1.0), claim=9.0).has_excess
+
+
 def test_options():
     noisy = lambda rows, rng: {"mean": rng.laplace(len(rows)), "other": object()}  # noqa: E731
     assert "cannot be compared" in str(run(noisy))
@@ -378,6 +396,8 @@ def test_options():
     assert run(lambda rows, rng: rng.laplace(len(rows)), primitives=[]).verdict is ReplayVerdict.BOUNDED
     with pytest.raises(OptionError, match="did you mean 'numpy'"):
         run(noisy, primitives="nunpy")
+    with pytest.raises(OptionError, match="primitives=3 is not a family of noise primitives"):
+        run(noisy, primitives=3)
     with pytest.raises(OptionError, match="seed=-1"):
         run(noisy, seed=-1)
     with pytest.raises(AdjacencyError, match="distance 2"):
