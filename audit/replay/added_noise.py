@@ -82,7 +82,7 @@ def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputM
     """Return the calls with the locations that the outputs `x` and `y`, equal in length, imply."""
     if len(x) > MOST_EXPLAINED:
         return OutputMove(calls, why_not=f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
-    added = {i: call for i, call in enumerate(calls) if is_bare_noise(call)}
+    added = {i: call for i, call in enumerate(calls) if is_bare_noise(call) or _has_another_scale(call)}
     found = _factors(added, x, reruns)
     if isinstance(found, str):
         return OutputMove(calls, why_not=found)
@@ -98,7 +98,7 @@ def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputM
         return OutputMove(calls)
     if not all(_is_affine(added, found, side, base, reruns) for side, base in (("x", x), ("y", y))):
         return OutputMove(calls)
-    if _agree(*matrices):
+    if _agree(*matrices) and all(map(is_bare_noise, added.values())):
         shifts = _shifts(found.on_x, distance, reruns.rounding(x, y))
         inferred = None if shifts is None else {i: _shifted(calls[i], each) for i, each in shifts.items()}
         slopes = np.zeros_like(matrices[0])
@@ -118,6 +118,13 @@ def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputM
     scales = np.concatenate([np.ravel(call.law_on_x.scale) for call in added.values()])  # type: ignore[arg-type]
     why = reruns.disagreement(apart, np.abs(matrices[0]) @ scales)
     return OutputMove(calls, why_not=why) if why else OutputMove(explained, is_explained=True)
+
+
+def _has_another_scale(call: ReplayedCall) -> bool:
+    """Whether a call is noise about 0 on x and on y whose scale differs, such as that of a mean of so many rows."""
+    x, y = call.law_on_x, call.law_on_y
+    is_same = x.name == y.name and x.shape == y.shape and set(x.differing(y)) == {"scale"}
+    return is_same and is_shifted(call) and not call.is_inferred and not np.any(x.location) and not np.any(y.location)
 
 
 def _factors(added: dict[int, ReplayedCall], x: Array, reruns: Reruns) -> _Factors | str:
@@ -270,7 +277,7 @@ def _shifted(call: ReplayedCall, shift: Array) -> ReplayedCall:
 def _scaled(calls: Calls, found: _Factors, x: Array, y: Array) -> dict[int, ReplayedCall] | None:
     """Return the calls with the laws of the outputs, if each output has at most one draw and each draw one output.
 
-    For factors that differ between x and y, so that the noise has another scale.
+    For factors or scales that differ between x and y, so that the noise has another scale.
     """
     matrix = np.array([found.matrix("x"), found.matrix("y")])
     shows = np.any(matrix != 0.0, axis=0)
@@ -279,17 +286,17 @@ def _scaled(calls: Calls, found: _Factors, x: Array, y: Array) -> dict[int, Repl
     inferred = {}
     for number in found.on_x:
         call, sides = calls[number], (found.on_x[number], found.on_y[number])
-        law, laws = call.law_on_x, []
-        if law.is_integer_valued:
+        laws: list[Law] = []
+        if call.law_on_x.is_integer_valued:
             return None
         rows = np.argmax(np.any(np.array(sides) != 0.0, axis=0), axis=0)
-        for part, output in zip(sides, (x, y), strict=True):
+        for part, output, law in zip(sides, (x, y), (call.law_on_x, call.law_on_y), strict=True):
             factor = part[rows, np.arange(part.shape[1])]
             location = output[rows] - factor * np.ravel(np.asarray(call.value) - law.location)
             scale = np.abs(factor) * np.ravel(law.scale)  # type: ignore[arg-type]
             held = {"location": location.reshape(law.shape), "scale": scale.reshape(law.shape)}
             laws.append(Law(law.name, held, law.shape))
-        value = x[rows].reshape(law.shape)
+        value = x[rows].reshape(call.law_on_x.shape)
         inferred[number] = replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value, is_inferred=True)
     return inferred
 

@@ -243,7 +243,8 @@ def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
     recorded = total_loss(calls)
     for others in reruns.elsewhere:
         for before, call, other in zip(reruns.calls, calls, others, strict=True):
-            if call.is_inferred and (not is_unmoved(other) or before.law_on_x.differing(other.law_on_x)):
+            is_moved = is_unmoved(before) and not is_unmoved(other)
+            if call.is_inferred and (is_moved or not _has_its_laws(before, other)):
                 return f"the noise of {call.primitive} at {call.place} is another one at other values of the draws"
         pairs = list(zip(calls, others, strict=True))
         if claim is None or all(call.is_inferred or _has_its_laws(call, other) for call, other in pairs):

@@ -421,3 +421,29 @@ def test_without_a_claim_the_loss_is_stated():
     assert result.verdict is ReplayVerdict.OPEN
     assert "no claim given; loss at most 2.5" in str(result)
     assert "moved 5" in result.table()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (lambda rows, rng: np.mean(rows) + rng.laplace(0, 1 / len(rows)), 1.0),
+        (lambda rows, rng: np.mean(rows) + rng.normal(0, 1 / len(rows)), ApproxDP(1.0, 1e-5)),
+        (lambda rows, rng: np.array([sum(rows), len(rows)]) + rng.laplace(0, [1 / len(rows), 2.0]), 1.0),
+    ],
+    ids=["Laplace noise", "normal noise", "a vector"],
+)
+def test_an_answer_and_a_scale_that_both_depend_on_the_data(mechanism, claim):
+    result = replay(mechanism, [1.0, 2.0], [1.0], claim=claim)
+    assert result.has_excess
+    assert "the scale of" in str(result)
+    assert not replay(mechanism, [1.0, 2.0], [1.0, 2.0], claim=claim).has_excess
+    assert replay(mechanism, [1.0, 2.0], [1.0, 2.0], claim=claim).loss.worst == 0.0
+
+
+def test_a_scale_within_a_claim_that_allows_it():
+    """Smooth sensitivity: the scale differs by little, which a delta covers."""
+    scale = {2: 2.0, 1: 2.02}
+    result = replay(
+        lambda rows, rng: len(rows) + rng.normal(0, scale[len(rows)]), [1, 1], [1], claim=ApproxDP(2.0, 1e-2)
+    )
+    assert not result.has_excess
