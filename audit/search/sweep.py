@@ -21,7 +21,7 @@ from .trial import Judge, Trial
 
 _SHARE = 10  # one execution in ten of a search is for sweeps
 _RUNS = 8  # of each pair
-_MOST, _LEAST = 1_024, 16  # numbers of a line
+_MOST, _LEAST = 1_152, 16  # numbers of a line
 _AROUND, _DEPTH = 3, 5  # places that are bisected, and how often
 _BISECTION = 4 * _RUNS * _AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
 _KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
