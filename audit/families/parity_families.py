@@ -43,7 +43,7 @@ def parity_families(columns: Columns, read: PilotSplit) -> Iterator[Family[Any]]
         Columns of the pilot outputs, shape (columns, runs).
     """
     width = len(read.learn_x)
-    if not 3 <= width <= _MOST_COLUMNS:
+    if not 3 <= width <= _MOST_COLUMNS or read.learn_x.size == 0:
         return
     centres = np.array([_centre(np.concatenate(both)) for both in zip(read.learn_x, read.learn_y, strict=True)])
     with np.errstate(invalid="ignore"):

@@ -18,8 +18,8 @@ from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
 from .tape import Drawn, Tape
 
 NOT_NOISE: Final = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
-"""Laws that usually choose rows, or a point between two rows. Unless a primitive declares their loss, it is no excess:
-the output may hide what was drawn, such as the row of a sample or the interval of a quantile."""
+"""Laws by which code usually picks rows, or a point between two rows. Their loss is an excess only if a primitive
+declares it: the output may hide what was drawn, such as the row of a sample or the interval of a quantile."""
 
 _INPUTS = frozenset({"location", "probabilities", "input"})
 """Parameters that hold what a primitive protects."""

@@ -2,7 +2,7 @@
 
 A value that is drawn and does not show (the largest of several is released, a threshold is passed, a draw is rejected)
 costs less than its law says. So does noise on a sample of rows, noise to which other noise is added, and a value that
-is folded, or released in an order of its own.
+is folded or sorted among others before it is released.
 
 Proof: docs/proofs/replay.md
 """
@@ -156,11 +156,11 @@ class _Determined:
         return is_place or self._is_monotone(number, place, column != 0.0)
 
     def _other_place(self, number: int) -> Any:
-        """Return another value of a call of places; its own if it has no other."""
+        """Return another value of a call that draws an index; its own if it has no other."""
         return next(iter(self._reruns.other_values(number)), self.calls[number].value)
 
     def _tells_apart(self, number: int) -> bool:
-        """Whether each value of a call of places gives an output of its own, the same on x and on y."""
+        """Whether different values of a call that draws an index give different outputs, the same on x and on y."""
         outputs: list[Any] = []
         for value in [self.calls[number].value, *self._reruns.other_values(number)]:
             output = self._reruns.output("x", {number: value})[0]

@@ -27,8 +27,8 @@ DRAWS: Final = 8
 """Joint draws of all values: a difference that shows with probability p is missed with (1 − p)^8."""
 FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the output or decides something
 _CELLS: Final = (*zip(range(8), range(1, 9), strict=True), (8, 12), (12, 20), (20, 40), (40, 100))
-"""Each number of noise takes a random value in each of these ranges, in scales on either side of its location; all
-numbers together, each in an order of its own."""
+"""Each number of noise takes a random value in each of these ranges, in scales on either side of its location. All
+numbers change together, and each goes through the ranges in a random order."""
 _MOST_KEPT: Final = 5_000  # calls at other values
 _COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
 """Steps, in scales, that show a value in an output that is rounded."""

@@ -190,7 +190,7 @@ def is_larger(one: TranscriptLoss, other: TranscriptLoss) -> bool:
 
 
 def loss_words(loss: TranscriptLoss) -> str:
-    """Return a loss in words."""
+    """Return a loss as text."""
     parts = []
     if loss.epsilon is None and loss.rho is not None:
         return f"rho at most {loss.rho:.6g}"

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from .candidates import Candidate, Line
-from .places import Places, numbers_between
+from .places import MOST, Places, numbers_between
 from .pool import Pool
 
 ROUNDING = 1e-9
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 _PATTERNS, _LINES, _RANDOM = 0.3, 0.5, 0.6  # shares of the budget after which each stage ends
 _FOR_SIMPLER, _MOST_FOR_SIMPLER = 0.05, 300  # share of the budget left for simpler pairs, and their number
 _MOST_LINES = 8  # of a domain, and near a pair
-_MOST_NUMBERS, _NUMBERS_NEAR = 1_152, 48  # of a line of the domain, and of one near a pair
+_NUMBERS_NEAR = 48  # of a line near a pair
 _AROUND, _DEPTH = 3, 6  # places that are bisected, and how often
 _LEADERS, _MOVES, _DRAWN = 2, 12, 6  # groups that are varied in a turn, variations of each, and random pairs
 _IDLE = 4  # turns without a new pair after which a domain counts as exhausted
@@ -93,7 +93,7 @@ class Climb(Generic[Pair]):
         lines = list(islice(self.pool.source.lines(), _MOST_LINES))
         for number, line in enumerate(lines, start=1):
             share = _PATTERNS + (_LINES - _PATTERNS) * number / len(lines)
-            self._sweep(line, _MOST_NUMBERS, share)
+            self._sweep(line, MOST, share)
         before = -1
         while self._goes_on(_RANDOM) and self.comparisons.tried > before:
             before = self.comparisons.tried

@@ -12,9 +12,12 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
+from typing import Final
 
 from .candidates import Candidate, Line
 
+MOST: Final = 1_152
+"""Most numbers of a line of a domain that are visited before bisection."""
 _POWERS, _QUANTILES, _ROUND = 8, 10, 128
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 

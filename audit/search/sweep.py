@@ -15,13 +15,13 @@ from itertools import count, islice
 
 from .candidates import Candidate
 from .coupled_draws import CoupledDraws
-from .places import Places, numbers_between
+from .places import MOST, Places, numbers_between
 from .pool import Pool
 from .trial import Judge, Trial
 
 _SHARE = 10  # one execution in ten of a search is for sweeps
 _RUNS = 8  # of each pair
-_MOST, _LEAST = 1_152, 16  # numbers of a line
+_LEAST = 16  # numbers of a line for which it is worth a sweep
 _AROUND, _DEPTH = 3, 5  # places that are bisected, and how often
 _BISECTION = 4 * _RUNS * _AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
 _KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
@@ -61,7 +61,7 @@ def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[floa
     executions.
     """
     line = places.line
-    for number in islice(numbers_between(line.low, line.high), _MOST):
+    for number in islice(numbers_between(line.low, line.high), MOST):
         if draws.executions >= most - _BISECTION:
             break
         places.visit(number)

@@ -55,10 +55,10 @@ FALSE_FINDINGS = Bench(
     name="false-findings",
     title="Replays of reference mechanisms, which keep their claims",
     method=(
-        "Random neighbours, half of them as far apart as neighbours can be, each with its own seed and so on its own "
-        "path. An excess would be a false finding. Bounded is no proof and open no failure: noise that decides "
-        "something (sparse vector, noisy max, coins) leaves a replay open. --audits sets the number of pairs, and "
-        "--resume adds to those that were replayed."
+        "Random neighbours, half of them as far apart as neighbours can be, each replayed with a different seed. An "
+        "excess would be a false finding. Bounded is no proof and open no failure: noise that decides something "
+        "(sparse vector, noisy max, coins) leaves a replay open. --audits sets the number of pairs, and --resume adds "
+        "to those that were replayed."
     ),
     columns=columns("mechanism | claim | pairs :, | excess | bounded :, | open :, | raised"),
     names=tuple(REFERENCES),

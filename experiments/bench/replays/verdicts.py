@@ -50,7 +50,7 @@ def named(result: ReplayResult) -> Named | None:
 
 
 def verdicts(mechanism: Any, pairs: Iterable[tuple[Any, Any]], first_seed: int, **options: Any) -> Verdicts:
-    """Replay every pair, each with its own seed and so on its own path, and count."""
+    """Replay every pair with a different seed, and count the verdicts."""
     said: list[str] = []
     at_fault: Named | None = None
     for seed, (x, y) in enumerate(pairs, start=first_seed):

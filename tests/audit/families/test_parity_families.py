@@ -70,6 +70,13 @@ def test_equal_laws_have_no_clear_set():
         assert list(parity_families(columns, split)) == []
 
 
+@pytest.mark.parametrize("width", [3, 20])
+@pytest.mark.parametrize("runs", [1, 2, 5])
+def test_hardly_any_runs(width, runs):
+    columns, values = Coordinates(width), np.random.default_rng(4).normal(size=(runs, width))
+    assert list(parity_families(columns, PilotSplit.in_half(values, values).map(columns.read))) == []
+
+
 def test_moments_of_all_sets_are_those_of_the_definition():
     bits = np.random.default_rng(3).random((5, 40)) < np.linspace(0.2, 0.8, 5)[:, None]
     signs = np.where(bits, 1.0, -1.0)
