@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ....audit.replay.replay import replay
 from ....audit.search.find_worst_pair import find_worst_pair
 from ...libraries.diffprivlib_fits import Fit, diffprivlib_fits
@@ -18,9 +16,10 @@ from ..core.effort import Bench, Effort, Task, once, seeds_of
 from ..core.timing import timed
 from .verdicts import NOTHING, named
 
-_SECONDS, _TIMES = 60.0, 10  # of a guided search, and how much more an unguided one has
+_SECONDS, _TIMES = 60.0, 10  # of a guided search, and how much longer an unguided one takes
 _QUICK_SECONDS, _QUICK = 0.1, ("StandardScaler, x near 0",)
-_ALPHA, _TRIED, _FEWEST = 1e-6, 20, 400  # of the audits; fits that are timed; executions of a search at least
+_ALPHA = 1e-6  # of the audits
+_TRIAL = 400  # executions of a search that is timed first, and those of a measured search at least
 _RUNS = range(1_000, 20_001)  # of an audit on each dataset: twice the executions of a guided search, within this
 _TABLE = 37  # number for `seeds_of`
 
@@ -37,15 +36,11 @@ def _fit(name: str) -> Fit:
     return next(fit for fit in diffprivlib_fits() if fit.name == name)
 
 
-def _processor_seconds(mechanism: Any, fit: Fit, seed: int) -> float:
-    """The mean time of a fit to random rows; that of a processor, since other work delays a fit."""
-    rng, taken = np.random.default_rng(seed), []
-    for _ in range(_TRIED):
-        rows = fit.domain.build([fit.domain.draw(rng) for _ in range(fit.domain.most)])
-        start = time.process_time()
-        mechanism(rows, rng)
-        taken.append(time.process_time() - start)
-    return float(np.mean(taken))
+def _executions(mechanism: Any, fit: Fit, seed: int, seconds: float, guide: Any) -> int:
+    """Executions of a search that takes so many seconds of a processor; other work may delay it."""
+    start = time.process_time()
+    _searched(mechanism, fit, seed, _TRIAL, 50, guide)
+    return max(int(_TRIAL * seconds / (time.process_time() - start)), _TRIAL)
 
 
 def _searched(mechanism: Any, fit: Fit, seed: int, executions: int, runs: int, guide: Any) -> _Search:
@@ -62,11 +57,11 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of overflows in fits to noise
         mechanism = fit.make()
-        each = _processor_seconds(mechanism, fit, seed)
-        few = max(int(budget / each), _FEWEST)
+        few = _executions(mechanism, fit, seed, budget, "replay")
+        many = _executions(mechanism, fit, seed, _TIMES * budget, None)
         runs = effort.either(50, min(max(2 * few, _RUNS.start), _RUNS.stop - 1))
         guided = _searched(mechanism, fit, seed, few, runs, "replay")
-        plain = _searched(mechanism, fit, seed, _TIMES * few if not effort.is_quick else few, runs, None)
+        plain = _searched(mechanism, fit, seed, many, runs, None)
         at_fault = named(replay(mechanism, *guided.pair, seed=seed))
     targets: list[Target] = []
     if fit.is_right:
@@ -80,7 +75,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
         "fit": name,
         "release": release_of("diffprivlib"),
         "known": {True: "keeps its claim", False: "breaks it", None: "–"}[fit.is_right],
-        "milliseconds": 1e3 * each,
+        "budget": budget,
         "runs": runs,
         "few": few,
         "pairs": guided.pairs,
@@ -88,7 +83,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
         "guided_bound": guided.bound,
         "guided_seconds": guided.seconds,
         **(at_fault or NOTHING)._asdict(),
-        "many": _TIMES * few,
+        "many": many,
         "plain_pairs": plain.pairs,
         "refuted": "yes" if plain.is_refuted else "no",
         "bound": plain.bound,
@@ -108,16 +103,15 @@ SLOW_FITS = Bench(
     name="slow-fits",
     title="Models of diffprivlib: searches that replays guide, and ten times longer ones",
     method=(
-        "Searches of the same domain, guided by replays with as many executions as take --seconds of a processor, and "
-        f"without a guide with {_TIMES} times as many; each is followed by the same audit on fresh runs (alpha "
-        f"{_ALPHA:g}, claim 1-DP). The default is a minute against ten. The time that was asked for is guided "
-        "executions times milliseconds a fit: with --seconds 1 a second against ten, and at least "
-        f"{_FEWEST} executions. Seconds: search and audit, on one worker, other work on the machine included. Call, "
-        "line, movement and declared sensitivity are what a replay on the pair that the guided search found names "
-        "first; an excess of a fit that no audit refutes is not confirmed."
+        "Two searches of the same domain: a guided one that takes the stated seconds of a processor, and an unguided one "
+        f"that takes {_TIMES} times as long. How many executions fit is extrapolated from a search of {_TRIAL}, and no "
+        f"search has fewer. Each search is followed by the same audit on fresh runs (alpha {_ALPHA:g}, claim 1-DP). "
+        "Seconds: search and audit, on one worker, other work on the machine included. Call, line, movement and declared "
+        "sensitivity are what a replay on the pair that the guided search found names first; an excess of a fit that no "
+        "audit refutes is not confirmed."
     ),
     columns=columns(
-        "fit | release | known | milliseconds a fit = milliseconds :.2g | runs of an audit = runs :, | "
+        "fit | release | known | processor seconds, guided = budget :g | runs of an audit = runs :, | "
         "guided executions = few :, | pairs = pairs :, | guided, refuted = guided_refuted | "
         "guided, lower bound = guided_bound :.3g | guided, seconds = guided_seconds :.1f | call | line | moved | "
         "declared sensitivity = sensitivity | executions = many :, | pairs, unguided = plain_pairs :, | refuted | "
