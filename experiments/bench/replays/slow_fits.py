@@ -103,12 +103,12 @@ SLOW_FITS = Bench(
     name="slow-fits",
     title="Models of diffprivlib: searches that replays guide, and ten times longer ones",
     method=(
-        "Two searches of the same domain: a guided one that takes the stated seconds of a processor, and an unguided one "
-        f"that takes {_TIMES} times as long. How many executions fit is extrapolated from a search of {_TRIAL}, and no "
-        f"search has fewer. Each search is followed by the same audit on fresh runs (alpha {_ALPHA:g}, claim 1-DP). "
-        "Seconds: search and audit, on one worker, other work on the machine included. Call, line, movement and declared "
-        "sensitivity are what a replay on the pair that the guided search found names first; an excess of a fit that no "
-        "audit refutes is not confirmed."
+        "Two searches of the same domain: a guided one that takes the stated seconds of a processor, and an "
+        f"unguided one that takes {_TIMES} times as long. How many executions fit is extrapolated from a search of "
+        f"{_TRIAL}, and no search has fewer. Each search is followed by the same audit on fresh runs (alpha "
+        f"{_ALPHA:g}, claim 1-DP). Seconds: search and audit, on one worker, other work on the machine included. "
+        "Call, line, movement and declared sensitivity are what a replay on the pair that the guided search found "
+        "names first; an excess of a fit that no audit refutes is not confirmed."
     ),
     columns=columns(
         "fit | release | known | processor seconds, guided = budget :g | runs of an audit = runs :, | "
