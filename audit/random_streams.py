@@ -25,6 +25,8 @@ class Stream(enum.Enum):
     """Counts kept by a baseline; the hash of their name is part of the seed."""
     COINS = (6,)
     """The datasets of the runs of a test of both directions."""
+    CANARIES = (8,)
+    """The order of canaries of equal scores, and the pairs of a fixed split."""
     BATCHES = (4, 0)
     """The datasets of the runs of a batch that is bet on, numbered by batch."""
     TRIALS = (1, 0)

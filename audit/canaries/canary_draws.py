@@ -1,0 +1,130 @@
+"""What an audit of one training run is given: a score and a coin for each canary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr, bdtrc
+
+from ..errors import OptionError
+from ..inference.binomial_tails import Array
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Coins = Literal["independent", "fixed"]
+
+COINS_FALSE_ALARM = 1e-6
+"""Probability that independent coins are refused because too many or too few canaries are in."""
+_FEWEST = 8
+_LARGEST = 1e300  # infinite scores become this large, so that differences are numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CanaryDraws:
+    """Scores and coins, checked.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (canaries,)
+        Larger where the canary is more likely to be in; no NaN.
+    included : ndarray of bool, shape (canaries,)
+    """
+
+    scores: Array
+    included: Flags
+
+
+def canary_draws(scores: Any, included: Any) -> CanaryDraws:
+    """Check the arrays; those of several runs, shape (runs, canaries), become one.
+
+    Raises
+    ------
+    OptionError
+        For other shapes, scores that are no numbers, flags other than 0 and 1, fewer than 8 canaries, or several runs
+        that included the same canaries.
+    """
+    found, flags = _numbers("scores", scores), _numbers("included", included)
+    if found.shape != flags.shape or found.ndim not in (1, 2):
+        raise OptionError(
+            f"scores of shape {found.shape} and included of shape {flags.shape} do not match; use two arrays of shape "
+            "(canaries,), or (runs, canaries).",
+            scores=found.shape,
+            included=flags.shape,
+        )
+    if np.isnan(found).any():
+        raise OptionError(f"{int(np.isnan(found).sum()):,} scores are NaN; leave these canaries out before the coins.")
+    if not np.isin(flags, (0.0, 1.0)).all():
+        raise OptionError("included has values other than 0 and 1; use True where a canary was in the training data.")
+    if found.size < _FEWEST:
+        raise OptionError(f"{found.size} canaries are too few; use {_FEWEST} or more.", canaries=found.size)
+    if found.ndim == 2 and len(found) > 1 and (flags == flags[0]).all():
+        raise OptionError(
+            "every run included the same canaries, but the coins of a run must be independent of those of the others; "
+            "draw new coins for each run, or pass one run.",
+            runs=len(found),
+        )
+    return CanaryDraws(np.clip(found.ravel(), -_LARGEST, _LARGEST), flags.ravel().astype(np.bool_))
+
+
+def _numbers(name: str, values: Any) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{name} is not an array of numbers ({error}).", **{name: type(values).__name__}) from error
+
+
+def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coins:
+    """Return how the canaries were chosen, as far as it can be told.
+
+    Raises
+    ------
+    OptionError
+        If exactly half of the canaries are in and nobody says whether that is chance, or if independent coins of this
+        probability hardly give as many.
+    """
+    if coins not in (None, "independent", "fixed"):
+        raise OptionError(
+            f'coins={coins!r} is unknown; use "independent" (a coin for each canary) or "fixed" (a split into a fixed '
+            "number of canaries in and out).",
+            coins=coins,
+        )
+    count, canaries = int(included.sum()), len(included)
+    if count in (0, canaries):
+        raise OptionError(
+            f"{'all' if count else 'none'} of the {canaries:,} canaries are in; draw a coin for each canary.",
+            included=count,
+        )
+    if coins == "fixed":
+        return "fixed"
+    if coins is None and 2 * count == canaries:
+        raise OptionError(
+            f"exactly half of the {canaries:,} canaries are in, as if the split was fixed; the theorems need a coin of "
+            'its own for each canary. Pass coins="independent" if they were drawn so, or coins="fixed" for a fixed '
+            "split, which is audited for the claim of replaced rows.",
+            included=count,
+        )
+    tail = min(float(bdtr(count, canaries, probability)), float(bdtrc(count - 1, canaries, probability)))
+    if 2.0 * tail < COINS_FALSE_ALARM:
+        raise OptionError(
+            f"{count:,} of {canaries:,} canaries are in, which independent coins of probability {probability:g} give "
+            f"with probability {2.0 * tail:.1g}; pass the probability with which canaries were included, or "
+            'coins="fixed" for a split into fixed numbers.',
+            included=count,
+            probability=probability,
+        )
+    return cast(Coins, "independent")
+
+
+def paired(draws: CanaryDraws, rng: np.random.Generator) -> CanaryDraws:
+    """Pair canaries that are in with canaries that are out, at random, and put a coin on the order of each pair.
+
+    Given the pairs, whether the first of a pair is in is a fair coin, and a pair's coin replaces one canary by another.
+    So the theorems hold for claims for replaced rows. Canaries without a partner are left out.
+    """
+    within, without = (rng.permutation(np.flatnonzero(draws.included == flag)) for flag in (True, False))
+    pairs = min(len(within), len(without))
+    first_is_in = rng.random(pairs) < 0.5
+    difference = draws.scores[within[:pairs]] - draws.scores[without[:pairs]]
+    return CanaryDraws(np.where(first_is_in, difference, -difference), first_is_in)

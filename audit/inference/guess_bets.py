@@ -1,0 +1,97 @@
+"""Bets on guesses, at all numbers of guesses together: each guess is made after what was revealed before.
+
+A right guess multiplies the wealth of a share κ in [0, 1) by 1 + κ e^{−t}, a wrong one by 1 − κ, where t are log-odds.
+The average over a few shares is the wealth W(t), which falls as t grows whatever the guesses were. The statistic is the
+largest t that the guesses refute at a fixed level a, at the best number of guesses:
+
+    T = sup {t: max_k W(t) after G_k guesses ≥ 1/a}.
+
+Without slips the right guesses stay below a walk of coins whose log-odds are what the claim allows, and {T ≥ t} is the
+event that few enough of them are wrong at one of the G_k. Its probability for the walk is computed exactly
+(`walk_crossing`), which gives more power than Ville's inequality. For (ε, δ)-DP
+
+    Pr[T ≥ t] ≤ Pr[walk crosses] + m δ (1 − σ).
+
+T is one number and claims are nested, so every strength for which this is at most alpha may be refuted at once.
+
+Proof: docs/proofs/canaries.md, theorem 1
+
+References
+----------
+Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, Section 4 (mixtures of bets).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from .binomial_tails import Array
+from .walk_crossing import walk_crossing
+
+# 1 − κ is about the rate of wrong guesses for which a share is best: from one in 10⁴ to nearly as many as right ones.
+_SHARES = np.concatenate([1.0 - np.geomspace(1e-4, 0.9, 12), np.geomspace(0.02, 0.2, 6)])
+_EACH, _RATIO = 32, 1.1  # numbers of guesses that count one by one, and ratio of the later ones
+_FARTHEST = 60.0  # log-odds
+_HALVINGS = 60
+_ROUNDING = 1e-9  # of a logarithm of wealth, so that guesses belong to their own event
+
+
+def guess_numbers(canaries: int) -> tuple[int, ...]:
+    """Return the numbers of guesses that count: the small ones one by one, then a geometric grid up to all."""
+    numbers = list(range(1, min(canaries, _EACH) + 1))
+    while numbers[-1] < canaries:
+        numbers.append(min(round(_RATIO * numbers[-1]), canaries))
+    return tuple(numbers)
+
+
+def log_wealth(right: Array, wrong: Array, log_odds: float) -> Array:
+    """Logarithm of the average wealth after so many right and wrong guesses, arrays of one shape."""
+    each = right[..., None] * np.log1p(_SHARES * math.exp(-log_odds)) + wrong[..., None] * np.log1p(-_SHARES)
+    highest = each.max(axis=-1)
+    averages: Array = highest + np.log(np.exp(each - highest[..., None]).mean(axis=-1))
+    return averages
+
+
+def largest_refuted(right: Sequence[int], numbers: Sequence[int], level: float) -> float:
+    """Return T; minus infinity if the guesses refute nothing.
+
+    Parameters
+    ----------
+    right, numbers : sequence of int, same length
+        Right guesses among the first so many; the numbers increase.
+    level : float
+        a, in (0, 1).
+    """
+    v = np.asarray(right, dtype=np.float64)
+    wrong, enough = np.asarray(numbers, dtype=np.float64) - v, -math.log(level)
+    low, high = -_FARTHEST, _FARTHEST
+    if log_wealth(v, wrong, low).max() < enough:
+        return -math.inf
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if log_wealth(v, wrong, middle).max() >= enough else (low, middle)
+    return low
+
+
+@lru_cache(maxsize=1 << 8)
+def _most_wrong(refuted: float, numbers: tuple[int, ...], level: float) -> tuple[int, ...]:
+    """The most wrong guesses among each of the `numbers` with which T is `refuted` or more; −1 if none are."""
+    n, enough = np.array(numbers), -math.log(level) - _ROUNDING
+    low, high = np.full(len(n), -1), n + 1
+    while np.any(high - low > 1):
+        middle = (low + high) // 2
+        reaches = log_wealth((n - middle).astype(np.float64), middle.astype(np.float64), refuted) >= enough
+        open_ = high - low > 1
+        low, high = np.where(open_ & reaches, middle, low), np.where(open_ & ~reaches, middle, high)
+    return tuple(low.tolist())
+
+
+def bets_tail(refuted: float, numbers: tuple[int, ...], level: float, log_odds: float) -> float:
+    """Probability that T is `refuted` or more, for guesses that are right with these log-odds, whatever was before."""
+    if refuted == -math.inf:
+        return 1.0
+    return walk_crossing(numbers, _most_wrong(refuted, numbers, level), log_odds)

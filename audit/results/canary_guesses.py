@@ -1,0 +1,83 @@
+"""Right guesses of which canaries are in, by number of guesses: all that a verdict on a training run is computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..errors import OptionError
+
+Said = Literal["both", "in", "out"]
+Kind = Literal["betting", "counts", "steinke", "f-dp"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryGuesses:
+    """How many guesses were right among the first so many.
+
+    Attributes
+    ----------
+    canaries : int
+        Canaries, or pairs of canaries, each with a coin of its own.
+    numbers, right : tuple of int, same length
+        Increasing numbers of guesses, each with the right ones among the first so many.
+    said : {"both", "in", "out"}
+        The answers that were guessed; "both" needs fair coins.
+    probability : float
+        With which the coins included a canary.
+    """
+
+    canaries: int
+    numbers: tuple[int, ...]
+    right: tuple[int, ...]
+    said: Said = "both"
+    probability: float = 0.5
+
+    def __post_init__(self) -> None:
+        steps = zip((0, *self.numbers), self.numbers, (0, *self.right), self.right, strict=False)
+        if (
+            len(self.numbers) != len(self.right)
+            or not self.numbers
+            or self.numbers[-1] > self.canaries
+            or not all(after > before and 0 <= v - u <= after - before for before, after, u, v in steps)
+            or not 0.0 < self.probability < 1.0
+            or (self.said == "both" and self.probability != 0.5)
+        ):
+            raise OptionError(
+                f"{self.right!r:.60} right guesses among the first {self.numbers!r:.60} of {self.canaries!r} canaries "
+                "are impossible; use increasing numbers, at most one right guess for each.",
+                canaries=self.canaries,
+            )
+
+    def right_among(self, guesses: int) -> int:
+        """Right guesses among the first so many, which must be one of `numbers`."""
+        return self.right[self.numbers.index(guesses)]
+
+    @property
+    def prior(self) -> float:
+        """Probability of a right guess without a look at the scores."""
+        return 1.0 - self.probability if self.said == "out" else self.probability
+
+    def as_if(self, right: int) -> CanaryGuesses:
+        """Return as many guesses of all canaries, of which so many are right, and no earlier number."""
+        return replace(self, numbers=(self.canaries,), right=(right,))
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryTest:
+    """A test of guesses and its share of alpha.
+
+    Attributes
+    ----------
+    kind : {"betting", "counts", "steinke", "f-dp"}
+    guesses : int
+        The number of guesses, fixed before; for bets the largest number.
+    alpha : float
+    """
+
+    kind: Kind
+    guesses: int
+    alpha: float
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {'up to ' * (self.kind == 'betting')}{self.guesses:,} guesses"

@@ -1,0 +1,174 @@
+"""The result of an audit of a training run with canaries: right guesses, and what was decided from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..claims.claim import Claim
+from ..errors import OptionError
+from ..inference.multiplicity import Ledger
+from ..printing import confidence as confidence_words
+from ..printing import rounded_down, verdict_text
+from .audit_result import Verdict
+from .canary_guesses import CanaryGuesses, CanaryTest
+from .result import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryResult(Result):
+    """A claim audited on guesses of which canaries were in the training data.
+
+    Attributes
+    ----------
+    mechanism : str
+        Name of the training.
+    claim : Claim
+    claim_source : str
+        Where the claim is from, in the caller's words; may be empty.
+    adjacency : str
+        The neighbours that the coins make: "add-remove" or "replace".
+    coins : {"independent", "fixed"}
+        Whether each canary had a coin of its own, or a fixed split was paired.
+    canaries, included : int
+        Canaries, and how many of them were in the training data.
+    guesses : CanaryGuesses
+        Right guesses by number of guesses.
+    tests : tuple of CanaryTest
+        The tests that share alpha.
+    carried : CanaryTest
+        The test that gives the bound, or the smallest p-value where no bound is above 0.
+    alpha : float
+        Largest probability that a training that keeps the claim is refuted.
+    p_value, bound : float
+        p-value of the claim, never below 1e-12, and lower bound on the strength of the claim's family at confidence
+        1 − alpha.
+    resolution : float
+        Smallest excess over the claim that is detected with probability `power` where canaries can be guessed as well
+        as the claim's family allows; infinite if no excess is.
+    ceiling : float
+        The bound if every guess had been right: no audit of so many canaries shows more.
+    power : float
+    seed : int
+        Random seed of the order of equal scores.
+    notes, versions, environment
+        As in `AuditResult`.
+    """
+
+    mechanism: str
+    claim: Claim
+    claim_source: str = ""
+    adjacency: str
+    coins: str
+    canaries: int
+    included: int
+    guesses: CanaryGuesses
+    tests: tuple[CanaryTest, ...]
+    carried: CanaryTest
+    alpha: float
+    p_value: float
+    bound: float
+    resolution: float
+    ceiling: float
+    power: float = 0.95
+    seed: int
+    notes: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        possible = {
+            "alpha": 0.0 < self.alpha < 1.0,
+            "p_value": 0.0 <= self.p_value <= 1.0,
+            "bound": self.bound >= 0.0,
+            "resolution": self.resolution > 0.0,
+            "ceiling": self.ceiling >= 0.0,
+            "included": 0 <= self.included <= self.canaries,
+            "tests": self.carried in self.tests,
+        }
+        for name, holds in possible.items():
+            if not holds:
+                value = getattr(self, name)
+                raise OptionError(f"{name}={value!r} is impossible in a result; audit again.", name=name, value=value)
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED if and only if the bound exceeds the claim; INCONCLUSIVE if so few canaries could not refute it."""
+        if self.bound > self.claim.strength:
+            return Verdict.REFUTED
+        return Verdict.INCONCLUSIVE if math.isinf(self.resolution) else Verdict.NOT_REFUTED
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the bound exceeds the claim."""
+        return self.verdict is Verdict.REFUTED
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return self.bound, math.inf
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value, by the name that results of scipy.stats have for it."""
+        return self.p_value
+
+    @property
+    def ledger(self) -> Ledger:
+        """How alpha is shared by the tests."""
+        return Ledger(self.alpha, tuple((str(test), test.alpha) for test in self.tests))
+
+    @property
+    def best_guesses(self) -> tuple[int, int]:
+        """The number of guesses that carries the bound, and how many of them were right.
+
+        For bets the number at which right guesses are least like those of coins that the claim allows.
+        """
+        return best_guesses(self.guesses, self.carried)
+
+    @property
+    def detectable_in_words(self) -> str:
+        """For example "smallest detectable excess: 0.018 (95% power, canaries that the claim's family exposes most)"."""
+        if math.isinf(self.resolution):
+            return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
+        return (
+            f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, canaries guessed as well "
+            "as possible)"
+        )
+
+    @property
+    def guesses_in_words(self) -> str:
+        """For example "of 120 guesses 117 were right"."""
+        number, right = self.best_guesses
+        of = "pairs" if self.coins == "fixed" else "canaries"
+        return f"{right:,} of {number:,} guesses were right, of {self.guesses.canaries:,} {of}"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence: bound, claim, confidence, and the guesses that carry it or what is detectable."""
+        claimed, confidence = f"claimed {self.claim.strength:.4g}", confidence_words(self.alpha)
+        found = self.claim.describe_strength(self.bound)
+        if self.verdict is Verdict.REFUTED:
+            if (least := rounded_down(self.bound)) <= self.claim.strength:  # above it, if only in a later digit
+                found = found.replace(f" >= {least:g}", f" > {self.claim.strength:.4g}", 1)
+            return f"REFUTED: {found}, {claimed} ({confidence}); {self.guesses_in_words}"
+        if self.verdict is Verdict.NOT_REFUTED:
+            return f"NOT REFUTED: {found}, {claimed} ({confidence}); {self.detectable_in_words}"
+        most = f"even if all guesses were right, {self.claim.describe_strength(self.ceiling)}"
+        return f"INCONCLUSIVE: too few canaries ({self.canaries:,}, {confidence}); {most}"
+
+    def __str__(self) -> str:
+        return verdict_text(self.sentence, tuple(f"note: {note}" for note in self.notes))
+
+    def __repr__(self) -> str:
+        return (
+            f"<CanaryResult {self.mechanism}: {self.verdict.value}, "
+            f"{self.claim.strength_name} >= {rounded_down(self.bound):g}, claim {self.claim}>"
+        )
+
+
+def best_guesses(guesses: CanaryGuesses, test: CanaryTest) -> tuple[int, int]:
+    """Return the number of guesses that a test relies on, and the right ones among them."""
+    if test.kind != "betting":
+        return test.guesses, guesses.right_among(test.guesses)
+    return most_telling(guesses, test.guesses)
