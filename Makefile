@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py __main__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test types collected test-diffprivlib docs clean
+.PHONY: audit test types collected test-diffprivlib test-jax-privacy docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
@@ -40,6 +40,12 @@ test-diffprivlib:
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
 	$(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/bench/test_libraries_page.py tests/experiments/bench/test_replays_page.py
+
+# JAX is large and only these tests need it, so they have an environment of their own.
+test-jax-privacy:
+	$(PYTHON) -m venv $(VENV)-jax-privacy
+	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
+	$(VENV)-jax-privacy/bin/pytest tests/experiments/libraries
 
 docs: $(VENV)/installed-test
 	$(BIN)/mkdocs build --strict
@@ -72,4 +78,4 @@ $(VENV)/installed-test: $(SOURCES) | $(BIN)/python
 	touch $(VENV)/installed $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-diffprivlib build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV)-diffprivlib $(VENV)-jax-privacy build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -122,7 +122,7 @@ def test_the_package_page_shows_the_example_of_the_readme():
     blocks = re.findall(r"```(?:python|text)\n.*?```|(?:^\|[^\n]*\n)+", page, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 4
     assert [block for block in blocks if block not in readme] == []
-    named = set(re.findall(r"`(\w+)`", blocks[-1].replace("`dpaudit`", "").replace("`dp_accounting`", "")))
+    named = set(re.findall(r"`([\w-]+)`", blocks[-1].replace("`dpaudit`", "").replace("`dp_accounting`", "")))
     assert named == PROJECT["optional-dependencies"].keys() - {"docs", "test"}
 
 
