@@ -11,6 +11,8 @@ from dpaudit.audit.replay.registered import register_primitives
 from dpaudit.audit.results.result import show_with
 
 if TYPE_CHECKING:
+    from .audit.canaries.check_canaries import check_canaries
+    from .audit.canaries.epsilon_from_guesses import epsilon_from_guesses
     from .audit.claims.claim import Claim
     from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
     from .audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from .audit.replay.replay import replay
     from .audit.replay.replay_result import ReplayResult
     from .audit.results.audit_result import AuditResult, Verdict
+    from .audit.results.canary_guesses import CanaryGuesses
+    from .audit.results.canary_result import CanaryResult
     from .audit.results.cell_result import CellCounts
     from .audit.results.equivalence_result import Equivalence, EquivalenceResult
     from .audit.results.fixed_size_result import FixedSizeResult
@@ -60,6 +64,8 @@ _NAME = "dpaudit"
 _WHERE = {
     name: module
     for module, names in {
+        "canaries.check_canaries": "check_canaries",
+        "canaries.epsilon_from_guesses": "epsilon_from_guesses",
         "claims.claim": "Claim",
         "claims.mironov_propositions": "NFoldComposition ProbabilityPreservation",
         "claims.privacy_profile": "PrivacyProfile TradeOffCurve",
@@ -88,6 +94,8 @@ _WHERE = {
         "replay.replay": "replay",
         "replay.replay_result": "ReplayResult",
         "results.audit_result": "AuditResult Verdict",
+        "results.canary_guesses": "CanaryGuesses",
+        "results.canary_result": "CanaryResult",
         "results.cell_result": "CellCounts",
         "results.fixed_size_result": "FixedSizeResult",
         "results.sequential_result": "SequentialResult",
@@ -107,6 +115,7 @@ __all__ = [
     "check", "check_outputs", "find_worst_pair", "draw_block", "epsilon_lower", "count_cells",
     "check_same_distribution", "check_equivalence", "assert_same_distribution",
     "check_noise", "check_slope", "check_independence", "check_sensitivity",
+    "check_canaries", "epsilon_from_guesses", "CanaryResult", "CanaryGuesses",
     "replay", "ReplayResult", "check_primitives", "noise_primitive", "Law",
     "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
     "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",

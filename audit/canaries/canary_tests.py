@@ -39,7 +39,9 @@ def _lines(claim: Claim) -> list[tuple[float, float]]:
     if isinstance(claim, PureDP):
         return [(claim.epsilon, 0.0)]
     if isinstance(claim, ApproxDP):
-        return [(claim.epsilon, claim.delta)]
+        # A line of larger ε is implied as well, and where δ costs much it may refute what the claim's own line does not.
+        more = _LEVELS[_LEVELS > claim.epsilon] if claim.delta else ()
+        return [(claim.epsilon, claim.delta), *((float(epsilon), claim.delta) for epsilon in more)]
     if isinstance(claim, PrivacyProfile):
         return [(e, min(d + claim.excess, 1.0)) for e, d in zip(claim.epsilons, claim.deltas, strict=True)]
     if isinstance(claim, GaussianDP):

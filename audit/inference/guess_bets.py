@@ -77,6 +77,14 @@ def largest_refuted(right: Sequence[int], numbers: Sequence[int], level: float) 
     return low
 
 
+def most_telling(right: Sequence[int], numbers: Sequence[int], level: float) -> int:
+    """Return the place in `numbers` at which T is attained."""
+    v = np.asarray(right, dtype=np.float64)
+    refuted = largest_refuted(right, numbers, level)
+    wealth = log_wealth(v, np.asarray(numbers, dtype=np.float64) - v, max(refuted, -_FARTHEST))
+    return int(wealth.argmax())
+
+
 @lru_cache(maxsize=1 << 8)
 def _most_wrong(refuted: float, numbers: tuple[int, ...], level: float) -> tuple[int, ...]:
     """The most wrong guesses among each of the `numbers` with which T is `refuted` or more; −1 if none are."""

@@ -16,18 +16,10 @@ Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run, Th
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from scipy.special import bdtr, gammaln
+from scipy.special import bdtr
 
 from .guess_ceiling import Ceiling
-
-
-def log_binomial(successes: int, trials: int, log_odds: float) -> float:
-    """Logarithm of the probability of so many successes, whose log-odds are given."""
-    chosen = gammaln(trials + 1) - gammaln(successes + 1) - gammaln(trials - successes + 1)
-    return float(chosen - successes * np.logaddexp(0.0, -log_odds) - (trials - successes) * np.logaddexp(0.0, log_odds))
 
 
 def count_tail(right: int, guesses: int, canaries: int, ceiling: Ceiling) -> float:
@@ -37,12 +29,15 @@ def count_tail(right: int, guesses: int, canaries: int, ceiling: Ceiling) -> flo
     tail = float(bdtr(guesses - right, guesses, ceiling.wrong))
     if ceiling.delta == 0.0:
         return tail
-    rest = float(bdtr(right - 1, guesses, ceiling.right))  # 1 − β
-    log_mass = log_binomial(right, guesses, ceiling.log_odds)
-    factor = ceiling.wrong
-    if tail > 0.0 and rest > 0.0:
-        factor = min(factor, math.exp(min(math.log(tail) + math.log(rest) - math.log(right) - log_mass, 0.0)))
+    factor = min(ceiling.wrong, _tail_over_mass(right, guesses, ceiling) * (1.0 - tail) / right)
     return min(1.0, tail + canaries * ceiling.delta * factor)
+
+
+def _tail_over_mass(right: int, guesses: int, ceiling: Ceiling) -> float:
+    """β/b(v) = Σ_k b(v + k)/b(v), which does not underflow as both of them do."""
+    at = np.arange(right, guesses, dtype=np.float64)
+    logs = np.cumsum(ceiling.log_odds + np.log((guesses - at) / (at + 1.0)))
+    return 1.0 + float(np.exp(np.minimum(logs, 600.0)).sum())
 
 
 def steinke_tail(right: int, guesses: int, canaries: int, ceiling: Ceiling) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import OptionError
@@ -57,10 +57,6 @@ class CanaryGuesses:
     def prior(self) -> float:
         """Probability of a right guess without a look at the scores."""
         return 1.0 - self.probability if self.said == "out" else self.probability
-
-    def as_if(self, right: int) -> CanaryGuesses:
-        """Return as many guesses of all canaries, of which so many are right, and no earlier number."""
-        return replace(self, numbers=(self.canaries,), right=(right,))
 
 
 @dataclass(frozen=True, slots=True)

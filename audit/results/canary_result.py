@@ -8,6 +8,7 @@ from typing import Any
 
 from ..claims.claim import Claim
 from ..errors import OptionError
+from ..inference.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, verdict_text
@@ -171,4 +172,5 @@ def best_guesses(guesses: CanaryGuesses, test: CanaryTest) -> tuple[int, int]:
     """Return the number of guesses that a test relies on, and the right ones among them."""
     if test.kind != "betting":
         return test.guesses, guesses.right_among(test.guesses)
-    return most_telling(guesses, test.guesses)
+    place = most_telling(guesses.right, guesses.numbers, test.alpha)
+    return guesses.numbers[place], guesses.right[place]

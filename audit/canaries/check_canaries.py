@@ -1,0 +1,207 @@
+"""`check_canaries` audits one training run: which canaries were in the training data?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..claims.at_distance import claim_at
+from ..claims.claim import Claim
+from ..errors import OptionError
+from ..inference.counts import check_alpha
+from ..inference.guess_bets import guess_numbers
+from ..inference.guess_test import is_symmetric
+from ..options import check_claim_source, check_seed
+from ..random_streams import Stream, sequence_of
+from ..results.canary_guesses import CanaryGuesses, CanaryTest, Said
+from ..results.canary_result import CanaryResult
+from ..sampling.provenance import versions
+from .canary_draws import CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
+from .canary_tests import refuted_strength, tail
+from .guess_order import right_from_both_ends, right_from_one_end, right_of_pairs
+from .plan import fixed_numbers, plan_tests
+from .smallest_excess import smallest_excess
+
+_POWER = 0.95
+
+
+def check_canaries(
+    scores: Any,
+    included: Any,
+    *,
+    claim: Claim,
+    alpha: float = 0.05,
+    probability: float = 0.5,
+    coins: Coins | None = None,
+    adjacency: Literal["add-remove", "replace"] | None = None,
+    say: Said | None = None,
+    method: Literal["auto", "betting", "counts", "steinke", "f-dp"] = "auto",
+    guesses: int | Sequence[int] | None = None,
+    seed: int | None = 0,
+    name: str = "training run",
+    claim_source: str = "",
+) -> CanaryResult:
+    """Audits a claim on one training run, from the scores of canaries that coins put in or left out.
+
+    Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
+    score that is large where it seems to be in: its loss, an inner product with the noisy gradients, anything computed
+    from what the training releases and nothing else. A training that keeps the claim is refuted with probability at
+    most `alpha`, however canaries influence each other.
+
+    Parameters
+    ----------
+    scores : array_like, shape (canaries,) or (runs, canaries)
+        No NaN. Canaries are guessed from the scores farthest from the median on, so scores whose outliers tell most
+        are best, such as log-odds rather than probabilities. Runs must be independent, with new coins for each.
+    included : array_like of bool, the same shape
+        Whether the canary was in the training data.
+    claim : Claim
+        For neighbours that differ in one canary, whatever the others are.
+    alpha : float
+    probability : float
+        With which each coin included its canary. Unless it is ½, only one answer is guessed: see `say`.
+    coins : {"independent", "fixed"}, optional
+        "fixed" for a random split into fixed numbers of canaries in and out. Such canaries are paired at random, and
+        the claim must be for replaced rows. By default independent, unless exactly half of the canaries are in.
+    adjacency : {"add-remove", "replace"}, optional
+        Neighbours of the claim; by default "add-remove" with independent coins. Independent coins that choose between
+        two versions of a canary make "replace".
+    say : {"both", "in", "out"}, optional
+        What is guessed: by default both for fair coins and claims that are the same in both directions, else "in".
+    method : {"auto", "betting", "counts", "steinke", "f-dp"}
+        "betting" tests all numbers of guesses together; the others test fixed numbers, with equal shares of alpha:
+        "counts" by the exact law for (ε, δ), "steinke" by the bound of Steinke, Nasr & Jagielski (2023), "f-dp" by
+        the recursion of Mahloujifar, Melis & Chaudhuri (2024), for any claim. By default betting, and beside it half
+        of alpha for counts where δ times the number of canaries is not small, and for the recursion where the claim is
+        a curve.
+    guesses : int or sequence of int, optional
+        Fixed numbers of guesses, chosen without a look at the scores of this run; by default all canaries, a quarter,
+        a sixteenth and so on.
+    seed : int or None
+        Orders equal scores, and pairs a fixed split.
+
+    Returns
+    -------
+    CanaryResult
+
+    Raises
+    ------
+    OptionError
+        For arrays that do not fit, or coins that the theorems do not cover.
+
+    References
+    ----------
+    Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run. Proofs: docs/proofs/canaries.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpaudit import ApproxDP, check_canaries
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.random(1_000) < 0.5
+    >>> scores = rng.normal(size=1_000) + 2 * included
+    >>> result = check_canaries(scores, included, claim=ApproxDP(1.0, 1e-5))
+    >>> result.is_refuted
+    True
+    """
+    started = time.perf_counter()
+    check_alpha(alpha)
+    if not 0.0 < probability < 1.0:
+        raise OptionError(f"probability={probability!r} is not allowed; use 0 < probability < 1.", probability=probability)
+    root, claim = check_seed(seed), claim_at(claim, 1.0)
+    draws = canary_draws(scores, included)
+    kind = check_coins(draws.included, probability, coins)
+    relation = _adjacency(adjacency, kind)
+    rng = np.random.default_rng(sequence_of(root, Stream.CANARIES))
+    answer = _said(say, claim, 0.5 if kind == "fixed" else probability)
+    found = paired(draws, rng) if kind == "fixed" else draws
+    if kind == "fixed" and answer != "both":
+        raise OptionError(f"say={answer!r} has no meaning for pairs; leave it out.", say=answer)
+    canaries = len(found.scores)
+    wanted = _numbers(guesses, canaries)
+    numbers = tuple(sorted({*guess_numbers(canaries), *(wanted or fixed_numbers(canaries))}))
+    right = np.cumsum(_right(found, kind, answer, rng))
+    counted = CanaryGuesses(
+        canaries=canaries,
+        numbers=numbers,
+        right=tuple(int(right[number - 1]) for number in numbers),
+        said=answer,
+        probability=0.5 if kind == "fixed" else probability,
+    )
+    tests = plan_tests(method, wanted, claim, counted, alpha)
+    p_values = {test: min(tail(test, claim, counted) * alpha / test.alpha, 1.0) for test in tests}
+    bounds = {test: refuted_strength(test, claim, counted) for test in tests}
+    perfect = _perfect(counted)
+    result = CanaryResult(
+        mechanism=name,
+        claim=claim,
+        claim_source=check_claim_source(claim_source),
+        adjacency=relation,
+        coins=kind,
+        canaries=len(draws.scores),
+        included=int(draws.included.sum()),
+        guesses=counted,
+        tests=tests,
+        carried=max(tests, key=lambda test: (bounds[test], -p_values[test])),
+        alpha=alpha,
+        p_value=min(p_values.values()),
+        bound=max(bounds.values()),
+        resolution=smallest_excess(tests, claim, counted, _POWER),
+        ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
+        power=_POWER,
+        seed=root,
+        versions=versions(),
+    )
+    result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    return result
+
+
+def _adjacency(adjacency: str | None, coins: Coins) -> str:
+    if adjacency not in (None, "add-remove", "replace"):
+        raise OptionError(f'adjacency={adjacency!r} is unknown; use "add-remove" or "replace".', adjacency=adjacency)
+    if coins == "fixed" and adjacency != "replace":
+        raise OptionError(
+            "with a fixed split no canary is in or out by a coin of its own, so nothing follows for a claim for added "
+            'or removed rows; pass adjacency="replace" if the claim is for replaced rows, or draw a coin for each '
+            "canary.",
+            adjacency=adjacency,
+        )
+    return adjacency or "add-remove"
+
+
+def _said(say: Said | None, claim: Claim, probability: float) -> Said:
+    can_be_both = probability == 0.5 and is_symmetric(claim)
+    if say not in (None, "both", "in", "out"):
+        raise OptionError(f'say={say!r} is unknown; use "both", "in" or "out".', say=say)
+    if say == "both" and not can_be_both:
+        raise OptionError(
+            'say="both" needs fair coins and a claim that is the same in both directions; use "in" or "out".', say=say
+        )
+    return say or ("both" if can_be_both else "in")
+
+
+def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> tuple[int, ...] | None:
+    if guesses is None:
+        return None
+    given = (guesses,) if isinstance(guesses, (int, np.integer)) else tuple(guesses)
+    if not given or not all(isinstance(n, (int, np.integer)) and 1 <= n <= canaries for n in given):
+        raise OptionError(
+            f"guesses={guesses!r} are not numbers of guesses; use whole numbers from 1 to {canaries:,}.", guesses=guesses
+        )
+    return tuple(sorted({int(n) for n in given}))
+
+
+def _right(draws: CanaryDraws, coins: Coins, said: Said, rng: np.random.Generator) -> Flags:
+    if coins == "fixed":
+        return right_of_pairs(draws, rng)
+    if said == "both":
+        return right_from_both_ends(draws, rng)
+    return right_from_one_end(draws, rng, says_in=said == "in")
+
+
+def _perfect(guesses: CanaryGuesses) -> CanaryGuesses:
+    return replace(guesses, right=guesses.numbers)

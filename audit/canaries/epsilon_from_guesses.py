@@ -1,0 +1,60 @@
+"""`epsilon_from_guesses` bounds ε from bare counts of right guesses."""
+
+from __future__ import annotations
+
+from ..claims.pure_approx_gaussian import ApproxDP
+from ..errors import OptionError
+from ..inference.counts import check_alpha
+from ..results.canary_guesses import CanaryGuesses, CanaryTest
+from .canary_tests import refuted_strength
+
+
+def epsilon_from_guesses(
+    correct: int, guesses: int, canaries: int | None = None, *, delta: float = 0.0, alpha: float = 0.05
+) -> float:
+    """Lower bound on ε at `delta`, with confidence 1 − alpha, from guesses of which canaries are in.
+
+    Each canary was in by a fair coin of its own. The number of guesses was fixed before the scores were seen; which
+    canaries are guessed, and whether "in" or "out", may depend on everything but the coins. The bound is exact: it
+    cannot be larger if nothing but these numbers is known.
+
+    Parameters
+    ----------
+    correct, guesses, canaries : int
+        correct <= guesses <= canaries; by default all canaries are guessed.
+    delta : float
+        In [0, 1).
+    alpha : float
+
+    Returns
+    -------
+    float
+        In nats; 0 if nothing is refuted.
+
+    Raises
+    ------
+    OptionError
+        For numbers that do not fit.
+
+    References
+    ----------
+    docs/proofs/canaries.md, theorem 2. Steinke, Nasr & Jagielski (2023), Theorem 5.2, give a smaller bound.
+
+    Examples
+    --------
+    >>> from dpaudit import epsilon_from_guesses
+    >>> round(epsilon_from_guesses(100, 100, 100_000, delta=1e-5), 3)
+    3.423
+    """
+    check_alpha(alpha)
+    total = guesses if canaries is None else canaries
+    if not 0 <= correct <= guesses <= total or guesses < 1:
+        raise OptionError(
+            f"correct={correct!r}, guesses={guesses!r} and canaries={total!r} do not fit; use correct <= guesses <= "
+            "canaries.",
+            correct=correct,
+            guesses=guesses,
+            canaries=total,
+        )
+    counted = CanaryGuesses(canaries=int(total), numbers=(int(guesses),), right=(int(correct),))
+    return refuted_strength(CanaryTest("counts", int(guesses), alpha), ApproxDP(0.0, delta), counted)
