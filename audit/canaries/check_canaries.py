@@ -111,7 +111,9 @@ def check_canaries(
     started = time.perf_counter()
     check_alpha(alpha)
     if not 0.0 < probability < 1.0:
-        raise OptionError(f"probability={probability!r} is not allowed; use 0 < probability < 1.", probability=probability)
+        raise OptionError(
+            f"probability={probability!r} is not allowed; use 0 < probability < 1.", probability=probability
+        )
     root, claim = check_seed(seed), claim_at(claim, 1.0)
     draws = canary_draws(scores, included)
     kind = check_coins(draws.included, probability, coins)
@@ -190,7 +192,8 @@ def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> tuple[int, .
     given = (guesses,) if isinstance(guesses, (int, np.integer)) else tuple(guesses)
     if not given or not all(isinstance(n, (int, np.integer)) and 1 <= n <= canaries for n in given):
         raise OptionError(
-            f"guesses={guesses!r} are not numbers of guesses; use whole numbers from 1 to {canaries:,}.", guesses=guesses
+            f"guesses={guesses!r} are not numbers of guesses; use whole numbers from 1 to {canaries:,}.",
+            guesses=guesses,
         )
     return tuple(sorted({int(n) for n in given}))
 

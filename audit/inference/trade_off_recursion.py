@@ -25,9 +25,7 @@ _STILL = 1e-13  # of the probability so far: steps that add less end the recursi
 _ROUNDING = 1e-9
 
 
-def is_impossible(
-    tail: float, right: int, guesses: int, canaries: int, inverse: Callable[[float], float]
-) -> bool:
+def is_impossible(tail: float, right: int, guesses: int, canaries: int, inverse: Callable[[float], float]) -> bool:
     """Whether Pr[V ≥ right] < `tail` for every mechanism that keeps the curve.
 
     Parameters
