@@ -1,8 +1,8 @@
 """The tests of one training run: by bets, by counts, by Steinke's bound, and under a whole trade-off curve.
 
 Each gives the largest probability that a mechanism which keeps the claim has guesses as good as these. The rejection
-regions of a test are nested in one number (T, or the right guesses), so every strength that it refutes may be refuted at
-once: the bound is the largest one found.
+regions of a test are nested, as each is a limit of one number (T, or the right guesses). So every strength that the test
+refutes may be refuted at once, and the bound is the largest one found.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def _lines(claim: Claim) -> list[tuple[float, float]]:
     if isinstance(claim, PureDP):
         return [(claim.epsilon, 0.0)]
     if isinstance(claim, ApproxDP):
-        # A line of larger ε is implied as well, and where δ costs much it may refute what the claim's own line does not.
-        more = _LEVELS[_LEVELS > claim.epsilon] if claim.delta else ()
+        # Lines of larger ε are implied as well; where δ costs much they may refute what the claim's own line does not.
+        more = _LEVELS[claim.epsilon < _LEVELS] if claim.delta else ()
         return [(claim.epsilon, claim.delta), *((float(epsilon), claim.delta) for epsilon in more)]
     if isinstance(claim, PrivacyProfile):
         return [(e, min(d + claim.excess, 1.0)) for e, d in zip(claim.epsilons, claim.deltas, strict=True)]
