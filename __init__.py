@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         NoiseLaw,
     )
     from .audit.errors import AuditError
+    from .audit.guesses.canary_guesses import CanaryGuesses
     from .audit.procedures.check import check
     from .audit.procedures.check_equivalence import assert_same_distribution, check_equivalence, check_same_distribution
     from .audit.procedures.check_outputs import check_outputs
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from .audit.replay.replay import replay
     from .audit.replay.replay_result import ReplayResult
     from .audit.results.audit_result import AuditResult, Verdict
-    from .audit.results.canary_guesses import CanaryGuesses
     from .audit.results.canary_result import CanaryResult
     from .audit.results.cell_result import CellCounts
     from .audit.results.equivalence_result import Equivalence, EquivalenceResult
@@ -94,7 +94,7 @@ _WHERE = {
         "replay.replay": "replay",
         "replay.replay_result": "ReplayResult",
         "results.audit_result": "AuditResult Verdict",
-        "results.canary_guesses": "CanaryGuesses",
+        "guesses.canary_guesses": "CanaryGuesses",
         "results.canary_result": "CanaryResult",
         "results.cell_result": "CellCounts",
         "results.fixed_size_result": "FixedSizeResult",

@@ -18,10 +18,10 @@ PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 ROOMS = [
     "audit.errors", "audit.extras", "audit.options", "audit.printing", "audit.floating_point_errors",
     "audit.random_streams", "audit.settings", "audit.progress",
-    "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.power",
+    "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.guesses", "audit.power",
     "audit.families", "audit.distinguishers", "audit.sampling",
     "audit.health", "audit.results", "audit.records", "audit.store",
-    "audit.procedures", "audit.replay", "audit.search", "audit.sensitivity", "audit.distribution_checks",
+    "audit.procedures", "audit.canaries", "audit.replay", "audit.search", "audit.sensitivity", "audit.distribution_checks",
     "mechanisms.parameter_checks", "mechanisms.noise_samplers", "mechanisms.queries", "mechanisms.sensitivity",
     "mechanisms.laws", "mechanisms.noise", "mechanisms.selection", "mechanisms.local", "mechanisms.composition",
     "mechanisms.faulty.flaw", "mechanisms.faulty.twin", "mechanisms.faulty.answers",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -114,7 +114,7 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
             included=count,
             probability=probability,
         )
-    return cast(Coins, "independent")
+    return "independent"
 
 
 def paired(draws: CanaryDraws, rng: np.random.Generator) -> CanaryDraws:

@@ -1,8 +1,8 @@
 """The tests of one training run: by bets, by counts, by Steinke's bound, and under a whole trade-off curve.
 
 Each gives the largest probability that a mechanism which keeps the claim has guesses as good as these. The rejection
-regions of a test are nested, as each is a limit of one number (T, or the right guesses). So every strength that the test
-refutes may be refuted at once, and the bound is the largest one found.
+regions of a test are nested, as each is a limit of one number (T, or the right guesses). So every strength that the
+test refutes may be refuted at once, and the bound is the largest one found.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from scipy.special import ndtr
 from ..claims.claim import Claim
 from ..claims.privacy_profile import PrivacyProfile
 from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP, excess_delta
-from ..inference.guess_bets import bets_tail, largest_refuted
-from ..inference.guess_ceiling import Ceiling, line
-from ..inference.guess_counts import count_tail, steinke_tail
-from ..inference.trade_off_recursion import is_impossible
-from ..results.canary_guesses import CanaryGuesses, CanaryTest
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ..guesses.guess_bets import bets_tail, largest_refuted
+from ..guesses.guess_ceiling import Ceiling, line
+from ..guesses.guess_counts import count_tail, steinke_tail
+from ..guesses.trade_off_recursion import is_impossible
 
 _LEVELS = np.concatenate([np.linspace(0.0, 8.0, 49), np.linspace(8.5, 40.0, 64)])  # ε of lines above a curve
 _HALVINGS = 40

@@ -12,12 +12,12 @@ import numpy as np
 from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
 from ..errors import OptionError
+from ..guesses.canary_guesses import CanaryGuesses, Said
+from ..guesses.guess_bets import guess_numbers
 from ..inference.counts import check_alpha
-from ..inference.guess_bets import guess_numbers
 from ..inference.guess_test import is_symmetric
 from ..options import check_claim_source, check_seed
 from ..random_streams import Stream, sequence_of
-from ..results.canary_guesses import CanaryGuesses, CanaryTest, Said
 from ..results.canary_result import CanaryResult
 from ..sampling.provenance import versions
 from .canary_draws import CanaryDraws, Coins, Flags, canary_draws, check_coins, paired

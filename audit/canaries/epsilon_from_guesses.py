@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..claims.pure_approx_gaussian import ApproxDP
 from ..errors import OptionError
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..inference.counts import check_alpha
-from ..results.canary_guesses import CanaryGuesses, CanaryTest
 from .canary_tests import refuted_strength
 
 

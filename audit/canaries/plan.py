@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..claims.claim import Claim
-from ..claims.privacy_profile import PrivacyProfile
 from ..claims.pure_approx_gaussian import ApproxDP, PureDP
 from ..errors import OptionError
-from ..results.canary_guesses import CanaryGuesses, CanaryTest, Kind
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Kind
 from .canary_tests import ceilings, has_lines
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
@@ -51,7 +50,8 @@ def plan_tests(
         raise OptionError(f"method={method!r} is unknown; use one of {', '.join(METHODS)}.", method=method)
     if method not in ("auto", "f-dp") and not has_lines(claim):
         raise OptionError(
-            f'method={method!r} knows pure, approximate and Gaussian claims and privacy profiles, not {claim}; use "f-dp".',
+            f"method={method!r} knows pure, approximate and Gaussian claims and privacy profiles, not {claim}; "
+            'use "f-dp".',
             method=method,
         )
     if method == "steinke" and shape.probability != 0.5:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import bdtrik
 
 from ..claims.claim import Claim
-from ..results.canary_guesses import CanaryGuesses, CanaryTest
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from .canary_tests import refutes
 
 _HALVINGS = 40

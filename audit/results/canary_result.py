@@ -8,12 +8,12 @@ from typing import Any
 
 from ..claims.claim import Claim
 from ..errors import OptionError
-from ..inference.guess_bets import most_telling
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, verdict_text
 from .audit_result import Verdict
-from .canary_guesses import CanaryGuesses, CanaryTest
 from .result import Result
 
 
@@ -129,12 +129,12 @@ class CanaryResult(Result):
 
     @property
     def detectable_in_words(self) -> str:
-        """For example "smallest detectable excess: 0.018 (95% power, canaries that the claim's family exposes most)"."""
+        """For example "smallest detectable excess: 0.018 (95% power, canaries guessed as well as possible)"."""
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
         return (
-            f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, canaries guessed as well "
-            "as possible)"
+            f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, canaries guessed as "
+            "well as possible)"
         )
 
     @property

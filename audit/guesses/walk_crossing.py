@@ -9,7 +9,7 @@ import numpy as np
 from scipy.signal import fftconvolve
 from scipy.special import expit, gammaln
 
-from .binomial_tails import Array
+from ..inference.binomial_tails import Array
 
 _WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial law is cut
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed

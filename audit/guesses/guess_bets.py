@@ -29,7 +29,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .binomial_tails import Array
+from ..inference.binomial_tails import Array
 from .walk_crossing import walk_crossing
 
 # 1 − κ is about the rate of wrong guesses for which a share is best: from one in 10⁴ to nearly as many as right ones.

@@ -1,4 +1,4 @@
-"""Right guesses of which canaries are in, by number of guesses: all that a verdict on a training run is computed from."""
+"""Right guesses of which canaries are in, by number of guesses: all that a verdict is computed from."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """How often a claim lets an observer guess right whether a canary was included.
 
-Canary i is included by a coin of its own with probability π (½ unless stated), and Y is what the mechanism releases. For
-(ε, δ)-DP towards a change of any one canary, an observer who says "in" is right with odds of at most e^ε π/(1 − π),
-except for a slip that δ pays for:
+A coin of its own includes each canary with probability π, ½ unless stated. For (ε, δ)-DP towards a change of any one
+canary, an observer who says "in" is right with odds of at most e^ε π/(1 − π), except for a slip that δ pays for:
 
     Pr[guess in and canary in] ≤ F(Pr[guess in and canary out]),   F(b) = e^ε π/(1 − π) · b + π δ.
 
