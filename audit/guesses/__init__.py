@@ -1,1 +1,1 @@
-"""Guesses of which canaries are in: how good they can be, at most, if the claim holds. Integer counts and alpha only."""
+"""Guesses of which canaries are in, and how good they can be if the claim holds. Integer counts and alpha only."""
