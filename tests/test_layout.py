@@ -32,7 +32,7 @@ ROOMS = [
     "experiments.catalogue", "experiments.published", "experiments.libraries",
     "experiments.bench.core", "experiments.bench.detection", "experiments.bench.inference", "experiments.bench.peers",
     "experiments.bench.regression", "experiments.bench.reports", "experiments.bench.scale", "experiments.bench.faults",
-    "experiments.bench.replays",
+    "experiments.bench.replays", "experiments.bench.canaries",
     "experiments.bench", "experiments.cli",
 ]  # fmt: skip
 """Files and folders in their order: each imports from those before it, and from itself."""
