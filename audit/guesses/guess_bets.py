@@ -14,7 +14,7 @@ event that few enough of them are wrong at one of the G_k. Its probability for t
 
 T is one number and claims are nested, so every strength for which this is at most alpha may be refuted at once.
 
-Proof: docs/proofs/canaries.md, theorem 1
+Proof: docs/proofs/canaries.md
 
 References
 ----------

@@ -6,7 +6,7 @@ Of m canaries G are guessed, and V guesses are right. Without slips V is at most
 
 and this is attained. The factor of δ is at most m (1 − σ).
 
-Proof: docs/proofs/canaries.md, theorem 2
+Proof: docs/proofs/canaries.md
 
 References
 ----------
