@@ -22,6 +22,8 @@ from .models import Booleans
 class Sampling(Protocol):
     """A rule that draws the batches."""
 
+    def __hash__(self) -> int: ...
+
     def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
         """The masks of the steps, each of shape (runs, n)."""
 

@@ -56,8 +56,8 @@ class DiracCanaries:
     """Canary i touches one parameter only, or one in each of `spread` groups; the m × d matrix is never formed.
 
     Parameters are taken from the end: canary i has the (i + 1)th from the end (of each group). If there are fewer
-    unused parameters than canaries, the rest touch those of the model, and the gradients of the real records add to their
-    scores.
+    unused parameters than canaries, the rest touch those of the model, and the gradients of the real records add to
+    their scores.
 
     Parameters
     ----------
@@ -204,10 +204,11 @@ class _DenseBlock:
 
     @property
     def size(self) -> int:
-        return self.gradients.shape[1]
+        return int(self.gradients.shape[1])
 
     def squared_norms(self) -> Floats:
-        return np.einsum("mi,mi->m", self.gradients, self.gradients, dtype=np.float64)[None, :]
+        norms = np.einsum("mi,mi->m", self.gradients, self.gradients, dtype=np.float64)
+        return np.asarray(norms)[None, :]
 
     def weighted_sum(self, weights: Floats) -> Floats:
         return np.asarray(weights.astype(np.float32) @ self.gradients, dtype=np.float64)

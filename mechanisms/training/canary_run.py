@@ -124,7 +124,7 @@ def canary_run(
     n, p = len(features), model.n_parameters
     counts = np.concatenate([np.ones(n, dtype=np.bool_), included])
     parts: tuple[Any, ...] | None = None
-    project = canaries.projector(p)
+    project, noise = canaries.projector(p), recipe.noise.begun()
     weights, scores = recipe.first_weights(1), np.zeros(canaries.m)
     masks = recipe.sampling.batches(1, n + canaries.m, recipe.steps, rng)
     for step, drawn in enumerate(masks):
@@ -134,7 +134,7 @@ def canary_run(
             groups = [*_groups([block.size for block in blocks]), *canaries.groups(p)]
             parts = tuple((group, canaries.block(group, p)) for group in groups)
         total = recipe.gradient(joint_blocks(blocks, n, parts, canaries.m), is_in)
-        noisy = recipe.noise(total, step, rng)
+        noisy = noise(total, step, rng)
         seen = project(noisy[0]) / training.clip
         scores += seen if rate is None else log_ratio(seen, rate, training.noise_multiplier)
         weights = weights - recipe.learning_rate / recipe.batch_size * noisy[:, :p]

@@ -7,7 +7,7 @@ Shapes: `weights` (runs, parameters), `features` (n, d), `labels` (n,), `is_in` 
 
 References
 ----------
-Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?, Section 2.
+Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Batch:
     Attributes
     ----------
     features : ndarray, shape (n, d)
+        Or (runs, n, d), where they differ from run to run.
     labels : ndarray, shape (n,)
     is_in : ndarray of bool, shape (runs, n)
     """
@@ -114,10 +115,11 @@ class FixedGradients:
         return features, np.zeros(len(features))
 
     def blocks(self, weights: Floats, batch: Batch) -> tuple[GradientBlock, ...]:
-        ones = np.ones((1, len(batch.features), 1))
+        ones = np.ones((1, batch.features.shape[-2], 1))
         ends = np.cumsum(self.sizes)
         return tuple(
-            OuterProducts(ones, batch.features[:, end - size : end]) for size, end in zip(self.sizes, ends, strict=True)
+            OuterProducts(ones, batch.features[..., end - size : end])
+            for size, end in zip(self.sizes, ends, strict=True)
         )
 
     def losses(self, weights: Floats, features: Floats, labels: Floats) -> Floats:
@@ -146,7 +148,8 @@ class _LinearModel:
         return table[:, :-1], table[:, -1]
 
     def blocks(self, weights: Floats, batch: Batch) -> tuple[GradientBlock, ...]:
-        errors = self._slopes(weights @ batch.features.T, batch.labels)
+        scores = np.matmul(batch.features, weights[:, :, None])[..., 0]
+        errors = self._slopes(scores, batch.labels)
         return (OuterProducts(errors[:, :, None], batch.features),)
 
     def _slopes(self, scores: Floats, labels: Floats) -> Floats:

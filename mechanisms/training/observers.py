@@ -80,12 +80,73 @@ class LogLikelihoodRatio:
 
 
 @dataclass(frozen=True, slots=True)
+class MixtureRatio:
+    """White box: the log-likelihood ratio of all noisy sums along a direction, for steps that are mixtures of normals.
+
+    Parameters
+    ----------
+    on_x, on_y : tuple of (float, float)
+        Probability and mean, in clipping norms, of each component on either dataset.
+    noise_multiplier : float
+        Standard deviation of every component, in clipping norms.
+    direction, clip
+        As for `NoisySums`.
+    """
+
+    on_x: tuple[tuple[float, float], ...]
+    on_y: tuple[tuple[float, float], ...]
+    noise_multiplier: float
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        sums = along(noisy, self.direction) / self.clip
+        x, y = (log_mixture(sums, part, self.noise_multiplier) for part in (self.on_x, self.on_y))
+        return x - y
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(sum(seen))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOfSteps:
+    """White box: how many noisy sums there were, shape (runs,)."""
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return np.ones(len(noisy))
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(sum(seen, np.zeros(len(last))))
+
+
+@dataclass(frozen=True, slots=True)
+class LargestSum:
+    """White box: the largest noisy sum along a direction, shape (runs,): a test of where in an epoch a record is.
+
+    Parameters are those of `NoisySums`.
+
+    References
+    ----------
+    Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations? (the events
+    of their lower bound for shuffled batches).
+    """
+
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return along(noisy, self.direction) / self.clip
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(np.max(seen, axis=0))
+
+
+@dataclass(frozen=True, slots=True)
 class OwnGradient:
     """White box, on natural data: the noisy sum of every step along the record's own gradient, shape (runs, steps).
 
     The gradient is taken at the weights before the step, which the observer knows, and scaled to norm 1; where it
-    vanishes the output is 0. With `less` the observer takes off the clipped gradients of records that are known to be
-    in every batch.
+    vanishes the output is 0.
 
     Parameters
     ----------
@@ -170,3 +231,12 @@ def log_ratio(projections: Floats, rate: float, noise_multiplier: float) -> Floa
     if rate == 1.0:
         return loss
     return np.asarray(np.logaddexp(math.log1p(-rate), math.log(rate) + loss))
+
+
+def log_mixture(values: Floats, components: tuple[tuple[float, float], ...], scale: float) -> Floats:
+    """Log-density, up to a constant that depends on `scale` alone, of a mixture of normals of this scale.
+
+    `components` are pairs of a probability and a mean.
+    """
+    parts = [math.log(p) - ((values - mean) / scale) ** 2 / 2 for p, mean in components if p > 0]
+    return np.asarray(np.logaddexp.reduce(parts, axis=0))

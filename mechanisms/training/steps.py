@@ -24,6 +24,9 @@ class GradientRule(Protocol):
 class NoiseRule(Protocol):
     """How the vector becomes what is released."""
 
+    def begun(self) -> NoiseRule:
+        """The rule for a new group of runs: itself, unless it keeps something from step to step."""
+
     def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
         """The noisy vector of each run, shape (runs, parameters)."""
 
@@ -69,6 +72,9 @@ class GaussianNoise:
 
     def __post_init__(self) -> None:
         check_number("scale", self.scale, 0, math.inf, "a standard deviation", closed=False)
+
+    def begun(self) -> NoiseRule:
+        return self
 
     def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
         return rounded(total + self.scale * rng.standard_normal(total.shape), self.scale)

@@ -93,11 +93,11 @@ def _train_group(
     model = recipe.model
     first = weights = recipe.first_weights(runs)
     rate = recipe.learning_rate / recipe.batch_size
-    seen = []
+    noise, seen = recipe.noise.begun(), []
     masks = recipe.sampling.batches(runs, len(features), recipe.steps, rng)
     for step, is_in in enumerate(masks):
         total = recipe.gradient(model.blocks(weights, Batch(features, labels, is_in)), is_in)
-        noisy = recipe.noise(total, step, rng)
+        noisy = noise(total, step, rng)
         kept = observer.at_step(model, weights, noisy)
         if kept is not None:
             seen.append(kept)
