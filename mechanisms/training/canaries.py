@@ -1,4 +1,4 @@
-"""Canaries: made-up gradients along known directions, and the blocks that put them beside the gradients of real records.
+"""Canaries: made-up gradients along known directions, and blocks that put them beside the gradients of real records.
 
 The parameters of a canary run are the model's, followed by `n_unused` parameters that no real record touches, as the
 rows of an embedding for words that do not occur. The unused ones form `spread` groups of equal size.

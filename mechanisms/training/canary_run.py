@@ -48,8 +48,8 @@ class CanaryRun:
     seed : int
     mean_loss : float
         Mean loss of the real records at the last weights; 0 without records.
-    claim : Claim
-        What the training claims: a guarantee for a change of any one coin.
+    training : DPSGD or a wrong twin
+        What was run, with its claim.
     """
 
     scores: Floats
@@ -57,11 +57,16 @@ class CanaryRun:
     probability: float
     seed: int
     mean_loss: float
-    claim: Claim
+    training: Training
 
     def __post_init__(self) -> None:
         self.scores.flags.writeable = False
         self.included.flags.writeable = False
+
+    @property
+    def claim(self) -> Claim:
+        """What the training claims: a guarantee for a change of any one coin."""
+        return self.training.claim
 
 
 def canary_run(
@@ -140,7 +145,7 @@ def canary_run(
         weights = weights - recipe.learning_rate / recipe.batch_size * noisy[:, :p]
     loss = float(model.losses(weights, features, labels).mean()) if n else 0.0
     return CanaryRun(
-        scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, claim=training.claim
+        scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, training=training
     )
 
 
@@ -163,7 +168,7 @@ def record_canary_run(
     scores = -model.losses(weights, *model.split(added))[0]
     loss = float(model.losses(weights, *model.split(records)).mean()) if len(records) else 0.0
     return CanaryRun(
-        scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, claim=training.claim
+        scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, training=training
     )
 
 

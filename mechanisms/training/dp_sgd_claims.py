@@ -129,10 +129,13 @@ def poisson_event(rate: float, noise_multiplier: float, steps: int) -> Any:
 
 def _poisson(rate: float, sigma: float, steps: int, neighbours: Neighbours, delta: float | None) -> Claim:
     event = poisson_event(rate, sigma, steps)
+    losses = 1 / sigma**2 + 20 / sigma  # of one step, about their range
+    width = max(1e-4, losses / 2**19)  # with little noise the usual grid would take gigabytes
     if delta is None:
-        return claim_from_event(event, neighbours=neighbours)
+        return claim_from_event(event, neighbours=neighbours, discretization=width)
     events, pld = imported("dp_accounting", "accounting"), imported("dp_accounting.pld", "accounting")
-    accountant = pld.PLDAccountant(events.NeighboringRelation[neighbours.upper()])
+    relation = events.NeighboringRelation[neighbours.upper()]
+    accountant = pld.PLDAccountant(relation, value_discretization_interval=width)
     accountant.compose(event)
     return ApproxDP(float(accountant.get_epsilon(delta)), delta)
 

@@ -120,6 +120,23 @@ class NumberOfSteps:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeOfSums:
+    """White box: the last noisy sum along a direction less the one before it, shape (runs,).
+
+    Noise that is the same in both cancels. Parameters are those of `NoisySums`.
+    """
+
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return along(noisy, self.direction) / self.clip
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return seen[-1] - seen[-2]
+
+
+@dataclass(frozen=True, slots=True)
 class LargestSum:
     """White box: the largest noisy sum along a direction, shape (runs,): a test of where in an epoch a record is.
 

@@ -136,6 +136,7 @@ def _clipped_in_parts() -> tuple[TrainingFault, ...]:
             y=np.empty((0, 16)),
             exposed_by=("one run", "repeated runs", "step by step"),
             loss_on_pair=poisson_loss(_SIGMA / 4),
+            runs=4000,
             canaries=DiracCanaries(1000, 20.0, spread=16),
         ),
         TrainingFault(

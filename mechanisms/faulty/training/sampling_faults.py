@@ -26,6 +26,7 @@ from ...training.dp_sgd import DPSGD
 from ...training.models import FixedGradients
 from ...training.observers import LargestSum, LogLikelihoodRatio, MixtureRatio, NoisySums, NumberOfSteps
 from ...training.train import Recipe
+from .clipping_faults import DELTA
 from .mistaken_training import MistakenTraining, mistaken
 from .training_fault import TrainingFault
 from .true_losses import Mixture, epsilon_of, mixture_epsilon, shuffled_epsilon_at_least
@@ -97,6 +98,7 @@ def _other_samplings() -> tuple[TrainingFault, ...]:
             y=np.zeros((_TEN, 1)),
             exposed_by=("repeated runs", "step by step"),
             loss_on_pair=_true_loss(in_order, one_epoch),
+            runs=5000,
         ),
         TrainingFault(
             name="batches-of-fixed-size",
@@ -116,11 +118,11 @@ def _other_samplings() -> tuple[TrainingFault, ...]:
 
 
 def _other_counts() -> tuple[TrainingFault, ...]:
-    rate = _claimed_poisson(0.1, 2.0, 8)
+    rate = _claimed_poisson(0.1, 2.0, 8, DELTA)
     rate_wrong = mistaken(rate, "rate of a part of the batch", sampling=PoissonBatches(0.8))
-    counted = _claimed_poisson(0.5, 4.0, 2)
+    counted = _claimed_poisson(0.5, 4.0, 2, DELTA)
     counted_wrong = mistaken(counted, "one epoch of sixteen counted", steps=32)
-    dropped = _claimed_poisson(0.5, 4.0, 2, observer=NoisySums())
+    dropped = _claimed_poisson(0.5, 4.0, 2, DELTA, observer=NoisySums())
     by_number = MistakenTraining(
         claimed=dropped,
         recipe=dropped.recipe,

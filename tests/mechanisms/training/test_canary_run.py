@@ -104,7 +104,7 @@ def test_canaries_on_the_models_own_parameters():
 
 @pytest.mark.parametrize("canaries", [DiracCanaries(7, 2.0, 9), DiracCanaries(12, 2.0, 9), SphereCanaries(6, 2.0, 5)])
 def test_blocks_of_canaries_are_their_gradients(canaries):
-    """Norms, sums and projections agree with the matrix of gradients, over the groups of a model and the unused ones."""
+    """Norms, sums and projections agree with the matrix of gradients, over all groups of parameters."""
     model_groups = [(0, 3), (3, 4)]
     groups = [*model_groups, *canaries.groups(4)]
     blocks = [canaries.block(group, 4) for group in groups]

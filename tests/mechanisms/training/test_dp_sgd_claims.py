@@ -84,6 +84,12 @@ def test_batches_of_fixed_size_have_the_renyi_bound_at_half_the_noise_multiplier
     assert exact < claim.epsilon
 
 
+def test_little_noise_has_a_coarser_grid_and_a_claim_on_the_safe_side():
+    claim = dp_sgd_claim(PoissonBatches(1.0), 0.02, 1, delta=1e-5)
+    exact = dp_sgd_claim(FullBatch(), 0.02, 1, delta=1e-5).epsilon
+    assert exact <= claim.epsilon < exact * 1.01
+
+
 def test_what_is_not_known_is_not_claimed():
     for sampling in (ShuffledBatches(2, 6), FixedSizeBatches(2, 6), BatchesInOrder(2, 6)):
         with pytest.raises(ClaimError, match="no bound is known here"):
@@ -122,9 +128,9 @@ def test_the_last_iterate_of_full_batches_is_normal(record, mean):
 def test_the_last_iterate_of_poisson_batches_is_a_binomial_mixture(steps):
     """Random: alarm 1e-8. At one step its law is that of the subsampled Gaussian mechanism itself."""
     sampling = PoissonBatches(0.3)
-    mechanism = training(sampling=sampling, steps=steps, observer=LastProjection(), noise_multiplier=0.5)
+    mechanism = training(sampling=sampling, steps=steps, observer=LastProjection(), noise_multiplier=1.0)
     last = -mechanism.sample([[3.0]], RUNS, np.random.default_rng(0)) / 3.0
-    scale, uses = 0.5 * math.sqrt(steps), range(steps + 1)
+    scale, uses = math.sqrt(steps), range(steps + 1)
     weights = stats.binom.pmf(uses, steps, 0.3)
 
     def cdf(z):
@@ -165,7 +171,7 @@ def test_the_ratio_has_the_delta_of_the_claim(event):
 
 def test_mixtures_and_scales_against_closed_forms():
     gaussian = exact_epsilon(GaussianLaw(0, 1), GaussianLaw(1, 1), 1e-5)
-    assert gaussian - 0.01 < mixture_epsilon(((1.0, 1.0),), ((1.0, 0.0),), 2.0, 4, 1e-5) <= gaussian
+    assert gaussian - 0.01 < mixture_epsilon(((1.0, 1.0),), ((1.0, 0.0),), 2.0, 4, 1e-5) <= gaussian + 1e-6
     epsilon = scales_epsilon(2.0, 1, 0.1)
     t = math.sqrt(2 * (epsilon + math.log(2)) / (1 - 1 / 4))
     assert 2 * stats.norm.sf(t, 0, 2) - math.exp(epsilon) * 2 * stats.norm.sf(t) == pytest.approx(0.1, rel=1e-9)
@@ -175,7 +181,7 @@ def test_the_bound_for_shuffled_batches_lies_between_zero_and_one_gaussian_mecha
     for sigma in (0.5, 1.0, 2.0):
         known = dp_sgd_claim(ShuffledBatches(1, 10), sigma, 10, neighbours="replace_special", delta=1e-3).epsilon
         assert 0 <= shuffled_epsilon_at_least(sigma, 10, 1e-3) <= known
-    assert shuffled_epsilon_at_least(0.5, 10, 1e-3) > 7.5 > dp_sgd_claim(PoissonBatches(0.1), 0.5, 10, delta=1e-3).epsilon
+    assert shuffled_epsilon_at_least(1.0, 10, 1e-3) > 3 > dp_sgd_claim(PoissonBatches(0.1), 1.0, 10, delta=1e-3).epsilon
 
 
 def test_balls_in_bins_keep_less_than_their_bound_on_the_worst_pair():

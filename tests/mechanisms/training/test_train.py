@@ -71,9 +71,7 @@ def test_many_runs_at_once_are_the_runs_one_by_one(model, sampling, initial):
     )
     found = mechanism.sample(rows, runs, np.random.default_rng(7))
     rng, p = np.random.default_rng(7), model.n_parameters
-    draws = [
-        (is_in.copy(), rng.standard_normal((runs, p))) for is_in in sampling.batches(runs, len(rows), steps, rng)
-    ]
+    draws = [(is_in.copy(), rng.standard_normal((runs, p))) for is_in in sampling.batches(runs, len(rows), steps, rng)]
     for run in range(runs):
         weights = np.array(initial or (0.0,) * p)
         for is_in, noise in draws:
