@@ -22,14 +22,14 @@ from .models import Booleans
 class Sampling(Protocol):
     """A rule that draws the batches."""
 
-    def __hash__(self) -> int: ...
+    __slots__ = ()
 
     def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
         """The masks of the steps, each of shape (runs, n)."""
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonBatches:
+class PoissonBatches(Sampling):
     """Every record is in every batch with probability `rate`, independently."""
 
     rate: float
@@ -43,7 +43,7 @@ class PoissonBatches:
 
 
 @dataclass(frozen=True, slots=True)
-class FullBatch:
+class FullBatch(Sampling):
     """Every batch is the whole dataset."""
 
     def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
@@ -53,7 +53,7 @@ class FullBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class FixedSizeBatches:
+class FixedSizeBatches(Sampling):
     """Every batch is a uniformly random set of `batch` of the `n_rows` records, drawn anew in each step."""
 
     batch: int
@@ -70,7 +70,7 @@ class FixedSizeBatches:
 
 
 @dataclass(frozen=True, slots=True)
-class ShuffledBatches:
+class ShuffledBatches(Sampling):
     """In each epoch the `n_rows` records are shuffled and cut into batches of `batch` records.
 
     Parameters
@@ -103,7 +103,7 @@ class ShuffledBatches:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchesInOrder:
+class BatchesInOrder(Sampling):
     """The `n_rows` records are cut into batches of `batch` records in their order, the same in every epoch."""
 
     batch: int
@@ -126,7 +126,7 @@ class BatchesInOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class BallsInBins:
+class BallsInBins(Sampling):
     """In each epoch every record falls into one of `bins` batches, uniformly and independently of the others.
 
     References

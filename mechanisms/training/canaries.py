@@ -35,7 +35,8 @@ class Canaries(Protocol):
     """m gradients that do not depend on the weights."""
 
     @property
-    def m(self) -> int: ...
+    def m(self) -> int:
+        """Number of canaries."""
 
     @property
     def norm(self) -> float:
@@ -94,6 +95,7 @@ class DiracCanaries:
         return self.m * self.spread if self.n_unused is None else self.n_unused
 
     def groups(self, n_model: int) -> tuple[Group, ...]:
+        """The groups of unused parameters, after the model's `n_model` parameters."""
         if self.m > self.unused + n_model:
             raise OptionError(
                 f"{self.m} canaries need as many parameters, but there are {self.unused + n_model}; use fewer canaries "
@@ -104,6 +106,7 @@ class DiracCanaries:
         return tuple((n_model + g * size, n_model + (g + 1) * size) for g in range(self.spread) if size > 0)
 
     def block(self, group: Group, n_model: int) -> GradientBlock | None:
+        """The canaries' gradients in one group. None if they all vanish there."""
         low, high = group
         end = high if self.spread > 1 else n_model + self.unused  # canary i has parameter end − 1 − i
         first, stop = max(end - high, 0), min(end - low, self.m)
@@ -112,6 +115,7 @@ class DiracCanaries:
         return _DiracBlock(high - low, self.m, first, high - end + first, stop - first, self._part)
 
     def projector(self, n_model: int) -> Callable[[Floats], Floats]:
+        """Function from a vector, shape (parameters,), to its projections, shape (m,)."""
         if self.spread == 1:
             return lambda vector: vector[::-1][: self.m]
         root = math.sqrt(self.spread)
@@ -176,12 +180,15 @@ class SphereCanaries:
         check_count("n_unused", self.n_unused, "parameters", 0)
 
     def groups(self, n_model: int) -> tuple[Group, ...]:
+        """The groups of unused parameters, after the model's `n_model` parameters."""
         return ((n_model, n_model + self.n_unused),) if self.n_unused else ()
 
     def block(self, group: Group, n_model: int) -> GradientBlock:
+        """The canaries' gradients in one group."""
         return _DenseBlock(self.norm * self.directions(n_model)[:, group[0] : group[1]])
 
     def projector(self, n_model: int) -> Callable[[Floats], Floats]:
+        """Function from a vector, shape (parameters,), to its projections, shape (m,)."""
         directions = self.directions(n_model)
         return lambda vector: (directions @ vector.astype(np.float32)).astype(np.float64)
 
@@ -225,6 +232,7 @@ class JointBlock:
     canaries: GradientBlock | None
 
     def squared_norms(self) -> Floats:
+        """Squared norms of the records' gradients and then of the canaries', shape (1, n + m)."""
         norms = np.zeros((1, self.n + self.m))
         if self.records is not None:
             norms[:, : self.n] = self.records.squared_norms()
@@ -233,6 +241,7 @@ class JointBlock:
         return norms
 
     def weighted_sum(self, weights: Floats) -> Floats:
+        """Sum of weight × gradient over records and canaries, for weights of shape (1, n + m)."""
         total = np.zeros((len(weights), self.size))
         if self.records is not None:
             total += self.records.weighted_sum(weights[:, : self.n])

@@ -21,16 +21,20 @@ class Training(Protocol):
     """A training with a claim, right or wrong: `DPSGD`, or one of its wrong twins."""
 
     @property
-    def recipe(self) -> Recipe: ...
+    def recipe(self) -> Recipe:
+        """What is run."""
 
     @property
-    def clip(self) -> float: ...
+    def clip(self) -> float:
+        """Clipping norm that the claim assumes."""
 
     @property
-    def noise_multiplier(self) -> float: ...
+    def noise_multiplier(self) -> float:
+        """Noise multiplier that the claim assumes."""
 
     @property
-    def claim(self) -> Claim: ...
+    def claim(self) -> Claim:
+        """What is claimed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

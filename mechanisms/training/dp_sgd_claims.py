@@ -58,7 +58,6 @@ Neighbours: TypeAlias = Literal["add_or_remove_one", "replace_one", "replace_spe
 """Relations by their names in `dp_accounting`; in "replace_special" a record is replaced by one of zeros."""
 
 
-@lru_cache(maxsize=1 << 8)
 def dp_sgd_claim(
     sampling: Sampling,
     noise_multiplier: float,
@@ -100,6 +99,12 @@ def dp_sgd_claim(
         )
     if delta is not None:
         check_number("delta", delta, 0, 1, "None claims the whole curve", closed=False)
+    return _claim(sampling, sigma, steps, neighbours, delta)  # type: ignore[arg-type]  # samplings are frozen
+
+
+@lru_cache(maxsize=1 << 8)
+def _claim(sampling: Sampling, sigma: float, steps: int, neighbours: Neighbours, delta: float | None) -> Claim:
+    """The claim for checked parameters, kept, as an accountant takes a second."""
     moved = 2.0 if neighbours == "replace_one" else 1.0  # change of a sum of clipped gradients, in clipping norms
     match sampling:
         case PoissonBatches(rate):

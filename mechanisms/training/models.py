@@ -47,8 +47,11 @@ class Batch:
 class Model(Protocol):
     """A model with a loss for each record."""
 
+    __slots__ = ()
+
     @property
-    def n_parameters(self) -> int: ...
+    def n_parameters(self) -> int:
+        """Number of weights."""
 
     @property
     def cells(self) -> int:
@@ -79,7 +82,7 @@ def as_rows(rows: Any, columns: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class FixedGradients:
+class FixedGradients(Model):
     """The loss ⟨weights, record⟩: a record's gradient is the record itself, whatever the weights.
 
     With a record of norm `clip` among records of zeros this is the worst case of DP-SGD: what is released is the
@@ -127,7 +130,7 @@ class FixedGradients:
 
 
 @dataclass(frozen=True, slots=True)
-class _LinearModel:
+class _LinearModel(Model):
     """A model whose loss depends on ⟨weights, features⟩ and the label."""
 
     n_features: int
@@ -181,7 +184,7 @@ class LogisticRegression(_LinearModel):
 
 
 @dataclass(frozen=True, slots=True)
-class OneHiddenLayer:
+class OneHiddenLayer(Model):
     """A network with one layer of tanh units and a softmax over the classes 0 … n_classes − 1; no intercepts.
 
     The weights are the `width` × `n_features` matrix of the first layer, then the `n_classes` × `width` matrix of the

@@ -21,6 +21,8 @@ from .models import Batch, Model
 class Observer(Protocol):
     """What is seen in each step, and what becomes of it at the end."""
 
+    __slots__ = ()
+
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats | None:
         """What is kept of a step: the weights before it and the noisy sum, both of shape (runs, parameters)."""
 
@@ -29,7 +31,7 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NoisySums:
+class NoisySums(Observer):
     """White box: the noisy sum of every step along a fixed direction, shape (runs, steps).
 
     Parameters
@@ -51,7 +53,7 @@ class NoisySums:
 
 
 @dataclass(frozen=True, slots=True)
-class LogLikelihoodRatio:
+class LogLikelihoodRatio(Observer):
     """White box: the log-likelihood ratio of all noisy sums along a direction, with the record against without it.
 
     This is the best test of Poisson batches where all other gradients vanish along the direction. Each step adds
@@ -80,7 +82,7 @@ class LogLikelihoodRatio:
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureRatio:
+class MixtureRatio(Observer):
     """White box: the log-likelihood ratio of all noisy sums along a direction, for steps that are mixtures of normals.
 
     Parameters
@@ -109,7 +111,7 @@ class MixtureRatio:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberOfSteps:
+class NumberOfSteps(Observer):
     """White box: how many noisy sums there were, shape (runs,)."""
 
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
@@ -120,7 +122,7 @@ class NumberOfSteps:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeOfSums:
+class ChangeOfSums(Observer):
     """White box: the last noisy sum along a direction less the one before it, shape (runs,).
 
     Noise that is the same in both cancels. Parameters are those of `NoisySums`.
@@ -137,7 +139,7 @@ class ChangeOfSums:
 
 
 @dataclass(frozen=True, slots=True)
-class LargestSum:
+class LargestSum(Observer):
     """White box: the largest noisy sum along a direction, shape (runs,): a test of where in an epoch a record is.
 
     Parameters are those of `NoisySums`.
@@ -159,8 +161,10 @@ class LargestSum:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnGradient:
-    """White box, on natural data: the noisy sum of every step along the record's own gradient, shape (runs, steps).
+class OwnGradient(Observer):
+    """White box, on natural data: the noisy sum of every step along the record's own gradient.
+
+    The shape is (runs, steps), or (runs,) if the steps are added up.
 
     The gradient is taken at the weights before the step, which the observer knows, and scaled to norm 1; where it
     vanishes the output is 0.
@@ -171,6 +175,8 @@ class OwnGradient:
         The record, with its label.
     clip : float
         The unit of the projections.
+    is_total : bool
+        Whether the projections of the steps are added up.
 
     References
     ----------
@@ -180,6 +186,7 @@ class OwnGradient:
 
     record: tuple[float, ...]
     clip: float = 1.0
+    is_total: bool = False
 
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
         features, labels = model.split([self.record])
@@ -190,11 +197,11 @@ class OwnGradient:
         return np.asarray(np.where(norm > 0, found / np.where(norm > 0, norm, 1.0) / self.clip, 0.0))
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
-        return np.stack(seen, axis=1)
+        return np.asarray(sum(seen)) if self.is_total else np.stack(seen, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
-class LastProjection:
+class LastProjection(Observer):
     """The last weights less the first along a direction, shape (runs,): what the last iterate shows."""
 
     direction: tuple[float, ...] = (1.0,)
@@ -207,7 +214,7 @@ class LastProjection:
 
 
 @dataclass(frozen=True, slots=True)
-class LastLoss:
+class LastLoss(Observer):
     """Black box: the loss of one record at the last weights, shape (runs,)."""
 
     record: tuple[float, ...]
@@ -220,7 +227,7 @@ class LastLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class LastWeights:
+class LastWeights(Observer):
     """The last weights, shape (runs, parameters)."""
 
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:

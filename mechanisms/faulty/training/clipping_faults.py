@@ -12,12 +12,13 @@ import numpy as np
 from ...training.batches import FullBatch, PoissonBatches
 from ...training.canaries import DiracCanaries
 from ...training.dp_sgd import DPSGD
+from ...training.mixture_loss import Mixture, mixture_epsilon
 from ...training.models import FixedGradients
 from ...training.observers import LastProjection, LogLikelihoodRatio, MixtureRatio
 from ...training.steps import GaussianNoise
 from .mistaken_training import mistaken
 from .training_fault import TrainingFault
-from .true_losses import Mixture, epsilon_of, fixed_totals_epsilon, mixture_epsilon
+from .true_losses import epsilon_of, fixed_totals_epsilon
 from .wrong_gradients import (
     BatchNormalised,
     ClippedByGroup,

@@ -23,13 +23,14 @@ from ...training.batches import (
 )
 from ...training.canaries import DiracCanaries
 from ...training.dp_sgd import DPSGD
+from ...training.mixture_loss import Mixture, mixture_epsilon
 from ...training.models import FixedGradients
 from ...training.observers import LargestSum, LogLikelihoodRatio, MixtureRatio, NoisySums, NumberOfSteps
 from ...training.train import Recipe
 from .clipping_faults import DELTA
 from .mistaken_training import MistakenTraining, mistaken
 from .training_fault import TrainingFault
-from .true_losses import Mixture, epsilon_of, mixture_epsilon, shuffled_epsilon_at_least
+from .true_losses import epsilon_of, shuffled_epsilon_at_least
 
 _TEN: Final = 10
 _OPPOSED: Final = np.vstack([np.full((_TEN - 1, 1), -1.0), [[1.0]]])  # nine gradients of −C, and one of C
@@ -120,6 +121,8 @@ def _other_samplings() -> tuple[TrainingFault, ...]:
 def _other_counts() -> tuple[TrainingFault, ...]:
     rate = _claimed_poisson(0.1, 2.0, 8, DELTA)
     rate_wrong = mistaken(rate, "rate of a part of the batch", sampling=PoissonBatches(0.8))
+    other = _claimed_poisson(0.1, 2.0, 8, DELTA)
+    other_wrong = mistaken(other, "rate of a larger dataset", sampling=PoissonBatches(0.5))
     counted = _claimed_poisson(0.5, 4.0, 2, DELTA)
     counted_wrong = mistaken(counted, "one epoch of sixteen counted", steps=32)
     dropped = _claimed_poisson(0.5, 4.0, 2, DELTA, observer=NoisySums())
@@ -144,6 +147,19 @@ def _other_counts() -> tuple[TrainingFault, ...]:
             exposed_by=("one run", "repeated runs", "step by step"),
             loss_on_pair=_true_loss(PoissonBatches(0.8), rate),
             canaries=DiracCanaries(2000),
+        ),
+        TrainingFault(
+            name="rate-of-a-larger-dataset",
+            cause="The rate is the batch size over the number of all records, but batches are from a fifth of them",
+            source="Constructed. Opacus, issue 813 (2026), reports the rate of another number of records in the other "
+            "direction: the accountant overstates the loss.",
+            right=other,
+            wrong=replace(other_wrong, seen=LogLikelihoodRatio(0.5, 2.0)),
+            x=np.array([[1.0]]),
+            y=np.empty((0, 1)),
+            exposed_by=("one run", "repeated runs", "step by step"),
+            loss_on_pair=_true_loss(PoissonBatches(0.5), other),
+            canaries=DiracCanaries(4000),
         ),
         TrainingFault(
             name="one-epoch-counted",

@@ -1,30 +1,24 @@
 """True losses of mistaken trainings on a pair, for an observer of every noisy sum.
 
 All results are the smallest ε at a δ, in nats, over both directions. Those by `dp_accounting` are exact up to its grid,
-which rounds them up, but for `mixture_epsilon`, which rounds down.
+which rounds them up.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 from scipy.stats import chi2
 
-from ...adapters.library_calls import imported
 from ...laws.laws import GaussianLaw
 from ...training.batches import Sampling
 from ...training.dp_sgd_claims import Neighbours, dp_sgd_claim
 from ...training.models import Batch
-from ...training.observers import log_mixture
 from ...training.train import Recipe
-
-Mixture: TypeAlias = tuple[tuple[float, float], ...]
-"""Probability and mean of each component of a mixture of normal laws of one scale."""
 
 
 def epsilon_of(
@@ -52,27 +46,6 @@ def shuffled_epsilon_at_least(noise_multiplier: float, batches: int, delta: floa
     p, q = (-np.expm1(below + log_ndtr((c - shift) / noise_multiplier)) for shift in (2.0, 1.0))
     useful = p > delta
     return max(0.0, float(np.log((p[useful] - delta) / q[useful]).max()))
-
-
-@lru_cache(maxsize=1 << 6)
-def mixture_epsilon(on_x: Mixture, on_y: Mixture, scale: float, steps: int, delta: float) -> float:
-    """ε of `steps` independent pairs of mixtures of normal laws, from below: within about 1e-3, and rounding of 1e-6.
-
-    Outputs are counted in cells of 1/400 of the scale, which can only lose information, and losses are rounded down to
-    multiples of 1e-4.
-    """
-    pld = imported("dp_accounting.pld.privacy_loss_distribution", "accounting")
-    means = [mean for _, mean in (*on_x, *on_y)]
-    z = np.arange(min(means) - 9 * scale, max(means) + 9 * scale, scale / 400)
-    log_x, log_y = (log_mixture(z, part, scale) for part in (on_x, on_y))
-    log_x, log_y = (part - np.logaddexp.reduce(part) for part in (log_x, log_y))
-    cells = range(len(z))
-    tables = [dict(zip(cells, part.tolist(), strict=True)) for part in (log_x, log_y)]
-    found = []
-    for lower, upper in (tables, tables[::-1]):
-        losses = pld.from_two_probability_mass_functions(upper, lower, pessimistic_estimate=False)
-        found.append(float(losses.self_compose(steps).get_epsilon_for_delta(delta)))
-    return max(found)
 
 
 def fixed_totals_epsilon(recipe: Recipe, x: Any, y: Any, scale: float, delta: float) -> float:

@@ -69,7 +69,7 @@ class ClippedByLastNorm:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchNormalised:
+class BatchNormalised(Model):
     """A model whose features are standardised within each batch, without weights of its own.
 
     The records of a batch share a mean and a deviation, which are taken as constants in their gradients. `epsilon` is

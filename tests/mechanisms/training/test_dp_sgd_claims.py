@@ -14,7 +14,6 @@ from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import GaussianLaw, exact_epsilon, gaussian_delta
 from dpaudit.mechanisms.adapters import claim_from_event
 from dpaudit.mechanisms.faulty.training.true_losses import (
-    mixture_epsilon,
     scales_epsilon,
     shuffled_epsilon_at_least,
 )
@@ -28,6 +27,7 @@ from dpaudit.mechanisms.training.batches import (
 )
 from dpaudit.mechanisms.training.dp_sgd import DPSGD
 from dpaudit.mechanisms.training.dp_sgd_claims import dp_sgd_claim, poisson_event
+from dpaudit.mechanisms.training.mixture_loss import mixture_epsilon
 from dpaudit.mechanisms.training.models import FixedGradients
 from dpaudit.mechanisms.training.observers import LastProjection, LogLikelihoodRatio, NoisySums
 
