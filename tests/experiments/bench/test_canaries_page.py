@@ -25,6 +25,8 @@ def rows_of(name, *only, audits=20):
         ("canary-false-alarms", "all revealed with probability delta"),
         ("canary-bounds", "counts"),
         ("canary-methods", "Laplace scores, epsilon 1"),
+        ("dp-sgd", "one run, last iterate"),
+        ("training-mistakes", "noise-divided-twice"),
     ],
 )
 def test_the_quick_form_meets_its_targets(table, only):
