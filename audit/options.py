@@ -23,7 +23,7 @@ _MOST_CELLS = 128
 
 def check_runs(runs: Any) -> int:
     """Return a whole number of runs, at least `LEAST_RUNS`."""
-    if not _is_whole(runs) or runs < LEAST_RUNS:
+    if not is_whole(runs) or runs < LEAST_RUNS:
         is_few = _number(runs) < LEAST_RUNS
         what = "too few" if is_few else "not a number of runs"
         raise OptionError(f"runs={runs!r} is {what}; use a whole number >= {LEAST_RUNS} for each dataset.", runs=runs)
@@ -34,21 +34,21 @@ def check_seed(seed: int | None) -> int:
     """Return the random seed; draw one if it is None."""
     if seed is None:
         return secrets.randbits(63)
-    if not _is_whole(seed) or seed < 0:
+    if not is_whole(seed) or seed < 0:
         raise OptionError(f"seed={seed!r} is not a seed; use a whole number >= 0, or None for a fresh seed.", seed=seed)
     return int(seed)
 
 
 def check_jobs(jobs: int | None) -> int | None:
     """Return the number of workers: −1 uses every core, None leaves the number to joblib."""
-    if jobs is not None and (not _is_whole(jobs) or not (jobs >= 1 or jobs == -1)):
+    if jobs is not None and (not is_whole(jobs) or not (jobs >= 1 or jobs == -1)):
         raise OptionError(f"jobs={jobs!r} is not a number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
     return jobs
 
 
 def check_search_runs(search_runs: int) -> int:
     """Return a whole number of executions, at least `LEAST_SEARCH`."""
-    if not _is_whole(search_runs) or search_runs < LEAST_SEARCH:
+    if not is_whole(search_runs) or search_runs < LEAST_SEARCH:
         raise OptionError(
             f"search_runs={search_runs!r} is not a possible number of executions; use an integer >= {LEAST_SEARCH}.",
             search_runs=search_runs,
@@ -58,7 +58,7 @@ def check_search_runs(search_runs: int) -> int:
 
 def check_evaluations(evaluations: int) -> int:
     """Return a whole number of evaluations of a query, at least `LEAST_EVALUATIONS`."""
-    if not _is_whole(evaluations) or evaluations < LEAST_EVALUATIONS:
+    if not is_whole(evaluations) or evaluations < LEAST_EVALUATIONS:
         raise OptionError(
             f"evaluations={evaluations!r} is not a possible number of evaluations; use a whole number >= "
             f"{LEAST_EVALUATIONS}.",
@@ -101,7 +101,7 @@ def check_cells(cells: int, sequential: bool = False) -> int:
     """Return the number of cells; 0 means no cells."""
     if cells and sequential:
         raise OptionError("cells need a fixed number of runs; use sequential=False.", cells=cells)
-    if not _is_whole(cells) or cells < 0 or cells == 1 or cells > _MOST_CELLS:
+    if not is_whole(cells) or cells < 0 or cells == 1 or cells > _MOST_CELLS:
         raise OptionError(
             f"cells={cells!r} is not a number of cells; use a whole number from 2 to {_MOST_CELLS}, such as 32, or 0.",
             cells=cells,
@@ -208,7 +208,7 @@ def _number(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
     if isinstance(value, numbers.Integral):
         return not isinstance(value, (bool, np.bool_))
     number = _number(value)

@@ -91,10 +91,18 @@ def _check_runs(flags: Array) -> None:
 
 
 def _numbers(name: str, values: Any) -> Array:
+    if np.ma.is_masked(values):
+        raise OptionError(f"{name} has masked values; leave these canaries out before the coins.")
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"{name} is not an array of numbers ({error}).", **{name: type(values).__name__}) from error
+        found = np.asarray(values)
+        if np.iscomplexobj(found):
+            raise TypeError("complex numbers have no order")
+        return np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # RuntimeError: tensors that track gradients
+        raise OptionError(
+            f"{name} is not an array of numbers ({error}); use an array of shape (canaries,).",
+            **{name: type(values).__name__},
+        ) from error
 
 
 def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coins:
@@ -103,8 +111,8 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
     Raises
     ------
     OptionError
-        If exactly half of the canaries are in and nobody says whether that is chance, or if independent coins of this
-        probability hardly give as many.
+        If exactly the expected number of canaries is in and nobody says whether that is chance, or if independent
+        coins of this probability hardly give as many.
     """
     if coins not in (None, "independent", "fixed"):
         raise OptionError(
@@ -120,9 +128,10 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
         )
     if coins == "fixed":
         return "fixed"
-    if coins is None and 2 * count == canaries:
+    if coins is None and abs(count - probability * canaries) < 1e-6:
+        share = "half" if probability == 0.5 else f"{100 * probability:g}%"
         raise OptionError(
-            f"exactly half of the {canaries:,} canaries are in, as if the split was fixed; the theorems need a coin of "
+            f"exactly {share} of the {canaries:,} canaries are in, as if the split was fixed; the theorems need a coin of "
             'its own for each canary. Pass coins="independent" if they were drawn so, or coins="fixed" for a fixed '
             "split, which is audited for the claim of replaced rows.",
             included=count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +15,9 @@ from ..claims.claim import Claim
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
-from ..inference.counts import check_alpha
-from ..inference.guess_test import is_symmetric
-from ..options import check_claim_source, check_seed
+from ..inference.guess_test import is_concave, is_symmetric
+from ..inference.joint_test import check_test_alpha
+from ..options import check_claim_source, check_seed, is_whole
 from ..random_streams import Stream, sequence_of
 from ..results.canary_result import CanaryResult
 from ..sampling.provenance import versions
@@ -62,11 +63,12 @@ def check_canaries(
     claim : Claim
         For neighbours that differ in one canary, whatever the others are.
     alpha : float
+        Above 1e-9.
     probability : float
         With which each coin included its canary. Unless it is ½, only one answer is guessed: see `say`.
     coins : {"independent", "fixed"}, optional
         "fixed" for a random split into fixed numbers of canaries in and out. Such canaries are paired at random, and
-        the claim must be for replaced rows. By default independent, unless exactly half of the canaries are in.
+        the claim must be for replaced rows. By default independent, but not if exactly the expected number is in.
     adjacency : {"add-remove", "replace"}, optional
         Neighbours of the claim; by default "add-remove" with independent coins. Independent coins that choose between
         two versions of a canary make "replace".
@@ -109,11 +111,7 @@ def check_canaries(
     True
     """
     started = time.perf_counter()
-    check_alpha(alpha)
-    if not 0.0 < probability < 1.0:
-        raise OptionError(
-            f"probability={probability!r} is not allowed; use 0 < probability < 1.", probability=probability
-        )
+    alpha, probability = check_test_alpha(alpha), _inclusion(probability)
     root, claim = check_seed(seed), claim_at(claim, 1.0)
     draws = canary_draws(scores, included)
     kind = check_coins(draws.included, probability, coins)
@@ -137,7 +135,7 @@ def check_canaries(
     tests = plan_tests(method, wanted, claim, counted, alpha)
     p_values = {test: min(tail(test, claim, counted) * alpha / test.alpha, 1.0) for test in tests}
     bounds = {test: refuted_strength(test, claim, counted) for test in tests}
-    perfect = _perfect(counted)
+    perfect = _perfect(counted, found)
     result = CanaryResult(
         mechanism=name,
         claim=claim,
@@ -162,6 +160,17 @@ def check_canaries(
     return result
 
 
+def _inclusion(probability: Any) -> float:
+    is_number = isinstance(probability, numbers.Real) and not isinstance(probability, bool)
+    if not (is_number and 0.0 < probability < 1.0):  # NaN fails
+        raise OptionError(
+            f"probability={probability!r} is not a probability of inclusion; use 0 < probability < 1 (0.5 for a fair "
+            "coin for each canary).",
+            probability=probability,
+        )
+    return float(probability)
+
+
 def _adjacency(adjacency: str | None, coins: Coins) -> str:
     if adjacency not in (None, "add-remove", "replace"):
         raise OptionError(f'adjacency={adjacency!r} is unknown; use "add-remove" or "replace".', adjacency=adjacency)
@@ -176,6 +185,12 @@ def _adjacency(adjacency: str | None, coins: Coins) -> str:
 
 
 def _said(say: Said | None, claim: Claim, probability: float) -> Said:
+    if not (is_concave(claim) and is_concave(claim.reversed())):
+        raise OptionError(
+            f"the boundary of {claim} is not concave, but the mean over canaries is taken inside it; claim the smallest "
+            "concave boundary above it.",
+            claim=claim,
+        )
     can_be_both = probability == 0.5 and is_symmetric(claim)
     if say not in (None, "both", "in", "out"):
         raise OptionError(f'say={say!r} is unknown; use "both", "in" or "out".', say=say)
@@ -189,8 +204,8 @@ def _said(say: Said | None, claim: Claim, probability: float) -> Said:
 def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> tuple[int, ...] | None:
     if guesses is None:
         return None
-    given = (guesses,) if isinstance(guesses, (int, np.integer)) else tuple(guesses)
-    if not given or not all(isinstance(n, (int, np.integer)) and 1 <= n <= canaries for n in given):
+    given = tuple(guesses) if isinstance(guesses, (Sequence, np.ndarray)) else (guesses,)
+    if not given or not all(is_whole(n) and 1 <= n <= canaries for n in given):
         raise OptionError(
             f"guesses={guesses!r} are not numbers of guesses; use whole numbers from 1 to {canaries:,}.",
             guesses=guesses,
@@ -206,5 +221,8 @@ def _right(draws: CanaryDraws, coins: Coins, said: Said, rng: np.random.Generato
     return right_from_one_end(draws, rng, says_in=said == "in")
 
 
-def _perfect(guesses: CanaryGuesses) -> CanaryGuesses:
-    return replace(guesses, right=guesses.numbers)
+def _perfect(guesses: CanaryGuesses, draws: CanaryDraws) -> CanaryGuesses:
+    """All guesses right, as far as there are canaries of which the only answer is true."""
+    within = int(draws.included.sum())
+    most = {"both": guesses.canaries, "in": within, "out": guesses.canaries - within}[guesses.said]
+    return replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))

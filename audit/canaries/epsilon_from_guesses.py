@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..claims.pure_approx_gaussian import ApproxDP
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
-from ..inference.counts import check_alpha
+from ..inference.joint_test import check_test_alpha
+from ..options import is_whole
 from .canary_tests import refuted_strength
 
 
@@ -25,6 +26,7 @@ def epsilon_from_guesses(
     delta : float
         In [0, 1).
     alpha : float
+        Above 1e-9.
 
     Returns
     -------
@@ -46,12 +48,12 @@ def epsilon_from_guesses(
     >>> round(epsilon_from_guesses(100, 100, 100_000, delta=1e-5), 3)
     3.423
     """
-    check_alpha(alpha)
+    check_test_alpha(alpha)
     total = guesses if canaries is None else canaries
-    if not 0 <= correct <= guesses <= total or guesses < 1:
+    if not all(map(is_whole, (correct, guesses, total))) or not 0 <= correct <= guesses <= total or guesses < 1:
         raise OptionError(
-            f"correct={correct!r}, guesses={guesses!r} and canaries={total!r} do not fit; use correct <= guesses <= "
-            "canaries.",
+            f"correct={correct!r}, guesses={guesses!r} and canaries={total!r} do not fit; use whole numbers "
+            "with 0 <= correct <= guesses <= canaries, and at least one guess.",
             correct=correct,
             guesses=guesses,
             canaries=total,

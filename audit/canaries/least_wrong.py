@@ -33,12 +33,12 @@ def least_wrong(claim: Claim, guesses: CanaryGuesses, lowest: float) -> Callable
 
 
 def _formula(claim: Claim) -> Callable[[float], float] | None:
-    """The inverse of a boundary that is the same in both directions, where it is a simple formula."""
-    if isinstance(claim, GaussianDP):
+    """The inverse of a boundary that is the same in both directions, where it is a simple formula; a subclass may have another one."""
+    if type(claim) is GaussianDP:
         mu = claim.mu
         return lambda power: float(ndtr(ndtri(power) - mu))
-    if isinstance(claim, (PureDP, ApproxDP)):
-        delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
+    if type(claim) in (PureDP, ApproxDP):
+        delta = getattr(claim, "delta", 0.0)
         more, less = math.exp(min(claim.epsilon, 700.0)), math.exp(-claim.epsilon)
         return lambda power: max(less * (power - delta), 1.0 - delta - more * (1.0 - power), 0.0)
     return None

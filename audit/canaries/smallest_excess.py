@@ -11,46 +11,71 @@ from scipy.special import bdtrik
 
 from ..claims.claim import Claim
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ..inference.binomial_tails import Array
 from .canary_tests import refutes
 
-_HALVINGS = 40
-_PRECISION = 1e-3  # of the excess
+_HALVINGS = 30
+_PRECISION, _LEAST = 1e-3, 1e-9  # of the excess, and of the strength
+_RATIO, _FEWEST = 4, 12  # of numbers of guesses that are tried for bets, and the least of them
 
 
-def best_guess(claim: Claim) -> float:
-    """Probability of a right guess for a fair coin that the claim allows: c with c = B(1 − c)."""
-    low, high = 0.5, 1.0
+def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> Array:
+    """Share of right guesses that the claim allows where so many canaries are guessed on average.
+
+    Right guesses have the rate F(w) where wrong ones have the rate w, and F(w) + w is the share that is guessed.
+    """
+    share = np.array(numbers, dtype=np.float64) / guesses.canaries
+    prior = 1.0 if guesses.said == "both" else guesses.prior
+    most = 1.0 if guesses.said == "both" else 1.0 - prior
+    boundary = claim.reversed() if guesses.said == "out" else claim
+    low, high = np.zeros_like(share), np.full_like(share, most)
     for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if float(claim.max_power(1.0 - middle, middle)[0]) >= middle else (low, middle)
-    return low
+        wrong = 0.5 * (low + high)
+        is_less = prior * boundary.max_power(wrong / most)[0] + wrong < share
+        low, high = np.where(is_less, wrong, low), np.where(is_less, high, wrong)
+    return np.clip(1.0 - high / share, 0.0, 1.0)
 
 
 def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
     """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
 
-    Each canary then tells its coin as clearly as the claim at that strength allows for a fair coin, independently of
-    the others, and all are guessed. With probability `power` at least as many guesses are right as are assumed.
+    Each canary then tells its coin as clearly as the claim at that strength allows, independently of the others. With
+    probability `power` at least as many guesses are right as are assumed, for one of the numbers of guesses.
     """
+    tried = [(test, number) for test in tests for number in _numbers(test, guesses)]
 
     def is_detected(strength: float) -> bool:
-        rate = best_guess(claim.with_strength(strength))
-        right = max(int(bdtrik(1.0 - power, guesses.canaries, rate)), 0)
-        all_guessed = _all_guessed(guesses, right)
-        return any(refutes(test, claim, all_guessed) for test in tests if test.guesses == guesses.canaries)
+        numbers = [number for _, number in tried]
+        rates = best_rates(claim.with_strength(strength), guesses, numbers)
+        right = np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0)
+        return any(
+            refutes(test, claim, _guessed(guesses, number, int(some)))
+            for (test, number), some in zip(tried, right, strict=True)
+        )
 
     most = claim.max_strength if math.isfinite(claim.max_strength) else claim.strength + 40.0
     low, high = claim.strength, most * (1.0 - 1e-9)
     if not is_detected(high):
         return math.inf
-    while high - low > _PRECISION * (high - claim.strength):
+    while high - low > max(_PRECISION * (high - claim.strength), _LEAST * max(high, _LEAST)):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if is_detected(middle) else (middle, high)
     return high - claim.strength
 
 
-def _all_guessed(guesses: CanaryGuesses, right: int) -> CanaryGuesses:
-    """Right guesses of all canaries, as late as possible: earlier numbers of guesses then refute nothing."""
+def _numbers(test: CanaryTest, guesses: CanaryGuesses) -> list[int]:
+    """The number of guesses of a test, or for bets some that count: all canaries, a quarter and so on."""
+    if test.kind != "betting":
+        return [test.guesses]
+    wanted, found = float(test.guesses), []
+    while wanted >= _FEWEST or not found:
+        found.append(min(guesses.numbers, key=lambda number: abs(number - wanted)))
+        wanted /= _RATIO
+    return found
+
+
+def _guessed(guesses: CanaryGuesses, number: int, right: int) -> CanaryGuesses:
+    """So many right guesses among a number, as late as possible, and none after it: no other number refutes more."""
     numbers = np.array(guesses.numbers)
-    late = np.maximum(right - (guesses.canaries - numbers), 0)
+    late = np.clip(right - (number - numbers), 0, right)
     return replace(guesses, right=tuple(late.tolist()))

@@ -196,10 +196,10 @@ def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.
 
 def is_symmetric(claim: Claim) -> bool:
     """Whether a claim has one concave boundary for both directions, so that guesses can be tested."""
-    return claim.reversed() == claim and _is_concave(claim)
+    return claim.reversed() == claim and is_concave(claim)
 
 
-def _is_concave(claim: Claim) -> bool:
+def is_concave(claim: Claim) -> bool:
     """Whether the boundary is concave as far as a grid shows: a user's own claim may not be."""
     angle = np.linspace(0.0, math.pi / 2, _GRID)[1:-1]
     q = np.sin(angle) ** 2

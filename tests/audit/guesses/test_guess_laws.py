@@ -1,0 +1,224 @@
+"""Right guesses of coins against the best of all mechanisms that keep a claim, found by linear programs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix
+
+from dpaudit import ApproxDP, PrivacyProfile
+from dpaudit.audit.canaries.canary_tests import tail
+from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from dpaudit.audit.guesses.guess_ceiling import Ceiling, line
+from dpaudit.audit.guesses.guess_counts import count_tail, steinke_tail
+from dpaudit.audit.guesses.walk_crossing import walk_crossing
+
+ROUNDING = 1e-7
+
+
+def largest(coins, outputs, is_hit, lines, probability=0.5):
+    """Largest probability that is_hit(output, coins), over all mechanisms with these outputs that keep the lines.
+
+    A mechanism with other outputs is no better: what an observer does with an output may be its output.
+    """
+    inputs = list(itertools.product((0, 1), repeat=coins))
+    weights = [math.prod(probability if bit else 1.0 - probability for bit in bits) for bits in inputs]
+    gain = [-w * is_hit(output, bits) for w, bits in zip(weights, inputs, strict=True) for output in outputs]
+    laws, count = len(gain), len(outputs)
+    entries, limits, auxiliary = [], [], laws
+    for (i, a), (j, b) in itertools.permutations(enumerate(inputs), 2):
+        if sum(u != v for u, v in zip(a, b, strict=True)) != 1:
+            continue
+        for epsilon, delta in lines:  # Σ (P(y | a) − e^ε P(y | b))₊ ≤ δ
+            for y in range(count):
+                row = len(limits)
+                entries += [(row, i * count + y, 1.0), (row, j * count + y, -math.exp(epsilon)), (row, auxiliary + y, -1)]
+                limits.append(0.0)
+            entries += [(len(limits), auxiliary + y, 1.0) for y in range(count)]
+            limits.append(delta)
+            auxiliary += count
+    rows, columns, values = zip(*entries, strict=True)
+    sums = np.kron(np.eye(len(inputs)), np.ones(count))
+    found = linprog(
+        np.concatenate([gain, np.zeros(auxiliary - laws)]),
+        A_ub=coo_matrix((values, (rows, columns)), shape=(len(limits), auxiliary)).tocsr(),
+        b_ub=limits,
+        A_eq=np.hstack([sums, np.zeros((len(inputs), auxiliary - laws))]),
+        b_eq=np.ones(len(inputs)),
+        method="highs",
+    )
+    assert found.status == 0, found.message
+    return -found.fun
+
+
+def fixed_guesses(coins, guesses, answers=(0, 1)):
+    """All ways to guess so many of the coins."""
+    return [
+        tuple(zip(chosen, said, strict=True))
+        for chosen in itertools.combinations(range(coins), guesses)
+        for said in itertools.product(answers, repeat=guesses)
+    ]
+
+
+def right_of(output, bits):
+    return sum(bits[i] == said for i, said in output)
+
+
+@lru_cache
+def observers(coins):
+    """Who reveals which coin next, and guesses what, given the coins revealed: (coin, guess, if 0, if 1)."""
+    if not coins:
+        return [None]
+    return [
+        (coin, guess, *after)
+        for coin in coins
+        for guess in (0, 1)
+        for after in itertools.product(observers(tuple(c for c in coins if c != coin)), repeat=2)
+    ]
+
+
+def crosses(observer, bits, most_wrong):
+    """Whether at most most_wrong[k] of the first k + 1 guesses are wrong, for some k."""
+    wrong = 0
+    for most in most_wrong:
+        coin, guess, *after = observer
+        wrong += bits[coin] != guess
+        if wrong <= most:
+            return True
+        observer = after[bits[coin]]
+    return False
+
+
+LINES = [(0.0, 0.05), (0.5, 0.02), (1.0, 0.0), (1.0, 0.3), (2.0, 0.01)]
+
+
+@pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
+def test_counts_are_the_largest_probability_of_all_mechanisms(coins, guesses):
+    for (epsilon, delta), right in itertools.product(LINES, range(1, guesses + 1)):
+        best = largest(coins, fixed_guesses(coins, guesses), lambda y, s, v=right: right_of(y, s) >= v, [(epsilon, delta)])
+        assert count_tail(right, guesses, coins, Ceiling(epsilon, delta)) == pytest.approx(best, abs=ROUNDING)
+        assert steinke_tail(right, guesses, coins, Ceiling(epsilon, delta)) >= best - ROUNDING
+
+
+def test_published_bound_above_a_half_is_exceeded():
+    best = largest(2, fixed_guesses(2, 2), lambda y, s: right_of(y, s) >= 1, [(1.0, 0.02)])
+    beta, wrong = 1.0 - 1.0 / (1.0 + math.e) ** 2, 1.0 / (1.0 + math.e) ** 2
+    published = beta + 2 * 2 * 0.02 * wrong  # v = 1: i = 1 is the only step
+    assert (round(published, 5), round(best, 5)) == (0.93346, 0.9345)
+    assert steinke_tail(1, 2, 2, Ceiling(1.0, 0.02)) == 1.0
+
+
+@pytest.mark.parametrize(("said", "answer"), [("in", 1), ("out", 0)])
+@pytest.mark.parametrize("probability", [0.2, 0.5, 0.8])
+def test_guesses_of_one_answer_stay_below_counts_and_recursion(said, answer, probability):
+    attained = 0
+    for guesses, (epsilon, delta) in itertools.product((1, 2), LINES):
+        for right in range(1, guesses + 1):
+            best = largest(
+                2,
+                fixed_guesses(2, guesses, (answer,)),
+                lambda y, s, v=right: right_of(y, s) >= v,
+                [(epsilon, delta)],
+                probability,
+            )
+            counted = CanaryGuesses(
+                canaries=2, numbers=(guesses,), right=(right,), said=said, probability=probability
+            )
+            for kind in ("counts", "f-dp"):
+                found = tail(CanaryTest(kind, guesses, 0.05), ApproxDP(epsilon, delta), counted)
+                assert found >= best - ROUNDING
+                attained += found < best + 1e-6
+    assert attained >= 2  # so the bounds are not merely 1
+
+
+PROFILE = PrivacyProfile((0.0, 1.0, 2.0), (0.3, 0.1, 0.02))
+
+
+@pytest.mark.parametrize(("coins", "guesses"), [(2, 1), (2, 2), (3, 3)])
+def test_recursion_is_attained_where_all_guesses_are_right(coins, guesses):
+    for right in range(1, guesses + 1):
+        lines = list(zip(PROFILE.epsilons, PROFILE.deltas, strict=True))
+        best = largest(coins, fixed_guesses(coins, guesses), lambda y, s, v=right: right_of(y, s) >= v, lines)
+        counted = CanaryGuesses(canaries=coins, numbers=(guesses,), right=(right,))
+        found = [tail(CanaryTest(kind, guesses, 0.05), PROFILE, counted) for kind in ("f-dp", "counts")]
+        assert min(found) >= best - ROUNDING
+        if right == guesses == coins:
+            assert found[0] == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("most_wrong", list(itertools.product((-1, 0), (-1, 0, 1))))
+def test_guesses_one_after_the_other_stay_below_the_walk(most_wrong):
+    observed = observers((0, 1))
+    for epsilon, delta in LINES:
+        best = largest(2, observed, lambda y, s: crosses(y, s, most_wrong), [(epsilon, delta)])
+        ceiling = line(epsilon, delta, both=True)
+        walk = walk_crossing((1, 2), most_wrong, ceiling.log_odds)
+        assert walk - ROUNDING <= best <= walk + ceiling.slip(2) + ROUNDING
+
+
+def test_guesses_in_an_order_of_the_output_stay_below_the_walk():
+    orders = [
+        tuple(zip(order, said, strict=True))
+        for order in itertools.permutations(range(3))
+        for said in itertools.product((0, 1), repeat=3)
+    ]
+
+    def is_hit(output, bits):
+        wrong = np.cumsum([bits[i] != said for i, said in output])
+        return bool((wrong <= (0, 0, 1)).any())
+
+    for epsilon, delta in LINES[1:4]:
+        best = largest(3, orders, is_hit, [(epsilon, delta)])
+        ceiling = line(epsilon, delta, both=True)
+        assert best <= walk_crossing((1, 2, 3), (0, 0, 1), ceiling.log_odds) + ceiling.slip(3) + ROUNDING
+
+
+def by_distance(canaries, right, lines):
+    """`largest` where all coins are guessed: by symmetry the law of the right guesses is all that counts."""
+    entries, limits, auxiliary = [], [], canaries + 1
+    for epsilon, delta in lines:
+        first = auxiliary
+        for j, (sign, other) in itertools.product(range(1, canaries + 1), ((0, 1), (1, 0))):
+            row = len(limits)
+            entries += [
+                (row, j - sign, (canaries - j + 1 if sign else j) / canaries),
+                (row, j - other, -math.exp(epsilon) * (canaries - j + 1 if other else j) / canaries),
+                (row, auxiliary, -1.0),
+            ]
+            limits.append(0.0)
+            auxiliary += 1
+        entries += [(len(limits), k, 1.0) for k in range(first, auxiliary)]
+        limits.append(delta)
+    rows, columns, values = zip(*entries, strict=True)
+    gain = np.zeros(auxiliary)
+    gain[right : canaries + 1] = -1.0
+    found = linprog(
+        gain,
+        A_ub=coo_matrix((values, (rows, columns)), shape=(len(limits), auxiliary)).tocsr(),
+        b_ub=limits,
+        A_eq=(np.arange(auxiliary) <= canaries)[None].astype(float),
+        b_eq=[1.0],
+        method="highs",
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize("canaries", [5, 20])
+def test_counts_of_more_canaries_are_attained(canaries):
+    for (epsilon, delta), right in itertools.product([(0.0, 0.01), (1.0, 0.05), (3.0, 0.01)], range(1, canaries + 1)):
+        best = by_distance(canaries, right, [(epsilon, delta)])
+        assert count_tail(right, canaries, canaries, Ceiling(epsilon, delta)) == pytest.approx(best, abs=1e-6)
+
+
+def test_recursion_of_more_canaries():
+    lines = list(zip(PROFILE.epsilons, PROFILE.deltas, strict=True))
+    for right in range(1, 13):
+        counted = CanaryGuesses(canaries=12, numbers=(12,), right=(right,))
+        found = tail(CanaryTest("f-dp", 12, 0.05), PROFILE, counted)
+        assert found >= by_distance(12, right, lines) - ROUNDING
+    assert found == pytest.approx(by_distance(12, 12, lines), abs=1e-6)
