@@ -25,7 +25,7 @@ from ...training.canaries import DiracCanaries
 from ...training.dp_sgd import DPSGD
 from ...training.mixture_loss import Mixture, mixture_epsilon
 from ...training.models import FixedGradients
-from ...training.observers import LargestSum, LogLikelihoodRatio, MixtureRatio, NoisySums, NumberOfSteps
+from ...training.observers import LargestSum, LogLikelihoodRatio, MixtureRatio, NoisySums, NumberOfSteps, WeightedSums
 from ...training.train import Recipe
 from .clipping_faults import DELTA
 from .mistaken_training import MistakenTraining, mistaken
@@ -94,12 +94,12 @@ def _other_samplings() -> tuple[TrainingFault, ...]:
             source="private-transformers, issue 7 (2021): fixed, non-overlapping batches within an epoch, with the "
             "accountant for Poisson sampling. The loss is that of one Gaussian mechanism an epoch (Chua et al. 2024).",
             right=one_epoch,
-            wrong=replace(fixed_order, seen=NoisySums()),
+            wrong=replace(fixed_order, seen=WeightedSums((1.0,) + (0.0,) * (_TEN - 1))),
             x=np.array([[1.0]] + [[0.0]] * (_TEN - 1)),
             y=np.zeros((_TEN, 1)),
             exposed_by=("repeated runs", "step by step"),
             loss_on_pair=_true_loss(in_order, one_epoch),
-            runs=5000,
+            runs=10_000,
         ),
         TrainingFault(
             name="batches-of-fixed-size",
