@@ -105,8 +105,9 @@ def _other_samplings() -> tuple[TrainingFault, ...]:
             name="batches-of-fixed-size",
             cause="Batches of a fixed size drawn in each step, with the accountant for Poisson batches: a record in "
             "the batch displaces another",
-            source="Opacus, issue 80 (2020): constant batch sizes, accounted as Poisson sampling; a maintainer agrees "
-            "that this is a shortcut. TensorFlow Privacy, issue 483 (2023), on the same choice of event.",
+            source="Lebeda, Regehr, Kamath & Steinke (2024), Avoiding pitfalls for privacy accounting of subsampled "
+            "mechanisms: ε of about 1 for Poisson batches, above 10 without replacement. Opacus, issue 80 (2020): "
+            "constant batch sizes, accounted as Poisson sampling; a maintainer agrees that this is a shortcut.",
             right=fixed,
             wrong=replace(fixed_size, seen=MixtureRatio(on_x, on_y, 1.0)),
             x=_OPPOSED,
