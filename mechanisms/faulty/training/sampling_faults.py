@@ -25,7 +25,7 @@ from ...training.canaries import DiracCanaries
 from ...training.dp_sgd import DPSGD
 from ...training.mixture_loss import Mixture, mixture_epsilon
 from ...training.models import FixedGradients
-from ...training.observers import LargestSum, LogLikelihoodRatio, MixtureRatio, NoisySums, NumberOfSteps, WeightedSums
+from ...training.observers import LargestSum, LogLikelihoodRatio, MixtureRatio, NumberOfSteps, WeightedSums
 from ...training.train import Recipe
 from .clipping_faults import DELTA
 from .mistaken_training import MistakenTraining, mistaken
@@ -126,7 +126,7 @@ def _other_counts() -> tuple[TrainingFault, ...]:
     other_wrong = mistaken(other, "rate of a larger dataset", sampling=PoissonBatches(0.5))
     counted = _claimed_poisson(0.5, 4.0, 2, DELTA)
     counted_wrong = mistaken(counted, "one epoch of sixteen counted", steps=32)
-    dropped = _claimed_poisson(0.5, 4.0, 2, DELTA, observer=NoisySums())
+    dropped = _claimed_poisson(0.5, 4.0, 2, DELTA)
     by_number = MistakenTraining(
         claimed=dropped,
         recipe=dropped.recipe,
