@@ -35,7 +35,7 @@ class PoissonBatches(Sampling):
     rate: float
 
     def __post_init__(self) -> None:
-        check_number("rate", self.rate, 0, math.nextafter(1.0, 2.0), "a probability", closed=False)
+        check_number("rate", self.rate, 0, math.nextafter(1.0, 2.0), "a probability of at most 1", closed=False)
 
     def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
         for _ in range(steps):

@@ -37,7 +37,7 @@ class Training(Protocol):
         """What is claimed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanaryRun:
     """Scores and coins of one training; the arrays cannot be written to.
 

@@ -18,7 +18,8 @@ noisy sums; the last iterate is computed from them. What is known depends on the
 `FixedSizeBatches`
     The Rényi bound of Wang, Balle & Kasiviswanathan (2019), Theorem 27, for replaced records, and so for zeroed-out
     ones: valid, not exact. A replaced gradient moves the sum by twice the clipping norm, so their noise multiplier is
-    half of ours (`dp_accounting` states it relative to the sensitivity for this event only).
+    half of ours (`dp_accounting` states it relative to the sensitivity for this event only). The guarantee for Poisson
+    batches does not hold for them (Lebeda et al. 2024).
 
 References
 ----------
@@ -26,6 +27,8 @@ Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Deep learning w
 Dong, Roth & Su (2022), Gaussian differential privacy, Corollary 3.3 (composition).
 Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?
 Chua, Ghazi, Harrison, Kamath, Kumar, Leeman, Manurangsi, Sinha & Zhang (2025), Balls-and-bins sampling for DP-SGD.
+Lebeda, Regehr, Kamath & Steinke (2024), Avoiding pitfalls for privacy accounting of subsampled mechanisms under
+composition.
 Wang, Balle & Kasiviswanathan (2019), Subsampled Rényi differential privacy and analytical moments accountant.
 """
 

@@ -57,8 +57,10 @@ class OuterProducts:
         return np.atleast_2d(errors * inputs)
 
     def weighted_sum(self, weights: Floats) -> Floats:
-        scaled = weights[:, :, None] * self.errors  # (runs, n, k)
-        return np.asarray(np.matmul(scaled.transpose(0, 2, 1), self.inputs)).reshape(len(weights), -1)
+        scaled = (weights[:, :, None] * self.errors).transpose(0, 2, 1)  # (runs, k, n)
+        if self.inputs.ndim == 2:  # one large product is several times faster than one for each run
+            scaled = scaled.reshape(scaled.shape[0] * scaled.shape[1], len(self.inputs))
+        return np.asarray(np.matmul(scaled, self.inputs)).reshape(len(weights), self.size)
 
 
 def clipped_to(squared_norms: Floats, most: float) -> Floats:

@@ -151,7 +151,9 @@ class _LinearModel(Model):
         return table[:, :-1], table[:, -1]
 
     def blocks(self, weights: Floats, batch: Batch) -> tuple[GradientBlock, ...]:
-        scores = np.matmul(batch.features, weights[:, :, None])[..., 0]
+        features = batch.features
+        is_shared = features.ndim == 2
+        scores = weights @ features.T if is_shared else np.matmul(features, weights[:, :, None])[..., 0]
         errors = self._slopes(scores, batch.labels)
         return (OuterProducts(errors[:, :, None], batch.features),)
 
@@ -248,4 +250,7 @@ class OneHiddenLayer(Model):
 
     def _hidden(self, first: Floats, features: Floats) -> Floats:
         """Activations, shape (runs, n, width)."""
+        if features.ndim == 2:  # one large product is several times faster than one for each run
+            inner = (first.reshape(-1, self.n_features) @ features.T).reshape(len(first), self.width, len(features))
+            return np.asarray(np.tanh(inner.transpose(0, 2, 1)))
         return np.asarray(np.tanh(np.matmul(features, first.transpose(0, 2, 1))))

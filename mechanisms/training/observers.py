@@ -122,12 +122,21 @@ class NumberOfSteps(Observer):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeOfSums(Observer):
-    """White box: the last noisy sum along a direction less the one before it, shape (runs,).
+class WeightedSums(Observer):
+    """White box: a weighted total of the noisy sums of the steps along a direction, shape (runs,).
 
-    Noise that is the same in both cancels. Parameters are those of `NoisySums`.
+    Weights (1, 0, …) show the first step alone, and (−1, 1) the change between two steps, in which common noise
+    cancels.
+
+    Parameters
+    ----------
+    weights : tuple of float
+        One number per step.
+    direction, clip
+        As for `NoisySums`.
     """
 
+    weights: tuple[float, ...]
     direction: tuple[float, ...] = (1.0,)
     clip: float = 1.0
 
@@ -135,7 +144,7 @@ class ChangeOfSums(Observer):
         return along(noisy, self.direction) / self.clip
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
-        return seen[-1] - seen[-2]
+        return np.asarray(sum(weight * sums for weight, sums in zip(self.weights, seen, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ def _clipped_too_late() -> tuple[TrainingFault, ...]:
     micro = DPSGD(
         model=FixedGradients(),
         sampling=FullBatch(),
-        noise_multiplier=8.0,
-        steps=16,
+        noise_multiplier=4.0,
+        steps=4,
         observer=LastProjection(),
         neighbours="replace_special",
         delta=DELTA,
@@ -114,7 +114,8 @@ def _clipped_too_late() -> tuple[TrainingFault, ...]:
             x=micro_x,
             y=micro_y,
             exposed_by=("repeated runs",),
-            loss_on_pair=lambda: fixed_totals_epsilon(micro_wrong.recipe, micro_x, micro_y, 8.0, DELTA),
+            loss_on_pair=lambda: fixed_totals_epsilon(micro_wrong.recipe, micro_x, micro_y, 4.0, DELTA),
+            runs=60_000,
         ),
     )
 
@@ -137,7 +138,6 @@ def _clipped_in_parts() -> tuple[TrainingFault, ...]:
             y=np.empty((0, 16)),
             exposed_by=("one run", "repeated runs", "step by step"),
             loss_on_pair=poisson_loss(_SIGMA / 4),
-            runs=4000,
             canaries=DiracCanaries(1000, 20.0, spread=16),
         ),
         TrainingFault(

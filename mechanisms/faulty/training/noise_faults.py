@@ -12,7 +12,7 @@ from ...training.batches import FullBatch, PoissonBatches
 from ...training.canaries import DiracCanaries
 from ...training.dp_sgd import DPSGD
 from ...training.models import FixedGradients, LinearRegression
-from ...training.observers import ChangeOfSums, LastProjection
+from ...training.observers import LastProjection, WeightedSums
 from ...training.steps import GaussianNoise
 from ...training.train import Recipe
 from .clipping_faults import DELTA, NOTHING, POISSON, poisson_loss, seen_with
@@ -101,7 +101,7 @@ def _drawn_once() -> tuple[TrainingFault, ...]:
         noise_multiplier=4.0,
         steps=2,
         learning_rate=0.1,
-        observer=ChangeOfSums(),
+        observer=WeightedSums((-1.0, 1.0)),
         delta=DELTA,
     )
     return (

@@ -60,7 +60,7 @@ class TrainingFault:
     loss_on_pair: Callable[[], float]
     loss_is: Knowledge = "exact"
     is_unbounded: bool = False
-    runs: int = 10_000
+    runs: int = 4_000
     canaries: Canaries | None = None
 
     @property

@@ -1,6 +1,7 @@
 """Claims of DP-SGD against dp_accounting and closed forms, and the laws of the worst case against the claims."""
 
 import math
+import sys
 
 import dp_accounting
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile
 from dpaudit.audit.datasets.adjacency import AddRemove, Replace
-from dpaudit.audit.errors import ClaimError
+from dpaudit.audit.errors import ClaimError, MissingExtraError
 from dpaudit.mechanisms import GaussianLaw, exact_epsilon, gaussian_delta
 from dpaudit.mechanisms.adapters import claim_from_event
 from dpaudit.mechanisms.faulty.training.true_losses import (
@@ -98,6 +99,14 @@ def test_what_is_not_known_is_not_claimed():
         dp_sgd_claim(FullBatch(), 1.0, 3, neighbours="both")
     with pytest.raises(ClaimError, match="delta=0 is not allowed"):
         dp_sgd_claim(FullBatch(), 1.0, 3, delta=0)
+
+
+def test_without_the_accountant_the_error_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    for sampling in (PoissonBatches(0.123), FixedSizeBatches(2, 7)):
+        with pytest.raises(MissingExtraError, match=r"dpaudit\[accounting\]"):
+            dp_sgd_claim(sampling, 1.0, 3, neighbours="replace_one")
+    assert dp_sgd_claim(BallsInBins(7), 1.0, 3, delta=None) == GaussianDP(1.0)
 
 
 def training(**changes):

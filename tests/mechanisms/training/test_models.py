@@ -77,6 +77,14 @@ def test_a_record_of_zeros_has_gradient_zero(model):
     assert gradients_of(model, weights, features, labels)[1].any()
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_no_records_have_no_gradient(model):
+    features, labels = model.split([])
+    batch = Batch(features, labels, np.ones((RUNS, 0), dtype=bool))
+    total = SumOfClipped(1.0)(model.blocks(np.ones((RUNS, model.n_parameters)), batch), batch.is_in)
+    assert total.tolist() == np.zeros((RUNS, model.n_parameters)).tolist()
+
+
 @pytest.mark.parametrize(("rows", "shape"), [(breast_cancer_records(), (569, 32)), (digits_records(), (1797, 66))])
 def test_records_are_scaled_by_constants(rows, shape):
     assert rows.shape == shape

@@ -62,7 +62,7 @@ def test_repeated_runs_refute_it_and_its_bound_is_below_the_loss(name):
 @pytest.mark.parametrize("name", FAULTS)
 def test_repeated_runs_do_not_refute_the_right_training(name):
     fault = FAULTS[name]
-    result = check(fault.right, fault.x, fault.y, runs=min(fault.runs, 10_000), alpha=MISSED, jobs=1)
+    result = check(fault.right, fault.x, fault.y, runs=min(fault.runs, 4_000), alpha=MISSED, jobs=1)
     assert result.verdict is not Verdict.REFUTED
 
 
