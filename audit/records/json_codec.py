@@ -91,7 +91,8 @@ TYPES: dict[str, type[Any]] = {
         Additive, Forest, Tree, Coordinates, OrderStatistics, Conditional, Products, Parities, Leaves, Summaries,
         KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look,
         CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, CanaryGuesses,
-        CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic, Suite, Raised, Dictionary, Foreign, Opaque,
+        CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic, Suite, Raised,
+        Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}

@@ -121,7 +121,8 @@ class CanaryResult(Result):
     @property
     def ledger(self) -> Ledger:
         """How alpha is shared by the tests."""
-        return Ledger(self.alpha, tuple((str(test), test.alpha) for test in self.tests))
+        shares = ((f"{test.kind} ({str(test).partition(', ')[2]})", test.alpha) for test in self.tests)
+        return Ledger(self.alpha, tuple(shares))
 
     @property
     def best_guesses(self) -> tuple[int, int]:
