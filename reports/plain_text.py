@@ -240,8 +240,11 @@ def runs_made(result: AuditResult) -> str:
     return made + (f"{searched} too" if searched else "")
 
 
-def lines(result: AuditResult) -> str:
-    """One result in a few lines of plain text: verdict, claim, event, counts, pair, runs, error budget."""
+def lines(result: AuditResult | CanaryResult) -> str:
+    """One result in a few lines of plain text: verdict, claim, event and counts or guesses, runs, error budget."""
+    if isinstance(result, CanaryResult):
+        own = [f"  {name:<8} {value}" for name, value in canary_facts(result)]
+        return "\n".join([f"{visible(result.mechanism, 80)}: {prose(str(result))}", *own])
     pair, claim = result.pair, result.claim
     how = runs_made(result)
     if isinstance(result, SequentialResult):
@@ -258,16 +261,6 @@ def lines(result: AuditResult) -> str:
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {how}; seed {result.seed}",
             f"  alpha  {error_budget(result)}",
-        ]
-    )
-
-
-def canary_lines(result: CanaryResult) -> str:
-    """One audit of a training run in a few lines of plain text: verdict, claim, canaries, error budget."""
-    return "\n".join(
-        [
-            f"{visible(result.mechanism, 80)}: {prose(str(result))}",
-            *(f"  {name:<8} {value}" for name, value in canary_facts(result)),
         ]
     )
 

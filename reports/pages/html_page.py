@@ -124,6 +124,7 @@ def html(
         ],
         scope=_scope(suite),
         has_canaries=any(isinstance(entry.result, CanaryResult) for entry in suite.entries),
+        has_others=not suite.entries or any(not isinstance(entry.result, CanaryResult) for entry in suite.entries),
         alphas=" or ".join(plain.number(alpha) for alpha in alphas),
         confidences=" or ".join(percent(1 - alpha) for alpha in alphas),
         false_alarms=plain.number(plain.false_alarms(suite)),
@@ -170,9 +171,10 @@ def _scope(suite: Suite) -> list[str]:
     trainings = [entry.result for entry in suite.entries if isinstance(entry.result, CanaryResult)]
     canaries = sorted(result.canaries for result in trainings)
     many = [
-        f"{plain.counted(len(trainings), 'claim')} on training data with canaries: "
-        f"{f'{canaries[0]:,} to ' * (canaries[0] < canaries[-1])}{plain.counted(canaries[-1], 'canary')}."
-        for _ in canaries[:1]
+        f"{plain.counted(len(trainings), 'claim')} on "
+        f"{'a training run' if len(trainings) == 1 else 'training runs'} with "
+        f"{f'{canaries[0]:,} to ' * (canaries[0] < most)}{plain.counted(most, 'canary')}."
+        for most in canaries[-1:]
     ]
     if not audits:
         return many

@@ -10,7 +10,7 @@ from ...audit.extras import require
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
-from ..plain_text import canary_lines, found, lines, prose, visible
+from ..plain_text import found, lines, prose, visible
 
 if TYPE_CHECKING:
     from junitparser import Error, Failure, TestCase
@@ -97,10 +97,8 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
 def _words(entry: Entry) -> str:
     """The result in a few lines, with the unmet expectation and the acceptance."""
     result = entry.result
-    if isinstance(result, AuditResult):
+    if isinstance(result, (AuditResult, CanaryResult)):
         parts = [lines(result)]
-    elif isinstance(result, CanaryResult):
-        parts = [canary_lines(result)]
     else:
         parts = [f"{prose(result.statement)}: {prose(str(result))}"]
         for point in result.points:
