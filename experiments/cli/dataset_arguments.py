@@ -144,8 +144,6 @@ def _modules_beside(module: str) -> list[str]:
 def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Array]:
     """Return scores and flags of one or several training runs, of shape (canaries,) or (runs, canaries).
 
-    Runs with different numbers of canaries become one list of canaries, which is the same audit.
-
     Parameters
     ----------
     paths : list of Path
@@ -157,17 +155,21 @@ def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Ar
     Raises
     ------
     DatasetError
-        If a file cannot be read.
+        If a file cannot be read, or the files have different numbers of canaries.
     UnknownNameError
         If a file lacks a column.
     """
     runs = [_run_scores(path, score, included) for path in paths]
-    shapes = {scores.shape for scores, _ in runs}
     if len(runs) == 1:
         return runs[0]
-    if len(shapes) == 1 and runs[0][0].ndim == 1:
-        return np.stack([scores for scores, _ in runs]), np.stack([flags for _, flags in runs])
-    return np.concatenate([scores.ravel() for scores, _ in runs]), np.concatenate([flags.ravel() for _, flags in runs])
+    shapes = sorted({scores.shape for scores, _ in runs})
+    if len(shapes) > 1 or len(shapes[0]) > 1:
+        raise DatasetError(
+            f"the files have scores of shapes {' and '.join(map(str, shapes))}; give a file with as many canaries for each "
+            "run, or audit each run alone.",
+            shapes=shapes,
+        )
+    return np.stack([scores for scores, _ in runs]), np.stack([flags for _, flags in runs])
 
 
 def _run_scores(path: Path, score: str, included: str) -> tuple[Array, Array]:

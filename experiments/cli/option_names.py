@@ -22,6 +22,7 @@ _PHRASES = {
     " (--search-runs)": "",
     ", or None for a fresh seed": "",
     'use "warn", True or False': "use warn, true or false",
+    "use True where": "use 1 where",
     "use an instance such as AddRemove() or Replace()": "use add-remove or replace",
     "pass the claim for neighbours": "state the claim for neighbours",
     "or integer=False": "or integer=False in the domain",
