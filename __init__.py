@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from .audit.replay.laws import Law
     from .audit.replay.noise_primitive import noise_primitive
     from .audit.replay.replay import replay
-    from .audit.replay.replay_result import ReplayResult
+    from .audit.replay.replay_result import ReplayResult, ReplayVerdict
+    from .audit.replay.replayed_call import FindingKind
     from .audit.results.audit_result import AuditResult, Verdict
     from .audit.results.canary_result import CanaryResult
     from .audit.results.cell_result import CellCounts
@@ -92,7 +93,8 @@ _WHERE = {
         "replay.laws": "Law",
         "replay.noise_primitive": "noise_primitive",
         "replay.replay": "replay",
-        "replay.replay_result": "ReplayResult",
+        "replay.replay_result": "ReplayResult ReplayVerdict",
+        "replay.replayed_call": "FindingKind",
         "results.audit_result": "AuditResult Verdict",
         "guesses.canary_guesses": "CanaryGuesses",
         "results.canary_result": "CanaryResult",
@@ -116,7 +118,7 @@ __all__ = [
     "check_same_distribution", "check_equivalence", "assert_same_distribution",
     "check_noise", "check_slope", "check_independence", "check_sensitivity",
     "check_canaries", "epsilon_from_guesses", "CanaryResult", "CanaryGuesses",
-    "replay", "ReplayResult", "check_primitives", "noise_primitive", "Law",
+    "replay", "ReplayResult", "ReplayVerdict", "FindingKind", "check_primitives", "noise_primitive", "Law",
     "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
     "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",
     "StatementResult", "Point", "Verdict",

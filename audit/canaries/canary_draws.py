@@ -18,6 +18,7 @@ Coins = Literal["independent", "fixed"]
 COINS_FALSE_ALARM = 1e-6
 """Probability that independent coins are refused because too many or too few canaries are in."""
 _FEWEST = 8
+_SAME = 0.01  # probability below which two runs with the same canaries are refused
 _LARGEST = 1e300  # infinite scores become this large, so that differences are numbers
 
 
@@ -30,10 +31,13 @@ class CanaryDraws:
     scores : ndarray, shape (canaries,)
         Larger where the canary is more likely to be in; no NaN.
     included : ndarray of bool, shape (canaries,)
+    runs : int
+        Independent runs, of equally many canaries, one after the other.
     """
 
     scores: Array
     included: Flags
+    runs: int = 1
 
 
 def canary_draws(scores: Any, included: Any) -> CanaryDraws:
@@ -43,7 +47,7 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
     ------
     OptionError
         For other shapes, scores that are no numbers, flags other than 0 and 1, fewer than 8 canaries, or several runs
-        that included the same canaries.
+        whose coins depend on each other.
     """
     found, flags = _numbers("scores", scores), _numbers("included", included)
     if found.shape != flags.shape or found.ndim not in (1, 2):
@@ -59,13 +63,31 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
         raise OptionError("included has values other than 0 and 1; use True where a canary was in the training data.")
     if found.size < _FEWEST:
         raise OptionError(f"{found.size} canaries are too few; use {_FEWEST} or more.", canaries=found.size)
-    if found.ndim == 2 and len(found) > 1 and (flags == flags[0]).all():
+    runs = len(found) if found.ndim == 2 else 1
+    if runs > 1:
+        _check_runs(flags)
+    return CanaryDraws(np.clip(found.ravel(), -_LARGEST, _LARGEST), flags.ravel().astype(np.bool_), runs)
+
+
+def _check_runs(flags: Array) -> None:
+    """Refuse runs of which two included the same canaries, or more or fewer in common than coins of their own give."""
+    runs, canaries = flags.shape
+    shares = flags.mean(axis=1)
+    both = flags @ flags.T
+    alike = canaries - flags.sum(axis=1)[:, None] - flags.sum(axis=1)[None, :] + 2.0 * both
+    chance = np.clip(np.outer(shares, shares) + np.outer(1.0 - shares, 1.0 - shares), 0.0, 1.0)
+    rare = 2.0 * np.minimum(bdtr(alike, canaries, chance), bdtrc(alike - 1.0, canaries, chance))
+    first, second = np.triu_indices(runs, 1)
+    same = (alike == canaries) & (chance**canaries < _SAME)
+    dependent = same[first, second] | (rare[first, second] * len(first) < COINS_FALSE_ALARM)
+    if dependent.any():
+        pair = int(np.argmax(dependent))
+        one, other = int(first[pair]), int(second[pair])
         raise OptionError(
-            "every run included the same canaries, but the coins of a run must be independent of those of the others; "
-            "draw new coins for each run, or pass one run.",
-            runs=len(found),
+            f"runs {one} and {other} agree about {int(alike[one, other]):,} of {canaries:,} canaries, but the coins of "
+            "a run must be independent of those of the others; draw new coins for each run, or pass one run.",
+            runs=runs,
         )
-    return CanaryDraws(np.clip(found.ravel(), -_LARGEST, _LARGEST), flags.ravel().astype(np.bool_))
 
 
 def _numbers(name: str, values: Any) -> Array:
@@ -121,10 +143,28 @@ def paired(draws: CanaryDraws, rng: np.random.Generator) -> CanaryDraws:
     """Pair canaries that are in with canaries that are out, at random, and put a coin on the order of each pair.
 
     Given the pairs, whether the first of a pair is in is a fair coin, and a pair's coin replaces one canary by another.
-    So the theorems hold for claims for replaced rows. Canaries without a partner are left out.
+    So the theorems hold for claims for replaced rows. Pairs are of one run: to exchange canaries of two runs would
+    change how many each of them includes. Canaries without a partner are left out.
     """
-    within, without = (rng.permutation(np.flatnonzero(draws.included == flag)) for flag in (True, False))
-    pairs = min(len(within), len(without))
-    first_is_in = rng.random(pairs) < 0.5
-    difference = draws.scores[within[:pairs]] - draws.scores[without[:pairs]]
+    differences = [
+        _differences(scores, included, rng)
+        for scores, included in zip(
+            draws.scores.reshape(draws.runs, -1), draws.included.reshape(draws.runs, -1), strict=True
+        )
+    ]
+    difference = np.concatenate(differences)
+    if not len(difference):
+        raise OptionError(
+            "no run has canaries that are in and canaries that are out, so there are no pairs; draw which canaries are "
+            "in for each run.",
+            runs=draws.runs,
+        )
+    first_is_in = rng.random(len(difference)) < 0.5
     return CanaryDraws(np.where(first_is_in, difference, -difference), first_is_in)
+
+
+def _differences(scores: Array, included: Flags, rng: np.random.Generator) -> Array:
+    """Scores of canaries that are in, less those of their partners."""
+    within, without = (rng.permutation(np.flatnonzero(included == flag)) for flag in (True, False))
+    pairs = min(len(within), len(without))
+    return scores[within[:pairs]] - scores[without[:pairs]]

@@ -8,7 +8,6 @@ test refutes may be refuted at once, and the bound is the largest one found.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -20,11 +19,12 @@ from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP, excess_d
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..guesses.guess_bets import bets_tail, largest_refuted
 from ..guesses.guess_ceiling import Ceiling, line
-from ..guesses.guess_counts import count_tail, steinke_tail
+from ..guesses.guess_counts import count_tail, right_tail, steinke_tail
 from ..guesses.trade_off_recursion import is_impossible
+from .least_wrong import least_wrong
 
 _LEVELS = np.concatenate([np.linspace(0.0, 8.0, 49), np.linspace(8.5, 40.0, 64)])  # ε of lines above a curve
-_HALVINGS = 40
+_PRECISION = 1e-7  # of a p-value, relative
 _BELOW = 24  # strengths below the claim that are tried for a bound
 _LEAST_TAIL = 1e-12  # p-values are not computed below
 
@@ -70,49 +70,52 @@ def ceilings(claim: Claim, guesses: CanaryGuesses) -> list[Ceiling]:
     return [line(epsilon, delta, probability=guesses.prior, both=both) for epsilon, delta in _lines(claim)]
 
 
-def _inverse(claim: Claim, guesses: CanaryGuesses) -> Callable[[float], float]:
-    """F⁻¹: the least rate of wrong guesses for a rate of right ones.
-
-    The inverse of a boundary is one minus the reversed claim's boundary at one minus the power.
-    """
-    reverse = claim if guesses.said == "out" else claim.reversed()
-
-    def least(power: float) -> float:
-        if power >= 1.0:
-            return float(reverse.max_power(0.0, 1.0)[1])
-        return float(reverse.max_power(1.0 - power, power)[1])
-
-    if guesses.said == "both":
-        return least
-    prior = guesses.prior
-    return lambda rate: (1.0 - prior) * least(min(rate / prior, 1.0))
-
-
 def tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
     """Largest probability of guesses as good as these, if the claim holds; at least 1e-12."""
     if test.kind == "f-dp":
         return _recursion_tail(test, claim, guesses)
-    lines = ceilings(claim, guesses)
+    return max(_line_tail(test, claim, guesses, enough=_LEAST_TAIL), _LEAST_TAIL)
+
+
+def _line_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, *, enough: float) -> float:
+    """The smallest bound that a line gives, or the first one that is at most `enough`.
+
+    Without slips so many right guesses become likelier with the log-odds, so larger ones need not be tried once that
+    probability is no smaller than the smallest bound.
+    """
+    smallest = 1.0
+    for each in sorted(ceilings(claim, guesses), key=lambda ceiling: ceiling.log_odds):
+        without_slips, bound = _tails(test, guesses, each, smallest)
+        smallest = min(smallest, bound)
+        if smallest <= enough or without_slips >= smallest:
+            break
+    return smallest
+
+
+def _tails(test: CanaryTest, guesses: CanaryGuesses, ceiling: Ceiling, smallest: float) -> tuple[float, float]:
+    """Probability of guesses as good as these without slips, and the bound with them."""
     if test.kind == "betting":
-        kept = tuple(n for n in guesses.numbers if n <= test.guesses)
+        if (slip := ceiling.slip(guesses.canaries)) >= smallest:
+            return 0.0, 1.0
+        kept = tuple(number for number in guesses.numbers if number <= test.guesses)
         found = largest_refuted(guesses.right[: len(kept)], kept, test.alpha)
-        tails = (
-            bets_tail(found, kept, test.alpha, each.log_odds) + each.slip(guesses.canaries)
-            for each in lines
-            if each.slip(guesses.canaries) < 1.0
-        )
-        return min(max(min(tails, default=1.0), _LEAST_TAIL), 1.0)
-    bound = count_tail if test.kind == "counts" else steinke_tail
+        walk = bets_tail(found, kept, test.alpha, ceiling.log_odds)
+        return walk, walk + slip
     right = guesses.right_among(test.guesses)
-    return max(min(bound(right, test.guesses, guesses.canaries, each) for each in lines), _LEAST_TAIL)
+    without = right_tail(right, test.guesses, ceiling)
+    if without >= smallest:
+        return without, 1.0
+    bound = count_tail if test.kind == "counts" else steinke_tail
+    return without, bound(right, test.guesses, guesses.canaries, ceiling)
 
 
 def _recursion_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
-    right, inverse = guesses.right_among(test.guesses), _inverse(claim, guesses)
+    right = guesses.right_among(test.guesses)
+    inverse = least_wrong(claim, guesses, right / guesses.canaries * _LEAST_TAIL)
     low, high = math.log(_LEAST_TAIL), 0.0  # possible at low, impossible at high
     if not is_impossible(1.0 - 1e-12, right, test.guesses, guesses.canaries, inverse):
         return 1.0
-    for _ in range(_HALVINGS):
+    while high - low > _PRECISION:
         middle = 0.5 * (low + high)
         if is_impossible(math.exp(middle), right, test.guesses, guesses.canaries, inverse):
             high = middle
@@ -123,10 +126,13 @@ def _recursion_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> f
 
 def refutes(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> bool:
     """Whether the test refutes the claim at its share of alpha."""
+    if test.alpha < _LEAST_TAIL:
+        return False
     if test.kind == "f-dp":
         right = guesses.right_among(test.guesses)
-        return is_impossible(test.alpha, right, test.guesses, guesses.canaries, _inverse(claim, guesses))
-    return tail(test, claim, guesses) <= test.alpha
+        inverse = least_wrong(claim, guesses, right / guesses.canaries * test.alpha)
+        return is_impossible(test.alpha, right, test.guesses, guesses.canaries, inverse)
+    return _line_tail(test, claim, guesses, enough=test.alpha) <= test.alpha
 
 
 def refuted_strength(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
@@ -143,11 +149,12 @@ def refuted_strength(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> 
             if low > 1e3:
                 return low
     else:
-        tried = own * (1.0 - np.arange(1, _BELOW + 1) / _BELOW)
+        # δ pays for less as ε grows, so bets and counts may refute a claim between others that they do not refute.
+        tried = own * (1.0 - np.arange(1, _BELOW + 1) / _BELOW) if own and test.kind != "f-dp" else [0.0] * (own > 0.0)
         found = next((float(s) for s in tried if is_refuted(float(s))), None)
         if found is None:
             return 0.0
-        low, high = found, found + own / _BELOW
+        low, high = found, own if test.kind == "f-dp" else found + own / _BELOW
     while high - low > 1e-6 * max(high, 1e-6):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if is_refuted(middle) else (low, middle)

@@ -14,7 +14,7 @@ event that few enough of them are wrong at one of the G_k. Its probability for t
 
 T is one number and claims are nested, so every strength for which this is at most alpha may be refuted at once.
 
-Proof: docs/proofs/canaries.md, theorem 1
+Proof: docs/proofs/canaries.md
 
 References
 ----------
@@ -24,7 +24,6 @@ Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -56,12 +55,13 @@ def log_wealth(right: Array, wrong: Array, log_odds: float) -> Array:
     return averages
 
 
-def largest_refuted(right: Sequence[int], numbers: Sequence[int], level: float) -> float:
+@lru_cache(maxsize=1 << 8)
+def largest_refuted(right: tuple[int, ...], numbers: tuple[int, ...], level: float) -> float:
     """Return T; minus infinity if the guesses refute nothing.
 
     Parameters
     ----------
-    right, numbers : sequence of int, same length
+    right, numbers : tuple of int, same length
         Right guesses among the first so many; the numbers increase.
     level : float
         a, in (0, 1).
@@ -77,7 +77,7 @@ def largest_refuted(right: Sequence[int], numbers: Sequence[int], level: float) 
     return low
 
 
-def most_telling(right: Sequence[int], numbers: Sequence[int], level: float) -> int:
+def most_telling(right: tuple[int, ...], numbers: tuple[int, ...], level: float) -> int:
     """Return the place in `numbers` at which T is attained."""
     v = np.asarray(right, dtype=np.float64)
     refuted = largest_refuted(right, numbers, level)

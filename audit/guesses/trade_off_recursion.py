@@ -9,7 +9,7 @@ guess into a wrong one. Summed over the canaries, the event {V ≥ c} therefore 
 where F is concave. Hence (G − c + 1) Q_{c−1} ≥ m F⁻¹(A_c) + Σ_{j≥c} Q_j, whose right side grows with every Q_j: from
 Q_v ≥ τ lower limits of Q_{v−1}, Q_{v−2}, … follow one after the other. If Q_0 must exceed 1, then Pr[V ≥ v] < τ.
 
-Proof: docs/proofs/canaries.md, theorem 3
+Proof: docs/proofs/canaries.md
 
 References
 ----------

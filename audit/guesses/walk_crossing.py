@@ -7,13 +7,14 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.signal import fftconvolve
-from scipy.special import expit, gammaln
+from scipy.special import expit
 
 from ..inference.binomial_tails import Array
 
 _WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial law is cut
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed
-_DIRECT = 64  # length up to which sums are formed directly
+_DIRECT = 512  # length up to which sums are formed directly
+_FARTHEST = 700.0  # log-odds that doubles can hold
 
 
 @lru_cache(maxsize=1 << 12)
@@ -30,10 +31,9 @@ def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odd
     log_odds : float
         Logarithm of the odds that a guess is right; guesses are independent.
     """
-    wrong = float(expit(-log_odds))
     law, first, crossed, before = np.ones(1), 0, 0.0, 0
     for number, most in zip(numbers, most_wrong, strict=True):
-        step, least = _binomial(number - before, wrong)
+        step, least = _binomial(number - before, log_odds)
         law, first, before = _sum(law, step), first + least, number
         inside = most - first + 1
         if inside > 0:
@@ -47,16 +47,19 @@ def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odd
     return min(crossed, 1.0)
 
 
-def _binomial(trials: int, probability: float) -> tuple[Array, int]:
-    """Return the law of Bin(trials, probability) without its far tails, and its first value."""
-    if probability in (0.0, 1.0):
-        return np.ones(1), trials * int(probability)
-    mean, spread = trials * probability, math.sqrt(trials * probability * (1.0 - probability))
-    low = max(0, math.floor(mean - _WIDTH * spread - _LEAST))
-    high = min(trials, math.ceil(mean + _WIDTH * spread + _LEAST))
-    k = np.arange(low, high + 1, dtype=np.float64)
-    logs = gammaln(trials + 1) - gammaln(k + 1) - gammaln(trials - k + 1)
-    return np.exp(logs + k * math.log(probability) + (trials - k) * math.log1p(-probability)), low
+def _binomial(trials: int, log_odds: float) -> tuple[Array, int]:
+    """Return the law of the wrong ones of so many guesses without its far tails, and its first value."""
+    odds = math.exp(min(max(-log_odds, -_FARTHEST), _FARTHEST))  # of a wrong guess
+    wrong = float(expit(-log_odds))
+    mean, spread = trials * wrong, math.sqrt(trials * wrong * float(expit(log_odds)))
+    mode = min(math.floor((trials + 1) * wrong), trials)
+    # From the mode outward by ratios of neighbours, so that only as many roundings add up as values are kept.
+    above = np.arange(mode, min(trials, math.ceil(mean + _WIDTH * spread + _LEAST)), dtype=np.float64)
+    below = np.arange(mode, max(0, math.floor(mean - _WIDTH * spread - _LEAST)), -1, dtype=np.float64)
+    up = np.cumprod((trials - above) / (above + 1.0) * odds)
+    down = np.cumprod(below / (trials - below + 1.0) / odds)
+    law = np.concatenate([down[::-1], [1.0], up])
+    return law / law.sum(), mode - len(down)
 
 
 def _sum(law: Array, step: Array) -> Array:

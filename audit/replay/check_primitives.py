@@ -17,7 +17,7 @@ from ..options import check_runs, check_seed
 from ..procedures.check import check
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import AuditResult, Verdict
-from .replay_result import ReplayResult
+from .replay_result import ReplayResult, check_replay_result
 from .replayed_call import ReplayedCall
 
 _SPARE = 2_000  # more draws than an audit makes beside its runs
@@ -149,6 +149,7 @@ def check_primitives(
     >>> found.verdict.value, check_primitives(found, runs=4_000).is_refuted
     ('bounded on this path', True)
     """
+    check_replay_result(result)
     runs, alpha, seed = check_runs(runs), check_test_alpha(alpha), check_seed(seed)
     alike: dict[Any, list[ReplayedCall]] = {}
     unmoved = bare = 0

@@ -9,7 +9,8 @@ from typing import Any, Final, Self
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
-from ..errors import ExcessError
+from ..errors import ExcessError, OptionError
+from ..printing import shorten
 from ..results.replay_table import ReplayTable
 from .claim_excess import SLACK, is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
@@ -113,7 +114,7 @@ class ReplayResult:
             lines.append(f"  finding: {finding}")
             if finding.place is not None and (source := finding.place.source):
                 lines.append(f"           {source if len(source) <= _WIDTH else source[: _WIDTH - 1] + '…'}")
-        lines += [f"  open: {reason}" for reason in self.open_reasons]
+        lines += [f"  open: {reason}" for reason in self.open_reasons if reason not in self.sentence]
         lines += [f"  note: {remark}" for remark in self.remarks]
         return "\n".join(lines)
 
@@ -171,6 +172,15 @@ class ReplayResult:
         if self.has_excess:
             raise ExcessError(str(self), result=self)
         return self
+
+
+def check_replay_result(result: ReplayResult) -> ReplayResult:
+    """Return what must be the result of a replay."""
+    if not isinstance(result, ReplayResult):
+        raise OptionError(
+            f"{shorten(result)} is not the result of a replay; pass what replay() returns.", result=result
+        )
+    return result
 
 
 def is_kept(claim: Claim, calls: tuple[ReplayedCall, ...]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ...audit.records.json_codec import write_whole
+from .canaries.canaries_page import CANARIES
 from .core.audit_cost import Table, cost
 from .core.bench_json import Row, load_record, measured_on
 from .core.page import Page, effort_of, run_benches
@@ -20,7 +21,7 @@ from .reports.reports_page import REPORTS
 from .scale.scale_page import SCALE
 
 _COST_RUNS, _QUICK_COST_RUNS = 100_000_000, 1_000_000
-PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPLAYS, REPORTS, FAULTS)
+PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPLAYS, CANARIES, REPORTS, FAULTS)
 
 
 def measure_all(

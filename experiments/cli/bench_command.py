@@ -158,6 +158,8 @@ _PAGES = {
     "diffprivlib and pydp; rows of missing libraries are left out.",
     "replays.replays_page": "Record and replay: false findings, composite mechanisms, models of diffprivlib. Needs the "
     "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",
+    "canaries.canaries_page": "Audits of one training run: false alarms, bounds beside published ones, methods, "
+    "seconds.",
     "reports.reports_page": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
 }
 """Modules of the pages and their purposes; the command and the constant are named like the page."""

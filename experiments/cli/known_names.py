@@ -35,6 +35,7 @@ TABLES = {
     "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "sent", "expected", "start"),
     "faults": ("faults", "kills"),
     "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided"),
+    "canaries": ("canary-false-alarms", "canary-bounds", "canary-methods", "canary-cost"),
     "replays": ("false-findings", "composites", "slow-fits"),
     "reports": ("reports",),
 }  # fmt: skip

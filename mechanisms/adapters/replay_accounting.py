@@ -13,7 +13,7 @@ from ...audit.claims.claim import check_number
 from ...audit.errors import ClaimError
 from ...audit.replay.laws import moved
 from ...audit.replay.other_values import is_bare_noise
-from ...audit.replay.replay_result import ReplayResult
+from ...audit.replay.replay_result import ReplayResult, check_replay_result
 from ...audit.replay.replayed_call import ReplayedCall
 from .library_calls import imported
 
@@ -57,6 +57,7 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
     >>> round(budget.get_epsilon_for_delta(1e-6), 2)  # of 100 calls of epsilon .1, whose sum is 10
     4.69
     """
+    check_replay_result(result)
     losses = imported("dp_accounting.pld.privacy_loss_distribution", "accounting")
     width = check_number("discretization", discretization, 0, 1, "1e-4 is usual", closed=False)
     _refuse_unknown_sums(result)

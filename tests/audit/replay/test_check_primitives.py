@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit import GaussianDP, Law, PureDP, Verdict, check_primitives, noise_primitive, replay
+from dpaudit import GaussianDP, Law, PureDP, ReplayVerdict, Verdict, check_primitives, noise_primitive, replay
 from dpaudit.audit.errors import OptionError
+from dpaudit.mechanisms.adapters.replay_accounting import pld_from_replay
 
 FEW = {"runs": 2_000, "alpha": 1e-3}
 
@@ -98,3 +99,15 @@ def test_a_law_function_is_told_what_it_returned(law, says):
 def test_other_names_of_laws_are_known():
     with pytest.raises(OptionError, match="its name here is 'normal'"):
         noise_primitive("Gaussian", location="value", scale="scale")
+
+
+@pytest.mark.parametrize("use", [check_primitives, pld_from_replay])
+def test_only_the_result_of_a_replay_is_taken(use):
+    with pytest.raises(OptionError, match="3 is not the result of a replay"):
+        use(3)
+
+
+def test_the_reason_in_the_sentence_is_not_repeated():
+    found = replay(lambda rows: len(rows) + sum(np.random.default_rng().laplace(size=2)), [1, 1], [1], claim=1.0)
+    assert found.verdict is ReplayVerdict.OPEN
+    assert str(found).count(found.open_reasons[0]) == 1

@@ -1,0 +1,1 @@
+"""Tables about audits of one training run with canaries."""

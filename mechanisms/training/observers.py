@@ -1,0 +1,259 @@
+"""What is seen of a training: the noisy sums along a direction, or the last weights only.
+
+Projections are of the noisy sums before they are divided by the batch size, in units of the clipping norm: a gradient
+of this norm along the direction moves them by 1, and the noise has standard deviation `noise_multiplier`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...audit.errors import OptionError
+from ..noise_samplers import Floats
+from .gradient_blocks import all_gradients
+from .models import Batch, Model
+
+
+class Observer(Protocol):
+    """What is seen in each step, and what becomes of it at the end."""
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats | None:
+        """What is kept of a step: the weights before it and the noisy sum, both of shape (runs, parameters)."""
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        """The outputs of the runs, from what was kept, the first weights and the last; shape (runs,) or (runs, k)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySums:
+    """White box: the noisy sum of every step along a fixed direction, shape (runs, steps).
+
+    Parameters
+    ----------
+    direction : tuple of float
+        One number per parameter; scaled to norm 1.
+    clip : float
+        The unit of the projections.
+    """
+
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return along(noisy, self.direction) / self.clip
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.stack(seen, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLikelihoodRatio:
+    """White box: the log-likelihood ratio of all noisy sums along a direction, with the record against without it.
+
+    This is the best test of Poisson batches where all other gradients vanish along the direction. Each step adds
+    log(1 − q + q e^{v/σ² − 1/(2σ²)}) with the projection v.
+
+    Parameters
+    ----------
+    rate : float
+        Probability q that the record is in a batch.
+    noise_multiplier : float
+        σ.
+    direction, clip
+        As for `NoisySums`.
+    """
+
+    rate: float
+    noise_multiplier: float
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return log_ratio(along(noisy, self.direction) / self.clip, self.rate, self.noise_multiplier)
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(sum(seen))
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureRatio:
+    """White box: the log-likelihood ratio of all noisy sums along a direction, for steps that are mixtures of normals.
+
+    Parameters
+    ----------
+    on_x, on_y : tuple of (float, float)
+        Probability and mean, in clipping norms, of each component on either dataset.
+    noise_multiplier : float
+        Standard deviation of every component, in clipping norms.
+    direction, clip
+        As for `NoisySums`.
+    """
+
+    on_x: tuple[tuple[float, float], ...]
+    on_y: tuple[tuple[float, float], ...]
+    noise_multiplier: float
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        sums = along(noisy, self.direction) / self.clip
+        x, y = (log_mixture(sums, part, self.noise_multiplier) for part in (self.on_x, self.on_y))
+        return x - y
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(sum(seen))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOfSteps:
+    """White box: how many noisy sums there were, shape (runs,)."""
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return np.ones(len(noisy))
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(sum(seen, np.zeros(len(last))))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOfSums:
+    """White box: the last noisy sum along a direction less the one before it, shape (runs,).
+
+    Noise that is the same in both cancels. Parameters are those of `NoisySums`.
+    """
+
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return along(noisy, self.direction) / self.clip
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return seen[-1] - seen[-2]
+
+
+@dataclass(frozen=True, slots=True)
+class LargestSum:
+    """White box: the largest noisy sum along a direction, shape (runs,): a test of where in an epoch a record is.
+
+    Parameters are those of `NoisySums`.
+
+    References
+    ----------
+    Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations? (the events
+    of their lower bound for shuffled batches).
+    """
+
+    direction: tuple[float, ...] = (1.0,)
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        return along(noisy, self.direction) / self.clip
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(np.max(seen, axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGradient:
+    """White box, on natural data: the noisy sum of every step along the record's own gradient, shape (runs, steps).
+
+    The gradient is taken at the weights before the step, which the observer knows, and scaled to norm 1; where it
+    vanishes the output is 0.
+
+    Parameters
+    ----------
+    record : tuple of float
+        The record, with its label.
+    clip : float
+        The unit of the projections.
+
+    References
+    ----------
+    Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini & Terzis (2023), Tight auditing of differentially private
+    machine learning (white-box audits on natural data).
+    """
+
+    record: tuple[float, ...]
+    clip: float = 1.0
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
+        features, labels = model.split([self.record])
+        batch = Batch(features, labels, np.ones((len(weights), 1), dtype=np.bool_))
+        gradient = all_gradients(model.blocks(weights, batch), 1)[0]
+        norm = np.linalg.norm(gradient, axis=1)
+        found = np.einsum("rp,rp->r", noisy, np.broadcast_to(gradient, noisy.shape))
+        return np.asarray(np.where(norm > 0, found / np.where(norm > 0, norm, 1.0) / self.clip, 0.0))
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.stack(seen, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LastProjection:
+    """The last weights less the first along a direction, shape (runs,): what the last iterate shows."""
+
+    direction: tuple[float, ...] = (1.0,)
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:
+        return None
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return along(last - first, self.direction)
+
+
+@dataclass(frozen=True, slots=True)
+class LastLoss:
+    """Black box: the loss of one record at the last weights, shape (runs,)."""
+
+    record: tuple[float, ...]
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:
+        return None
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return model.losses(last, *model.split([self.record]))[:, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class LastWeights:
+    """The last weights, shape (runs, parameters)."""
+
+    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:
+        return None
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return last
+
+
+def along(vectors: Floats, direction: tuple[float, ...]) -> Floats:
+    """Projection of each row of `vectors`, shape (runs, parameters), onto a direction scaled to norm 1."""
+    norm = math.hypot(*direction)
+    if len(direction) != vectors.shape[1] or not 0 < norm < math.inf:
+        raise OptionError(
+            f"a direction of {len(direction)} numbers and norm {norm:g} does not fit {vectors.shape[1]} parameters; "
+            "use one finite number per parameter, not all 0.",
+            direction=direction,
+        )
+    return np.asarray(vectors @ (np.asarray(direction) / norm))
+
+
+def log_ratio(projections: Floats, rate: float, noise_multiplier: float) -> Floats:
+    """Log-likelihood ratio of q N(1, σ²) + (1 − q) N(0, σ²) to N(0, σ²) at each projection, in nats."""
+    loss = (projections - 0.5) / noise_multiplier**2
+    if rate == 1.0:
+        return loss
+    return np.asarray(np.logaddexp(math.log1p(-rate), math.log(rate) + loss))
+
+
+def log_mixture(values: Floats, components: tuple[tuple[float, float], ...], scale: float) -> Floats:
+    """Log-density, up to a constant that depends on `scale` alone, of a mixture of normals of this scale.
+
+    `components` are pairs of a probability and a mean.
+    """
+    parts = [math.log(p) - ((values - mean) / scale) ** 2 / 2 for p, mean in components if p > 0]
+    return np.asarray(np.logaddexp.reduce(parts, axis=0))
