@@ -165,8 +165,8 @@ def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Ar
     shapes = sorted({scores.shape for scores, _ in runs})
     if len(shapes) > 1 or len(shapes[0]) > 1:
         raise DatasetError(
-            f"the files have scores of shapes {' and '.join(map(str, shapes))}; give a file with as many canaries for each "
-            "run, or audit each run alone.",
+            f"the files have scores of shapes {' and '.join(map(str, shapes))}; give a file with as many canaries for "
+            "each run, or audit each run alone.",
             shapes=shapes,
         )
     return np.stack([scores for scores, _ in runs]), np.stack([flags for _, flags in runs])
