@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from ..audit.claims.claim import GroupClaim
 from ..audit.extras import require
 from ..audit.printing import rounded_down
-from ..audit.records.suite import Entry, Suite, seconds
+from ..audit.records.suite import Checked, Entry, Suite, seconds
 from ..audit.results.audit_result import AuditResult, Verdict
+from ..audit.results.canary_result import CanaryResult
 from ..audit.results.sequential_result import SequentialResult
 from ..audit.results.statement_result import StatementResult
 
@@ -40,8 +41,10 @@ def number(value: float | None) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """``1 audit``, ``2,000 audits``."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
+    """``1 audit``, ``2,000 audits``, ``3 canaries``."""
+    if n != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{n:,} {noun}"
 
 
 def symbol(strength_name: str) -> str:
@@ -127,20 +130,20 @@ def held_together(suite: Suite) -> str:
     return f"At family-wise error 0.05 (Holm), {counted(refuted, 'claim')} {'is' if refuted == 1 else 'are'} refuted."
 
 
-def stated(result: AuditResult | StatementResult) -> str:
+def stated(result: Checked) -> str:
     """The claim of an audit, or the allowed range of a statement's worst number."""
-    if isinstance(result, AuditResult):
+    if not isinstance(result, StatementResult):
         return str(result.claim)
     return f"{result.worst.at or result.quantity}: {result.worst.allowed}"
 
 
-def found(result: AuditResult | StatementResult) -> str:
+def found(result: Checked) -> str:
     """``ε ≥ 1.2``, or the interval of a statement's worst number; "–" after a failed health check."""
-    if not isinstance(result, AuditResult):
+    if isinstance(result, StatementResult):
         return result.worst.interval
-    if result.findings:
+    if isinstance(result, AuditResult) and result.findings:
         return "–"
-    claim = result.directed_claim
+    claim = result.directed_claim if isinstance(result, AuditResult) else result.claim
     bound = rounded_down(result.bound)
     is_just_above = result.is_refuted and bound <= claim.strength
     per_step = " per step" * isinstance(claim, GroupClaim)
@@ -175,9 +178,14 @@ def p_text(p_value: float | None) -> str:
     return "< 1e-9" if p_value is not None and p_value < 1e-9 else number(p_value)
 
 
-def sentences(result: AuditResult | StatementResult) -> tuple[str, list[str]]:
+def sentences(result: Checked) -> tuple[str, list[str]]:
     """The verdict in a sentence, and the warnings, notes and failed health checks."""
     return prose(result.sentence), [prose(remark) for remark in result.remarks]
+
+
+def size(result: Checked, unit: str = "") -> str:
+    """The number of runs with a unit, or that of canaries for a training run."""
+    return counted(result.canaries, "canary") if isinstance(result, CanaryResult) else f"{result.runs:,}{unit}"
 
 
 def exact(entry: Entry) -> float | None:
@@ -190,27 +198,29 @@ def exact(entry: Entry) -> float | None:
 def exact_text(entry: Entry) -> str:
     """``ε = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
     value, result = exact(entry), entry.result
-    if value is None or not isinstance(result, AuditResult):
+    if value is None or isinstance(result, StatementResult):
         return number(value)
     return f"{symbol(result.claim.strength_name)} = {number(value)}"
 
 
-def detectable(result: AuditResult | StatementResult) -> float | None:
+def detectable(result: Checked) -> float | None:
     """The smallest detectable excess.
 
     None for a statement, for an audit stopped by its refutation, and after a failed health check.
     """
-    if not isinstance(result, AuditResult) or result.stopped == "refuted" or result.findings:
+    if isinstance(result, CanaryResult):
+        return result.resolution
+    if isinstance(result, StatementResult) or result.stopped == "refuted" or result.findings:
         return None
     return result.resolution
 
 
-def detectable_text(result: AuditResult | StatementResult) -> str:
+def detectable_text(result: Checked) -> str:
     """The smallest detectable excess as ``0.02``, ``∞`` or "–"."""
     return number(detectable(result))
 
 
-def error_budget(result: AuditResult) -> str:
+def error_budget(result: AuditResult | CanaryResult) -> str:
     """The ledger without its leading label."""
     return str(result.ledger).removeprefix("error budget ")
 
@@ -230,8 +240,11 @@ def runs_made(result: AuditResult) -> str:
     return made + (f"{searched} too" if searched else "")
 
 
-def lines(result: AuditResult) -> str:
-    """One result in a few lines of plain text: verdict, claim, event, counts, pair, runs, error budget."""
+def lines(result: AuditResult | CanaryResult) -> str:
+    """One result in a few lines of plain text: verdict, claim, event and counts or guesses, runs, error budget."""
+    if isinstance(result, CanaryResult):
+        own = [f"  {name:<8} {value}" for name, value in canary_facts(result)]
+        return "\n".join([f"{visible(result.mechanism, 80)}: {prose(str(result))}", *own])
     pair, claim = result.pair, result.claim
     how = runs_made(result)
     if isinstance(result, SequentialResult):
@@ -250,6 +263,27 @@ def lines(result: AuditResult) -> str:
             f"  alpha  {error_budget(result)}",
         ]
     )
+
+
+def canary_facts(result: CanaryResult) -> list[tuple[str, str]]:
+    """Short names and values of an audit of a training run."""
+    symbol_of, claim = symbol(result.claim.strength_name), result.claim
+    return [
+        ("claim", visible(f"{claim}, {result.adjacency}", 80)),
+        ("canaries", canaries_in_words(result)),
+        ("guesses", f"{result.guesses_in_words}; p-value {p_text(result.p_value)}"),
+        ("ceiling", f"{symbol_of} ≥ {number(rounded_down(result.ceiling))} if every guess had been right"),
+        ("seed", str(result.seed)),
+        ("alpha", error_budget(result)),
+    ]
+
+
+def canaries_in_words(result: CanaryResult) -> str:
+    """``1,000, of which 489 were in the training data, by independent coins of probability 0.5``."""
+    coins = f"by independent coins of probability {number(result.guesses.probability)}"
+    if result.coins == "fixed":
+        coins = f"by a fixed split, in {result.guesses.canaries:,} random pairs of one in and one out"
+    return f"{result.canaries:,}, of which {result.included:,} were in the training data, {coins}"
 
 
 def empty_table(caption: str, title: str = "") -> Table:
@@ -286,7 +320,7 @@ def table(suite: Suite) -> Table:
             Text(found(result)),
             Text(exact_text(entry)),
             Text(detectable_text(result)),
-            Text(f"{result.runs:,}"),
+            Text(size(result)),
             Text(number(seconds(result))),
             Text(expectation(entry), style="" if entry.is_met else "bold red"),
         )

@@ -22,6 +22,7 @@ PAGES = [
     "CONTRIBUTING.md",
     "docs/index.md",
     "docs/tutorial.md",
+    "docs/tutorial-training.md",
     *(
         path.relative_to(ROOT).as_posix()
         for folder in ("how-to", "explanation")
@@ -122,7 +123,7 @@ def test_every_python_block_is_run(page):
 def rewritten(page: Path) -> str:
     """The page with what its blocks print."""
     text = page.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         found = iter([output for _, output in run_page(text, Path(folder))])
     return BLOCK.sub(lambda match: f"```{match[1]}\n{match[2]}```\n\n```text\n{next(found)}```", text)
 

@@ -19,7 +19,8 @@ from ..inference.guess_test import is_concave, is_symmetric
 from ..inference.joint_test import check_test_alpha
 from ..options import check_claim_source, check_seed, is_whole
 from ..random_streams import Stream, sequence_of
-from ..results.canary_result import CanaryResult
+from ..results.canary_result import CanaryResult, best_guesses
+from ..results.score_sketch import score_sketch
 from ..sampling.provenance import versions
 from .canary_draws import CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
 from .canary_tests import refuted_strength, tail
@@ -136,6 +137,7 @@ def check_canaries(
     p_values = {test: min(tail(test, claim, counted) * alpha / test.alpha, 1.0) for test in tests}
     bounds = {test: refuted_strength(test, claim, counted) for test in tests}
     perfect = _perfect(counted, found)
+    carried = max(tests, key=lambda test: (bounds[test], -p_values[test]))
     result = CanaryResult(
         mechanism=name,
         claim=claim,
@@ -146,7 +148,7 @@ def check_canaries(
         included=int(draws.included.sum()),
         guesses=counted,
         tests=tests,
-        carried=max(tests, key=lambda test: (bounds[test], -p_values[test])),
+        carried=carried,
         alpha=alpha,
         p_value=min(p_values.values()),
         bound=max(bounds.values()),
@@ -154,6 +156,13 @@ def check_canaries(
         ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
         power=_POWER,
         seed=root,
+        sketch=score_sketch(
+            found.scores,
+            found.included,
+            guessed=best_guesses(counted, carried)[0],
+            said=answer,
+            middle=0.0 if kind == "fixed" else None,
+        ),
         versions=versions(),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)

@@ -18,10 +18,11 @@ from ..inference.counts import check_alpha
 from ..inference.multiplicity import holm
 from ..inference.two_sample_test import change_p_value
 from ..results.audit_result import AuditResult, Verdict
+from ..results.canary_result import CanaryResult
 from ..results.recount import Recount
 from ..results.statement_result import StatementResult
 from .json_codec import told_apart
-from .suite import Entry, Suite
+from .suite import Checked, Entry, Suite
 
 ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"
 """Why the counts of two searches are not compared; not a failure, because each audit is valid for its pair."""
@@ -89,7 +90,8 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
     if after is None:
         return Comparison(name=name, before=before, after=None, changes=("the audit is missing",))
     if before is None:
-        if isinstance(after.result, AuditResult) and after.result.is_refuted and not after.is_excused(today):
+        is_claim = not isinstance(after.result, StatementResult)
+        if is_claim and after.result.is_refuted and not after.is_excused(today):
             return Comparison(name=name, before=None, after=after, changes=("new, and refuted",))
         return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
     changes, notes, p_value = list[str](), list[str](), None
@@ -107,6 +109,8 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
             not_compared = _not_comparable(before, after)
     elif isinstance(was, StatementResult) and isinstance(now, StatementResult):
         changes += _statement_changed(was, now)
+    elif isinstance(was, CanaryResult) and isinstance(now, CanaryResult):
+        changes += _canaries_changed(was, now)
     else:
         changes.append(f"a {type(was).__name__} has become a {type(now).__name__}")
     if now.verdict is not was.verdict and (before.accepted is None or not now.is_refuted):
@@ -159,7 +163,7 @@ def _is_another_pair(was: AuditResult, now: AuditResult) -> bool:
     return None not in (was.pair.contents, now.pair.contents) and was.pair.contents != now.pair.contents
 
 
-def _alpha_fell(was: AuditResult | StatementResult, now: AuditResult | StatementResult) -> list[str]:
+def _alpha_fell(was: Checked, now: Checked) -> list[str]:
     fell = f"alpha was {was.alpha:g} and is {now.alpha:g}, so smaller deviations go undetected"
     return [fell] if now.alpha < was.alpha else []
 
@@ -182,6 +186,20 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
         if new.lower > old.upper or new.upper < old.lower:
             changes.append(f"{old.at or was.quantity}: in {old.interval} before, in {new.interval} now")
     return changes
+
+
+def _canaries_changed(was: CanaryResult, now: CanaryResult) -> list[str]:
+    """Changes of claim, coins and effort; right guesses of one training depend on each other, so have no test."""
+    looks: tuple[tuple[str, Callable[[CanaryResult], object]], ...] = (
+        ("claim", lambda result: result.claim),
+        ("adjacency", lambda result: result.adjacency),
+        ("coins", lambda result: result.coins),
+        ("probability of the coins", lambda result: result.guesses.probability),
+    )
+    changes = [f"the {what} was {look(was)} and is {look(now)}" for what, look in looks if look(was) != look(now)]
+    if now.canaries < _FEWER * was.canaries:
+        changes.append(f"the canaries fell from {was.canaries:,} to {now.canaries:,}")
+    return changes + _alpha_fell(was, now)
 
 
 def _moved(pairs: list[tuple[Recount, Recount]], alpha: float) -> tuple[list[str], list[str], float | None]:

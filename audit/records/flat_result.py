@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..results.audit_result import AuditResult
 from ..results.equivalence_result import EquivalenceResult
-from ..results.statement_result import StatementResult
-from .suite import Entry, Scalar, Suite, rows
+from .suite import Checked, Entry, Scalar, Suite, rows
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
 _OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate", "scope", "alpha", "runs", "seed")
 
 
-def flat(result: AuditResult | StatementResult | EquivalenceResult) -> dict[str, Scalar]:
+def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
     """Return the values of `Suite.to_frame` that the result has, or those of a comparison of two versions.
 
     Examples

@@ -46,21 +46,24 @@ from ..events.outputs import Raised
 from ..events.pilot_histogram import Sketch
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Tree, Weighted
 from ..events.text_columns import TextColumn, TextColumns
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.guess_test import Guesses
 from ..printing import shorten
 from ..results.audit_result import AuditResult, Pair, Verdict
+from ..results.canary_result import CanaryResult
 from ..results.cell_result import CellCounts
 from ..results.fixed_size_result import FixedSizeResult
 from ..results.interim_look import Look
 from ..results.other_direction import OtherDirection
 from ..results.recount import Accepted, Recount
 from ..results.replay_table import ReplayRow, ReplayTable
+from ..results.score_sketch import ScoreSketch
 from ..results.sequential_result import SequentialResult
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import Provenance
-from .suite import Entry, Suite, Topic
+from .suite import Checked, Entry, Suite, Topic
 
 SCHEMA = 6
 """Version of the file format, the only one that is read."""
@@ -87,8 +90,9 @@ TYPES: dict[str, type[Any]] = {
         Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
         Additive, Forest, Tree, Coordinates, OrderStatistics, Conditional, Products, Parities, Leaves, Summaries,
         KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look,
-        CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount,
-        Accepted, ReplayRow, ReplayTable, Entry, Topic, Suite, Raised, Dictionary, Foreign, Opaque,
+        CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, CanaryGuesses,
+        CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic, Suite, Raised,
+        Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
@@ -197,16 +201,14 @@ def _depth(value: Any) -> int:
     return deepest
 
 
-def save(
-    results: Suite | AuditResult | StatementResult | Mapping[str, AuditResult | StatementResult], path: str | Path
-) -> None:
+def save(results: Suite | Checked | Mapping[str, Checked], path: str | Path) -> None:
     """Write a suite, a single result or several named results to a JSON file, atomically."""
-    if isinstance(results, AuditResult):
+    if isinstance(results, (AuditResult, CanaryResult)):
         results = _suite_of({results.mechanism: results}, f"Audit of {results.mechanism}")
     elif isinstance(results, StatementResult):
         results = _suite_of({results.quantity: results}, results.statement)
     held = results.values() if isinstance(results, Mapping) else [results]
-    kinds = sorted({type(one).__name__ for one in held if not isinstance(one, (AuditResult, StatementResult))})
+    kinds = sorted({type(one).__name__ for one in held if not isinstance(one, Checked)})
     if isinstance(results, Mapping) and not kinds:
         results = _suite_of(results, f"Audits of {', '.join(results)}")
     if not isinstance(results, Suite):
@@ -217,7 +219,7 @@ def save(
     write_whole(Path(path), to_json(results))
 
 
-def _suite_of(results: Mapping[str, AuditResult | StatementResult], title: str) -> Suite:
+def _suite_of(results: Mapping[str, Checked], title: str) -> Suite:
     """A suite with the current time in its environment."""
     entries = tuple(Entry(name=name, result=result) for name, result in results.items())
     return Suite(title=title, entries=entries, environment={"saved": this_moment()})

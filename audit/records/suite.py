@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..extras import require
 from ..inference.multiplicity import holm
 from ..results.audit_result import AuditResult, Verdict
+from ..results.canary_result import CanaryResult
 from ..results.recount import Accepted, Recount
 from ..results.replay_table import ReplayTable
 from ..results.statement_result import StatementResult
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _LISTED = 10  # entries in the printed form of a suite
 
+Checked: TypeAlias = AuditResult | StatementResult | CanaryResult
+"""The results that files and reports hold."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -28,7 +32,7 @@ class Entry:
     Attributes
     ----------
     name : str
-    result : AuditResult or StatementResult
+    result : AuditResult, StatementResult or CanaryResult
     expected : Verdict, optional
         Verdict required for the suite to pass.
     exact : float, optional
@@ -46,7 +50,7 @@ class Entry:
     """
 
     name: str
-    result: AuditResult | StatementResult
+    result: Checked
     expected: Verdict | None = None
     exact: float | None = None
     note: str = ""
@@ -62,7 +66,7 @@ class Entry:
 
     def is_excused(self, day: datetime.date) -> bool:
         """Whether the entry is refuted and the refutation is accepted on a day."""
-        bound = self.result.bound if isinstance(self.result, AuditResult) else 0.0
+        bound = 0.0 if isinstance(self.result, StatementResult) else self.result.bound
         return self.result.is_refuted and self.accepted is not None and self.accepted.covers(bound, day)
 
 
@@ -151,6 +155,8 @@ COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
     "event": str, "likelier_on": str, "hits_x": int, "runs_x": int, "hits_y": int, "runs_y": int,
     # the worst number of a statement
     "quantity": str, "at": str, "lower": float, "upper": float, "low": float, "high": float,
+    # the canaries of a training run
+    "coins": str, "canaries": int, "included": int, "guesses": int, "right_guesses": int, "ceiling": float,
     # the runs
     "runs": int, "pilot_runs": int, "stopped": str, "seed": int, "is_replayable": bool,
     "low_bits": str, "findings": str, "notes": str, "accepted": str, "seconds": float, "provenance": str,
@@ -163,7 +169,7 @@ def rows(suite: Suite) -> list[dict[str, Scalar]]:
     """Return a row for each entry, with a value or None in each of `COLUMNS`.
 
     Text is unescaped, so escape it before display. Adjusted p-values account for the number of entries (Holm). Columns
-    for audits are None for statements and vice versa; the worst number represents a statement about several numbers.
+    for one kind of result are None for the others; the worst number represents a statement about several numbers.
     `is_met` is None without an expectation, and empty text is None.
 
     Examples
@@ -201,6 +207,17 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
             "findings": "; ".join(f"{each.check.value}: {each.message}" for each in result.findings),
         }
         sources = (entry, result, result.pair, result.counts)
+    elif isinstance(result, CanaryResult):
+        guesses, right = result.best_guesses
+        own |= {
+            "kind": "canaries",
+            "claim_type": type(result.claim).__name__,
+            "strength_name": result.claim.strength_name,
+            "claimed_strength": result.claim.strength,
+            "guesses": guesses,
+            "right_guesses": right,
+        }
+        sources = (entry, result)
     else:
         own |= {"kind": "statement", "claim": result.statement}
         if len(result.points) > 1:
@@ -221,7 +238,7 @@ def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) 
     return kind(value.value if isinstance(value, enum.Enum) else value)
 
 
-def seconds(result: AuditResult | StatementResult) -> float | None:
+def seconds(result: Checked) -> float | None:
     """Return the seconds in the result's environment, or None if missing or invalid."""
     spent = result.environment.get("seconds")
     if not isinstance(spent, (int, float)) or isinstance(spent, bool):

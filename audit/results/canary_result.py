@@ -15,6 +15,7 @@ from ..printing import confidence as confidence_words
 from ..printing import rounded_down, verdict_text
 from .audit_result import Verdict
 from .result import Result
+from .score_sketch import ScoreSketch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class CanaryResult(Result):
     power : float
     seed : int
         Random seed of the order of equal scores.
+    sketch : ScoreSketch, optional
+        Histogram of the scores for a figure.
     notes, versions, environment
         As in `AuditResult`.
     """
@@ -74,6 +77,7 @@ class CanaryResult(Result):
     ceiling: float
     power: float = 0.95
     seed: int
+    sketch: ScoreSketch | None = None
     notes: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
@@ -117,7 +121,8 @@ class CanaryResult(Result):
     @property
     def ledger(self) -> Ledger:
         """How alpha is shared by the tests."""
-        return Ledger(self.alpha, tuple((str(test), test.alpha) for test in self.tests))
+        shares = ((f"{test.kind} ({str(test).partition(', ')[2]})", test.alpha) for test in self.tests)
+        return Ledger(self.alpha, tuple(shares))
 
     @property
     def best_guesses(self) -> tuple[int, int]:
@@ -158,8 +163,13 @@ class CanaryResult(Result):
         most = f"even if all guesses were right, {self.claim.describe_strength(self.ceiling)}"
         return f"INCONCLUSIVE: too few canaries ({self.canaries:,}, {confidence}); {most}"
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, as they are printed below the verdict."""
+        return tuple(f"note: {note}" for note in self.notes)
+
     def __str__(self) -> str:
-        return verdict_text(self.sentence, tuple(f"note: {note}" for note in self.notes))
+        return verdict_text(self.sentence, self.remarks)
 
     def __repr__(self) -> str:
         return (

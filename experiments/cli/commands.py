@@ -32,6 +32,11 @@ _COMMANDS = {
         "audit",
         "Audit a mechanism on a pair of datasets, or on the worst pair that a search finds.",
     ),
+    "canaries": (
+        "canaries_command",
+        "canaries",
+        "Audit one training run, from the scores of canaries that coins put in or left out.",
+    ),
     "report": (
         "report_commands",
         "report",

@@ -1,4 +1,4 @@
-"""Datasets and mechanisms from the arguments of the command line."""
+"""Datasets, mechanisms and scores of canaries from the arguments of the command line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...audit.errors import DatasetError, UnknownNameError
 from ...audit.printing import did_you_mean
 from .json_arguments import quoted_numbers, read_json, shown
 from .near_files import near_file, no_such_file
 from .options import say
+
+Array = npt.NDArray[np.float64]
+
+_SCORE_FILES = (".csv", ".npy", ".npz")
+_FLAGS = {"true": 1.0, "false": 0.0, "in": 1.0, "out": 0.0, "yes": 1.0, "no": 0.0}
 
 
 def read_dataset(text: str, option: str = "--x") -> Any:
@@ -133,3 +139,94 @@ def _modules_beside(module: str) -> list[str]:
     parent, dot, _ = module.rpartition(".")
     folders = getattr(sys.modules.get(parent), "__path__", []) if dot else [str(Path.cwd())]
     return [f"{parent}{dot}{found.name}" for found in pkgutil.iter_modules(list(folders))]
+
+
+def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Array]:
+    """Return scores and flags of one or several training runs, of shape (canaries,) or (runs, canaries).
+
+    Parameters
+    ----------
+    paths : list of Path
+        A file for each run.
+    score, included : str
+        Names of the columns, or of the arrays of an ``.npz``. An ``.npy`` holds a structured array with these names,
+        or an array of shape (canaries, 2), score first.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be read, or the files have different numbers of canaries.
+    UnknownNameError
+        If a file lacks a column.
+    """
+    runs = [_run_scores(path, score, included) for path in paths]
+    if len(runs) == 1:
+        return runs[0]
+    shapes = sorted({scores.shape for scores, _ in runs})
+    if len(shapes) > 1 or len(shapes[0]) > 1:
+        raise DatasetError(
+            f"the files have scores of shapes {' and '.join(map(str, shapes))}; give a file with as many canaries for "
+            "each run, or audit each run alone.",
+            shapes=shapes,
+        )
+    return np.stack([scores for scores, _ in runs]), np.stack([flags for _, flags in runs])
+
+
+def _run_scores(path: Path, score: str, included: str) -> tuple[Array, Array]:
+    if path.suffix not in _SCORE_FILES:
+        hint = near_file(path, _SCORE_FILES) or "."
+        raise DatasetError(f"{path} has an unknown ending; use .csv, .npy or .npz{hint}", path=str(path))
+    try:
+        if path.suffix == ".csv":
+            columns: dict[str, Any] = _csv_columns(path)
+        else:
+            columns = _arrays(path, score, included)
+    except FileNotFoundError as error:
+        raise DatasetError(f"{path} cannot be read: {no_such_file(path, _SCORE_FILES)}", path=str(path)) from error
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError, EOFError) as error:
+        raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
+    for name, option in ((score, "--score"), (included, "--included")):
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise UnknownNameError(
+                f"{path} has no column {name!r}{hint or ';'} the columns are {', '.join(map(repr, columns))}; name one "
+                f"with {option}.",
+                path=str(path),
+            )
+    return _numbers(columns[score], path, score), _numbers(columns[included], path, included)
+
+
+def _csv_columns(path: Path) -> dict[str, list[str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = [row for row in csv.reader(file) if row]
+    names = [name.strip() for name in rows[0]] if rows else []
+    if len(rows) < 2 or any(len(row) != len(names) for row in rows):
+        raise ValueError("a line of names and a line with as many cells for each canary are needed.")
+    return {name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(names)}
+
+
+def _arrays(path: Path, score: str, included: str) -> dict[str, Any]:
+    found = np.load(path, allow_pickle=False)
+    if path.suffix == ".npz":
+        with found:
+            return {name: found[name] for name in found.files}
+    if found.dtype.names is not None:
+        return {name: found[name] for name in found.dtype.names}
+    if found.ndim == 2 and found.shape[1] == 2:
+        return {score: found[:, 0], included: found[:, 1]}
+    raise ValueError(
+        f"its array has shape {found.shape}; use shape (canaries, 2), score first, or an array with names."
+    )
+
+
+def _numbers(values: Any, path: Path, name: str) -> Array:
+    """Numbers of a column; "true", "in" and "yes" are 1, their opposites 0."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    cells = np.asarray(values, dtype=np.str_)
+    try:
+        return np.array(
+            [_FLAGS[cell.lower()] if cell.lower() in _FLAGS else float(cell) for cell in cells.ravel().tolist()]
+        ).reshape(cells.shape)
+    except ValueError as error:
+        raise DatasetError(f"column {name!r} of {path} is not made of numbers ({error}).", path=str(path)) from error

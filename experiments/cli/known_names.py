@@ -43,6 +43,10 @@ TABLES = {
 }  # fmt: skip
 """Tables of each benchmark page."""
 ADJACENCIES = ("add-remove", "replace", "edge", "node", "local", "l1", "l2", "linf")
+CANARY_ADJACENCIES = ("add-remove", "replace")
+CANARY_ANSWERS = ("both", "in", "out")
+CANARY_COINS = ("independent", "fixed")
+CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 BITS = ("warn", "true", "false")
 HEALTH_CHECKS = (
     "repeated-blocks", "unsteady-hits", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",

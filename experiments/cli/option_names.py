@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 _SAME_NAME = (
-    "adjacency", "alpha", "audits", "bits", "block_seconds", "budget", "cells", "delta", "distance", "epsilon",
-    "ignore", "jobs", "keep_datasets", "mu", "name", "only", "out", "power", "q", "resolution", "resume", "rho", "runs",
-    "search_runs", "seconds", "seed", "sequential", "sequential_audits", "title",
+    "adjacency", "alpha", "audits", "bits", "block_seconds", "budget", "cells", "coins", "delta", "distance", "epsilon",
+    "guesses", "ignore", "jobs", "keep_datasets", "method", "mu", "name", "only", "out", "power", "probability", "q",
+    "resolution", "resume", "rho", "runs", "say", "search_runs", "seconds", "seed", "sequential", "sequential_audits",
+    "title",
 )  # fmt: skip
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "command": "--program",
@@ -21,6 +22,7 @@ _PHRASES = {
     " (--search-runs)": "",
     ", or None for a fresh seed": "",
     'use "warn", True or False': "use warn, true or false",
+    "use True where": "use 1 where",
     "use an instance such as AddRemove() or Replace()": "use add-remove or replace",
     "pass the claim for neighbours": "state the claim for neighbours",
     "or integer=False": "or integer=False in the domain",

@@ -46,6 +46,8 @@ def check_usage(command: Any, ctx: Any, arguments: list[str]) -> None:
 _ELSEWHERE = {
     "--claim": "--epsilon (with --delta), --mu or --rho",
     "--eps": "--epsilon",
+    "--gdp": "--mu",
+    "--scores": "--score",
     "--confidence": "--alpha",
     "--n": "--runs",
     "--samples": "--runs",

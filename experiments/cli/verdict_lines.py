@@ -11,6 +11,7 @@ from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.printing import rounded_down, verdict_text
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.canary_result import CanaryResult
 from ...reports.plain_text import symbol
 from .option_names import in_options
 
@@ -30,7 +31,7 @@ def with_symbols(text: str) -> str:
     return _AT.sub(lambda found: f" at {symbol(found[1])} = ", text)
 
 
-def in_shell(text: str, result: AuditResult) -> str:
+def in_shell(text: str, result: AuditResult | CanaryResult) -> str:
     """Return a text that contains the printed result, with the verdict in the words of the shell."""
     remarks = [with_symbols(in_options(remark)) for remark in result.remarks]
     return text.replace(str(result), verdict_text(with_symbols(result.sentence), remarks), 1)
@@ -63,6 +64,17 @@ def next_steps(result: AuditResult, *, is_searched: bool, out: object) -> list[s
         else "      --search MODULE:OBJECT in place of --x and --y looks for the worst pair of neighbours"
     )
     return [smaller, other]
+
+
+def next_steps_for_canaries(result: CanaryResult, *, out: object) -> list[str]:
+    """Return one or two lines on what to do after the audit of a training run."""
+    report = "--out DIR writes a report" if out is None else f"{out}/report.html shows scores and guesses"
+    if result.verdict is Verdict.REFUTED:
+        return [f"next: look at the clipping, the noise and the sampling of the training; {report}"]
+    more = "more canaries, or files of several runs with new coins, raise the ceiling"
+    if result.verdict is Verdict.INCONCLUSIVE:
+        return [f"next: {more}"]
+    return [f"next: {more}", f"      scores that see more of the training raise the bound; {report}"]
 
 
 def _plan(claim: Claim, result: AuditResult) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...audit.printing import percent
-from ...audit.records.suite import Suite
+from ...audit.records.suite import Checked, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
 from ...reports.plain_text import number
@@ -24,14 +24,14 @@ _CASE = re.compile(r"\{([A-Z]\d+-[^{}]+)\}")  # does not match the exponents
 class _Found:
     """The result of a case as a phrase."""
 
-    result: AuditResult | StatementResult
+    result: Checked
     exact: float | None
 
     def __str__(self) -> str:
         result = self.result
         verdict = f"**{result.verdict.value}**"
-        if isinstance(result, AuditResult):
-            claim = result.directed_claim
+        if not isinstance(result, StatementResult):
+            claim = result.directed_claim if isinstance(result, AuditResult) else result.claim
             text = f"{verdict}: {claim.describe_strength(result.bound)}, claimed {number(claim.strength)}"
         else:
             worst = result.worst

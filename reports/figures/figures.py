@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...audit.printing import percent, rounded_down
-from ...audit.records.suite import Entry, Suite
+from ...audit.records.suite import Checked, Entry, Suite
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.canary_result import CanaryResult
 from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import number, prose, symbol, visible
+from .canary_figures import are_quick, draw_guess_bounds, draw_scores
 from .cell_figures import draw_profile, draw_ratios, draw_trade_off
 from .distance_figure import draw_distances, series_by_distance
 from .figure_style import WIDTH, in_report_style, legend_above, panel
@@ -43,8 +45,10 @@ class Drawn:
     caption: str
 
 
-def figures_of(result: AuditResult | StatementResult) -> list[Drawn]:
+def figures_of(result: Checked) -> list[Drawn]:
     """Return the figures of a result; may be empty."""
+    if isinstance(result, CanaryResult):
+        return _of_canaries(result)
     return _of_statement(result) if isinstance(result, StatementResult) else _of_audit(result)
 
 
@@ -173,6 +177,30 @@ def _of_statement(result: StatementResult) -> list[Drawn]:
         )
         figure = _framed(lambda axes: draw_points(axes, result), 0.38 * len(shown), left=0.15)
         drawn.append(_drawn(figure, label, caption))
+    return drawn
+
+
+def _of_canaries(result: CanaryResult) -> list[Drawn]:
+    drawn: list[Drawn] = []
+    name, sketch, letter = visible(result.mechanism, 100), result.sketch, symbol(result.claim.strength_name)
+    if sketch is not None:
+        what = "Pairs of canaries by the difference of their scores" if result.coins == "fixed" else "Canaries by score"
+        caption = (
+            f"{what}; shaded: the guesses that carry the bound. Scores beyond the axis are counted in the outer bins."
+        )
+        figure = _framed(lambda axes: draw_scores(axes, result, sketch), 1.9)
+        drawn.append(_drawn(figure, f"Scores of the canaries of {name}: {result.guesses_in_words}.", caption))
+    if are_quick(result):
+        label = (
+            f"Lower bound on {letter} of {name} by number of guesses: {number(rounded_down(result.bound))}, claimed "
+            f"{number(result.claim.strength)}, at most {number(rounded_down(result.ceiling))} with so many canaries."
+        )
+        caption = (
+            "Lower bound that each number of guesses gives if it is the only one tested, chosen before a look at the "
+            "scores, with all of alpha; dashed: the same if all of these guesses were right. The largest point of the "
+            "curve is not a bound. The bound of the audit is, because its tests share alpha."
+        )
+        drawn.append(_drawn(_framed(lambda axes: draw_guess_bounds(axes, result), 1.9, legend_rows=2), label, caption))
     return drawn
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.canary_result import CanaryResult
+from ...audit.results.statement_result import StatementResult
 from ..plain_text import found as found_words
 from ..plain_text import number
 from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 Array = npt.NDArray[np.float64]
-Rows = list[tuple[Entry, AuditResult]]
+Audit = AuditResult | CanaryResult
+Rows = list[tuple[Entry, Audit]]
 
 _FARTHEST = 2.0  # times the claim; a leak of 11 times the claim must not flatten the other rows
 
@@ -56,7 +59,7 @@ def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Fi
 
 def audits(suite: Suite) -> Rows:
     """Entries of a suite that audit a claim, with their results."""
-    return [(entry, entry.result) for entry in suite.entries if isinstance(entry.result, AuditResult)]
+    return [(entry, entry.result) for entry in suite.entries if not isinstance(entry.result, StatementResult)]
 
 
 def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
@@ -67,11 +70,11 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     bounds, estimates, exacts, found = (
         np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
         for values in (
-            [math.nan if result.findings else result.bound for _, result in rows],
-            [math.nan if result.findings else result.estimate for _, result in rows],
+            [math.nan if _is_sick(result) else result.bound for _, result in rows],
+            [_estimate(result) for _, result in rows],
             [entry.exact for entry, _ in rows],
             [
-                math.nan if result.is_refuted or result.findings else result.claim.strength + result.resolution
+                math.nan if result.is_refuted or _is_sick(result) else result.claim.strength + result.resolution
                 for _, result in rows
             ],
         )
@@ -116,8 +119,16 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
         _write(axes, y, entry, result, narrow)
 
 
-def _write(axes: Axes, y: int, entry: Entry, result: AuditResult, narrow: bool) -> None:
-    figures = "no bound, runs not independent" if result.findings else found_words(result)
+def _is_sick(result: Audit) -> bool:
+    return isinstance(result, AuditResult) and bool(result.findings)
+
+
+def _estimate(result: Audit) -> float:
+    return math.nan if isinstance(result, CanaryResult) or result.findings else result.estimate
+
+
+def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> None:
+    figures = "no bound, runs not independent" if _is_sick(result) else found_words(result)
     figures += f", claimed {number(result.claim.strength)}"
     if entry.exact is not None and not narrow:
         figures += f", exact {number(entry.exact)}"

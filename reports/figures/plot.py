@@ -10,9 +10,11 @@ from ...audit.errors import OptionError
 from ...audit.extras import require
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.canary_result import CanaryResult
 from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import visible
+from .canary_figures import draw_guess_bounds, draw_scores
 from .cell_figures import are_outcomes, draw_profile, draw_ratios, draw_trade_off
 from .distance_figure import draw_distances, series_by_distance
 from .forest_figure import audits, draw_forest, forest_marks
@@ -23,7 +25,9 @@ from .series_figures import draw_points, draw_series, drawn_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Drawable: TypeAlias = AuditResult | StatementResult | Entry | CellCounts | Suite | Sequence[AuditResult]
+Drawable: TypeAlias = (
+    AuditResult | StatementResult | CanaryResult | Entry | CellCounts | Suite | Sequence[AuditResult | CanaryResult]
+)
 
 _SKETCH = "outputs that are single numbers or few outcomes, so that the pilot keeps a table of them"
 _CELLS = "cell counts: check(..., cells=32)"
@@ -36,6 +40,8 @@ _NEEDS = {
     "bound": "a sequential audit: check(..., sequential=True)",
     "series": "a statement about a curve, such as the result of check_noise or check_slope",
     "points": "a statement about numbers, such as the result of check_noise or check_slope",
+    "scores": "an audit of a training run: check_canaries(...)",
+    "guesses": "an audit of a training run: check_canaries(...)",
     "forest": "audits of claims: Suite(title=..., entries=(Entry(name=..., result=check(...)), ...))",
     "distance": "audits of one mechanism at two or more distances: check(..., distance=2)",
 }
@@ -50,7 +56,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
 
     Parameters
     ----------
-    result : AuditResult, StatementResult, Entry, CellCounts, Suite, or sequence of AuditResult
+    result : AuditResult, StatementResult, CanaryResult, Entry, CellCounts, Suite, or sequence of AuditResult
     kind : str, optional
         By default the most informative kind, the first of `kinds_of`:
 
@@ -63,6 +69,8 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         - "bound": running lower bound of a sequential audit, and why it stopped;
         - "series": measured values along a stated curve;
         - "points": every number of a statement with its allowed range;
+        - "scores": histograms of the scores of canaries in and out, with the guessed scores shaded;
+        - "guesses": lower bound that each number of guesses gives alone, and the largest that it could give;
         - "forest": every audit as a fraction of its claim;
         - "distance": bounds against the distance between the datasets.
 
@@ -124,18 +132,20 @@ def _drawings(result: Drawable) -> dict[str, Callable[[Axes], None]]:
         return _of_cells(result, None)
     if isinstance(result, AuditResult):
         return _of_audit(result)
+    if isinstance(result, CanaryResult):
+        return _of_canaries(result)
     if isinstance(result, StatementResult):
         if (series := result.series) is not None:
             found["series"] = lambda axes: draw_series(axes, series)
         return {**found, "points": lambda axes: draw_points(axes, result)}
     if isinstance(result, Suite):
         suite = result
-    elif isinstance(result, (list, tuple)) and all(isinstance(each, AuditResult) for each in result):
+    elif isinstance(result, (list, tuple)) and all(isinstance(each, (AuditResult, CanaryResult)) for each in result):
         suite = _suite_of(result)
     else:
         raise OptionError(
-            f"a {_type(result)} cannot be drawn; pass an AuditResult, StatementResult, CellCounts, Suite or a list of "
-            "AuditResults.",
+            f"a {_type(result)} cannot be drawn; pass an AuditResult, StatementResult, CanaryResult, CellCounts, Suite "
+            "or a list of AuditResults.",
             type=_type(result),
         )
     if audits(suite):
@@ -161,6 +171,15 @@ def _of_audit(result: AuditResult) -> dict[str, Callable[[Axes], None]]:
     return found
 
 
+def _of_canaries(result: CanaryResult) -> dict[str, Callable[[Axes], None]]:
+    found: dict[str, Callable[[Axes], None]] = {}
+    if (sketch := result.sketch) is not None:
+        found["scores"] = lambda axes: draw_scores(axes, result, sketch)
+    found["guesses"] = lambda axes: draw_guess_bounds(axes, result)
+    found["forest"] = lambda axes: draw_forest(axes, _suite_of([result]), narrow=True)
+    return found
+
+
 def _of_cells(cells: CellCounts, claim: Claim | None) -> dict[str, Callable[[Axes], None]]:
     return {
         "ratios": lambda axes: draw_ratios(axes, cells, claim),
@@ -169,7 +188,7 @@ def _of_cells(cells: CellCounts, claim: Claim | None) -> dict[str, Callable[[Axe
     }
 
 
-def _suite_of(results: Sequence[AuditResult]) -> Suite:
+def _suite_of(results: Sequence[AuditResult | CanaryResult]) -> Suite:
     return Suite(title="", entries=tuple(Entry(name=result.mechanism, result=result) for result in results))
 
 

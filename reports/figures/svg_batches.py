@@ -6,18 +6,16 @@ import gc
 import itertools
 from collections.abc import Sequence
 
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.statement_result import StatementResult
+from ...audit.records.suite import Checked
 from .figure_style import in_report_style
 from .figures import figures_of
 from .svg_figure import svg
 
-Result = AuditResult | StatementResult
 _ALONE, _BATCH = 40, 10
 """Largest number of results drawn without worker processes, and number of results per batch."""
 
 
-def drawings_of(results: Sequence[Result], *, jobs: int | None = None) -> list[list[tuple[str, str]]]:
+def drawings_of(results: Sequence[Checked], *, jobs: int | None = None) -> list[list[tuple[str, str]]]:
     """Return, for each result, the captions and SVG elements of its figures, with distinct ids.
 
     Parameters
@@ -39,7 +37,7 @@ def drawings_of(results: Sequence[Result], *, jobs: int | None = None) -> list[l
 
 
 @in_report_style
-def _drawn(results: Sequence[Result], start: int) -> list[list[tuple[str, str]]]:
+def _drawn(results: Sequence[Checked], start: int) -> list[list[tuple[str, str]]]:
     was_enabled = gc.isenabled()
     gc.disable()  # collection takes a fifth of the time, because matplotlib makes many small objects
     try:

@@ -11,11 +11,23 @@ from ...audit.claims.claim import GroupClaim
 from ...audit.printing import percent
 from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.canary_result import CanaryResult
 from ...audit.results.sequential_result import SequentialResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.provenance import ELSEWHERE
-from ..plain_text import error_budget, exact, exact_text, expectation, number, other_way, p_text, runs_made, visible
+from ..plain_text import (
+    canaries_in_words,
+    error_budget,
+    exact,
+    exact_text,
+    expectation,
+    number,
+    other_way,
+    p_text,
+    runs_made,
+    visible,
+)
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`
@@ -24,6 +36,18 @@ _BITS = {
     True: "included in the verdict",
     False: "not examined; the verdict is about values",
     "warn": "examined in the pilot for a warning; the verdict is about values",
+}
+_ANSWERS = {
+    "both": "in for scores above the median, out for those below it, from the farthest score on",
+    "in": "in, from the highest score on",
+    "out": "out, from the lowest score on",
+    "pairs": "which canary of a pair is in, from the largest difference of scores on",
+}
+_THEOREMS = {
+    "betting": "bets: theorem 1 of docs/proofs/canaries.md",
+    "counts": "counts: theorem 2 of docs/proofs/canaries.md",
+    "steinke": "counts: Steinke, Nasr & Jagielski (2023), Theorem 5.2",
+    "f-dp": "trade-off curve: theorem 3 of docs/proofs/canaries.md, after Mahloujifar, Melis & Chaudhuri (2024)",
 }
 _WHY_STOPPED = {
     "refuted": "the claim was refuted",
@@ -36,7 +60,10 @@ _WHY_STOPPED = {
 def facts(entry: Entry) -> Facts:
     """Names and values of an entry, in reading order."""
     result = entry.result
-    own = _of_statement(entry, result) if isinstance(result, StatementResult) else _of_audit(entry, result)
+    if isinstance(result, CanaryResult):
+        own = _of_canaries(entry, result)
+    else:
+        own = _of_statement(entry, result) if isinstance(result, StatementResult) else _of_audit(entry, result)
     shared = [("Repeat with", visible(repetition(entry), 2_000))]
     if entry.expected is not None:
         shared.append(("Expectation", expectation(entry)))
@@ -111,6 +138,29 @@ def _of_statement(entry: Entry, result: StatementResult) -> Facts:
     ]
 
 
+def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
+    claim, words = result.claim, result.detectable_in_words.removeprefix("smallest detectable excess: ")
+    stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
+    lower = f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence"
+    return [
+        ("Training", visible(result.mechanism, 300)),
+        ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
+        ("Source of the claim", visible(result.claim_source) or stated_by),
+        ("Adjacency", f"{visible(result.adjacency)}, of one canary"),
+        ("Lower bound", visible(lower)),
+        ("Ceiling", visible(f"{claim.describe_strength(result.ceiling)} if every guess had been right")),
+        ("Detectable excess", visible(words)),
+        ("Canaries", canaries_in_words(result)),
+        ("Answers", _ANSWERS["pairs" if result.coins == "fixed" else result.guesses.said]),
+        ("Guesses", f"{result.guesses_in_words} ({result.carried.kind})"),
+        *([] if entry.exact is None else [("Exact value", exact_text(entry))]),
+        ("p-value of the claim", p_text(result.p_value)),
+        ("Theorems", "; ".join(_THEOREMS[kind] for kind in dict.fromkeys(test.kind for test in result.tests))),
+        ("Error budget", visible(error_budget(result))),
+        ("Seed", f"{result.seed}, for the order of equal scores"),
+    ]
+
+
 def repetition(entry: Entry) -> str:
     """The command or call that repeats the audit.
 
@@ -120,6 +170,8 @@ def repetition(entry: Entry) -> str:
     stated = result.environment.get("repeat")
     if isinstance(stated, str) and _is_one_command(stated):
         return stated
+    if isinstance(result, CanaryResult):
+        return _of_training(result)
     if entry.experiment:
         experiment = shlex.quote(entry.experiment)
         return f"dpaudit run {experiment} --runs {result.runs} --alpha {result.alpha!r} --seed {result.seed}"
@@ -156,6 +208,15 @@ def repetition(entry: Entry) -> str:
     elif result.searched:
         call += "  # with the domain and the search_runs of the search"
     return call
+
+
+def _of_training(result: CanaryResult) -> str:
+    """The call on the same scores; the result does not know a method or numbers of guesses that were asked for."""
+    options: dict[str, Any] = {"claim": result.claim, "alpha": result.alpha, "seed": result.seed}
+    options |= {"coins": "fixed"} if result.coins == "fixed" else {"probability": result.guesses.probability}
+    options["adjacency"] = result.adjacency
+    call = ", ".join(f"{name}={_in_python(value)}" for name, value in options.items())
+    return f"check_canaries(scores, included, {call})  # with its say, method and guesses, if any were given"
 
 
 def _in_python(value: Any) -> str:

@@ -7,11 +7,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ...audit.printing import verdict_text
-from ...audit.records.suite import Entry, Suite
+from ...audit.records.suite import Checked, Entry, Suite
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.worst_pair import WorstPair
-from ..plain_text import counts_tested, visible
+from ..plain_text import canary_facts, counts_tested, visible
 
 if TYPE_CHECKING:
     from ...audit.results.result import Result
@@ -36,20 +37,25 @@ def card(result: Result) -> str:
     if isinstance(result, AuditResult):
         event = html.escape(visible(result.event_in_words, 2_000))
         parts.append(f"<div>{event}: {html.escape(counts_tested(result))}</div>")
+    if isinstance(result, CanaryResult):
+        shown = [
+            f"{name}: {value}" for name, value in canary_facts(result) if name in ("canaries", "guesses", "ceiling")
+        ]
+        parts += [f"<div>{html.escape(line)}</div>" for line in shown]
     drawn = result.audit if isinstance(result, WorstPair) else result
-    if isinstance(drawn, (AuditResult, StatementResult)) and find_spec("matplotlib") is not None:
+    if isinstance(drawn, Checked) and find_spec("matplotlib") is not None:
         parts += [f'<div style="margin-top:.5em;max-width:30em">{figure}</div>' for figure in _figures(drawn)]
     return "".join([*parts, "</div>"])
 
 
-def _figures(result: AuditResult | StatementResult) -> list[str]:
+def _figures(result: Checked) -> list[str]:
     """The row of the forest plot, and the figure that says most."""
     from ..figures.figures import figures_of
     from ..figures.forest_figure import forest
     from ..figures.svg_figure import svg
 
     found = [svg(drawn.figure, label=drawn.label) for drawn in figures_of(result)[:1]]
-    if isinstance(result, AuditResult):
+    if not isinstance(result, StatementResult):
         suite = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
         found.insert(0, svg(forest(suite, narrow=True, has_legend=False), label=result.sentence))
     return found

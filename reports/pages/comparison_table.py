@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
-from ..plain_text import MARKS, counted, empty_table, found, p_text, stated, visible
+from ..plain_text import MARKS, counted, empty_table, found, p_text, size, stated, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,4 +49,4 @@ def side_of(entry: Entry | None) -> list[str]:
         return ["–"]
     result = entry.result
     verdict = f"{MARKS[result.verdict]} {result.verdict.value}"
-    return [verdict, visible(found(result)), visible(stated(result), 100), f"{result.runs:,} runs"]
+    return [verdict, visible(found(result)), visible(stated(result), 100), size(result, " runs")]

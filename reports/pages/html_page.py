@@ -16,7 +16,9 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite, seconds
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.replay_table import ReplayTable
+from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
@@ -62,7 +64,7 @@ def html(
     from markupsafe import Markup
 
     today = today or datetime.date.today()
-    n_audits = sum(isinstance(entry.result, AuditResult) for entry in suite.entries)
+    n_audits = sum(not isinstance(entry.result, StatementResult) for entry in suite.entries)
     label = (
         f"Lower bound, estimate and exact value of {plain.counted(n_audits, 'audit')} as fractions of the claim. The "
         f"table lists the numbers of all {len(suite.entries):,} checks: {plain.tally(suite)}."
@@ -121,6 +123,8 @@ def html(
             for index, (entry, figures) in enumerate(zip(suite.entries, figures_of_all, strict=True), 1)
         ],
         scope=_scope(suite),
+        has_canaries=any(isinstance(entry.result, CanaryResult) for entry in suite.entries),
+        has_others=not suite.entries or any(not isinstance(entry.result, CanaryResult) for entry in suite.entries),
         alphas=" or ".join(plain.number(alpha) for alpha in alphas),
         confidences=" or ".join(percent(1 - alpha) for alpha in alphas),
         false_alarms=plain.number(plain.false_alarms(suite)),
@@ -164,8 +168,16 @@ def _style(verdict: Verdict) -> str:
 def _scope(suite: Suite) -> list[str]:
     """Sentences of the methods section about this suite: relations, runs and low bits."""
     audits = [entry.result for entry in suite.entries if isinstance(entry.result, AuditResult)]
+    trainings = [entry.result for entry in suite.entries if isinstance(entry.result, CanaryResult)]
+    canaries = sorted(result.canaries for result in trainings)
+    many = [
+        f"{plain.counted(len(trainings), 'claim')} on "
+        f"{'a training run' if len(trainings) == 1 else 'training runs'} with "
+        f"{f'{canaries[0]:,} to ' * (canaries[0] < most)}{plain.counted(most, 'canary')}."
+        for most in canaries[-1:]
+    ]
     if not audits:
-        return []
+        return many
     relations = Counter(plain.visible(result.pair.adjacency, 80) for result in audits)
     n_sequential = sum(result.stopped is not None for result in audits)
     n_bits = sum(result.bits is True for result in audits)
@@ -176,6 +188,7 @@ def _scope(suite: Suite) -> list[str]:
     return [
         f"{plain.counted(len(audits), 'claim')} on one pair of datasets each, by adjacency: {told}.",
         f"{few_to_many} runs on each dataset{sequential}.",
+        *many,
         *([f"{plain.counted(n_bits, 'verdict')} on low bits of floating-point outputs and values."] if n_bits else []),
     ]
 
@@ -196,7 +209,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     """The values of one audit or statement for the template, as safe text."""
     result = entry.result
     sentence, remarks = plain.sentences(result)
-    shown: dict[str, Any] = {"points": [], "sides": [], "contents": [], "has_low_bits": False}
+    shown: dict[str, Any] = {"points": [], "sides": [], "tests": [], "contents": [], "has_low_bits": False}
     if isinstance(result, AuditResult):
         counts = result.counts
         shown["sides"] = [
@@ -205,6 +218,11 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         ]
         shown["contents"] = [plain.visible(text, 2_000) for text in result.pair.contents or ()]
         shown["has_low_bits"] = result.low_bits is not None
+    elif isinstance(result, CanaryResult):
+        shown["tests"] = [
+            (test.kind, plain.number(test.alpha), *(f"{n:,}" for n in best_guesses(result.guesses, test)))
+            for test in result.tests
+        ]
     else:
         shown["points"] = [
             (plain.visible(point.at or result.quantity), plain.number(point.estimate), point.interval, point.allowed)
@@ -224,7 +242,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "short_bound": plain.visible(plain.found(result)),
         "exact": plain.exact_text(entry),
         "excess": plain.detectable_text(result),
-        "runs": f"{result.runs:,}",
+        "runs": plain.size(result),
         "seconds": plain.number(seconds(result)),
         "sort": _sort_keys(entry),
         "expectation": plain.expectation(entry),
@@ -255,10 +273,10 @@ def _sort_keys(entry: Entry) -> dict[str, str]:
     result, order = entry.result, (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
     numbers = {
         "verdict": order.index(result.verdict),
-        "bound": result.bound if isinstance(result, AuditResult) else result.worst.estimate,
+        "bound": result.worst.estimate if isinstance(result, StatementResult) else result.bound,
         "exact": plain.exact(entry),
         "excess": plain.detectable(result),
-        "runs": result.runs,
+        "runs": result.canaries if isinstance(result, CanaryResult) else result.runs,
         "seconds": seconds(result),
     }
     return {

@@ -9,12 +9,13 @@ from xml.etree import ElementTree
 from ...audit.extras import require
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.canary_result import CanaryResult
 from ..plain_text import found, lines, prose, visible
 
 if TYPE_CHECKING:
     from junitparser import Error, Failure, TestCase
 
-_PROPERTIES = ("claim", "bound", "alpha", "seed", "runs", "versions")
+_PROPERTIES = ("claim", "bound", "alpha", "seed", "runs", "canaries", "versions")
 
 
 def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
@@ -54,7 +55,7 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
 def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
     from junitparser import Properties, Property, TestCase
 
-    code = entry.result.provenance
+    code = None if isinstance(entry.result, CanaryResult) else entry.result.provenance
     module = "dpaudit" if code is None else code.where.partition(":")[0]
     group = visible(entry.experiment or module)  # by which build servers follow a case from run to run
     case: Any = TestCase(visible(entry.name), group, round(float(row["seconds"] or 0.0), 3))
@@ -96,7 +97,7 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
 def _words(entry: Entry) -> str:
     """The result in a few lines, with the unmet expectation and the acceptance."""
     result = entry.result
-    if isinstance(result, AuditResult):
+    if isinstance(result, (AuditResult, CanaryResult)):
         parts = [lines(result)]
     else:
         parts = [f"{prose(result.statement)}: {prose(str(result))}"]

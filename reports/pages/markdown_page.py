@@ -10,6 +10,7 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.canary_result import CanaryResult
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
@@ -17,13 +18,22 @@ from .comparison_table import numbers_of
 
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
 _NUMERIC = ("bound", "exact value", "detectable excess", "runs")
+_OF_RUNS = (
+    "Each audit tests one event on one pair of datasets; pilot runs, or earlier runs of a sequential audit, choose the "
+    "event. "
+)
+_OF_STATEMENTS = (
+    "A statement about numbers is refuted if an interval lies outside the stated range; its intervals hold together. "
+)
+_OF_CANARIES = (
+    "An audit of a training run guesses which canaries coins put into the training data; its bound cannot exceed the "
+    "*ceiling* of so many canaries. "
+)
 _CAVEATS = (
-    "<sub>Each audit tests one event on one pair of datasets; pilot runs, or earlier runs of a sequential audit, "
-    "choose the event. A bound holds with probability {confidence}. *Not refuted* does not mean that the claim is "
-    "true: only these pairs and events were examined. The *detectable excess* is the smallest amount above the claim "
-    "that the audit detects with its power. A statement about numbers is refuted if an interval lies outside the "
-    "stated range; its intervals hold together. Alpha is not corrected for the number of audits: if every claim "
-    "held, at most {false_alarms} false alarms would be expected among {audits}.</sub>"
+    "<sub>{of_runs}{of_canaries}A bound holds with probability {confidence}. *Not refuted* does not mean that the "
+    "claim is true: only these {examined} were examined. The *detectable excess* is the smallest amount above the "
+    "claim that the audit detects with its power. {of_statements}Alpha is not corrected for the number of audits: if "
+    "every claim held, at most {false_alarms} false alarms would be expected among {audits}.</sub>"
 )
 
 
@@ -70,7 +80,19 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
         parts += [f"### {title}", "\n".join(lines)] if lines else []
     confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
     alarms = plain.number(plain.false_alarms(suite))
-    parts.append(_CAVEATS.format(confidence=confidence or "1 − alpha", false_alarms=alarms, audits=audits))
+    kinds = [isinstance(entry.result, CanaryResult) for entry in suite.entries]
+    has_others = not all(kinds) or not kinds
+    parts.append(
+        _CAVEATS.format(
+            of_runs=_OF_RUNS * has_others,
+            of_statements=_OF_STATEMENTS * has_others,
+            of_canaries=_OF_CANARIES * any(kinds),
+            examined="pairs and events" if has_others else "canaries and scores",
+            confidence=confidence or "1 − alpha",
+            false_alarms=alarms,
+            audits=audits,
+        )
+    )
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -110,7 +132,7 @@ def _table(suite: Suite) -> str:
                 escaped(plain.found(result), 60),
                 plain.exact_text(entry),
                 plain.detectable_text(result),
-                f"{result.runs:,}",
+                plain.size(result),
                 plain.expectation(entry) if entry.is_met else f"**{plain.expectation(entry)}**",
             )
         )
@@ -128,6 +150,9 @@ def _detail(entry: Entry) -> str:
     headline += "".join(f"  - {escaped(remark, 2_000)}\n" for remark in remarks)
     if isinstance(result, StatementResult):
         return f"{headline}  - statement: {_said(result.statement)}{note and ' –'}{note}"
+    if isinstance(result, CanaryResult):
+        facts = "".join(f"  - {name}: {escaped(value)}\n" for name, value in plain.canary_facts(result))
+        return f"{headline}{facts.rstrip()}{note and f'{chr(10)}  - note:'}{note}"
     counts = result.counts
     return (
         f"{headline}"

@@ -11,13 +11,16 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.canary_result import CanaryResult
 from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
-from ..plain_text import counts_tested, found, other_way, prose, visible
+from ..plain_text import canaries_in_words, counts_tested, found, other_way, prose, visible
 from .session import DEFAULTS, Settings
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
+_REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
+_FEW = "too few canaries for any refutation, so the test fails; use more canaries, or several runs with new coins"
 _SHORT = "the audit is inconclusive, so the test fails; raise runs= (--dp-audit-runs) or resolution="
 
 
@@ -55,6 +58,15 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
                 f"  search     of {len(case.search.ranking):,} pairs: {visible(case.search.ranking[0].label, 100)}"
             )
         lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
+    elif isinstance(result, CanaryResult):
+        lines += [
+            f"  training   {visible(result.mechanism, 100)}",
+            f"  claim      {visible(str(result.claim), 100)}, {result.adjacency}",
+            f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}",
+            f"  canaries   {canaries_in_words(result)}",
+            f"  guesses    {result.guesses_in_words}",
+            f"  meaning    {_REFUTED_TRAINING if result.is_refuted else _FEW}",
+        ]
     else:
         lines.append(f"  statement  {prose(result.statement)}")
     if result.is_refuted:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
 from ...audit.errors import AuditError, OptionError, StoreError
@@ -30,6 +31,7 @@ from ...audit.replay.check_primitives import PrimitiveChecks
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.canary_result import CanaryResult
 from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
@@ -126,7 +128,7 @@ class DPAudit:
 
         Returns
         -------
-        AuditResult, StatementResult, EquivalenceResult, SensitivityResult or PrimitiveChecks
+        AuditResult, StatementResult, CanaryResult, EquivalenceResult, SensitivityResult or PrimitiveChecks
         """
         __tracebackhide__ = True
         parameters = inspect.signature(function).parameters
@@ -138,11 +140,11 @@ class DPAudit:
             given |= {name: whole[name] for name in ("alpha", "seed")}
         result = function(*arguments, **given)
         without_entry = (SensitivityResult, PrimitiveChecks)
-        if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult, *without_entry)):
+        if not isinstance(result, (AuditResult, StatementResult, CanaryResult, EquivalenceResult, *without_entry)):
             raise OptionError(
                 f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
-                "returns an AuditResult, a StatementResult, an EquivalenceResult, a SensitivityResult or "
-                "PrimitiveChecks."
+                "returns an AuditResult, a StatementResult, a CanaryResult, an EquivalenceResult, a "
+                "SensitivityResult or PrimitiveChecks."
             )
         if isinstance(result, without_entry):
             if result.verdict is not Verdict.NOT_REFUTED:
@@ -158,6 +160,26 @@ class DPAudit:
                 pytest.fail(self._session.failed[label])
             return result
         self._conclude(Entry(name=label, result=result), Case(self._name, function, None, None, whole, None))
+        return result
+
+    def canaries(self, scores: Any, included: Any, *, claim: Claim, **options: Any) -> CanaryResult:
+        """Audit a claim on one training run, as `check_canaries` does; fail if it is refuted or inconclusive.
+
+        Parameters
+        ----------
+        scores, included, claim
+            As for `check_canaries`.
+        **options
+            Options of `check_canaries`. The session gives `alpha` and `seed` unless the call or the marker does. The
+            ceiling falls with alpha, so a smaller alpha needs more canaries.
+
+        Returns
+        -------
+        CanaryResult
+            Result that is not refuted, or whose refutation is accepted.
+        """
+        __tracebackhide__ = True
+        result: CanaryResult = self.check(check_canaries, scores, included, claim=claim, **options)
         return result
 
     def replay(self, mechanism: Any, x: Any, y: Any, **options: Any) -> ReplayResult:

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ...audit.records.suite import Entry, Suite
-    from ...audit.results.audit_result import AuditResult
-    from ...audit.results.statement_result import StatementResult
+    from ...audit.records.suite import Checked, Entry, Suite
 
 HELP = {
     "alpha": "Probability that one audit refutes a correct mechanism",
@@ -367,11 +365,14 @@ class AuditSession:
         return lines + self.messages
 
 
-def _for_a_baseline(result: AuditResult | StatementResult) -> AuditResult | StatementResult:
+def _for_a_baseline(result: Checked) -> Checked:
     """Drop timings and figure data, so that a baseline under version control changes only with the results."""
     from ...audit.results.audit_result import AuditResult
+    from ...audit.results.canary_result import CanaryResult
     from ...audit.results.sequential_result import SequentialResult
 
+    if isinstance(result, CanaryResult):
+        return replace(result, environment={}, sketch=None)
     if isinstance(result, AuditResult):
         light = replace(result, environment={}, sketch=None)
         return replace(light, looks=()) if isinstance(light, SequentialResult) else light

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...audit.records.suite import Entry, seconds
 from ...audit.results.audit_result import AuditResult, Verdict
-from ..plain_text import MARKS, detectable_text, found, number, stated, visible
+from ..plain_text import MARKS, detectable_text, found, number, size, stated, visible
 
 _HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")
 _WIDEST = 60
@@ -46,7 +46,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
         visible(stated(result), 40),
         found(result),
         "–" if result.is_refuted else detectable_text(result),
-        f"{result.runs:,}",
+        size(result),
         number(seconds(result)),
         f"{MARKS[result.verdict]} {result.verdict.value}" + (f", {entry.accepted}" if entry.accepted else ""),
     )

@@ -19,16 +19,19 @@ from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Entry, Suite, Topic
 from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.canary_result import CanaryResult
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.recount import Accepted, Recount
+from dpaudit.audit.results.score_sketch import ScoreSketch
 from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance
@@ -100,6 +103,29 @@ STATEMENT = StatementResult(
     ),
     environment={"repeat": "pytest 'test_it.py::test_slope'"},
 )  # fmt: skip
+GUESSED = (CanaryTest("betting", 1_000, 0.025), CanaryTest("counts", 100, 0.0125), CanaryTest("counts", 1_000, 0.0125))
+CANARIES = CanaryResult(
+    mechanism="train | <b>tag</b>",
+    claim=ApproxDP(1.0, 1e-5),
+    claim_source="accountant",
+    adjacency="add-remove",
+    coins="independent",
+    canaries=1_000,
+    included=489,
+    guesses=CanaryGuesses(canaries=1_000, numbers=(10, 100, 1_000), right=(10, 96, 700)),
+    tests=GUESSED,
+    carried=GUESSED[1],
+    alpha=0.05,
+    p_value=1e-10,
+    bound=1.9345,
+    resolution=0.25,
+    ceiling=5.6,
+    seed=7,
+    sketch=ScoreSketch(
+        edges=(-1.0, 0.0, 1.0, 2.0), inside=(100, 89, 300), outside=(300, 111, 100), said_out=-0.5, said_in=1.5
+    ),
+    environment={"seconds": 0.5},
+)
 AGAIN = Recount(
     event=HALF_LINE, counts=Counts(hits_x=10, runs_x=100, hits_y=4, runs_y=100), forms=(("number", 9, 9),), looked_at=9,
     seed=3, stream="baseline main",
@@ -110,6 +136,7 @@ ENTRIES = (
     Entry(name="=1+1|kept", result=KEPT, expected=Verdict.REFUTED, recounts=(AGAIN,)),
     Entry(name="sick", result=SICK),
     Entry(name="slope", result=STATEMENT, expected=Verdict.REFUTED),
+    Entry(name="training", result=CANARIES, note="Why so."),
 )
 SUITE = Suite(
     title="By hand",
@@ -160,4 +187,4 @@ def test_every_snapshot_belongs_to_a_format():
 
 def test_the_page_has_a_drawing_for_each_kind_of_result():
     drawings = re.findall(r'<svg [^>]*aria-label="([^"]*)"', html(SUITE, today=TODAY))
-    assert len(drawings) == 2 + 3 + 2 + 1 + 2  # forest twice; outputs, band, ratios; outputs, looks; outputs; slopes
+    assert len(drawings) == 2 + 3 + 2 + 1 + 2 + 2  # forests; outputs, band, ratios; outputs, looks; outputs; slopes; …

@@ -18,6 +18,7 @@ from unittest import mock
 from ....audit.inference.binomial_tails import probability_limits
 from ....audit.records.json_codec import load
 from ....audit.results.audit_result import Verdict
+from ....audit.results.canary_result import CanaryResult
 from ..core.bench_json import CERTAIN, Figures, Row, at_least, at_most, columns
 from ..core.effort import Bench, Effort, Task, counted, one_row_each, seeds_of, spread
 from .pytest_cases import BUGS
@@ -73,6 +74,7 @@ def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]
         found = [
             _Audited(entry.name, entry.result.verdict, entry.result.runs, float(entry.result.environment["seconds"]))
             for entry in load(results).entries
+            if not isinstance(entry.result, CanaryResult)
         ]
     return int(status), found
 

@@ -67,6 +67,8 @@ from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance
 
+from .canaries_by_hand import REFUTED as CANARIES
+
 INF, NAN = math.inf, math.nan
 COMMITTED = Path(__file__).parents[3] / "docs" / "results.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
@@ -240,7 +242,7 @@ def test_no_type_is_left_out_above():
         + [to_json(audit(event=Outcomes((outcome,)))) for outcome in OUTCOMES]
         + [to_json(audit(event=EXCEPTIONS))]
         + [to_json(audit(**changes)) for changes in RESULTS]
-        + [to_json(STOPPED)]
+        + [to_json(STOPPED), to_json(Suite(title="t", entries=(Entry(name="a", result=CANARIES),)))]
     )
     assert [name for name in TYPES if f'"type": "{name}"' not in text] == []
 

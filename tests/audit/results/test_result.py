@@ -6,12 +6,15 @@ import html
 import json
 import math
 
+import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit import (
     LaplaceNoise,
+    PureDP,
     check,
+    check_canaries,
     check_equivalence,
     check_noise,
     find_worst_pair,
@@ -19,6 +22,8 @@ from dpaudit import (
 from dpaudit.audit.errors import AuditError, InconclusiveError, RefutedError
 
 FEW = {"runs": 2_000, "jobs": 1}
+INCLUDED = np.arange(100) % 5 < 2
+SHOWN = np.linspace(0.0, 1.0, 100) + INCLUDED
 
 
 def noisy(value, size, rng):
@@ -39,15 +44,18 @@ def results():
         "search": find_worst_pair(halved, [(0, 1)], claim=1.0, **FEW),
         "statement": check_noise(noisy, 0.0, noise=LaplaceNoise(1.0), answer=lambda x: x, runs=4_000, jobs=1),
         "wrong statement": check_noise(halved, 0.0, noise=LaplaceNoise(1.0), answer=lambda x: x, runs=4_000, jobs=1),
+        "canaries": check_canaries(SHOWN, INCLUDED, claim=PureDP(9.0)),
+        "refuted canaries": check_canaries(SHOWN, INCLUDED, claim=PureDP(0.5)),
         "equivalent": check_equivalence(noisy, noisy, 0, margin=0.2, **FEW),
         "different": check_equivalence(noisy, halved, 0, margin=0.01, **FEW),
     }
 
 
-RAISED = dict.fromkeys(("refuted", "search", "wrong statement", "different"), RefutedError)
-RAISED |= {"too few": InconclusiveError}
+RAISED = dict.fromkeys(("refuted", "search", "wrong statement", "different", "refuted canaries"), RefutedError)
+RAISED |= {"too few": InconclusiveError, "canaries": InconclusiveError}
 KINDS = (
-    "audit", "sequential", "refuted", "too few", "search", "statement", "wrong statement", "equivalent", "different"
+    "audit", "sequential", "refuted", "too few", "search", "statement", "wrong statement", "equivalent", "different",
+    "canaries", "refuted canaries",
 )  # fmt: skip
 
 

@@ -1,0 +1,155 @@
+"""Audits of training runs in every form of report, and their figures."""
+
+from __future__ import annotations
+
+import html as escapes
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from dpaudit import Entry, GaussianDP, PureDP, Suite, Verdict, ZeroConcentratedDP, load
+from dpaudit.audit.canaries.canary_tests import refuted_strength
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.guesses.canary_guesses import CanaryTest
+from dpaudit.reports import html, junit, kinds_of, lines, markdown, plot
+from dpaudit.reports.figures.canary_figures import guess_bounds
+from dpaudit.reports.figures.figures import figures_of
+from dpaudit.reports.figures.svg_figure import svg
+from dpaudit.reports.pages.audit_facts import facts
+from dpaudit.reports.pages.card import card
+from dpaudit.reports.plain_text import detectable_text, exact_text, found, size
+
+SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "results.json"
+RESULT = next(entry.result for entry in load(SNAPSHOT).entries if entry.name == "training")
+SMALL = replace(RESULT, bound=0.5, p_value=0.2, resolution=math.inf)
+PAIRS = replace(RESULT, coins="fixed", adjacency="replace", canaries=2_000)
+
+
+def suite(*results, **options):
+    return Suite(
+        title="t", entries=tuple(Entry(name=f"a{n}", result=each, **options) for n, each in enumerate(results))
+    )
+
+
+def test_short_texts():
+    assert (found(RESULT), size(RESULT), detectable_text(RESULT)) == ("ε ≥ 1.934", "1,000 canaries", "0.25")
+    assert detectable_text(SMALL) == "∞"
+    assert exact_text(Entry(name="a", result=RESULT, exact=3.0)) == "ε = 3"
+    assert found(replace(RESULT, bound=1.00001)) == "ε > 1"
+
+
+def test_facts_name_canaries_theorems_and_shares():
+    known = dict(facts(Entry(name="a", result=RESULT, exact=3.0)))
+    assert known["Canaries"].startswith("1,000, of which 489 were in the training data")
+    assert known["Ceiling"] == "epsilon >= 5.6 at delta 1e-05 if every guess had been right"
+    assert "theorem 1" in known["Theorems"]
+    assert "theorem 2" in known["Theorems"]
+    assert known["Error budget"].startswith("0.05 = betting (up to 1,000 guesses) 0.025 + counts (100 guesses) 0.0125")
+    assert known["Exact value"] == "ε = 3"
+    assert "check_canaries(scores, included, claim=ApproxDP" in known["Repeat with"]
+
+
+def test_facts_of_pairs_name_pairs():
+    known = dict(facts(Entry(name="a", result=PAIRS)))
+    assert "in 1,000 random pairs of one in and one out" in known["Canaries"]
+    assert known["Answers"].startswith("which canary of a pair is in")
+    assert "coins='fixed'" in known["Repeat with"]
+
+
+def test_a_page_of_training_runs_alone_says_nothing_of_pairs_of_datasets():
+    page = html(suite(RESULT, SMALL))
+    assert "2 claims on training runs with 1,000 canaries." in page
+    assert "Theorem 5.2 of Steinke" in page
+    assert "The audits examined only these canaries and scores" in page
+    assert "pilot runs" not in page.partition('id="methods"')[2].partition('id="glossary"')[0]
+    text = markdown(suite(RESULT, SMALL))
+    assert "pilot runs" not in text
+    assert "*ceiling*" in text
+    assert "- ceiling: ε ≥ 5.6 if every guess had been right" in text
+
+
+def test_a_page_without_training_runs_has_no_theorem_of_theirs():
+    page = html(Suite(title="t", entries=load(SNAPSHOT).entries[:2]))
+    assert "Theorem 5.2" not in page
+    assert "pilot runs" in page
+
+
+@pytest.mark.parametrize(
+    ("result", "options", "failures", "errors"),
+    [(RESULT, {}, 1, 0), (SMALL, {}, 0, 1), (RESULT, {"expected": Verdict.REFUTED}, 0, 0)],
+    ids=["refuted", "inconclusive", "expected"],
+)
+def test_a_case_of_junit(result, options, failures, errors):
+    text = junit(suite(result, **options))
+    assert (text.count("<failure "), text.count("<error ")) == (failures, errors)
+    assert '<property name="canaries" value="1000" />' in text
+    assert '"runs"' not in text
+
+
+def test_a_card_shows_canaries_guesses_and_figures():
+    shown = card(RESULT)
+    assert f"<strong>{escapes.escape(RESULT.sentence)}</strong>" in shown
+    assert "ceiling: ε ≥ 5.6 if every guess had been right" in shown
+    assert shown.count("<svg") == 2, "the row of the forest, and the scores"
+    assert "<b>tag" not in shown
+
+
+def test_figures_of_a_report():
+    scores, bounds = figures_of(RESULT)
+    assert scores.label.endswith("96 of 100 guesses were right, of 1,000 canaries.")
+    assert "1.934, claimed 1, at most 5.6" in bounds.label
+    assert len(figures_of(replace(RESULT, sketch=None))) == 1
+    assert len(figures_of(replace(RESULT, claim=ZeroConcentratedDP(0.5)))) == 1, "the curve would take seconds"
+
+
+@pytest.mark.parametrize("name", ["$x^$", "<script>alert(1)</script>", "a\n\x00\u202eleft"])
+def test_hostile_names_are_harmless(name):
+    for one in figures_of(replace(RESULT, mechanism=name)):
+        assert not re.search("[\x00\u202e]|<script", svg(one.figure, label=one.label))
+
+
+def test_the_curve_has_the_bounds_of_single_numbers_of_guesses():
+    numbers, bounds, most = guess_bounds(RESULT)
+    assert numbers == (10, 100, 1_000)
+    alone = CanaryTest("counts", 100, RESULT.alpha)
+    assert bounds[1] == refuted_strength(alone, RESULT.claim, RESULT.guesses)
+    assert all(least <= ceiling for least, ceiling in zip(bounds, most, strict=True))
+
+
+def test_every_kind_is_drawn():
+    assert kinds_of(RESULT) == ("scores", "guesses", "forest")
+    assert kinds_of(replace(RESULT, sketch=None)) == ("guesses", "forest")
+    for kind in kinds_of(RESULT):
+        plot(RESULT, kind, ax=Figure().subplots())
+    axes = plot(RESULT, ax=Figure().subplots())
+    assert axes.get_legend_handles_labels()[1] == ["canaries in", "canaries out", "100 guesses"]
+    with pytest.raises(OptionError, match="requires an audit of a training run"):
+        plot(load(SNAPSHOT).entries[0].result, "scores")
+
+
+@pytest.mark.parametrize("claim", [PureDP(0.0), PureDP(1.0), GaussianDP(1.0), ZeroConcentratedDP(0.5)], ids=str)
+def test_the_curve_of_every_claim_is_finite(claim):
+    few = replace(RESULT.guesses, canaries=100, numbers=(10, 100), right=(10, 70))
+    test = CanaryTest("f-dp", 100, 0.05)
+    result = replace(RESULT, claim=claim, guesses=few, canaries=100, included=50, tests=(test,), carried=test)
+    _, bounds, most = guess_bounds(result)
+    assert np.isfinite([*bounds, *most]).all()
+    plot(result, "guesses", ax=Figure().subplots())
+
+
+def test_pairs_and_one_answer_are_drawn():
+    axes = plot(PAIRS, ax=Figure().subplots())
+    assert "pairs first in" in axes.get_legend_handles_labels()[1]
+    alone = replace(RESULT, sketch=replace(RESULT.sketch, said_out=None))
+    assert [text.get_text().strip() for text in plot(alone, ax=Figure().subplots()).texts] == ["guessed in"]
+
+
+def test_lines_of_text():
+    first, *rest = lines(RESULT).splitlines()
+    assert first == f"train | <b>tag</b>: {RESULT}"
+    assert [line.split()[0] for line in rest] == ["claim", "canaries", "guesses", "ceiling", "seed", "alpha"]
