@@ -100,7 +100,7 @@ def _clipped_too_late() -> tuple[TrainingFault, ...]:
             wrong=replace(mean, seen=seen_with(1.0)),
             x=np.array([[40.0]]),
             y=NOTHING,
-            exposed_by=("repeated runs",),
+            exposed_by=("repeated runs", "step by step"),
             loss_on_pair=poisson_loss(_SIGMA / 4),
         ),
         TrainingFault(
@@ -113,7 +113,7 @@ def _clipped_too_late() -> tuple[TrainingFault, ...]:
             wrong=micro_wrong,
             x=micro_x,
             y=micro_y,
-            exposed_by=("repeated runs",),
+            exposed_by=("repeated runs", "step by step"),
             loss_on_pair=lambda: fixed_totals_epsilon(micro_wrong.recipe, micro_x, micro_y, 4.0, DELTA),
             runs=60_000,
         ),

@@ -36,7 +36,8 @@ class TrainingFault:
     x, y : array_like
         The pair, neighbours under the claim's relation.
     exposed_by : tuple of {"one run", "repeated runs", "step by step"}
-        Audits that show it: one run with canaries; many runs on x and y; a comparison of the steps of one run.
+        Audits that show it: one run with canaries; many runs on x and y; a comparison of the parts of a step (sum,
+        noise, batches) with what the claim assumes.
     loss_on_pair : callable
         Returns the smallest ε at the claim's δ on this pair, for an observer of every noisy sum (needs dp-accounting).
     loss_is : {"exact", "at least"}
