@@ -1,5 +1,5 @@
 """The results that audits return.
 
-Public names: `AuditResult`, `CellCounts`, `Equivalence`, `EquivalenceResult`, `FixedSizeResult`, `Point`,
-`SequentialResult`, `StatementResult`, `Verdict`, `WorstPair`.
+Public names: `AuditResult`, `CanaryResult`, `CellCounts`, `Equivalence`, `EquivalenceResult`, `FixedSizeResult`,
+`Point`, `SequentialResult`, `StatementResult`, `Verdict`, `WorstPair`.
 """
