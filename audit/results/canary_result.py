@@ -160,7 +160,9 @@ class CanaryResult(Result):
             return f"REFUTED: {found}, {claimed} ({confidence}); {self.guesses_in_words}"
         if self.verdict is Verdict.NOT_REFUTED:
             return f"NOT REFUTED: {found}, {claimed} ({confidence}); {self.detectable_in_words}"
-        most = f"even if all guesses were right, {self.claim.describe_strength(self.ceiling)}"
+        most = self.detectable_in_words
+        if self.ceiling <= self.claim.strength:
+            most = f"even if all guesses were right, {self.claim.describe_strength(self.ceiling)}"
         return f"INCONCLUSIVE: too few canaries ({self.canaries:,}, {confidence}); {most}"
 
     @property

@@ -58,7 +58,7 @@ def _recipe(training: Training, rows: Any) -> Recipe:
 
 
 def _largest_move(recipe: Recipe, x: Any, y: Any, rng: np.random.Generator) -> float:
-    """The largest change of a sum between x and y, with all records in the batch, at the first and at random weights."""
+    """The largest change of a sum between x and y, all records in the batch, at the first and at random weights."""
     first = recipe.first_weights(_WEIGHTS)
     weights = first + np.concatenate([np.zeros_like(first[:1]), rng.normal(size=first[1:].shape)])
     sums = []
@@ -80,7 +80,8 @@ def _noise(recipe: Recipe, claimed: DPSGD, rng: np.random.Generator) -> list[str
     if _DRAWS * scale**2 / wanted**2 < chi2.ppf(_FALSE_ALARM, _DRAWS):
         found.append(f"noise of standard deviation {scale:.4g}, assumed {wanted:.4g}")
     if table.shape[1] > 1:
-        correlations = np.corrcoef(table, rowvar=False)[np.triu_indices(table.shape[1], 1)]
+        matrix: Floats = np.asarray(np.corrcoef(table, rowvar=False))
+        correlations = matrix[np.triu_indices(table.shape[1], 1)]
         largest = float(np.abs(correlations).max())
         # Fisher's transform is normal with variance 1/(n − 3).
         limit = norm.isf(_FALSE_ALARM / (2 * len(correlations))) / math.sqrt(_DRAWS - 3)
@@ -95,8 +96,8 @@ def _batches(recipe: Recipe, claimed: DPSGD, records: int, rng: np.random.Genera
     counts, sizes = [], []
     for sampling in (recipe.sampling, claimed.sampling):
         masks = list(sampling.batches(_BATCHES, records, steps, rng))
-        counts.append(np.sum([mask[:, 0] for mask in masks], axis=0, dtype=np.int64))
-        sizes.append(masks[0].sum(axis=1, dtype=np.int64))
+        counts.append(np.asarray(np.sum([mask[:, 0] for mask in masks], axis=0, dtype=np.int64)))
+        sizes.append(np.asarray(masks[0].sum(axis=1, dtype=np.int64)))
     found = []
     if _have_different_laws(*counts):
         means = [float(each.mean()) / steps for each in counts]

@@ -110,8 +110,8 @@ TRAINING_MISTAKES = Bench(
         f"pair at alpha {_RUNS_ALPHA:g}, with as many runs on each dataset as the column says. One run: "
         f"`check_canaries` on the canaries' projections at alpha {ALPHA:g}, for mistakes that canaries show; δ times "
         "the number of canaries allows no much smaller alpha. Epsilon at the claim's δ of 1e-5: claimed, on the pair "
-        "(computed, or a lower bound), and over all pairs. Bounds are medians of the wrong trainings. Step by step: the "
-        "move of a sum, the noise, the batches and the number of steps, each beside what the claim assumes."
+        "(computed, or a lower bound), and over all pairs. Bounds are medians of the wrong trainings. Step by step: "
+        "the move of a sum, the noise, the batches and the number of steps, each beside what the claim assumes."
     ),
     columns=columns(
         "mistake | claimed epsilon = claimed :.3g | epsilon on the pair = pair :.3g | "
