@@ -8,6 +8,7 @@ test refutes may be refuted at once, and the bound is the largest one found.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -109,9 +110,15 @@ def _tails(test: CanaryTest, guesses: CanaryGuesses, ceiling: Ceiling, smallest:
     return without, bound(right, test.guesses, guesses.canaries, ceiling)
 
 
+def _inverse(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, least_tail: float) -> Callable[[float], float]:
+    """F⁻¹ for the rates that the recursion meets from this tail on."""
+    lowest = max(guesses.right_among(test.guesses), 1) / guesses.canaries * least_tail
+    return least_wrong(claim, guesses, lowest, test.guesses / guesses.canaries)
+
+
 def _recursion_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
     right = guesses.right_among(test.guesses)
-    inverse = least_wrong(claim, guesses, right / guesses.canaries * _LEAST_TAIL)
+    inverse = _inverse(test, claim, guesses, _LEAST_TAIL)
     low, high = math.log(_LEAST_TAIL), 0.0  # possible at low, impossible at high
     if not is_impossible(1.0 - 1e-12, right, test.guesses, guesses.canaries, inverse):
         return 1.0
@@ -130,7 +137,7 @@ def refutes(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> bool:
         return False
     if test.kind == "f-dp":
         right = guesses.right_among(test.guesses)
-        inverse = least_wrong(claim, guesses, right / guesses.canaries * test.alpha)
+        inverse = _inverse(test, claim, guesses, test.alpha)
         return is_impossible(test.alpha, right, test.guesses, guesses.canaries, inverse)
     return _line_tail(test, claim, guesses, enough=test.alpha) <= test.alpha
 

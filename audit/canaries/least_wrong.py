@@ -20,13 +20,14 @@ from ..guesses.canary_guesses import CanaryGuesses
 from ..inference.binomial_tails import Array
 
 _SPACING, _LEAST, _MOST = 0.01, 256, 1 << 12  # of the grid in log-odds, and its size
-_NEAR_ONE = 1e-9  # powers nearer to 1 are computed one by one
+_NEAR_ONE = 1.0 - 1e-6  # powers nearer to 1 are computed one by one
 
 
-def least_wrong(claim: Claim, guesses: CanaryGuesses, lowest: float) -> Callable[[float], float]:
-    """Return F⁻¹, fast for rates of right guesses of `lowest` or more."""
+def least_wrong(claim: Claim, guesses: CanaryGuesses, lowest: float, highest: float = 1.0) -> Callable[[float], float]:
+    """Return F⁻¹, fast for rates of right guesses from `lowest` to `highest`."""
     prior = 1.0 if guesses.said == "both" else guesses.prior
-    least = _formula(claim) or _on_grid(claim if guesses.said == "out" else claim.reversed(), min(lowest / prior, 0.5))
+    reverse = claim if guesses.said == "out" else claim.reversed()
+    least = _formula(claim) or _on_grid(reverse, min(lowest / prior, 0.5), min(highest / prior, _NEAR_ONE))
     if guesses.said == "both":
         return least
     return lambda rate: (1.0 - prior) * least(min(rate / prior, 1.0))
@@ -44,8 +45,8 @@ def _formula(claim: Claim) -> Callable[[float], float] | None:
     return None
 
 
-def _on_grid(reverse: Claim, lowest: float) -> Callable[[float], float]:
-    low, high = float(logit(lowest)), -float(logit(_NEAR_ONE))
+def _on_grid(reverse: Claim, lowest: float, highest: float) -> Callable[[float], float]:
+    low, high = float(logit(lowest)) - _SPACING, float(logit(highest)) + 2.0 * _SPACING
     size = int(min(max((high - low) / _SPACING, _LEAST), _MOST))
     odds = np.linspace(low, high, size)
     power, rest = expit(odds), expit(-odds)

@@ -1,0 +1,338 @@
+"""Audits of one training run: verdicts, methods, coins, arrays, and every refusal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from dpaudit import (
+    ApproxDP,
+    GaussianDP,
+    PrivacyProfile,
+    PureDP,
+    RenyiDP,
+    TradeOffCurve,
+    Verdict,
+    ZeroConcentratedDP,
+    check_canaries,
+)
+from dpaudit.audit.canaries.canary_draws import CanaryDraws
+from dpaudit.audit.canaries.canary_tests import has_lines, refutes
+from dpaudit.audit.canaries.guess_order import right_from_both_ends
+from dpaudit.audit.canaries.plan import plan_tests
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.guesses.canary_guesses import CanaryGuesses
+
+METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
+
+
+def coins_of(canaries, seed=0, probability=0.5):
+    return np.random.default_rng(seed).random(canaries) < probability
+
+
+def even_scores(included, shift):
+    """Normal quantiles on an even grid within each group: scores without chance."""
+    scores = np.empty(len(included))
+    for flag in (True, False):
+        count = int((included == flag).sum())
+        scores[included == flag] = ndtri((np.arange(count) + 0.5) / count) + shift * flag
+    return scores
+
+
+FLAGS = coins_of(400)
+CLEAR = even_scores(FLAGS, 3.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
+    clear = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 1e-6), method=method)
+    assert clear.verdict is Verdict.REFUTED
+    assert clear.is_refuted
+    assert clear.p_value <= 0.05
+    assert {test.kind for test in clear.tests} == ({method} if method != "auto" else {"betting"})
+    assert sum(test.alpha for test in clear.tests) == pytest.approx(0.05)
+    vague = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=ApproxDP(1.0, 1e-6), method=method)
+    assert vague.verdict is Verdict.NOT_REFUTED
+    assert vague.p_value > 0.05
+    assert vague.bound <= 1.0 < vague.ceiling
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        PureDP(0.5),
+        GaussianDP(0.3),
+        RenyiDP(2.0, 0.1),
+        ZeroConcentratedDP(0.05),
+        PureDP(0.25).group(2),
+        PrivacyProfile((0.0, 1.0), (0.1, 0.0)),
+        TradeOffCurve((0.0, 0.2, 0.7, 1.0), (1.0, 0.7, 0.2, 0.0)),
+        ApproxDP(0.5, 1e-4, bound_on="delta"),
+    ],
+    ids=str,
+)
+def test_families_of_claims(claim):
+    options = {} if has_lines(claim) else {"guesses": 100}  # their boundaries take longer
+    result = check_canaries(CLEAR, FLAGS, claim=claim, **options)
+    assert result.is_refuted
+    assert result.claim.strength < result.bound <= result.ceiling
+    assert "REFUTED" in str(result)
+    allowed = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, **options)
+    assert not allowed.is_refuted
+    assert allowed.p_value > 0.05
+
+
+@pytest.mark.parametrize("mu", [0.5, 2.0])
+def test_scores_at_the_claim_are_not_refuted_and_the_bound_is_close(mu):
+    """Gaussian scores without chance: the bound is below the truth, and grows with the canaries."""
+    bounds = []
+    for canaries in (500, 10_000):
+        included = coins_of(canaries, seed=1)
+        result = check_canaries(even_scores(included, mu), included, claim=GaussianDP(mu))
+        assert not result.is_refuted
+        bounds.append(result.bound)
+    assert 0.5 * mu < bounds[1] < mu
+    assert bounds[0] < bounds[1]
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 2e-4), GaussianDP(1.0)], ids=str)
+def test_false_alarms_at_the_claim(claim):
+    """Responses that attain the claim, 200 audits: false alarms as often as chance gives once in 10⁶."""
+    rng = np.random.default_rng(5)
+    shape = CanaryGuesses(canaries=100, numbers=(12, 25, 50, 100), right=(0, 0, 0, 0))
+    tests = plan_tests("auto", None, claim, shape, 0.05)
+    refuted = 0
+    for _ in range(200):
+        included = rng.random(100) < 0.5
+        if isinstance(claim, GaussianDP):
+            scores = rng.normal(size=100) + claim.mu * included
+        else:
+            scores = np.where(rng.random(100) < math.e / (1 + math.e), included, ~included).astype(float)
+            if rng.random() < getattr(claim, "delta", 0.0):
+                scores = included.astype(float)
+        right = np.cumsum(right_from_both_ends(CanaryDraws(scores, included), rng))
+        guesses = replace(shape, right=tuple(int(right[number - 1]) for number in shape.numbers))
+        refuted += any(refutes(test, claim, guesses) for test in tests)
+    assert refuted <= binom.isf(1e-6, 200, 0.05)
+
+
+def test_bound_and_p_value_agree():
+    for shift in np.linspace(0.0, 1.5, 7):
+        result = check_canaries(even_scores(FLAGS, shift), FLAGS, claim=PureDP(0.8))
+        assert (result.p_value <= result.alpha) == (result.bound > 0.8)
+
+
+def test_verdict_words():
+    result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), name="sgd", claim_source="a paper")
+    of = result.best_guesses
+    assert result.sentence.startswith("REFUTED: epsilon >= ")
+    assert f"{of[1]:,} of {of[0]:,} guesses were right, of 400 canaries" in result.sentence
+    assert repr(result).startswith("<CanaryResult sgd: refuted, epsilon >= ")
+    assert (result.claim_source, result.pvalue) == ("a paper", result.p_value)
+    vague = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=PureDP(1.0))
+    assert "smallest detectable excess" in vague.sentence
+    few = check_canaries(CLEAR[:9], FLAGS[:9], claim=PureDP(3.0), coins="independent")
+    assert few.verdict is Verdict.INCONCLUSIVE
+    assert few.resolution == math.inf
+    assert "too few canaries (9" in few.sentence
+    assert few.detectable_in_words.startswith("no excess")
+    assert 0.0 < few.ceiling < 3.0
+    assert few.ledger.total == 0.05
+
+
+def test_order_of_canaries_does_not_matter():
+    order = np.random.default_rng(3).permutation(400)
+    scores = even_scores(FLAGS, 1.5)
+    scores += 1e-9 * np.arange(400)  # no ties
+    first = check_canaries(scores, FLAGS, claim=PureDP(1.0))
+    second = check_canaries(scores[order], FLAGS[order], claim=PureDP(1.0))
+    assert first.guesses == second.guesses
+    assert (first.bound, first.p_value) == (second.bound, second.p_value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda s: 3.0 * s - 7.0, lambda s: s.tolist(), lambda s: s.reshape(4, 100), lambda s: s[:, None]],
+    ids=["affine", "list", "runs", "column"],
+)
+def test_forms_of_the_same_scores(change):
+    flags = FLAGS.reshape(np.shape(change(CLEAR)))
+    expected = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0)).guesses
+    assert check_canaries(change(CLEAR), flags.astype(int), claim=PureDP(1.0)).guesses == expected
+
+
+def test_infinite_scores_and_flags_as_scores():
+    infinite = np.where(FLAGS, np.inf, -np.inf)
+    for scores in (infinite, FLAGS, FLAGS.astype(int)):
+        result = check_canaries(scores, FLAGS, claim=PureDP(1.0))
+        assert result.guesses.right_among(100) == 100
+    assert not check_canaries(np.full(400, np.inf), FLAGS, claim=PureDP(0.0)).is_refuted
+
+
+@pytest.mark.parametrize("say", [None, "in", "out"])
+def test_equal_scores_do_not_give_the_coins_away(say):
+    """With the canaries that are in first: a stable sort would guess all of them right."""
+    flags = np.arange(400) < 190
+    for seed in range(5):
+        result = check_canaries(np.zeros(400), flags, claim=PureDP(0.0), seed=seed, say=say)
+        assert result.guesses.right_among(100) < 80
+
+
+@pytest.mark.parametrize(("say", "shift"), [("in", 3.0), ("out", 3.0)])
+@pytest.mark.parametrize("probability", [0.2, 0.5])
+def test_guesses_of_one_answer(say, shift, probability):
+    included = coins_of(600, 2, probability)
+    result = check_canaries(even_scores(included, shift), included, claim=PureDP(0.5), probability=probability, say=say)
+    assert result.is_refuted
+    assert (result.guesses.said, result.guesses.probability) == (say, probability)
+    assert result.bound <= result.ceiling
+    assert 0.0 < result.resolution < 5.0
+    prior = check_canaries(
+        even_scores(included, 0.0), included, claim=PureDP(0.5), probability=probability, say=say
+    )
+    assert not prior.is_refuted
+
+
+def test_unequal_coins_say_in_by_default():
+    included = coins_of(600, 2, 0.1)
+    assert check_canaries(even_scores(included, 1.0), included, claim=PureDP(1.0), probability=0.1).guesses.said == "in"
+
+
+def test_fixed_numbers_of_guesses():
+    result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), guesses=[100, 30, 30])
+    assert [test.guesses for test in result.tests] == [30, 100]
+    assert {test.kind for test in result.tests} == {"counts"}
+    assert check_canaries(CLEAR, FLAGS, claim=GaussianDP(1.0), guesses=30).tests[0].kind == "f-dp"
+
+
+def test_fixed_split_is_audited_in_pairs():
+    half = np.arange(300) < 150
+    result = check_canaries(even_scores(half, 3.0), half, claim=PureDP(1.0), coins="fixed", adjacency="replace")
+    assert result.is_refuted
+    assert (result.canaries, result.included, result.guesses.canaries) == (300, 150, 150)
+    assert "of 150 pairs" in result.sentence
+    assert result.adjacency == "replace"
+    few = np.arange(300) < 20
+    uneven = check_canaries(even_scores(few, 3.0), few, claim=PureDP(1.0), coins="fixed", adjacency="replace")
+    assert uneven.guesses.canaries == 20
+    for seed in range(4):
+        equal = check_canaries(
+            np.zeros(300), half, claim=PureDP(0.0), coins="fixed", adjacency="replace", seed=seed
+        )
+        assert equal.guesses.right_among(150) < 110
+
+
+def test_pairs_of_a_fixed_split_are_of_one_run():
+    """One run has many canaries in, the other few: scores that tell the run alone tell no coin."""
+    rng = np.random.default_rng(0)
+    included = np.stack([rng.permutation(60) < 54, rng.permutation(60) < 6])
+    scores = np.stack([np.ones(60), np.zeros(60)])
+    result = check_canaries(scores, included, claim=PureDP(0.0), coins="fixed", adjacency="replace")
+    assert result.guesses.canaries == 12
+    assert not result.is_refuted
+
+
+@dataclass(frozen=True, slots=True)
+class Dented(PureDP):
+    """A claim of one's own whose boundary is not concave."""
+
+    def _boundary(self, q, q_complement):
+        p = np.where(q < 0.3, q, np.minimum(1.0, q + 0.2))
+        return p, 1.0 - p
+
+
+def refused(match, *args, **options):
+    with pytest.raises(OptionError, match=match):
+        check_canaries(*(args or (CLEAR, FLAGS)), **{"claim": PureDP(1.0), **options})
+
+
+@pytest.mark.parametrize(
+    ("match", "options"),
+    [
+        ("coins='coin' is unknown; use", {"coins": "coin"}),
+        ("adjacency='x' is unknown; use", {"adjacency": "x"}),
+        ('pass adjacency="replace"', {"coins": "fixed"}),
+        ("say='x' is unknown; use", {"say": "x"}),
+        ("say='in' has no meaning for pairs", {"coins": "fixed", "adjacency": "replace", "say": "in"}),
+        ("method='x' is unknown; use one of auto", {"method": "x"}),
+        ('use "f-dp"', {"method": "counts", "claim": RenyiDP(2.0, 1.0)}),
+        ("boundary of .* is not concave", {"claim": Dented(1.0)}),
+        ("probability=0.0 is not a probability", {"probability": 0.0}),
+        ("probability='a' is not a probability", {"probability": "a"}),
+        ("probability=True is not a probability", {"probability": True}),
+        ("alpha=1.5 is not an allowed", {"alpha": 1.5}),
+        ("too small for the exact test", {"alpha": 1e-10}),
+        ("guesses=0 are not numbers of guesses; use whole numbers from 1 to 400", {"guesses": 0}),
+        ("guesses=401 are not", {"guesses": 401}),
+        ("guesses=1.5 are not", {"guesses": 1.5}),
+        ("guesses=True are not", {"guesses": True}),
+        (r"guesses=\[\] are not", {"guesses": []}),
+        ("seed=-1 is not a seed", {"seed": -1}),
+        ("which independent coins of probability 0.2 give", {"probability": 0.2}),
+    ],
+)
+def test_options_that_are_refused(match, options):
+    refused(match, **options)
+
+
+def test_unequal_coins_do_not_allow_both_answers_or_the_published_bound():
+    included = coins_of(600, 2, 0.2)
+    scores = even_scores(included, 1.0)
+    refused('say="both" needs fair coins', scores, included, probability=0.2, say="both")
+    refused('method="steinke" is for fair coins', scores, included, probability=0.2, method="steinke")
+
+
+class Tensor:
+    """Refuses to become an array, as tensors that track gradients do."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("use tensor.detach().numpy()")
+
+
+@pytest.mark.parametrize(
+    ("match", "scores", "included"),
+    [
+        (r"scores of shape \(399,\) and included of shape \(400,\)", CLEAR[:-1], FLAGS),
+        ("do not match; use two arrays", None, FLAGS),
+        ("do not match; use two arrays", CLEAR.reshape(4, 10, 10), FLAGS.reshape(4, 10, 10)),
+        ("scores is not an array of numbers", "abc", FLAGS),
+        ("scores is not an array of numbers", [[1.0], [1.0, 2.0]], FLAGS),
+        ("scores is not an array of numbers .*detach", Tensor(), FLAGS),
+        ("scores is not an array of numbers .*complex", CLEAR + 0j, FLAGS),
+        ("scores is not an array of numbers", [10**400] * 400, FLAGS),
+        ("scores has masked values", np.ma.masked_greater(CLEAR, 2.0), FLAGS),
+        ("1 scores are NaN", np.where(np.arange(400) == 3, np.nan, CLEAR), FLAGS),
+        ("included has values other than 0 and 1", CLEAR, FLAGS + 1),
+        ("7 canaries are too few; use 8 or more", CLEAR[:7], FLAGS[:7]),
+        ("all of the 400 canaries are in", CLEAR, np.ones(400)),
+        ("none of the 400 canaries are in", CLEAR, np.zeros(400)),
+        ("exactly half of the 400 canaries are in", CLEAR, np.arange(400) < 200),
+        ("agree about 100 of 100 canaries", CLEAR.reshape(4, 100), np.tile(FLAGS[:100], (4, 1))),
+        ("agree about 0 of 200 canaries", CLEAR.reshape(2, 200), np.stack([FLAGS[:200], ~FLAGS[:200]])),
+    ],
+    ids=range(17),
+)
+def test_arrays_that_are_refused(match, scores, included):
+    refused(match, scores, included)
+
+
+def test_expected_numbers_of_unequal_coins_are_refused():
+    tenth = np.arange(400) < 40
+    refused("exactly 10% of the 400 canaries are in", CLEAR, tenth, probability=0.1)
+    assert check_canaries(CLEAR, tenth, claim=PureDP(1.0), probability=0.1, coins="independent").included == 40
+
+
+def test_runs_without_pairs_are_refused():
+    included = np.stack([np.ones(40), np.zeros(40)])
+    refused("there are no pairs", np.zeros((2, 40)), included, coins="fixed", adjacency="replace")
+
+
+def test_runs_with_few_canaries_in_may_agree_by_chance():
+    included = np.zeros((3, 20))
+    included[0, 4] = included[1, 9] = included[2, 9] = 1
+    assert check_canaries(np.zeros((3, 20)), included, claim=PureDP(1.0), probability=0.06).canaries == 60
