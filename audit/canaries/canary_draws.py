@@ -131,8 +131,8 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
     if coins is None and abs(count - probability * canaries) < 1e-6:
         share = "half" if probability == 0.5 else f"{100 * probability:g}%"
         raise OptionError(
-            f"exactly {share} of the {canaries:,} canaries are in, as if the split was fixed; the theorems need a coin of "
-            'its own for each canary. Pass coins="independent" if they were drawn so, or coins="fixed" for a fixed '
+            f"exactly {share} of the {canaries:,} canaries are in, as if the split was fixed; the theorems need a coin "
+            'of its own for each canary. Pass coins="independent" if they were drawn so, or coins="fixed" for a fixed '
             "split, which is audited for the claim of replaced rows.",
             included=count,
         )
@@ -176,4 +176,5 @@ def _differences(scores: Array, included: Flags, rng: np.random.Generator) -> Ar
     """Scores of canaries that are in, less those of their partners."""
     within, without = (rng.permutation(np.flatnonzero(included == flag)) for flag in (True, False))
     pairs = min(len(within), len(without))
-    return scores[within[:pairs]] - scores[without[:pairs]]
+    differences: Array = scores[within[:pairs]] - scores[without[:pairs]]
+    return differences

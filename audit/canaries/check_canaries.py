@@ -196,8 +196,8 @@ def _adjacency(adjacency: str | None, coins: Coins) -> str:
 def _said(say: Said | None, claim: Claim, probability: float) -> Said:
     if not (is_concave(claim) and is_concave(claim.reversed())):
         raise OptionError(
-            f"the boundary of {claim} is not concave, but the mean over canaries is taken inside it; claim the smallest "
-            "concave boundary above it.",
+            f"the boundary of {claim} is not concave, but the mean over canaries is taken inside it; claim the "
+            "smallest concave boundary above it.",
             claim=claim,
         )
     can_be_both = probability == 0.5 and is_symmetric(claim)

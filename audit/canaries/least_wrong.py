@@ -38,8 +38,8 @@ def _formula(claim: Claim) -> Callable[[float], float] | None:
     if type(claim) is GaussianDP:
         mu = claim.mu
         return lambda power: float(ndtr(ndtri(power) - mu))
-    if type(claim) in (PureDP, ApproxDP):
-        delta = getattr(claim, "delta", 0.0)
+    if type(claim) is PureDP or type(claim) is ApproxDP:
+        delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
         more, less = math.exp(min(claim.epsilon, 700.0)), math.exp(-claim.epsilon)
         return lambda power: max(less * (power - delta), 1.0 - delta - more * (1.0 - power), 0.0)
     return None
@@ -52,7 +52,9 @@ def _on_grid(reverse: Claim, lowest: float, highest: float) -> Callable[[float],
     power, rest = expit(odds), expit(-odds)
     values: Array = reverse.max_power(rest, power)[1]
     steps = np.where(power[:-1] < 0.5, np.diff(power), -np.diff(rest))
-    slopes, at, least = (np.diff(values) / steps).tolist(), power.tolist(), values.tolist()
+    slopes: list[float] = (np.diff(values) / steps).tolist()
+    at: list[float] = power.tolist()
+    least: list[float] = values.tolist()
 
     def found(rate: float) -> float:
         left = bisect_right(at, rate) - 1

@@ -67,7 +67,8 @@ def _numbers(test: CanaryTest, guesses: CanaryGuesses) -> list[int]:
     """The number of guesses of a test, or for bets some that count: all canaries, a quarter and so on."""
     if test.kind != "betting":
         return [test.guesses]
-    wanted, found = float(test.guesses), []
+    wanted = float(test.guesses)
+    found: list[int] = []
     while wanted >= _FEWEST or not found:
         found.append(min(guesses.numbers, key=lambda number: abs(number - wanted)))
         wanted /= _RATIO

@@ -35,7 +35,7 @@ from .walk_crossing import walk_crossing
 _SHARES = np.concatenate([1.0 - np.geomspace(1e-4, 0.9, 12), np.geomspace(0.02, 0.2, 6)])
 _EACH, _RATIO = 32, 1.1  # numbers of guesses that count one by one, and ratio of the later ones
 _FARTHEST = 60.0  # log-odds
-_HALVINGS = 60
+_HALVINGS = 45
 _ROUNDING = 1e-9  # of a logarithm of wealth, so that guesses belong to their own event
 
 

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.signal import fftconvolve
+from scipy.fft import irfft, next_fast_len, rfft  # scipy.signal would load scipy.stats
 from scipy.special import expit
 
 from ..inference.binomial_tails import Array
@@ -66,4 +66,6 @@ def _sum(law: Array, step: Array) -> Array:
     """The law of a sum of independent numbers."""
     if min(len(law), len(step)) <= _DIRECT:
         return np.convolve(law, step)
-    return np.maximum(fftconvolve(law, step), 0.0)
+    length = len(law) + len(step) - 1
+    size = next_fast_len(length, real=True)
+    return np.maximum(irfft(rfft(law, size) * rfft(step, size), size)[:length], 0.0)

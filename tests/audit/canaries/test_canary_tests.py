@@ -72,7 +72,7 @@ def test_other_options_that_are_refused():
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(0.8)], ids=str)
 def test_p_value_verdict_and_bound_agree_and_are_monotone(kind, claim):
     bounds, tails = [], []
-    for right in range(40, 101, 10):
+    for right in range(40, 101, 15):
         guesses, test = counted(100, 100, right), CanaryTest(kind, 100, 0.05)
         found, bound = tail(test, claim, guesses), refuted_strength(test, claim, guesses)
         assert refutes(test, claim, guesses) == (found <= 0.05) == (bound > claim.strength)
@@ -152,7 +152,11 @@ def test_plans():
 
 
 def test_best_rates_attain_the_curve():
-    for claim, options in ((PureDP(1.0), {}), (GaussianDP(1.0), {}), (GaussianDP(1.0), {"said": "in", "probability": 0.2})):
+    for claim, options in (
+        (PureDP(1.0), {}),
+        (GaussianDP(1.0), {}),
+        (GaussianDP(1.0), {"said": "in", "probability": 0.2}),
+    ):
         guesses = counted(1_000, 1_000, 0, **options)
         numbers = [10, 300, 900]
         rates = best_rates(claim, guesses, numbers)

@@ -37,11 +37,8 @@ def largest(coins, outputs, is_hit, lines, probability=0.5):
         for epsilon, delta in lines:  # Σ (P(y | a) − e^ε P(y | b))₊ ≤ δ
             for y in range(count):
                 row = len(limits)
-                entries += [
-                    (row, i * count + y, 1.0),
-                    (row, j * count + y, -math.exp(epsilon)),
-                    (row, auxiliary + y, -1),
-                ]
+                entries += [(row, i * count + y, 1.0), (row, j * count + y, -math.exp(epsilon))]
+                entries.append((row, auxiliary + y, -1.0))
                 limits.append(0.0)
             entries += [(len(limits), auxiliary + y, 1.0) for y in range(count)]
             limits.append(delta)
@@ -104,9 +101,8 @@ LINES = [(0.0, 0.05), (0.5, 0.02), (1.0, 0.0), (1.0, 0.3), (2.0, 0.01)]
 @pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
 def test_counts_are_the_largest_probability_of_all_mechanisms(coins, guesses):
     for (epsilon, delta), right in itertools.product(LINES, range(1, guesses + 1)):
-        best = largest(
-            coins, fixed_guesses(coins, guesses), lambda y, s, v=right: right_of(y, s) >= v, [(epsilon, delta)]
-        )
+        outputs = fixed_guesses(coins, guesses)
+        best = largest(coins, outputs, lambda y, s, v=right: right_of(y, s) >= v, [(epsilon, delta)])
         assert count_tail(right, guesses, coins, Ceiling(epsilon, delta)) == pytest.approx(best, abs=ROUNDING)
         assert steinke_tail(right, guesses, coins, Ceiling(epsilon, delta)) >= best - ROUNDING
 

@@ -103,8 +103,6 @@ def test_bets_without_right_guesses_refute_nothing():
 
 def test_more_right_guesses_refute_more():
     numbers = guess_numbers(50)
-    found = [
-        largest_refuted(tuple(max(0, n - wrong) for n in numbers), numbers, 0.05) for wrong in range(50)
-    ]
+    found = [largest_refuted(tuple(max(0, n - wrong) for n in numbers), numbers, 0.05) for wrong in range(50)]
     assert found == sorted(found, reverse=True)
     assert len(set(found)) > 10
