@@ -209,7 +209,7 @@ def _number(value: Any) -> float:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, other than a truth value."""
+    """Whether a value is a whole number, such as 5 or 5.0, and no bool."""
     if isinstance(value, numbers.Integral):
         return not isinstance(value, (bool, np.bool_))
     number = _number(value)

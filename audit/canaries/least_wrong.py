@@ -34,7 +34,7 @@ def least_wrong(claim: Claim, guesses: CanaryGuesses, lowest: float, highest: fl
 
 
 def _formula(claim: Claim) -> Callable[[float], float] | None:
-    """The inverse of a boundary that is the same in both directions, where it is a simple formula."""
+    """The inverse of a boundary with a simple formula, the same in both directions; subclasses may have another one."""
     if type(claim) is GaussianDP:
         mu = claim.mu
         return lambda power: float(ndtr(ndtri(power) - mu))
