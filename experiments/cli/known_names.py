@@ -36,7 +36,8 @@ TABLES = {
     "faults": ("faults", "kills"),
     "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided"),
     "canaries": (
-        "canary-false-alarms", "canary-bounds", "canary-methods", "dp-sgd", "training-mistakes", "canary-cost",
+        "canary-false-alarms", "canary-bounds", "canary-methods", "jax-privacy", "dp-sgd", "training-mistakes",
+        "canary-cost",
     ),
     "replays": ("false-findings", "composites", "slow-fits"),
     "reports": ("reports",),

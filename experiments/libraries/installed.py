@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 
-_DISTRIBUTIONS = {"opendp": "opendp", "diffprivlib": "diffprivlib", "pydp": "python-dp"}
+_DISTRIBUTIONS = {
+    "opendp": "opendp",
+    "diffprivlib": "diffprivlib",
+    "pydp": "python-dp",
+    "jax_privacy": "jax-privacy",
+}
+_MECHANISMS = ("opendp", "diffprivlib", "pydp")
 
 
 def is_installed(library: str) -> bool:
@@ -18,9 +24,9 @@ def is_installed(library: str) -> bool:
     return True
 
 
-def left_out() -> Iterator[str]:
-    """Yield a line for each library that cannot be imported."""
-    for library in _DISTRIBUTIONS:
+def left_out(libraries: Iterable[str] = _MECHANISMS) -> Iterator[str]:
+    """Yield a line for each library that cannot be imported, by default of those whose mechanisms are audited."""
+    for library in libraries:
         if not is_installed(library):
             yield f"{library} cannot be imported: its rows are left out"
 

@@ -29,7 +29,7 @@ _QUICK = ("randomised response", "all revealed with probability delta")
 _PARTS = ("audits", *METHODS)
 
 
-class _Memory:
+class Remembered:
     """Verdicts of a test by the number that decides them: larger numbers refute if smaller ones do."""
 
     def __init__(self, test: CanaryTest, claim: Claim) -> None:
@@ -61,7 +61,7 @@ def _alarms(name: str, canaries: int, seeds: range) -> Counter[str]:
     numbers = tuple(sorted({*guess_numbers(canaries), *fixed_numbers(canaries)}))
     shape = CanaryGuesses(canaries=canaries, numbers=numbers, right=(0,) * len(numbers))
     tests = {method: plan_tests(method, None, claim, shape, ALPHA) for method in _methods(claim)}
-    decide = {test: _Memory(test, claim) for planned in tests.values() for test in planned}
+    decide = {test: Remembered(test, claim) for planned in tests.values() for test in planned}
     found = Counter({"audits": len(seeds)})
     for seed in seeds:
         rng = np.random.default_rng(seed)
