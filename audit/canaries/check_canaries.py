@@ -78,12 +78,12 @@ def check_canaries(
     method : {"auto", "betting", "counts", "steinke", "f-dp"}
         "betting" tests all numbers of guesses together; the others test fixed numbers, with equal shares of alpha:
         "counts" by the exact law for (ε, δ), "steinke" by the bound of Steinke, Nasr & Jagielski (2023), "f-dp" by
-        the recursion of Mahloujifar, Melis & Chaudhuri (2024), for any claim. By default betting, and beside it half
-        of alpha for counts where δ times the number of canaries is not small, and for the recursion where the claim is
-        a curve.
+        the recursion of Mahloujifar, Melis & Chaudhuri (2024), for any claim. By default betting for pure and
+        approximate claims, with half of alpha for counts where δ times the number of canaries is not small; the
+        recursion for claims of curves.
     guesses : int or sequence of int, optional
-        Fixed numbers of guesses, chosen without a look at the scores of this run; by default all canaries, a quarter,
-        a sixteenth and so on.
+        Fixed numbers of guesses, chosen without a look at the scores of this run; by default half of all canaries, an
+        eighth and so on.
     seed : int or None
         Orders equal scores, and pairs a fixed split.
 

@@ -170,7 +170,7 @@ def test_infinite_scores_and_flags_as_scores():
     infinite = np.where(FLAGS, np.inf, -np.inf)
     for scores in (infinite, FLAGS, FLAGS.astype(int)):
         result = check_canaries(scores, FLAGS, claim=PureDP(1.0))
-        assert result.guesses.right_among(100) == 100
+        assert result.guesses.right_among(32) == 32
     assert not check_canaries(np.full(400, np.inf), FLAGS, claim=PureDP(0.0)).is_refuted
 
 
@@ -180,7 +180,7 @@ def test_equal_scores_do_not_give_the_coins_away(say):
     flags = np.arange(400) < 190
     for seed in range(5):
         result = check_canaries(np.zeros(400), flags, claim=PureDP(0.0), seed=seed, say=say)
-        assert result.guesses.right_among(100) < 80
+        assert result.guesses.right_among(400) < 240
 
 
 @pytest.mark.parametrize(("say", "shift"), [("in", 3.0), ("out", 3.0)])
