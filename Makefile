@@ -45,7 +45,7 @@ test-diffprivlib:
 test-jax-privacy:
 	$(PYTHON) -m venv $(VENV)-jax-privacy
 	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
-	$(VENV)-jax-privacy/bin/pytest tests/experiments/libraries
+	$(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/bench/test_jax_privacy_runs.py
 
 docs: $(VENV)/installed-test
 	$(BIN)/mkdocs build --strict
