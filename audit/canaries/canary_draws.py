@@ -17,7 +17,9 @@ Coins = Literal["independent", "fixed"]
 
 COINS_FALSE_ALARM = 1e-6
 """Probability that independent coins are refused because too many or too few canaries are in."""
+REPLACED = "an add-remove claim of ε or μ implies one of 2ε or 2μ for replaced rows"
 _FEWEST = 8
+_COMPARED = 1_000  # runs whose coins are compared with each other
 _SAME = 0.01  # probability below which two runs with the same canaries are refused
 _LARGEST = 1e300  # infinite scores become this large, so that differences are numbers
 
@@ -49,28 +51,54 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
         For other shapes, scores that are no numbers, flags other than 0 and 1, fewer than 8 canaries, or several runs
         whose coins depend on each other.
     """
+    _check_index(scores, included)
     found, flags = _numbers("scores", scores), _numbers("included", included)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found, flags = found.T, flags.T if flags.shape == found.shape else flags.reshape(1, -1)
     if found.shape != flags.shape or found.ndim not in (1, 2):
         raise OptionError(
             f"scores of shape {found.shape} and included of shape {flags.shape} do not match; use two arrays of shape "
-            "(canaries,), or (runs, canaries).",
+            "(canaries,), or (runs, canaries), with a flag for each score (not the positions of those that are in).",
             scores=found.shape,
             included=flags.shape,
         )
     if np.isnan(found).any():
-        raise OptionError(f"{int(np.isnan(found).sum()):,} scores are NaN; leave these canaries out before the coins.")
-    if not np.isin(flags, (0.0, 1.0)).all():
-        raise OptionError("included has values other than 0 and 1; use True where a canary was in the training data.")
+        raise OptionError(
+            f"{int(np.isnan(found).sum()):,} of {found.size:,} scores are NaN, the first at {_place(np.isnan(found))}; "
+            "give such canaries one fixed score, whether they are in or out."
+        )
+    is_flag = np.isin(flags, (0.0, 1.0))
+    if not is_flag.all():
+        raise OptionError(
+            f"included={flags[~is_flag][0]:g} at {_place(~is_flag)} is neither 0 nor 1; use True where a canary was in "
+            "the training data. The scores come first, then included."
+        )
     if found.size < _FEWEST:
-        raise OptionError(f"{found.size} canaries are too few; use {_FEWEST} or more.", canaries=found.size)
+        raise OptionError(f"canaries={found.size} are too few; use {_FEWEST} or more.", canaries=found.size)
     runs = len(found) if found.ndim == 2 else 1
     if runs > 1:
-        _check_runs(flags)
+        _check_apart(flags, "run")
+        _check_apart(flags.T, "canary")
     return CanaryDraws(np.clip(found.ravel(), -_LARGEST, _LARGEST), flags.ravel().astype(np.bool_), runs)
 
 
-def _check_runs(flags: Array) -> None:
-    """Refuse runs of which two included the same canaries, or more or fewer in common than coins of their own give."""
+def _check_index(scores: Any, included: Any) -> None:
+    """Refuse two columns of pandas whose rows are in another order, since they are read by position."""
+    one, other = getattr(scores, "index", None), getattr(included, "index", None)
+    if hasattr(one, "equals") and hasattr(other, "equals") and not one.equals(other):
+        raise OptionError("the rows of scores and of included have different labels; bring them into the same order.")
+
+
+def _place(where: Flags) -> str:
+    return str(tuple(int(i) for i in np.argwhere(where)[0])) if where.ndim > 1 else str(int(np.argmax(where)))
+
+
+def _check_apart(flags: Array, kind: str) -> None:
+    """Refuse rows of which two have the same flags, or more or fewer in common than coins of their own give.
+
+    Rows are runs; columns are given as rows too, since runs in columns would pass as canaries.
+    """
+    flags = flags[:_COMPARED]
     runs, canaries = flags.shape
     shares = flags.mean(axis=1)
     both = flags @ flags.T
@@ -78,14 +106,18 @@ def _check_runs(flags: Array) -> None:
     chance = np.clip(np.outer(shares, shares) + np.outer(1.0 - shares, 1.0 - shares), 0.0, 1.0)
     rare = 2.0 * np.minimum(bdtr(alike, canaries, chance), bdtrc(alike - 1.0, canaries, chance))
     first, second = np.triu_indices(runs, 1)
-    same = (alike == canaries) & (chance**canaries < _SAME)
+    same = (alike == canaries) & (chance**canaries * len(first) < _SAME)
     dependent = same[first, second] | (rare[first, second] * len(first) < COINS_FALSE_ALARM)
     if dependent.any():
         pair = int(np.argmax(dependent))
         one, other = int(first[pair]), int(second[pair])
+        way_out = "draw new coins for each run, or pass one run"
+        if kind == "canary":
+            way_out += "; if the rows are canaries, transpose both arrays to (runs, canaries)"
+        kinds, others = ("runs", "canaries") if kind == "run" else ("canaries", "runs")
         raise OptionError(
-            f"runs {one} and {other} agree about {int(alike[one, other]):,} of {canaries:,} canaries, but the coins of "
-            "a run must be independent of those of the others; draw new coins for each run, or pass one run.",
+            f"{kinds} {one} and {other} agree in {int(alike[one, other]):,} of {canaries:,} {others}, but every canary "
+            f"of every run needs a coin of its own; {way_out}.",
             runs=runs,
         )
 
@@ -131,9 +163,9 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
     if coins is None and abs(count - probability * canaries) < 1e-6:
         share = "half" if probability == 0.5 else f"{100 * probability:g}%"
         raise OptionError(
-            f"exactly {share} of the {canaries:,} canaries are in, as if the split was fixed; the theorems need a coin "
-            'of its own for each canary. Pass coins="independent" if they were drawn so, or coins="fixed" for a fixed '
-            "split, which is audited for the claim of replaced rows.",
+            f"{count:,} of the {canaries:,} canaries are in, {share} of them, as if the split was fixed; the theorems "
+            'need a coin of its own for each canary. Pass coins="independent" if they were drawn so, or coins="fixed" '
+            f"for a fixed split, with a claim for replaced rows ({REPLACED}).",
             included=count,
         )
     tail = min(float(bdtr(count, canaries, probability)), float(bdtrc(count - 1, canaries, probability)))

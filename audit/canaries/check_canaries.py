@@ -9,26 +9,29 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import bdtr
 
 from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
+from ..datasets.adjacency import AddRemove, Adjacency, Replace
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
 from ..inference.guess_test import is_concave, is_symmetric
 from ..inference.joint_test import check_test_alpha
-from ..options import check_claim_source, check_seed, is_whole
+from ..options import check_claim_source, check_resolution, check_seed, is_whole
 from ..random_streams import Stream, sequence_of
 from ..results.canary_result import CanaryResult, best_guesses
 from ..results.score_sketch import score_sketch
 from ..sampling.provenance import versions
-from .canary_draws import CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
+from .canary_draws import REPLACED, CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
 from .canary_tests import refuted_strength, tail
 from .guess_order import right_from_both_ends, right_from_one_end, right_of_pairs
 from .plan import fixed_numbers, plan_tests
 from .smallest_excess import smallest_excess
 
 _POWER = 0.95
+_REVERSED = 1e-6  # probability of so few right guesses by chance, from which on the score seems to be reversed
 
 
 def check_canaries(
@@ -39,10 +42,11 @@ def check_canaries(
     alpha: float = 0.05,
     probability: float = 0.5,
     coins: Coins | None = None,
-    adjacency: Literal["add-remove", "replace"] | None = None,
+    adjacency: Literal["add-remove", "replace"] | Adjacency | None = None,
     say: Said | None = None,
     method: Literal["auto", "betting", "counts", "steinke", "f-dp"] = "auto",
     guesses: int | Sequence[int] | None = None,
+    resolution: float | None = None,
     seed: int | None = 0,
     name: str = "training run",
     claim_source: str = "",
@@ -50,9 +54,9 @@ def check_canaries(
     """Audits a claim on one training run, from the scores of canaries that coins put in or left out.
 
     Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
-    score that is large where it seems to be in: its loss, an inner product with the noisy gradients, anything computed
-    from what the training releases and nothing else. A training that keeps the claim is refuted with probability at
-    most `alpha`, however canaries influence each other.
+    score that is large where it seems to be in: minus its loss, how far the weights moved against its gradient,
+    anything computed from what the training releases and nothing else. A training that keeps the claim is refuted with
+    probability at most `alpha`, however canaries influence each other.
 
     Parameters
     ----------
@@ -70,7 +74,7 @@ def check_canaries(
     coins : {"independent", "fixed"}, optional
         "fixed" for a random split into fixed numbers of canaries in and out. Such canaries are paired at random, and
         the claim must be for replaced rows. By default independent, but not if exactly the expected number is in.
-    adjacency : {"add-remove", "replace"}, optional
+    adjacency : {"add-remove", "replace"}, AddRemove or Replace, optional
         Neighbours of the claim; by default "add-remove" with independent coins. Independent coins that choose between
         two versions of a canary make "replace".
     say : {"both", "in", "out"}, optional
@@ -84,8 +88,10 @@ def check_canaries(
     guesses : int or sequence of int, optional
         Fixed numbers of guesses, chosen without a look at the scores of this run; by default half of all canaries, an
         eighth and so on.
+    resolution : float, optional
+        Excess that the audit has to be able to detect; if it is not, an audit that refutes nothing is inconclusive.
     seed : int or None
-        Orders equal scores, and pairs a fixed split.
+        Orders equal scores, and pairs a fixed split; the training must not know it.
 
     Returns
     -------
@@ -113,7 +119,9 @@ def check_canaries(
     """
     started = time.perf_counter()
     alpha, probability = check_test_alpha(alpha), _inclusion(probability)
-    root, claim = check_seed(seed), claim_at(claim, 1.0)
+    if method == "betting" and guesses is not None:
+        raise OptionError(f'guesses={guesses!r} has no meaning for method="betting", which tests all; leave it out.')
+    root, claim, wanted_excess = check_seed(seed), claim_at(claim, 1.0), check_resolution(resolution)
     draws = canary_draws(scores, included)
     kind = check_coins(draws.included, probability, coins)
     relation = _adjacency(adjacency, kind)
@@ -145,6 +153,7 @@ def check_canaries(
         adjacency=relation,
         coins=kind,
         canaries=len(draws.scores),
+        runs=draws.runs,
         included=int(draws.included.sum()),
         guesses=counted,
         tests=tests,
@@ -155,6 +164,7 @@ def check_canaries(
         resolution=smallest_excess(tests, claim, counted, _POWER),
         ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
         power=_POWER,
+        requested_resolution=wanted_excess,
         seed=root,
         sketch=score_sketch(
             found.scores,
@@ -163,10 +173,24 @@ def check_canaries(
             said=answer,
             middle=0.0 if kind == "fixed" else None,
         ),
+        notes=_notes(found, right[-1]),
         versions=versions(),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
+
+
+def _notes(draws: CanaryDraws, right: int) -> tuple[str, ...]:
+    """What makes the scores look useless, from all guesses together."""
+    canaries = len(draws.scores)
+    if draws.scores.min() == draws.scores.max():
+        return ("all scores are equal, so every guess was a coin toss",)
+    if bdtr(right, canaries, 0.5) < _REVERSED:
+        return (
+            f"only {right:,} of all {canaries:,} guesses were right, far fewer than by chance: is the score small "
+            "where a canary is in? Then pass minus the score; that is a second look, so use a new run or half of alpha",
+        )
+    return ()
 
 
 def _inclusion(probability: Any) -> float:
@@ -180,14 +204,16 @@ def _inclusion(probability: Any) -> float:
     return float(probability)
 
 
-def _adjacency(adjacency: str | None, coins: Coins) -> str:
+def _adjacency(adjacency: Any, coins: Coins) -> str:
+    if isinstance(adjacency, Adjacency):
+        adjacency = {AddRemove(): "add-remove", Replace(): "replace"}.get(adjacency, adjacency)
     if adjacency not in (None, "add-remove", "replace"):
         raise OptionError(f'adjacency={adjacency!r} is unknown; use "add-remove" or "replace".', adjacency=adjacency)
     if coins == "fixed" and adjacency != "replace":
         raise OptionError(
             "with a fixed split no canary is in or out by a coin of its own, so nothing follows for a claim for added "
-            'or removed rows; pass adjacency="replace" if the claim is for replaced rows, or draw a coin for each '
-            "canary.",
+            f'or removed rows; pass adjacency="replace" and a claim for replaced rows ({REPLACED}), or draw a coin for '
+            "each canary.",
             adjacency=adjacency,
         )
     return adjacency or "add-remove"

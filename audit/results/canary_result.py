@@ -33,8 +33,8 @@ class CanaryResult(Result):
         The neighbours that the coins make: "add-remove" or "replace".
     coins : {"independent", "fixed"}
         Whether each canary had a coin of its own, or a fixed split was paired.
-    canaries, included : int
-        Canaries, and how many of them were in the training data.
+    canaries, runs, included : int
+        Canaries of all runs together, runs, and how many canaries were in the training data.
     guesses : CanaryGuesses
         Right guesses by number of guesses.
     tests : tuple of CanaryTest
@@ -52,6 +52,8 @@ class CanaryResult(Result):
     ceiling : float
         The bound if every guess had been right: no audit of so many canaries shows more.
     power : float
+    requested_resolution : float, optional
+        The resolution that the caller requested.
     seed : int
         Random seed of the order of equal scores.
     sketch : ScoreSketch, optional
@@ -66,6 +68,7 @@ class CanaryResult(Result):
     adjacency: str
     coins: str
     canaries: int
+    runs: int = 1
     included: int
     guesses: CanaryGuesses
     tests: tuple[CanaryTest, ...]
@@ -76,6 +79,7 @@ class CanaryResult(Result):
     resolution: float
     ceiling: float
     power: float = 0.95
+    requested_resolution: float | None = None
     seed: int
     sketch: ScoreSketch | None = None
     notes: tuple[str, ...] = ()
@@ -99,10 +103,12 @@ class CanaryResult(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if and only if the bound exceeds the claim; INCONCLUSIVE if so few canaries could not refute it."""
+        """REFUTED if and only if the bound exceeds the claim; INCONCLUSIVE if the canaries cannot refute it."""
         if self.bound > self.claim.strength:
             return Verdict.REFUTED
-        return Verdict.INCONCLUSIVE if math.isinf(self.resolution) else Verdict.NOT_REFUTED
+        wanted = self.requested_resolution
+        is_weak = math.isinf(self.resolution) or (wanted is not None and self.resolution > wanted)
+        return Verdict.INCONCLUSIVE if is_weak else Verdict.NOT_REFUTED
 
     @property
     def is_refuted(self) -> bool:
@@ -134,20 +140,21 @@ class CanaryResult(Result):
 
     @property
     def detectable_in_words(self) -> str:
-        """For example "smallest detectable excess: 0.018 (95% power, canaries guessed as well as possible)"."""
+        """The smallest detectable excess with its power and condition, or that there is none."""
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
         return (
-            f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, canaries guessed as "
-            "well as possible)"
+            f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, if scores reveal all "
+            "that such a claim allows)"
         )
 
     @property
     def guesses_in_words(self) -> str:
-        """For example "of 120 guesses 117 were right"."""
+        """For example "117 of 120 guesses were right, of 1,000 canaries"."""
         number, right = self.best_guesses
         of = "pairs" if self.coins == "fixed" else "canaries"
-        return f"{right:,} of {number:,} guesses were right, of {self.guesses.canaries:,} {of}"
+        runs = f" in {self.runs:,} runs" if self.runs > 1 else ""
+        return f"{right:,} of {number:,} guesses were right, of {self.guesses.canaries:,} {of}{runs}"
 
     @property
     def sentence(self) -> str:
@@ -160,10 +167,24 @@ class CanaryResult(Result):
             return f"REFUTED: {found}, {claimed} ({confidence}); {self.guesses_in_words}"
         if self.verdict is Verdict.NOT_REFUTED:
             return f"NOT REFUTED: {found}, {claimed} ({confidence}); {self.detectable_in_words}"
-        most = self.detectable_in_words
+        return f"INCONCLUSIVE: {self._why_inconclusive}"
+
+    @property
+    def _why_inconclusive(self) -> str:
+        of = f"{self.canaries:,}, {confidence_words(self.alpha)}"
+        explained = self.guesses.canaries * float(getattr(self.claim, "delta", 0.0))
+        if explained >= 1.0:
+            return (
+                f"too many canaries for this delta ({of}); canaries × delta = {explained:.3g} right guesses may be "
+                "slips, so use fewer canaries, or claim a smaller delta"
+            )
         if self.ceiling <= self.claim.strength:
-            most = f"even if all guesses were right, {self.claim.describe_strength(self.ceiling)}"
-        return f"INCONCLUSIVE: too few canaries ({self.canaries:,}, {confidence}); {most}"
+            return (
+                f"too few canaries ({of}); even if all guesses were right, "
+                f"{self.claim.describe_strength(self.ceiling)}; plan_canaries says how many it takes"
+            )
+        text = f"too few canaries ({of}); {self.detectable_in_words}"
+        return text if self.requested_resolution is None else f"{text}; requested: {self.requested_resolution:.2g}"
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -74,8 +74,8 @@ METHODS_COMPARED = Bench(
     title="Lower bounds on epsilon by method",
     method=(
         f"Medians of {_AUDITS} audits ({_BATCH} with 100,000 canaries) at confidence {1 - ALPHA:g}, each method by its "
-        f"defaults and with all of alpha; claim ε = {_CLAIMED:g}. Steinke's bound, counts and the recursion share alpha "
-        "at half of all canaries, an eighth and so on."
+        f"defaults and with all of alpha; claim ε = {_CLAIMED:g}. Steinke's bound, counts and the recursion share "
+        "alpha at half of all canaries, an eighth and so on."
     ),
     columns=columns(
         "scores | canaries :, | delta :g | auto :.3f | betting :.3f | counts :.3f | steinke :.3f | f-dp :.3f | audits"

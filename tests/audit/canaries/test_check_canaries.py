@@ -11,11 +11,13 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from dpaudit import (
+    AddRemove,
     ApproxDP,
     GaussianDP,
     PrivacyProfile,
     PureDP,
     RenyiDP,
+    Replace,
     TradeOffCurve,
     Verdict,
     ZeroConcentratedDP,
@@ -302,14 +304,14 @@ class Tensor:
         ("scores is not an array of numbers .*complex", CLEAR + 0j, FLAGS),
         ("scores is not an array of numbers", [10**400] * 400, FLAGS),
         ("scores has masked values", np.ma.masked_greater(CLEAR, 2.0), FLAGS),
-        ("1 scores are NaN", np.where(np.arange(400) == 3, np.nan, CLEAR), FLAGS),
-        ("included has values other than 0 and 1", CLEAR, FLAGS + 1),
-        ("7 canaries are too few; use 8 or more", CLEAR[:7], FLAGS[:7]),
+        ("1 of 400 scores are NaN, the first at 3", np.where(np.arange(400) == 3, np.nan, CLEAR), FLAGS),
+        ("included=2 at 1 is neither 0 nor 1", CLEAR, FLAGS + 1),
+        ("canaries=7 are too few; use 8 or more", CLEAR[:7], FLAGS[:7]),
         ("all of the 400 canaries are in", CLEAR, np.ones(400)),
         ("none of the 400 canaries are in", CLEAR, np.zeros(400)),
-        ("exactly half of the 400 canaries are in", CLEAR, np.arange(400) < 200),
-        ("agree about 100 of 100 canaries", CLEAR.reshape(4, 100), np.tile(FLAGS[:100], (4, 1))),
-        ("agree about 0 of 200 canaries", CLEAR.reshape(2, 200), np.stack([FLAGS[:200], ~FLAGS[:200]])),
+        ("200 of the 400 canaries are in, half of them", CLEAR, np.arange(400) < 200),
+        ("runs 0 and 1 agree in 100 of 100 canaries", CLEAR.reshape(4, 100), np.tile(FLAGS[:100], (4, 1))),
+        ("runs 0 and 1 agree in 0 of 200 canaries", CLEAR.reshape(2, 200), np.stack([FLAGS[:200], ~FLAGS[:200]])),
     ],
     ids=range(17),
 )
@@ -319,7 +321,7 @@ def test_arrays_that_are_refused(match, scores, included):
 
 def test_expected_numbers_of_unequal_coins_are_refused():
     tenth = np.arange(400) < 40
-    refused("exactly 10% of the 400 canaries are in", CLEAR, tenth, probability=0.1)
+    refused("40 of the 400 canaries are in, 10% of them", CLEAR, tenth, probability=0.1)
     assert check_canaries(CLEAR, tenth, claim=PureDP(1.0), probability=0.1, coins="independent").included == 40
 
 
@@ -332,3 +334,48 @@ def test_runs_with_few_canaries_in_may_agree_by_chance():
     included = np.zeros((3, 20))
     included[0, 4] = included[1, 9] = included[2, 9] = 1
     assert check_canaries(np.zeros((3, 20)), included, claim=PureDP(1.0), probability=0.06).canaries == 60
+
+
+def test_runs_in_columns_are_noticed():
+    """Three equal runs, transposed: they would pass as a thousand runs of three canaries."""
+    included = coins_of(1_000, 3)
+    scores = even_scores(included, 3.0)
+    with pytest.raises(OptionError, match=r"canaries 0 and 1 agree in 1,000 of 1,000 runs.*transpose"):
+        check_canaries(np.column_stack([scores] * 3), np.column_stack([included] * 3), claim=PureDP(1.0))
+
+
+def test_columns_of_pandas_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"score": CLEAR, "included": FLAGS})
+    assert check_canaries(frame.score, frame.included, claim=PureDP(1.0)).is_refuted
+    with pytest.raises(OptionError, match="different labels"):
+        check_canaries(frame.score[::-1], frame.included, claim=PureDP(1.0))
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"), [(-CLEAR, "pass minus the score"), (np.zeros(400), "all scores are equal"), (CLEAR, None)]
+)
+def test_scores_that_look_useless_get_a_note(scores, says):
+    notes = check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes
+    assert (says is None and notes == ()) or says in notes[0]
+
+
+def test_an_inconclusive_audit_says_why():
+    many = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 0.1))
+    assert many.verdict is Verdict.INCONCLUSIVE
+    assert "too many canaries for this delta (400, 95% confidence); canaries × delta = 40" in many.sentence
+    few = check_canaries(CLEAR[:20], FLAGS[:20], claim=PureDP(3.0), coins="independent")
+    assert "even if all guesses were right, epsilon >=" in few.sentence
+    weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), resolution=0.01)
+    assert weak.verdict is Verdict.INCONCLUSIVE
+    assert weak.sentence.endswith("requested: 0.01")
+
+
+def test_relations_as_objects_and_guesses_that_have_no_meaning():
+    half = np.arange(300) < 150
+    options = {"claim": PureDP(1.0), "coins": "fixed"}
+    assert check_canaries(even_scores(half, 3.0), half, adjacency=Replace(), **options).adjacency == "replace"
+    with pytest.raises(OptionError, match="2ε or 2μ for replaced rows"):
+        check_canaries(even_scores(half, 3.0), half, adjacency=AddRemove(), **options)
+    with pytest.raises(OptionError, match='guesses=100 has no meaning for method="betting"'):
+        check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), method="betting", guesses=100)
