@@ -13,6 +13,7 @@ from dpaudit.audit.results.result import show_with
 if TYPE_CHECKING:
     from .audit.canaries.check_canaries import check_canaries
     from .audit.canaries.epsilon_from_guesses import epsilon_from_guesses
+    from .audit.canaries.plan_canaries import CanaryPlan, plan_canaries
     from .audit.claims.claim import Claim
     from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
     from .audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
@@ -67,6 +68,7 @@ _WHERE = {
     for module, names in {
         "canaries.check_canaries": "check_canaries",
         "canaries.epsilon_from_guesses": "epsilon_from_guesses",
+        "canaries.plan_canaries": "CanaryPlan plan_canaries",
         "claims.claim": "Claim",
         "claims.mironov_propositions": "NFoldComposition ProbabilityPreservation",
         "claims.privacy_profile": "PrivacyProfile TradeOffCurve",
@@ -117,7 +119,7 @@ __all__ = [
     "check", "check_outputs", "find_worst_pair", "draw_block", "epsilon_lower", "count_cells",
     "check_same_distribution", "check_equivalence", "assert_same_distribution",
     "check_noise", "check_slope", "check_independence", "check_sensitivity",
-    "check_canaries", "epsilon_from_guesses", "CanaryResult", "CanaryGuesses",
+    "check_canaries", "epsilon_from_guesses", "plan_canaries", "CanaryPlan", "CanaryResult", "CanaryGuesses",
     "replay", "ReplayResult", "ReplayVerdict", "FindingKind", "check_primitives", "noise_primitive", "Law",
     "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
     "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",

@@ -18,7 +18,7 @@ Coins = Literal["independent", "fixed"]
 COINS_FALSE_ALARM = 1e-6
 """Probability that independent coins are refused because too many or too few canaries are in."""
 REPLACED = "an add-remove claim of ε or μ implies one of 2ε or 2μ for replaced rows"
-_FEWEST = 8
+FEWEST = 8
 _COMPARED = 1_000  # runs whose coins are compared with each other
 _SAME = 0.01  # probability below which two runs with the same canaries are refused
 _LARGEST = 1e300  # infinite scores become this large, so that differences are numbers
@@ -73,8 +73,8 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
             f"included={flags[~is_flag][0]:g} at {_place(~is_flag)} is neither 0 nor 1; use True where a canary was in "
             "the training data. The scores come first, then included."
         )
-    if found.size < _FEWEST:
-        raise OptionError(f"canaries={found.size} are too few; use {_FEWEST} or more.", canaries=found.size)
+    if found.size < FEWEST:
+        raise OptionError(f"canaries={found.size} are too few; use {FEWEST} or more.", canaries=found.size)
     runs = len(found) if found.ndim == 2 else 1
     if runs > 1:
         _check_apart(flags, "run")

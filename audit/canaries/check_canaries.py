@@ -17,7 +17,6 @@ from ..datasets.adjacency import AddRemove, Adjacency, Replace
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
-from ..inference.guess_test import is_concave, is_symmetric
 from ..inference.joint_test import check_test_alpha
 from ..options import check_claim_source, check_resolution, check_seed, is_whole
 from ..random_streams import Stream, sequence_of
@@ -27,7 +26,7 @@ from ..sampling.provenance import versions
 from .canary_draws import REPLACED, CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
 from .canary_tests import refuted_strength, tail
 from .guess_order import right_from_both_ends, right_from_one_end, right_of_pairs
-from .plan import fixed_numbers, plan_tests
+from .plan import fixed_numbers, plan_tests, said_by
 from .smallest_excess import smallest_excess
 
 _POWER = 0.95
@@ -126,7 +125,7 @@ def check_canaries(
     kind = check_coins(draws.included, probability, coins)
     relation = _adjacency(adjacency, kind)
     rng = np.random.default_rng(sequence_of(root, Stream.CANARIES))
-    answer = _said(say, claim, 0.5 if kind == "fixed" else probability)
+    answer = said_by(say, claim, 0.5 if kind == "fixed" else probability)
     found = paired(draws, rng) if kind == "fixed" else draws
     if kind == "fixed" and answer != "both":
         raise OptionError(f"say={answer!r} has no meaning for pairs; leave it out.", say=answer)
@@ -217,23 +216,6 @@ def _adjacency(adjacency: Any, coins: Coins) -> str:
             adjacency=adjacency,
         )
     return adjacency or "add-remove"
-
-
-def _said(say: Said | None, claim: Claim, probability: float) -> Said:
-    if not (is_concave(claim) and is_concave(claim.reversed())):
-        raise OptionError(
-            f"the boundary of {claim} is not concave, but the mean over canaries is taken inside it; claim the "
-            "smallest concave boundary above it.",
-            claim=claim,
-        )
-    can_be_both = probability == 0.5 and is_symmetric(claim)
-    if say not in (None, "both", "in", "out"):
-        raise OptionError(f'say={say!r} is unknown; use "both", "in" or "out".', say=say)
-    if say == "both" and not can_be_both:
-        raise OptionError(
-            'say="both" needs fair coins and a claim that is the same in both directions; use "in" or "out".', say=say
-        )
-    return say or ("both" if can_be_both else "in")
 
 
 def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> tuple[int, ...] | None:

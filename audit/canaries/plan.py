@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..claims.claim import Claim
 from ..claims.pure_approx_gaussian import ApproxDP, PureDP
 from ..errors import OptionError
-from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Kind
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Kind, Said
+from ..inference.guess_test import is_concave, is_symmetric
 from .canary_tests import ceilings, has_lines
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
@@ -72,3 +73,21 @@ def plan_tests(
     if slip <= _SMALL_SLIP * alpha:
         return (bets,)
     return CanaryTest("betting", shape.canaries, alpha / 2), *_shared("counts", fixed, alpha / 2)
+
+
+def said_by(say: Said | None, claim: Claim, probability: float) -> Said:
+    """Return what is guessed: both answers, or "in" for unequal coins and claims that depend on the direction."""
+    if not (is_concave(claim) and is_concave(claim.reversed())):
+        raise OptionError(
+            f"the boundary of {claim} is not concave, but the mean over canaries is taken inside it; claim the "
+            "smallest concave boundary above it.",
+            claim=claim,
+        )
+    can_be_both = probability == 0.5 and is_symmetric(claim)
+    if say not in (None, "both", "in", "out"):
+        raise OptionError(f'say={say!r} is unknown; use "both", "in" or "out".', say=say)
+    if say == "both" and not can_be_both:
+        raise OptionError(
+            'say="both" needs fair coins and a claim that is the same in both directions; use "in" or "out".', say=say
+        )
+    return say or ("both" if can_be_both else "in")

@@ -15,6 +15,9 @@ def plan(
     rho: Rho = None,
     resolution: Annotated[list[float] | None, optional("Excess to detect; can be given several times.")] = None,
     runs: Annotated[list[int] | None, optional("Runs on each dataset; can be given several times.")] = None,
+    canaries: Annotated[
+        list[int] | None, optional("Canaries of one training run, in place of runs; can be given several times.")
+    ] = None,
     power: Power = 0.95,
     alpha: Alpha = 0.05,
     q: Annotated[
@@ -23,10 +26,20 @@ def plan(
 ) -> None:
     """Runs that detect an excess over a claim, and the excess that a number of runs detects.
 
+    With `--canaries` the bound that an audit of one training run can reach, and the excess that it detects.
+
     Example: `dpaudit plan --epsilon 1 --resolution 0.02 --runs 1000000`
     """
+    from ...audit.canaries.plan_canaries import plan_canaries
+    from ...audit.errors import OptionError
     from .claim_options import claim_from_options
     from .plan_table import plan_table
 
     claim = claim_from_options(epsilon, delta, mu, rho)
+    if canaries:
+        if resolution or runs or q is not None:
+            raise OptionError("--canaries excludes --resolution, --runs and --q; plan one kind of audit at a time.")
+        for number in canaries:
+            console().print(str(plan_canaries(number, claim=claim, alpha=alpha, power=power)))
+        return
     console().print(plan_table(claim, resolution or [], runs or [], power=power, alpha=alpha, q=q))

@@ -13,7 +13,7 @@ GLOSSARY = (
     ("delta (δ)", "the additive term of (ε, δ)-DP: on x, every event has at most e^ε times its probability on y plus "
      "δ."),
     ("detectable excess", "the smallest amount above the claim at which this audit refutes the claim with the stated "
-     "power."),
+     "power; for canaries, if their scores reveal all that such a claim allows."),
     ("distance", "the number of adjacency steps from x to y; beyond 1, the claim for groups applies."),
     ("epsilon (ε)", "the strength of a claim of pure or approximate differential privacy, in nats: the logarithm of "
      "the largest likelihood ratio."),
@@ -22,8 +22,8 @@ GLOSSARY = (
      "runs."),
     ("events in reserve", "events tested beside the main event on a twentieth of alpha each: the better direction "
      "alone, and one that few pilot runs suggest."),
-    ("guess", "the dataset on which an output's event is likelier; right and wrong guesses are counted in runs whose "
-     "dataset is drawn by a coin."),
+    ("guess", "the dataset on which an output's event is likelier, in runs whose dataset is drawn by a coin; or whether "
+     "a canary is in the training data."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
     ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "

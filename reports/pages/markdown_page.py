@@ -27,7 +27,8 @@ _OF_STATEMENTS = (
 )
 _OF_CANARIES = (
     "An audit of a training run guesses which canaries coins put into the training data; its bound cannot exceed the "
-    "*ceiling* of so many canaries. "
+    "*ceiling* of so many canaries, and its detectable excess supposes scores that reveal all that such a claim "
+    "allows. "
 )
 _CAVEATS = (
     "<sub>{of_runs}{of_canaries}A bound holds with probability {confidence}. *Not refuted* does not mean that the "

@@ -1,0 +1,119 @@
+"""`plan_canaries` says what an audit of so many canaries can show, before the training."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..claims.at_distance import claim_at
+from ..claims.claim import Claim
+from ..errors import OptionError
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Said
+from ..guesses.guess_bets import guess_numbers
+from ..inference.joint_test import check_test_alpha
+from ..options import is_whole
+from ..printing import confidence, rounded_down
+from .canary_draws import FEWEST
+from .canary_tests import refuted_strength
+from .plan import fixed_numbers, plan_tests, said_by
+from .smallest_excess import smallest_excess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryPlan:
+    """What `check_canaries` can show with so many canaries.
+
+    Attributes
+    ----------
+    canaries : int
+    claim : Claim
+    alpha, power : float
+    tests : tuple of CanaryTest
+        The tests that share alpha.
+    ceiling : float
+        The bound if every guess is right. A claim above it cannot be refuted.
+    resolution : float
+        Smallest excess over the claim that is detected with probability `power`, if scores reveal all that the claim's
+        family allows; infinite if no excess is.
+    """
+
+    canaries: int
+    claim: Claim
+    alpha: float
+    power: float
+    tests: tuple[CanaryTest, ...]
+    ceiling: float
+    resolution: float
+
+    def __str__(self) -> str:
+        shown = self.claim.describe_strength(self.ceiling)
+        if math.isinf(self.resolution):
+            detected = "no excess over the claim is detected"
+        else:
+            detected = f"smallest detectable excess {self.resolution:.2g}"
+        return (
+            f"{self.canaries:,} canaries, claim {self.claim}: {shown} if every guess is right "
+            f"({confidence(self.alpha)}); {detected} ({100 * self.power:g}% power, if scores reveal all that such a "
+            "claim allows)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<CanaryPlan {self.canaries:,} canaries, {self.claim}: ceiling {rounded_down(self.ceiling):g}>"
+
+
+def plan_canaries(
+    canaries: int,
+    *,
+    claim: Claim,
+    alpha: float = 0.05,
+    probability: float = 0.5,
+    say: Said | None = None,
+    method: Literal["auto", "betting", "counts", "steinke", "f-dp"] = "auto",
+    power: float = 0.95,
+) -> CanaryPlan:
+    """Return the largest bound and the smallest detectable excess of an audit with so many canaries.
+
+    Parameters
+    ----------
+    canaries : int
+        Canaries, in all runs together; pairs for a fixed split.
+    claim, alpha, probability, say, method
+        As in `check_canaries`.
+    power : float
+        In (0, 1).
+
+    Returns
+    -------
+    CanaryPlan
+
+    Examples
+    --------
+    >>> from dpaudit import ApproxDP, plan_canaries
+    >>> plan = plan_canaries(3_000, claim=ApproxDP(4.0, 1e-6))
+    >>> round(plan.ceiling, 1), round(plan.resolution, 1)
+    (6.9, 0.4)
+    """
+    alpha = check_test_alpha(alpha)
+    if not is_whole(canaries) or canaries < FEWEST:
+        raise OptionError(f"canaries={canaries!r} is not allowed; use a whole number >= {FEWEST}.", canaries=canaries)
+    if not 0.0 < power < 1.0:  # NaN fails
+        raise OptionError(f"power={power!r} is not allowed; use 0 < power < 1.", power=power)
+    claim = claim_at(claim, 1.0)
+    m, answer = int(canaries), said_by(say, claim, probability)
+    numbers = tuple(sorted({*guess_numbers(m), *fixed_numbers(m)}))
+    none_right = CanaryGuesses(
+        canaries=m, numbers=numbers, right=(0,) * len(numbers), said=answer, probability=probability
+    )
+    tests = plan_tests(method, None, claim, none_right, alpha)
+    most = m if answer == "both" else round(none_right.prior * m)
+    perfect = replace(none_right, right=tuple(min(number, most) for number in numbers))
+    return CanaryPlan(
+        canaries=m,
+        claim=claim,
+        alpha=alpha,
+        power=power,
+        tests=tests,
+        ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
+        resolution=smallest_excess(tests, claim, none_right, power),
+    )
