@@ -72,6 +72,8 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
 def _check_runs(flags: Array) -> None:
     """Refuse runs of which two included the same canaries, or more or fewer in common than coins of their own give."""
     runs, canaries = flags.shape
+    if canaries == 1:  # nothing can be told, and every pair of many runs would take memory
+        return
     shares = flags.mean(axis=1)
     both = flags @ flags.T
     alike = canaries - flags.sum(axis=1)[:, None] - flags.sum(axis=1)[None, :] + 2.0 * both

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import bdtr
 
 from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
@@ -29,6 +30,7 @@ from .plan import fixed_numbers, plan_tests
 from .smallest_excess import smallest_excess
 
 _POWER = 0.95
+_CHANCE = 1e-3  # probability of a note about signs where the scores show nothing
 
 
 def check_canaries(
@@ -50,15 +52,16 @@ def check_canaries(
     """Audits a claim on one training run, from the scores of canaries that coins put in or left out.
 
     Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
-    score that is large where it seems to be in: its loss, an inner product with the noisy gradients, anything computed
-    from what the training releases and nothing else. A training that keeps the claim is refuted with probability at
-    most `alpha`, however canaries influence each other.
+    score that is large where it seems to be in: minus its loss, an inner product with the noisy updates, anything
+    computed from what the training releases and nothing else. A training that keeps the claim is refuted with
+    probability at most `alpha`, however canaries influence each other.
 
     Parameters
     ----------
     scores : array_like, shape (canaries,) or (runs, canaries)
-        No NaN. Canaries are guessed from the scores farthest from the median on, so scores whose outliers tell most
-        are best, such as log-odds rather than probabilities. Runs must be independent, with new coins for each.
+        Large where a canary seems to be in, so minus a loss; no NaN. Canaries are guessed from the scores farthest from
+        the median on, so scores whose outliers tell most are best, such as log-odds rather than probabilities. Runs
+        must be independent, with new coins for each.
     included : array_like of bool, the same shape
         Whether the canary was in the training data.
     claim : Claim
@@ -163,6 +166,7 @@ def check_canaries(
             said=answer,
             middle=0.0 if kind == "fixed" else None,
         ),
+        notes=_notes(counted) if max(bounds.values()) <= claim.strength else (),
         versions=versions(),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
@@ -235,3 +239,17 @@ def _perfect(guesses: CanaryGuesses, draws: CanaryDraws) -> CanaryGuesses:
     within = int(draws.included.sum())
     most = {"both": guesses.canaries, "in": within, "out": guesses.canaries - within}[guesses.said]
     return replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
+
+
+def _notes(guesses: CanaryGuesses) -> tuple[str, ...]:
+    """A note if guesses are wrong far more often than guesses by coins, as where the scores have the wrong sign."""
+    numbers, right = np.array(guesses.numbers), np.array(guesses.right)
+    tails = bdtr(right, numbers, guesses.prior)
+    worst = int(tails.argmin())
+    if tails[worst] * len(numbers) > _CHANCE:
+        return ()
+    return (
+        f"{right[worst]:,} of {numbers[worst]:,} guesses were right, far fewer than by chance; scores must be large "
+        "where canaries seem to be in (minus the loss, not the loss). With other scores this is a second look at the "
+        "coins, which needs an alpha of its own.",
+    )
