@@ -53,8 +53,6 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
     """
     _check_index(scores, included)
     found, flags = _numbers("scores", scores), _numbers("included", included)
-    if found.ndim == 2 and found.shape[1] == 1:
-        found, flags = found.T, flags.T if flags.shape == found.shape else flags.reshape(1, -1)
     if found.shape != flags.shape or found.ndim not in (1, 2):
         raise OptionError(
             f"scores of shape {found.shape} and included of shape {flags.shape} do not match; use two arrays of shape "
@@ -100,6 +98,8 @@ def _check_apart(flags: Array, kind: str) -> None:
     """
     flags = flags[:_COMPARED]
     runs, canaries = flags.shape
+    if canaries == 1:  # nothing can be told, and every pair of many runs would take memory
+        return
     shares = flags.mean(axis=1)
     both = flags @ flags.T
     alike = canaries - flags.sum(axis=1)[:, None] - flags.sum(axis=1)[None, :] + 2.0 * both

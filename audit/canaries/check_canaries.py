@@ -30,7 +30,7 @@ from .plan import fixed_numbers, plan_tests, said_by
 from .smallest_excess import smallest_excess
 
 _POWER = 0.95
-_REVERSED = 1e-6  # probability of so few right guesses by chance, from which on the score seems to be reversed
+_CHANCE = 1e-3  # probability of a note about signs where the scores show nothing
 
 
 def check_canaries(
@@ -60,8 +60,9 @@ def check_canaries(
     Parameters
     ----------
     scores : array_like, shape (canaries,) or (runs, canaries)
-        No NaN. Canaries are guessed from the scores farthest from the median on, so scores whose outliers tell most
-        are best, such as log-odds rather than probabilities. Runs must be independent, with new coins for each.
+        Large where a canary seems to be in, so minus a loss; no NaN. Canaries are guessed from the scores farthest from
+        the median on, so scores whose outliers tell most are best, such as log-odds rather than probabilities. Runs
+        must be independent, with new coins for each.
     included : array_like of bool, the same shape
         Whether the canary was in the training data.
     claim : Claim
@@ -172,24 +173,11 @@ def check_canaries(
             said=answer,
             middle=0.0 if kind == "fixed" else None,
         ),
-        notes=_notes(found, right[-1]),
+        notes=_notes(counted, found) if max(bounds.values()) <= claim.strength else (),
         versions=versions(),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
-
-
-def _notes(draws: CanaryDraws, right: int) -> tuple[str, ...]:
-    """What makes the scores look useless, from all guesses together."""
-    canaries = len(draws.scores)
-    if draws.scores.min() == draws.scores.max():
-        return ("all scores are equal, so every guess was a coin toss",)
-    if bdtr(right, canaries, 0.5) < _REVERSED:
-        return (
-            f"only {right:,} of all {canaries:,} guesses were right, far fewer than by chance: is the score small "
-            "where a canary is in? Then pass minus the score; that is a second look, so use a new run or half of alpha",
-        )
-    return ()
 
 
 def _inclusion(probability: Any) -> float:
@@ -243,3 +231,19 @@ def _perfect(guesses: CanaryGuesses, draws: CanaryDraws) -> CanaryGuesses:
     within = int(draws.included.sum())
     most = {"both": guesses.canaries, "in": within, "out": guesses.canaries - within}[guesses.said]
     return replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
+
+
+def _notes(guesses: CanaryGuesses, draws: CanaryDraws) -> tuple[str, ...]:
+    """A note on scores that are all equal, or of the wrong sign: far fewer right guesses than by coins."""
+    if draws.scores.min() == draws.scores.max():
+        return ("all scores are equal, so every guess was a coin toss.",)
+    numbers, right = np.array(guesses.numbers), np.array(guesses.right)
+    tails = bdtr(right, numbers, guesses.prior)
+    worst = int(tails.argmin())
+    if tails[worst] * len(numbers) > _CHANCE:
+        return ()
+    return (
+        f"{right[worst]:,} of {numbers[worst]:,} guesses were right, far fewer than by chance; scores must be large "
+        "where canaries seem to be in (minus the loss, not the loss). With other scores this is a second look at the "
+        "coins, which needs an alpha of its own.",
+    )

@@ -22,7 +22,8 @@ def epsilon_from_guesses(
     Parameters
     ----------
     correct, guesses, canaries : int
-        correct <= guesses <= canaries; by default all canaries are guessed.
+        correct <= guesses <= canaries. `canaries` can be left out where `delta` is 0; else those that were not guessed
+        count too, as each may be the one on which δ is spent.
     delta : float
         In [0, 1).
     alpha : float
@@ -49,6 +50,13 @@ def epsilon_from_guesses(
     3.423
     """
     check_test_alpha(alpha)
+    claim = ApproxDP(0.0, delta)
+    if canaries is None and delta > 0.0:
+        raise OptionError(
+            f"with delta={delta!r} the bound depends on the number of all canaries, guessed or not; pass canaries "
+            "(canaries=guesses if all were guessed).",
+            delta=delta,
+        )
     total = guesses if canaries is None else canaries
     if not all(map(is_whole, (correct, guesses, total))) or not 0 <= correct <= guesses <= total or guesses < 1:
         raise OptionError(
@@ -59,4 +67,4 @@ def epsilon_from_guesses(
             canaries=total,
         )
     counted = CanaryGuesses(canaries=int(total), numbers=(int(guesses),), right=(int(correct),))
-    return refuted_strength(CanaryTest("counts", int(guesses), alpha), ApproxDP(0.0, delta), counted)
+    return refuted_strength(CanaryTest("counts", int(guesses), alpha), claim, counted)

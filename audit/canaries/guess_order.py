@@ -20,12 +20,19 @@ def _ranked(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.int64]:
 
 
 def right_from_both_ends(draws: CanaryDraws, rng: np.random.Generator) -> Flags:
-    """Return which guesses are right, from the score farthest from the median on: "in" above it, "out" below it."""
+    """Return which guesses are right, from the score farthest from the median on: "in" above it, "out" below it.
+
+    Scores equal to the median get the answer that fewer of the other scores have, since coins are fair.
+    """
     order = _ranked(draws.scores, rng)
     scores = draws.scores[order]
     half = len(order) // 2
     middle = 0.5 * scores[(len(order) - 1) // 2] + 0.5 * scores[half]
-    right = draws.included[order] == (np.arange(len(order)) >= half)
+    says_in = np.arange(len(order)) >= half
+    above, below = int((scores > middle).sum()), int((scores < middle).sum())
+    if above != below:
+        says_in = np.where(scores == middle, above < below, says_in)
+    right = draws.included[order] == says_in
     return np.asarray(right[_ranked(-np.abs(scores - middle), rng)], dtype=np.bool_)
 
 

@@ -15,6 +15,7 @@ from ..inference.binomial_tails import Array
 from .canary_tests import refutes
 
 _HALVINGS = 30
+_ROUNDING = 1e-6  # of a number of guesses
 _PRECISION, _LEAST = 1e-3, 1e-9  # of the excess, and of the strength
 _RATIO, _FEWEST = 4, 12  # of numbers of guesses that are tried for bets, and the least of them
 
@@ -47,7 +48,9 @@ def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGu
     def is_detected(strength: float) -> bool:
         numbers = [number for _, number in tried]
         rates = best_rates(claim.with_strength(strength), guesses, numbers)
-        right = np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0)
+        # Fewer right guesses than the first whole number at which the distribution function exceeds 1 − power have at
+        # most that probability.
+        right = np.ceil(np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0) - _ROUNDING)
         return any(
             refutes(test, claim, _guessed(guesses, number, int(some)))
             for (test, number), some in zip(tried, right, strict=True)

@@ -125,7 +125,7 @@ def canary_run(
     ((1000,), True)
     """
     check_number("probability", probability, 0, 1, "of a canary's inclusion", closed=False)
-    recipe = training.recipe
+    recipe = _recipe(training)
     model, rate = recipe.model, _rate(recipe, score)
     rng = np.random.default_rng(seed)
     included = rng.random(canaries.m) < probability
@@ -165,15 +165,27 @@ def record_canary_run(
     """
     check_number("probability", probability, 0, 1, "of a canary's inclusion", closed=False)
     rng = np.random.default_rng(seed)
-    model, records = training.recipe.model, np.asarray(rows, dtype=np.float64)
+    recipe = _recipe(training)
+    model, records = recipe.model, np.asarray(rows, dtype=np.float64)
     added = np.asarray(canaries, dtype=np.float64)
     included = rng.random(len(added)) < probability
-    weights = train(training.recipe, np.concatenate([records, added[included]]), LastWeights(), 1, rng)
+    weights = train(recipe, np.concatenate([records, added[included]]), LastWeights(), 1, rng)
     scores = -model.losses(weights, *model.split(added))[0]
     loss = float(model.losses(weights, *model.split(records)).mean()) if len(records) else 0.0
     return CanaryRun(
         scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, training=training
     )
+
+
+def _recipe(training: Training) -> Recipe:
+    """The recipe of a training that runs the same one on all datasets."""
+    if getattr(training, "adapt", None) is not None:
+        raise OptionError(
+            f"{training} changes its recipe by the private records, which one run with canaries does not show; audit "
+            "it by repeated runs on its pair of datasets.",
+            training=str(training),
+        )
+    return training.recipe
 
 
 def _groups(sizes: list[int]) -> list[tuple[int, int]]:

@@ -22,8 +22,8 @@ GLOSSARY = (
      "runs."),
     ("events in reserve", "events tested beside the main event on a twentieth of alpha each: the better direction "
      "alone, and one that few pilot runs suggest."),
-    ("guess", "the dataset on which an output's event is likelier, in runs whose dataset is drawn by a coin; or whether "
-     "a canary is in the training data."),
+    ("guess", "the dataset on which an output's event is likelier, in runs whose dataset is drawn by a coin; or "
+     "whether a canary is in the training data."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
     ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "

@@ -91,8 +91,10 @@ def _other_samplings() -> tuple[TrainingFault, ...]:
         TrainingFault(
             name="batches-in-order",
             cause="Batches in the fixed order of the records, with the accountant for Poisson batches",
-            source="private-transformers, issue 7 (2021): fixed, non-overlapping batches within an epoch, with the "
-            "accountant for Poisson sampling. The loss is that of one Gaussian mechanism an epoch (Chua et al. 2024).",
+            source="JAX Privacy, issue 84 (2026): examples load the data sequentially in batches of a fixed size, "
+            "which invalidates the guarantee. private-transformers, issue 7 (2021): batches of a fixed size that do "
+            "not overlap within an epoch, with the accountant for Poisson sampling. The loss is that of one Gaussian "
+            "mechanism an epoch (Chua et al. 2024).",
             right=one_epoch,
             wrong=replace(fixed_order, seen=WeightedSums((1.0,) + (0.0,) * (_TEN - 1))),
             x=np.array([[1.0]] + [[0.0]] * (_TEN - 1)),
@@ -139,7 +141,7 @@ def _other_counts() -> tuple[TrainingFault, ...]:
             name="rate-of-a-part-of-the-batch",
             cause="The accountant has the rate of one of the eight parts in which the gradients of a batch are "
             "accumulated",
-            source="JAX Privacy, pull request 271 (2026): the validation of a given noise multiplier left the number "
+            source="JAX Privacy, pull request 287 (2026): the validation of a given noise multiplier left the number "
             "of accumulated parts out of the sampling probability.",
             right=rate,
             wrong=replace(rate_wrong, seen=LogLikelihoodRatio(0.8, 2.0)),

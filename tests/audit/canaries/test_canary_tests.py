@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpaudit import (
     ApproxDP,
@@ -64,6 +65,9 @@ def test_numbers_that_do_not_fit_are_refused(numbers):
 def test_other_options_that_are_refused():
     with pytest.raises(ClaimError, match="delta=1"):
         epsilon_from_guesses(5, 10, delta=1.0)
+    with pytest.raises(OptionError, match="pass canaries"):
+        epsilon_from_guesses(10, 10, delta=1e-5)
+    assert epsilon_from_guesses(10, 10, 10, delta=1e-9) == pytest.approx(epsilon_from_guesses(10, 10), abs=1e-3)
     with pytest.raises(OptionError, match="alpha=2"):
         epsilon_from_guesses(5, 10, alpha=2)
 
@@ -180,3 +184,13 @@ def test_detectable_excess_falls_with_the_canaries():
 
 def test_detectable_excess_is_positive_even_if_the_claim_itself_is_refuted():
     assert 0.0 < smallest_excess((CanaryTest("counts", 100, 0.999),), PureDP(1.0), counted(100, 100, 0), 0.95) < 1e-3
+
+
+@pytest.mark.parametrize("canaries", [12, 100])
+def test_detectable_excess_is_the_least_with_the_stated_power(canaries):
+    """Independent guesses at the claim's odds: the fewest right ones that refute occur with probability 0.95."""
+    test, claim, guesses = CanaryTest("counts", canaries, 0.05), PureDP(0.5), counted(canaries, canaries, 0)
+    fewest = next(right for right in range(canaries + 1) if refutes(test, claim, counted(canaries, canaries, right)))
+    found = claim.epsilon + smallest_excess((test,), claim, guesses, 0.95)
+    power = [binom.sf(fewest - 1, canaries, 1 / (1 + math.exp(-epsilon))) for epsilon in (found - 0.01, found)]
+    assert power[0] < 0.95 <= power[1]

@@ -23,7 +23,7 @@ from dpaudit import (
     ZeroConcentratedDP,
     check_canaries,
 )
-from dpaudit.audit.canaries.canary_draws import CanaryDraws
+from dpaudit.audit.canaries.canary_draws import CanaryDraws, canary_draws
 from dpaudit.audit.canaries.canary_tests import has_lines, refutes
 from dpaudit.audit.canaries.guess_order import right_from_both_ends
 from dpaudit.audit.canaries.plan import plan_tests
@@ -353,7 +353,7 @@ def test_columns_of_pandas_in_another_order_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("scores", "says"), [(-CLEAR, "pass minus the score"), (np.zeros(400), "all scores are equal"), (CLEAR, None)]
+    ("scores", "says"), [(-CLEAR, "far fewer than by chance"), (np.zeros(400), "all scores are equal"), (CLEAR, None)]
 )
 def test_scores_that_look_useless_get_a_note(scores, says):
     notes = check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes
@@ -379,3 +379,42 @@ def test_relations_as_objects_and_guesses_that_have_no_meaning():
         check_canaries(even_scores(half, 3.0), half, adjacency=AddRemove(), **options)
     with pytest.raises(OptionError, match='guesses=100 has no meaning for method="betting"'):
         check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), method="betting", guesses=100)
+
+
+def test_scores_of_the_wrong_sign_are_noted():
+    reversed_ = check_canaries(-CLEAR, FLAGS, claim=PureDP(1.0))
+    assert reversed_.verdict is Verdict.NOT_REFUTED
+    assert "far fewer than by chance" in reversed_.notes[0]
+    assert str(reversed_).endswith("needs an alpha of its own.")
+    assert reversed_.remarks == (f"note: {reversed_.notes[0]}",)
+    for scores in (CLEAR, even_scores(FLAGS, 0.0), even_scores(FLAGS, 0.3)):
+        assert check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes == ()
+    some = coins_of(600, 2, 0.2)
+    wrong = check_canaries(-even_scores(some, 3.0), some, claim=PureDP(1.0), probability=0.2)
+    assert "far fewer than by chance" in wrong.notes[0]
+
+
+@pytest.mark.parametrize("turn", [1, -1], ids=["high", "low"])
+def test_scores_equal_to_the_median_are_guessed_alike(turn):
+    """A perfect binary score is guessed without a mistake, although more than half of the scores are equal."""
+    flags = np.arange(400) < 200 - 15 * turn
+    result = check_canaries(flags, flags, claim=PureDP(1.0))
+    assert result.guesses.right[-1] == 400
+    rng = np.random.default_rng(0)
+    few = np.where(flags & (rng.random(400) < 0.2), 1.0, 0.0)  # some that are in show it, and none that is out
+    found = check_canaries(few, flags, claim=PureDP(1.0)).guesses
+    assert found.right[-1] == few.sum() + (~flags).sum()
+
+
+def test_a_claim_just_below_the_ceiling_can_be_refuted():
+    """All guesses must be right then, and a training without noise shows that."""
+    ceiling = check_canaries(FLAGS, FLAGS, claim=PureDP(1.0)).ceiling
+    assert math.isinf(check_canaries(FLAGS, FLAGS, claim=PureDP(ceiling + 0.01)).resolution)
+    result = check_canaries(FLAGS, FLAGS, claim=PureDP(ceiling - 0.01))
+    assert result.verdict is Verdict.REFUTED
+    assert math.isfinite(result.resolution)
+
+
+def test_many_runs_of_one_canary_take_no_memory_for_their_pairs():
+    flags = coins_of(30_000)[:, None]
+    assert canary_draws(flags + 0.0, flags).runs == 30_000

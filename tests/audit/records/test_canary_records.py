@@ -52,7 +52,7 @@ def test_a_flat_dict_has_bound_ceiling_and_guesses():
     assert found["kind"] == "canaries"
     assert (found["bound"], found["ceiling"], found["claimed_strength"]) == (1.9345, 5.6, 1.0)
     assert (found["canaries"], found["included"], found["guesses"], found["right_guesses"]) == (1_000, 489, 100, 96)
-    assert "runs" not in found
+    assert found["runs"] == 1
 
 
 def test_a_row_of_a_table_has_no_number_of_runs():

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit.mechanisms.faulty.training.registry import TRAINING_FAULTS
 from dpaudit.mechanisms.training.batches import FullBatch, PoissonBatches, ShuffledBatches
 from dpaudit.mechanisms.training.canaries import DiracCanaries, JointBlock, SphereCanaries
 from dpaudit.mechanisms.training.canary_run import canary_run, record_canary_run
@@ -192,3 +193,13 @@ def test_errors():
         DiracCanaries(5, n_unused=9, spread=2)
     with pytest.raises(OptionError, match="do not fit into memory"):
         canary_run(bare(), NOTHING, SphereCanaries(100_000, n_unused=1000))
+
+
+@pytest.mark.parametrize("name", ["divided-by-the-size-of-the-data", "steps-from-the-data"])
+def test_trainings_that_depend_on_the_records_are_refused(name):
+    """One recipe for all coins would be the right training, which shows nothing of the mistake."""
+    fault = next(fault for fault in TRAINING_FAULTS if fault.name == name)
+    with pytest.raises(OptionError, match="changes its recipe by the private records"):
+        canary_run(fault.wrong, fault.no_records, DiracCanaries(10))
+    with pytest.raises(OptionError, match="repeated runs"):
+        record_canary_run(fault.wrong, fault.no_records, np.ones((10, 1)))
