@@ -55,9 +55,9 @@ def test_a_flat_dict_has_bound_ceiling_and_guesses():
     assert found["runs"] == 1
 
 
-def test_a_row_of_a_table_has_no_number_of_runs():
+def test_a_row_of_a_table_has_the_number_of_trainings():
     (row,) = rows(suite(REFUTED, expected=Verdict.REFUTED))
-    assert (row["runs"], row["canaries"], row["is_met"], row["coins"]) == (None, 1_000, True, "independent")
+    assert (row["runs"], row["canaries"], row["is_met"], row["coins"]) == (1, 1_000, True, "independent")
 
 
 @pytest.mark.parametrize(
