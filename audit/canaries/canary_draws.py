@@ -82,7 +82,8 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
 
 def _check_index(scores: Any, included: Any) -> None:
     """Refuse two columns of pandas whose rows are in another order, since they are read by position."""
-    one, other = getattr(scores, "index", None), getattr(included, "index", None)
+    one: Any = getattr(scores, "index", None)
+    other: Any = getattr(included, "index", None)
     if hasattr(one, "equals") and hasattr(other, "equals") and not one.equals(other):
         raise OptionError("the rows of scores and of included have different labels; bring them into the same order.")
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from ...audit.claims.claim import Claim, check_number
+from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import OptionError
 from ..noise_samplers import Floats
 from .batches import PoissonBatches
@@ -35,6 +36,10 @@ class Training(Protocol):
     @property
     def claim(self) -> Claim:
         """What is claimed."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The relation of the claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,6 +76,11 @@ class CanaryRun:
     def claim(self) -> Claim:
         """What the training claims: a guarantee for a change of any one coin."""
         return self.training.claim
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The relation of the claim: a coin adds or removes a canary, or replaces it by one of zeros."""
+        return self.training.adjacency
 
 
 def canary_run(

@@ -57,7 +57,9 @@ def _audited(name: str, seeds: range) -> list[tuple[float, ...]]:
 def _one_run(fault: TrainingFault, training: Training, seed: int) -> CanaryResult:
     canaries: Any = fault.canaries
     run = canary_run(training, fault.no_records, replace(canaries, m=_TIMES * canaries.m), seed=seed)
-    return check_canaries(run.scores, run.included, claim=run.claim, alpha=ALPHA, coins="independent")
+    return check_canaries(
+        run.scores, run.included, claim=run.claim, adjacency=run.adjacency, alpha=ALPHA, coins="independent"
+    )
 
 
 def _cells(effort: Effort, place: int, name: str) -> Figures:
