@@ -211,12 +211,18 @@ def repetition(entry: Entry) -> str:
 
 
 def _of_training(result: CanaryResult) -> str:
-    """The call on the same scores; the result does not know a method or numbers of guesses that were asked for."""
-    options: dict[str, Any] = {"claim": result.claim, "alpha": result.alpha, "seed": result.seed}
-    options |= {"coins": "fixed"} if result.coins == "fixed" else {"probability": result.guesses.probability}
+    """The call on the same scores, with the tests that were made."""
+    options: dict[str, Any] = {"claim": result.claim, "alpha": result.alpha, "seed": result.seed, "coins": result.coins}
+    if result.coins == "independent":
+        options |= {"probability": result.guesses.probability, "say": result.guesses.said}
     options["adjacency"] = result.adjacency
+    kinds = {test.kind for test in result.tests}
+    if len(kinds) == 1:  # bets and counts together are the default
+        options["method"] = result.tests[0].kind
+        if kinds != {"betting"}:
+            options["guesses"] = [test.guesses for test in result.tests]
     call = ", ".join(f"{name}={_in_python(value)}" for name, value in options.items())
-    return f"check_canaries(scores, included, {call})  # with its say, method and guesses, if any were given"
+    return f"check_canaries(scores, included, {call})"
 
 
 def _in_python(value: Any) -> str:

@@ -88,7 +88,7 @@ def test_a_case_of_junit(result, options, failures, errors):
     text = junit(suite(result, **options))
     assert (text.count("<failure "), text.count("<error ")) == (failures, errors)
     assert '<property name="canaries" value="1000" />' in text
-    assert '"runs"' not in text
+    assert 'name="runs" value="1"' in text
 
 
 def test_a_card_shows_canaries_guesses_and_figures():
