@@ -92,7 +92,7 @@ def plan_canaries(
     >>> from dpaudit import ApproxDP, plan_canaries
     >>> plan = plan_canaries(3_000, claim=ApproxDP(4.0, 1e-6))
     >>> round(plan.ceiling, 1), round(plan.resolution, 1)
-    (6.9, 0.4)
+    (6.9, 0.7)
     """
     alpha = check_test_alpha(alpha)
     if not is_whole(canaries) or canaries < FEWEST:

@@ -77,7 +77,7 @@ def test_it_audits_as_the_library_does(run):
             ("--epsilon", "1", "--probability", "0.01"),
             "pass the probability with which canaries were included, or --coins",
         ),
-        (("--epsilon", "1", "--coins", "fixed"), 'pass --adjacency "replace" if the claim is for replaced rows'),
+        (("--epsilon", "1", "--coins", "fixed"), 'pass --adjacency "replace" and a claim for replaced rows'),
         (("--epsilon", "1", "--method", "bets"), "--method 'bets' is unknown; use one of auto, betting"),
         (("--epsilon", "1", "--guesses", "101"), "--guesses"),
         (("--gdp", "1"), "use --mu"),
