@@ -138,8 +138,8 @@ def _after(given: Given) -> object:
     return betting_test.Wealth.start(30).after([[line, line]] * 30, [given.pairs, given.pairs])
 
 
-_HELPERS = {"log_mean", "allows", "order_z", "is_concave", "is_symmetric", "root_from_below", "table_angles", "likely_hits",
-            "rates", "rise", "tabulated"}  # fmt: skip
+_HELPERS = {"log_mean", "allows", "order_z", "is_concave", "is_symmetric", "root_from_below", "table_angles",
+            "likely_hits", "rates", "rise", "tabulated"}  # fmt: skip
 """Functions of a line or of a single use, which other calls time."""
 
 
