@@ -48,8 +48,8 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
     Raises
     ------
     OptionError
-        For other shapes, scores that are no numbers, flags other than 0 and 1, fewer than 8 canaries, or several runs
-        whose coins depend on each other.
+        If the shapes differ, a score is not a number, a flag is neither 0 nor 1, there are fewer than 8 canaries, or
+        the coins of two runs are dependent.
     """
     _check_index(scores, included)
     found, flags = _numbers("scores", scores), _numbers("included", included)
@@ -117,8 +117,8 @@ def _check_apart(flags: Array, kind: str) -> None:
             way_out += "; if the rows are canaries, transpose both arrays to (runs, canaries)"
         kinds, others = ("runs", "canaries") if kind == "run" else ("canaries", "runs")
         raise OptionError(
-            f"{kinds} {one} and {other} agree in {int(alike[one, other]):,} of {canaries:,} {others}, but every canary "
-            f"of every run needs a coin of its own; {way_out}.",
+            f"{kinds} {one} and {other} agree in {int(alike[one, other]):,} of {canaries:,} {others}, but each canary "
+            f"needs an independent coin in each run; {way_out}.",
             runs=runs,
         )
 
@@ -165,7 +165,7 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
         share = "half" if probability == 0.5 else f"{100 * probability:g}%"
         raise OptionError(
             f"{count:,} of the {canaries:,} canaries are in, {share} of them, as if the split was fixed; the theorems "
-            'need a coin of its own for each canary. Pass coins="independent" if they were drawn so, or coins="fixed" '
+            'need an independent coin for each canary. Pass coins="independent" if each had one, or coins="fixed" '
             f"for a fixed split, with a claim for replaced rows ({REPLACED}).",
             included=count,
         )
@@ -197,8 +197,8 @@ def paired(draws: CanaryDraws, rng: np.random.Generator) -> CanaryDraws:
     difference = np.concatenate(differences)
     if not len(difference):
         raise OptionError(
-            "no run has canaries that are in and canaries that are out, so there are no pairs; draw which canaries are "
-            "in for each run.",
+            "no run has both canaries that are in and canaries that are out, so no pairs can be formed; in each run, "
+            "put some canaries in and leave others out.",
             runs=draws.runs,
         )
     first_is_in = rng.random(len(difference)) < 0.5

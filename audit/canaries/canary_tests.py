@@ -81,8 +81,8 @@ def tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
 def _line_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, *, enough: float) -> float:
     """The smallest bound that a line gives, or the first one that is at most `enough`.
 
-    Without slips so many right guesses become likelier with the log-odds, so larger ones need not be tried once that
-    probability is no smaller than the smallest bound.
+    Without slips, so many right guesses become likelier as the log-odds grow. Once that probability reaches the
+    smallest bound, larger log-odds cannot give a smaller one.
     """
     smallest = 1.0
     for each in sorted(ceilings(claim, guesses), key=lambda ceiling: ceiling.log_odds):

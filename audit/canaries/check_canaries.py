@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +26,7 @@ from .canary_draws import REPLACED, CanaryDraws, Coins, Flags, canary_draws, che
 from .canary_tests import refuted_strength, tail
 from .guess_order import right_from_both_ends, right_from_one_end, right_of_pairs
 from .plan import fixed_numbers, plan_tests, said_by
-from .smallest_excess import smallest_excess
+from .smallest_excess import all_right, smallest_excess
 
 _POWER = 0.95
 _CHANCE = 1e-3  # probability of a note about signs where the scores show nothing
@@ -144,7 +143,9 @@ def check_canaries(
     tests = plan_tests(method, wanted, claim, counted, alpha)
     p_values = {test: min(tail(test, claim, counted) * alpha / test.alpha, 1.0) for test in tests}
     bounds = {test: refuted_strength(test, claim, counted) for test in tests}
-    perfect = _perfect(counted, found)
+    within = int(found.included.sum())
+    answers = {"both": canaries, "in": within, "out": canaries - within}
+    perfect = all_right(counted, answers[answer])
     carried = max(tests, key=lambda test: (bounds[test], -p_values[test]))
     result = CanaryResult(
         mechanism=name,
@@ -198,9 +199,9 @@ def _adjacency(adjacency: Any, coins: Coins) -> str:
         raise OptionError(f'adjacency={adjacency!r} is unknown; use "add-remove" or "replace".', adjacency=adjacency)
     if coins == "fixed" and adjacency != "replace":
         raise OptionError(
-            "with a fixed split no canary is in or out by a coin of its own, so nothing follows for a claim for added "
-            f'or removed rows; pass adjacency="replace" and a claim for replaced rows ({REPLACED}), or draw a coin for '
-            "each canary.",
+            "in a fixed split the canaries have no independent coins, so it cannot test a claim for added or removed "
+            f'rows; pass adjacency="replace" and a claim for replaced rows ({REPLACED}), or draw a coin for each '
+            "canary.",
             adjacency=adjacency,
         )
     return adjacency or "add-remove"
@@ -226,13 +227,6 @@ def _right(draws: CanaryDraws, coins: Coins, said: Said, rng: np.random.Generato
     return right_from_one_end(draws, rng, says_in=said == "in")
 
 
-def _perfect(guesses: CanaryGuesses, draws: CanaryDraws) -> CanaryGuesses:
-    """All guesses right, as far as there are canaries of which the only answer is true."""
-    within = int(draws.included.sum())
-    most = {"both": guesses.canaries, "in": within, "out": guesses.canaries - within}[guesses.said]
-    return replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
-
-
 def _notes(guesses: CanaryGuesses, draws: CanaryDraws) -> tuple[str, ...]:
     """A note on scores that are all equal, or of the wrong sign: far fewer right guesses than by coins."""
     if draws.scores.min() == draws.scores.max():
@@ -244,6 +238,6 @@ def _notes(guesses: CanaryGuesses, draws: CanaryDraws) -> tuple[str, ...]:
         return ()
     return (
         f"{right[worst]:,} of {numbers[worst]:,} guesses were right, far fewer than by chance; scores must be large "
-        "where canaries seem to be in (minus the loss, not the loss). With other scores this is a second look at the "
-        "coins, which needs an alpha of its own.",
+        "where canaries seem to be in (minus the loss, not the loss). An audit of the same coins with other scores is "
+        "a second look and needs its own alpha.",
     )

@@ -15,9 +15,9 @@ def epsilon_from_guesses(
 ) -> float:
     """Lower bound on ε at `delta`, with confidence 1 − alpha, from guesses of which canaries are in.
 
-    Each canary was in by a fair coin of its own. The number of guesses was fixed before the scores were seen; which
-    canaries are guessed, and whether "in" or "out", may depend on everything but the coins. The bound is exact: it
-    cannot be larger if nothing but these numbers is known.
+    An independent fair coin put each canary in or left it out. The number of guesses was fixed before the scores were
+    seen; which canaries are guessed, and whether "in" or "out", may depend on everything but the coins. The bound is
+    exact: it cannot be larger if nothing but these numbers is known.
 
     Parameters
     ----------

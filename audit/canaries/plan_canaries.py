@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from ..claims.at_distance import claim_at
@@ -17,7 +17,7 @@ from ..printing import confidence, rounded_down
 from .canary_draws import FEWEST
 from .canary_tests import refuted_strength
 from .plan import fixed_numbers, plan_tests, said_by
-from .smallest_excess import smallest_excess
+from .smallest_excess import all_right, smallest_excess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def plan_canaries(
     )
     tests = plan_tests(method, None, claim, none_right, alpha)
     most = m if answer == "both" else round(none_right.prior * m)
-    perfect = replace(none_right, right=tuple(min(number, most) for number in numbers))
+    perfect = all_right(none_right, most)
     return CanaryPlan(
         canaries=m,
         claim=claim,

@@ -37,6 +37,11 @@ def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> 
     return np.clip(1.0 - high / share, 0.0, 1.0)
 
 
+def all_right(guesses: CanaryGuesses, most: int) -> CanaryGuesses:
+    """The guesses if all were right, of which at most so many can be."""
+    return replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
+
+
 def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
     """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
 

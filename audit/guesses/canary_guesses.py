@@ -76,4 +76,4 @@ class CanaryTest:
     alpha: float
 
     def __str__(self) -> str:
-        return f"{self.kind}, {'up to ' * (self.kind == 'betting')}{self.guesses:,} guesses"
+        return f"{self.kind} ({'up to ' * (self.kind == 'betting')}{self.guesses:,} guesses)"

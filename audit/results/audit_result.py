@@ -104,6 +104,14 @@ def verdict_of(
     return Verdict.NOT_REFUTED
 
 
+def bound_in_words(claim: Claim, bound: float) -> str:
+    """Describe a lower bound; one that is above the claim only in a later digit is said to be above the claim."""
+    found, least = claim.describe_strength(bound), rounded_down(bound)
+    if bound > claim.strength >= least:
+        return found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult(Result):
     """One audited claim on one pair of datasets: what the results of both kinds of audit have in common.
@@ -363,9 +371,7 @@ class AuditResult(Result):
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
         claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
-            found = claim.describe_strength(self.bound)
-            if (least := rounded_down(self.bound)) <= claim.strength:  # above it, if only in a later digit
-                found = found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
+            found = bound_in_words(claim, self.bound)
             text = f"REFUTED: {found}, {claimed} ({confidence}){self._when_refuted}"
             if math.isinf(self.estimate):
                 text += f"; {self._no_estimate}"

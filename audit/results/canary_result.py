@@ -13,7 +13,7 @@ from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, verdict_text
-from .audit_result import Verdict
+from .audit_result import Verdict, bound_in_words
 from .result import Result
 from .score_sketch import ScoreSketch
 
@@ -127,8 +127,7 @@ class CanaryResult(Result):
     @property
     def ledger(self) -> Ledger:
         """How alpha is shared by the tests."""
-        shares = ((f"{test.kind} ({str(test).partition(', ')[2]})", test.alpha) for test in self.tests)
-        return Ledger(self.alpha, tuple(shares))
+        return Ledger(self.alpha, tuple((str(test), test.alpha) for test in self.tests))
 
     @property
     def best_guesses(self) -> tuple[int, int]:
@@ -160,10 +159,8 @@ class CanaryResult(Result):
     def sentence(self) -> str:
         """The verdict in a sentence: bound, claim, confidence, and the guesses that carry it or what is detectable."""
         claimed, confidence = f"claimed {self.claim.strength:.4g}", confidence_words(self.alpha)
-        found = self.claim.describe_strength(self.bound)
+        found = bound_in_words(self.claim, self.bound)
         if self.verdict is Verdict.REFUTED:
-            if (least := rounded_down(self.bound)) <= self.claim.strength:  # above it, if only in a later digit
-                found = found.replace(f" >= {least:g}", f" > {self.claim.strength:.4g}", 1)
             return f"REFUTED: {found}, {claimed} ({confidence}); {self.guesses_in_words}"
         if self.verdict is Verdict.NOT_REFUTED:
             return f"NOT REFUTED: {found}, {claimed} ({confidence}); {self.detectable_in_words}"

@@ -12,6 +12,7 @@ Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -157,9 +158,9 @@ class _LinearModel(Model):
         errors = self._slopes(scores, batch.labels)
         return (OuterProducts(errors[:, :, None], batch.features),)
 
+    @abstractmethod
     def _slopes(self, scores: Floats, labels: Floats) -> Floats:
         """Derivative of the loss by the score."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,7 +25,6 @@ _CANARIES = (200, 1_000, 5_000)
 _BATCH = 250
 _TABLE = 39
 _QUICK = ("randomised response", "all revealed with probability delta")
-_PARTS = ("audits", *METHODS)
 
 
 class Remembered:
@@ -51,6 +49,11 @@ class Remembered:
         return is_refuted
 
 
+def _refuted(method: str) -> str:
+    """Name of the number of refuted claims, beside that of their share."""
+    return f"{method}_refuted"
+
+
 def _methods(claim: Claim) -> list[str]:
     return [method for method in METHODS if method in ("auto", "f-dp") or has_lines(claim)]
 
@@ -69,7 +72,7 @@ def _alarms(name: str, canaries: int, seeds: range) -> Counter[str]:
         right = np.cumsum(right_from_both_ends(CanaryDraws(known.draw(included, rng), included), rng))
         guesses = CanaryGuesses(canaries=canaries, numbers=numbers, right=tuple(right[np.array(numbers) - 1].tolist()))
         for method, planned in tests.items():
-            found[method] += any(decide[test](guesses) for test in planned)
+            found[_refuted(method)] += any(decide[test](guesses) for test in planned)
     return found
 
 
@@ -78,10 +81,11 @@ def _cells(name: str, canaries: int, counts: Counter[str]) -> Figures:
     cells: dict[str, Value] = {"mechanism": name, "claim": str(claim), "canaries": canaries, "audits": audits}
     targets = []
     for method in _methods(claim):
-        cells[method] = counts[method] / audits
-        certain = probability_limits(counts[method], audits, alpha=CERTAIN)[0]
+        refuted = counts[_refuted(method)]
+        cells[method] = refuted / audits
+        certain = probability_limits(refuted, audits, alpha=CERTAIN)[0]
         targets.append(at_most(f"99.9% lower limit, {method}", certain, ALPHA))
-    cells.update({f"{method}_refuted": counts[method] for method in METHODS})
+    cells.update({_refuted(method): counts[_refuted(method)] for method in METHODS})
     return cells, targets
 
 
@@ -91,19 +95,12 @@ def _row(effort: Effort, key: str, place: int, name: str, canaries: int, former:
         key,
         partial(_alarms, name, canaries),
         partial(_cells, name, canaries),
-        _as_counts(former),
-        names=_PARTS,
+        former,
+        names=("audits", *map(_refuted, METHODS)),
         seeds=lambda used: seeds_of(_TABLE, place, used, max(0, wanted - used)),
         batch=_BATCH,
         jobs=effort.jobs,
     )
-
-
-def _as_counts(former: Row | None) -> Row | None:
-    """A former row with counts in place of shares, as they are added up."""
-    if former is None:
-        return None
-    return replace(former, cells={**former.cells, **{m: former.cells[f"{m}_refuted"] for m in METHODS}})
 
 
 def _tasks(effort: Effort) -> Iterator[Task]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from ....audit.claims.claim import Claim
 from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ....audit.guesses.guess_ceiling import Ceiling
 from ....audit.guesses.guess_counts import count_tail
+from ....mechanisms.laws.laws import GaussianLaw
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Draw: TypeAlias = Callable[[Flags, np.random.Generator], npt.NDArray[Any]]
@@ -128,22 +128,5 @@ def laplace_scores(shift: float, included: Flags, rng: np.random.Generator) -> n
 
 
 def epsilon_of_gaussian(mu: float, delta: float) -> float:
-    """The ε of μ-GDP at δ.
-
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
-    """
-    if mu <= 0.0:
-        return 0.0
-
-    def excess(epsilon: float) -> float:
-        return float(ndtr(mu / 2 - epsilon / mu)) - math.exp(epsilon) * float(ndtr(-mu / 2 - epsilon / mu)) - delta
-
-    low, high = 0.0, 600.0
-    if excess(low) <= 0.0:
-        return 0.0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
-    return low
+    """The ε of μ-GDP at δ."""
+    return GaussianLaw(0.0, 1.0).epsilon_from(GaussianLaw(mu, 1.0), delta)

@@ -327,7 +327,7 @@ def test_expected_numbers_of_unequal_coins_are_refused():
 
 def test_runs_without_pairs_are_refused():
     included = np.stack([np.ones(40), np.zeros(40)])
-    refused("there are no pairs", np.zeros((2, 40)), included, coins="fixed", adjacency="replace")
+    refused("no pairs can be formed", np.zeros((2, 40)), included, coins="fixed", adjacency="replace")
 
 
 def test_runs_with_few_canaries_in_may_agree_by_chance():
@@ -385,7 +385,7 @@ def test_scores_of_the_wrong_sign_are_noted():
     reversed_ = check_canaries(-CLEAR, FLAGS, claim=PureDP(1.0))
     assert reversed_.verdict is Verdict.NOT_REFUTED
     assert "far fewer than by chance" in reversed_.notes[0]
-    assert str(reversed_).endswith("needs an alpha of its own.")
+    assert str(reversed_).endswith("needs its own alpha.")
     assert reversed_.remarks == (f"note: {reversed_.notes[0]}",)
     for scores in (CLEAR, even_scores(FLAGS, 0.0), even_scores(FLAGS, 0.3)):
         assert check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes == ()

@@ -89,8 +89,8 @@ def test_guesses_know_their_numbers():
     guesses = CanaryGuesses(canaries=20, numbers=(5, 10), right=(4, 7), said="out", probability=0.3)
     assert guesses.right_among(10) == 7
     assert guesses.prior == 0.7
-    assert str(CanaryTest("betting", 1_000, 0.05)) == "betting, up to 1,000 guesses"
-    assert str(CanaryTest("counts", 12, 0.05)) == "counts, 12 guesses"
+    assert str(CanaryTest("betting", 1_000, 0.05)) == "betting (up to 1,000 guesses)"
+    assert str(CanaryTest("counts", 12, 0.05)) == "counts (12 guesses)"
 
 
 @pytest.mark.parametrize(

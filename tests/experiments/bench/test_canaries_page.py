@@ -83,3 +83,13 @@ def test_the_epsilon_of_a_gaussian_curve_is_the_published_one():
     """From the session of the issue of jax-privacy's test figures: mu 1, 2, 4 at delta 1e-6."""
     found = [epsilon_of_gaussian(mu, 1e-6) for mu in (1.0, 2.0, 4.0)]
     assert found == pytest.approx([4.887, 10.997, 26.357], abs=1e-3)
+
+
+def test_a_finished_row_is_kept_as_it_is():
+    """Shares stay shares where nothing is added to a former row."""
+    (task,) = BENCHES["canary-false-alarms"].tasks(
+        Effort(is_quick=True, jobs=1, audits=3, only=frozenset({"randomised response"}))
+    )
+    *_, former = task.measure(None)
+    *_, kept = task.measure(former)
+    assert kept == former
