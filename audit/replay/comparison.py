@@ -55,7 +55,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
         said = is_beyond
         text = f"{call.primitive} has other parameters: {x} on x, {y} on y{loss or '; loss unknown'}"
         yield _found(FindingKind.PARAMETERS_DIFFER, call, text, worst, is_beyond)
-    beyond = _beyond_sensitivity(call, distance)
+    beyond = beyond_sensitivity(call, distance)
     if beyond is not None:
         said = True
         text = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {beyond:.6g}{loss}"
@@ -96,7 +96,7 @@ def _found(kind: FindingKind, call: ReplayedCall, text: str, loss: float | None,
     return Finding(kind=kind, place=call.place, message=text, loss=loss, is_excess=is_excess)
 
 
-def _beyond_sensitivity(call: ReplayedCall, distance: float) -> float | None:
+def beyond_sensitivity(call: ReplayedCall, distance: float) -> float | None:
     """Return the declared sensitivity if the input moved further at this distance, but for rounding."""
     stated, moved = call.sensitivity, call.moved
     if stated is None or moved is None or not moved > distance * stated * (1.0 + SLACK):

@@ -12,33 +12,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
 
 from ..claims.claim import Claim
-from .comparison import NOT_NOISE, call_findings, is_noise, sum_finding
+from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, sum_finding
 from .laws import Array, Law, moved
 from .other_values import MOST_NUMBERS, Calls, Changes, Reruns, is_shifted, is_unmoved, moved_by, nudged, stepped, typed
 from .output_values import difference, same_form, same_output
-from .replayed_call import Finding, FindingKind, ReplayedCall
+from .places import Place
+from .replayed_call import Finding, FindingKind, ReplayedCall, paired
+from .tape import Drawn, Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
 _CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
+_REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
 _UNRECORDED: Final = "; what is not recorded may hide the value"
+
+_Line: TypeAlias = tuple[str, Place]  # a primitive, and where it is called
 
 
 def judged(
-    calls: Calls, claim: Claim | None, distance: float, reruns: Reruns, *, is_recorded: bool, is_determined: bool
+    calls: Calls,
+    claim: Claim | None,
+    distance: float,
+    reruns: Reruns,
+    tapes: tuple[Tape, Tape],
+    *,
+    is_recorded: bool,
+    is_determined: bool,
 ) -> list[Finding]:
     """Return the findings at the calls and of their sum, as excesses only where the output shows the values.
 
     An input that moves beyond the sensitivity that its primitive declares is an excess whatever the output shows,
-    unless what the primitives are given varies by itself (not `is_determined`).
+    unless what the primitives are given varies by itself (not `is_determined`), or the calls of its line may
+    correspond in another order.
     """
     chooses = any(map(_may_choose, calls))
     determined = _Determined(calls, reruns)
+    reordered: dict[_Line, bool] = {}
     shown: dict[int, ReplayedCall | None] = {}
 
     def part_shown(number: int) -> ReplayedCall | None:
@@ -51,7 +66,12 @@ def judged(
     for number, call in enumerate(calls):
         for each in call_findings(call, claim, distance):
             words = ""
-            if each.is_excess and each.kind is not FindingKind.BEYOND_SENSITIVITY:
+            if each.is_excess and each.kind is FindingKind.BEYOND_SENSITIVITY:
+                line = _line(call)
+                if line not in reordered:
+                    reordered[line] = _may_correspond_otherwise(line, *tapes, distance)
+                words = _REORDERED if reordered[line] else ""
+            elif each.is_excess:
                 words = _CHOSEN if chooses else "" if is_recorded else _UNRECORDED
                 if not words:
                     part = part_shown(number)
@@ -71,6 +91,31 @@ def judged(
 
 
 _NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
+
+
+def _may_correspond_otherwise(line: _Line, x: Tape, y: Tape, distance: float) -> bool:
+    """Whether the calls of a line can be matched such that no input moves beyond its sensitivity.
+
+    Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call on x may be for
+    another group than the first on y. As many calls are matched as both runs made; the others are for groups that are
+    in one dataset only, which the paths show.
+    """
+    on_x, on_y = ([call for call in tape.calls if _line(call) == line] for tape in (x, y))
+    if len(on_x) == len(on_y) == 1:
+        return False
+    if len(on_x) * len(on_y) > _MOST_MATCHED:
+        return len(on_x) != len(on_y)
+    beyond = [[_is_beyond(paired(a, b), distance) for b in on_y] for a in on_x]
+    rows, columns = linear_sum_assignment(np.array(beyond, dtype=np.float64))
+    return not any(beyond[row][column] for row, column in zip(rows, columns, strict=True))
+
+
+def _line(call: ReplayedCall | Drawn) -> _Line:
+    return call.primitive, call.place
+
+
+def _is_beyond(call: ReplayedCall, distance: float) -> bool:
+    return call.moved is None or beyond_sensitivity(call, distance) is not None
 
 
 def _no_excess(total: Finding | None, words: str) -> Iterator[Finding]:
@@ -273,6 +318,8 @@ class _Determined:
         return same_output(*outputs) is True
 
 
+_MOST_MATCHED: Final = 40_000
+"""Pairs of calls of a line that are compared; with more, the order counts where both runs made as many calls."""
 _MOST_DRAWN: Final = 2_000
 _WORK: Final = 4_000
 """With more numbers than the first, none is determined; with more calls than a 64th of the second, fewer are tried."""

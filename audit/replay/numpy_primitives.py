@@ -290,13 +290,16 @@ _MODULE_FUNCTIONS: Final = tuple(
 )
 
 
-def numpy_patches(seed: int) -> Iterator[Patch]:
-    """Yield the patches of `numpy.random`; its module functions draw from a state of the run, not the global one."""
-    state = RecordingRandomState(seed % 2**32)
+def numpy_states(seed: int) -> Iterator[Patch]:
+    """Yield the state from which the module functions draw in a run, in place of the global one."""
+    yield Patch(np.random.mtrand, "_rand", RecordingRandomState(seed % 2**32))
+
+
+def numpy_patches() -> Iterator[Patch]:
+    """Yield the patches of `numpy.random`."""
     yield Patch(np.random, "Generator", RecordingGenerator)
     yield Patch(np.random, "RandomState", RecordingRandomState)
     yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
-    yield Patch(np.random.mtrand, "_rand", state)
     for name in _MODULE_FUNCTIONS:
         yield Patch(np.random, name, _of_module(name))
     yield Patch(np.random, "ranf", _of_module("ranf", "random_sample"))

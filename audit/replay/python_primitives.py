@@ -118,9 +118,13 @@ def _seeded(original: Callable[..., Any]) -> Callable[..., Any]:
     return seed
 
 
-def random_patches(seed: int) -> Iterator[Patch]:
-    """Yield the patches of `random`; its module functions draw from a generator of the run, not the global one."""
-    own = random.Random(seed)
+def random_states(seed: int) -> Iterator[Patch]:
+    """Yield the generator from which the module functions draw in a run, in place of the global one."""
+    yield Patch(random, "_inst", random.Random(seed))
+
+
+def random_patches() -> Iterator[Patch]:
+    """Yield the patches of `random`."""
     module = vars(random)
     functions = [name for name, value in module.items() if getattr(value, "__self__", None) is module["_inst"]]
     for kind in (random.Random, random.SystemRandom):
@@ -130,7 +134,6 @@ def random_patches(seed: int) -> Iterator[Patch]:
     yield Patch(random.Random, "seed", _seeded(random.Random.seed))
     yield Patch(random.Random, "choice", _choice(random.Random.choice))
     yield Patch(random.Random, "choices", _choices(random.Random.choices))
-    yield Patch(random, "_inst", own)
     for name in functions:
         yield Patch(random, name, _of_module(name))
 

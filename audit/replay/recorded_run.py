@@ -19,15 +19,15 @@ from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..sampling.sampler import Sampler
-from .numpy_primitives import numpy_patches, recording_generator
+from .numpy_primitives import numpy_patches, numpy_states, recording_generator
 from .output_values import NotCopied, kept, same_output
-from .python_primitives import outside_patches, random_patches
-from .registered import imported_families, patched, register_primitives
+from .python_primitives import outside_patches, random_patches, random_states
+from .registered import PrimitiveFamily, imported_families, patched, register_primitives
 from .scipy_primitives import scipy_patches
 from .tape import OTHER_THREAD, Drawn, Tape, recording_on
 
-register_primitives("numpy", "numpy.random", numpy_patches)
-register_primitives("random", "random", random_patches)
+register_primitives("numpy", "numpy.random", numpy_patches, numpy_states)
+register_primitives("random", "random", random_patches, random_states)
 register_primitives("scipy", "scipy.stats", scipy_patches)
 
 _REPEATS: Final = 8
@@ -80,6 +80,27 @@ class Runner:
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
+        self._patches: ExitStack | None = None
+        self._patched: list[PrimitiveFamily] = []
+
+    @contextmanager
+    def patching(self) -> Iterator[None]:
+        """Keep the patches in place between runs, which would take most of a short run's time."""
+        with ExitStack() as self._patches:
+            try:
+                yield
+            finally:
+                self._patches, self._patched = None, []
+
+    def _patch(self, families: Sequence[PrimitiveFamily], undone: ExitStack) -> None:
+        """Apply the patches of the families, but for those in place."""
+        stack, done = (undone, []) if self._patches is None else (self._patches, self._patched)
+        if not done:
+            stack.enter_context(patched(outside_patches()))
+        for family in families:
+            if family not in done:
+                stack.enter_context(patched(family.patches()))
+                done.append(family)
 
     def run(
         self,
@@ -106,9 +127,9 @@ class Runner:
             self.runs += 1
             with ExitStack() as undone:
                 undone.enter_context(global_states(seed))
-                undone.enter_context(patched(outside_patches()))
+                self._patch(families, undone)
                 for family in families:
-                    undone.enter_context(patched(family.patches(seed)))
+                    undone.enter_context(patched(family.states(seed)))
                 undone.enter_context(recording_on(tape))
                 undone.enter_context(under(self.sampler.answers))
                 before = Kept(given)

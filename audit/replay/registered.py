@@ -1,6 +1,6 @@
 """The noise primitives that a replay records: each family names its patches, which a library's adapter may register.
 
-Patches are attributes that are replaced while a run is recorded, and put back whatever happens.
+Patches are attributes that are replaced while runs are recorded, and put back whatever happens.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """An attribute that is replaced while a run is recorded."""
+    """An attribute that is replaced while runs are recorded."""
 
     owner: Any
     name: str
@@ -26,16 +26,22 @@ class PrimitiveFamily:
     """Noise primitives of one library; patched only if the process has imported its module."""
 
     module: str
-    patches: Callable[[int], Iterable[Patch]]
-    """From the seed of the run to the patches."""
+    patches: Callable[[], Iterable[Patch]]
+    states: Callable[[int], Iterable[Patch]]
+    """From the seed of a run to the patches of global generators, which each run begins with."""
 
 
 _FAMILIES: Final[dict[str, PrimitiveFamily]] = {}
 
 
-def register_primitives(name: str, module: str, patches: Callable[[int], Iterable[Patch]]) -> None:
+def register_primitives(
+    name: str,
+    module: str,
+    patches: Callable[[], Iterable[Patch]],
+    states: Callable[[int], Iterable[Patch]] = lambda seed: (),
+) -> None:
     """Add a family of primitives under this name, or replace it."""
-    _FAMILIES[name] = PrimitiveFamily(module, patches)
+    _FAMILIES[name] = PrimitiveFamily(module, patches, states)
 
 
 def registered_names() -> tuple[str, ...]:

@@ -120,7 +120,8 @@ def replay(
             )
         runner = Runner(sampler, names, checked_seed)
         try:
-            return _compared(runner, x, y, claim_or_none, distance)
+            with runner.patching():
+                return _compared(runner, x, y, claim_or_none, distance)
         except DatasetChangedError as error:
             return _stopped(runner, claim_or_none, error)
 
@@ -197,6 +198,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         claim,
         distance,
         reruns,
+        (on_x.tape, on_y.tape),
         is_recorded=not unrecorded,
         is_determined=not any(each.is_in_calls for each in varies),
     )

@@ -42,8 +42,8 @@ _AT_ZERO: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 
-def scipy_patches(seed: int) -> Iterator[Patch]:
-    """Yield the patches of `rvs`; the seed does not matter, because scipy draws from numpy."""
+def scipy_patches() -> Iterator[Patch]:
+    """Yield the patches of `rvs`, which draws from numpy."""
     from scipy import stats  # takes a second; asked for only where it is imported already
 
     continuous, discrete = stats.rv_continuous, stats.rv_discrete

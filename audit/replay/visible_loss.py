@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
 from .laws import Array, Law
 from .output_values import difference, numbers_of, same_output
+from .places import Place
 from .recorded_run import RecordedRun
 from .replayed_call import ReplayedCall, paired_calls
 
@@ -23,6 +26,7 @@ _RARE: Final = 1e-3
 _DEVIATIONS: Final = -float(ndtri(_RARE))
 _QUANTILES: Final = np.concatenate([np.geomspace(_RARE, 0.5, 20), 1.0 - np.geomspace(_RARE, 0.5, 20)[-2::-1]])
 _CERTAIN: Final = 20.0  # of what every run shows; far beyond the losses that claims allow
+_MOST_MATCHED: Final = 16  # calls of a line
 _OTHERWISE: Final = 1.0  # of another path, or of a call of which nothing is known: worth a look
 
 
@@ -32,13 +36,36 @@ def visible_loss(on_x: RecordedRun, on_y: RecordedRun, hides: Callable[[int], bo
     The run on y had the values of the run on x put back. A call whose value the output hides counts little.
     """
     parted, calls = on_y.tape.parted_at, paired_calls(on_x.tape, on_y.tape)
-    losses = [_of_call(call) for call in calls]
+    losses = _of_calls(calls)
     loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in enumerate(losses))
     if on_x.end != on_y.end:
         return loss + _CERTAIN
     if parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
         return loss + _OTHERWISE
     return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
+
+
+def _of_calls(calls: Sequence[ReplayedCall]) -> list[float]:
+    """Return the visible losses of the calls, those of a line in the order in which they are least.
+
+    Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call of a line on x may
+    be for another group than the first on y.
+    """
+    losses = [_of_call(call) for call in calls]
+    lines: dict[tuple[str, Place], list[int]] = {}
+    for number, call in enumerate(calls):
+        lines.setdefault((call.primitive, call.place), []).append(number)
+    for numbers in lines.values():
+        if 1 < len(numbers) <= _MOST_MATCHED and sum(losses[i] > 0.0 for i in numbers) > 1:
+            found = np.array([[_of_call(_crossed(calls[i], calls[j])) for j in numbers] for i in numbers])
+            for i, least in zip(numbers, found[linear_sum_assignment(found)], strict=True):
+                losses[i] = float(least)
+    return losses
+
+
+def _crossed(on_x: ReplayedCall, on_y: ReplayedCall) -> ReplayedCall:
+    """Return the call of which one is seen on x and the other on y."""
+    return replace(on_x, place_on_y=on_y.place_on_y, law_on_y=on_y.law_on_y, declared_on_y=on_y.declared_on_y)
 
 
 def _of_call(call: ReplayedCall) -> float:

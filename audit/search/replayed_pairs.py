@@ -141,7 +141,8 @@ def guided_by_replays(
             )
         replays = Replays(Runner(sampler, registered_names(), seed), min(int(_SHARE * budget), _MOST), progress)
         climb = Climb(pool, replays)
-        climb.run()
+        with replays.runner.patching():
+            climb.run()
         if replays.failed and not replays.pairs:
             raise MechanismError(
                 f"{sampler.name} failed on all of {replays.failed:,} replayed pairs; the first error: "

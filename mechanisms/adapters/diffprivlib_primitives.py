@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...audit.replay.laws import Law
 from ...audit.replay.registered import Patch
@@ -20,10 +21,11 @@ from ...audit.replay.tape import Declared, Tape, active_tape
 from .diffprivlib_parts import library
 
 _AFTER = {"Folded": "folded", "Truncated": "truncated"}
+_MOST_CANDIDATES = 1_000  # of permute and flip, whose law takes time of the third power of their number
 _STEP = 1e-4  # of the differences of a gradient, whose error is then about 1e-8
 
 
-def diffprivlib_patches(seed: int) -> Iterator[Patch]:
+def diffprivlib_patches() -> Iterator[Patch]:
     """Yield a patch for each class of mechanisms that has its own `randomise`."""
     for name, kind in vars(library().mechanisms).items():
         if inspect.isclass(kind) and "randomise" in vars(kind) and not inspect.isabstract(kind):
@@ -58,7 +60,7 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
 def _names(mechanism: Any) -> Sequence[Any] | None:
     """Return the outcomes whose places are recorded; None if the outcome itself is a number."""
     match type(mechanism).__name__:
-        case "Exponential":
+        case "Exponential" | "PermuteAndFlip":
             return mechanism.candidates or range(len(mechanism.utility))
         case "Binary":
             return [mechanism.value0, mechanism.value1]
@@ -102,6 +104,9 @@ def law_of(mechanism: Any, value: Any) -> Law:
         case "Exponential":
             held = {"probabilities": np.diff(mechanism._probabilities, prepend=0.0)}
             return Law("discrete", held, beside={"candidates": mechanism.candidates})
+        case "PermuteAndFlip" if len(mechanism.utility) <= _MOST_CANDIDATES:
+            held = {"probabilities": _permuted_and_flipped(np.exp(mechanism._probabilities))}
+            return Law("discrete", held, beside={"candidates": mechanism.candidates})
         case "Binary":
             other = (1.0 - mechanism.delta) / (math.exp(mechanism.epsilon) + 1.0)
             pair = [1.0 - other, other] if value == mechanism.value0 else [other, 1.0 - other]
@@ -115,6 +120,22 @@ def law_of(mechanism: Any, value: Any) -> Law:
     if isinstance(utility, list):
         return Law(name, {**held, "input": np.array(utility)})
     return Law(name, {**held, "location" if np.ndim(value) == 0 else "input": value})
+
+
+def _permuted_and_flipped(accepted: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the probability of each candidate, from those with which the coins accept them; the largest is 1.
+
+    Give each candidate a uniform time in place of a place in the permutation. The candidate with time t is returned if
+    its coin accepts it and no other candidate is accepted before: with probability aᵢ ∫ ∏ (1 − t aⱼ) dt over [0, 1],
+    j ≠ i. The integrand is a polynomial of degree n − 1, which Gauss-Legendre integrates exactly.
+
+    References
+    ----------
+    McKenna & Sheldon (2020), Permute-and-flip, Algorithm 1 and Proposition 5.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(len(accepted) // 2 + 1)
+    factors = 1.0 - np.outer((nodes + 1.0) / 2.0, accepted)  # all positive, as the nodes lie within (0, 1)
+    return np.asarray(accepted * (weights @ (factors.prod(axis=1, keepdims=True) / factors)) / 2.0)
 
 
 def _is_plain(value: Any) -> bool:

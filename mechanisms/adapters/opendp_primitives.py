@@ -31,7 +31,7 @@ class _QueryableError(Exception):
         self.queryable = queryable
 
 
-def opendp_patches(seed: int) -> Iterator[Patch]:
+def opendp_patches() -> Iterator[Patch]:
     """Yield the patch of the function by which every measurement is invoked."""
     core = imported("opendp.core", "opendp")
     yield Patch(core, "measurement_invoke", _recorded(core.measurement_invoke))

@@ -14,7 +14,7 @@ from ...audit.replay.tape import Declared, active_tape
 from .library_calls import imported
 
 
-def pydp_patches(seed: int) -> Iterator[Patch]:
+def pydp_patches() -> Iterator[Patch]:
     """Yield the patch of the method that all numerical mechanisms share."""
     kind = imported("pydp.algorithms.numerical_mechanisms", "pydp").NumericalMechanism
     yield Patch(kind, "add_noise", _recorded(kind.add_noise))
