@@ -68,7 +68,8 @@ class Replays:
         on_x = self._recorded(candidate)
         on_y = self.runner.run(candidate.y, on_x.tape.calls)
         reruns = Reruns(self.runner, paired_calls(on_x.tape, on_y.tape), (candidate.x, on_x), (candidate.y, on_y))
-        size = visible_loss(on_x, on_y, lambda number: self._hides(number, reruns))
+        is_tried = on_y.is_on_path_of(on_x)
+        size = visible_loss(on_x, on_y, lambda number: self._hides(number, reruns, is_tried=is_tried))
         if self.progress is not None:
             self.progress(self.runner.runs - before)
         if on_x.error is not None and on_y.error is not None:
@@ -79,14 +80,17 @@ class Replays:
         self.has_calls = self.has_calls or bool(on_x.tape.calls)
         return Replayed(candidate, size)
 
-    def _hides(self, number: int, reruns: Reruns) -> bool:
-        """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs."""
+    def _hides(self, number: int, reruns: Reruns, *, is_tried: bool) -> bool:
+        """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs.
+
+        Where the paths of x and y part, nothing can be tried.
+        """
         call = reruns.calls[number]
         line = call.primitive, call.place
-        if not self._shows.get(line) and self._hidden[line] < _LOOKED_AT:
+        if is_tried and not self._shows.get(line) and self._hidden[line] < _LOOKED_AT:
             self._shows[line] = bool(reruns.shown(number).any())
             self._hidden[line] += not self._shows[line]
-        return not self._shows[line]
+        return not self._shows.get(line)
 
     def _recorded(self, candidate: Candidate) -> RecordedRun:
         """Return a run on x, which is made once for all pairs with this x."""
