@@ -110,9 +110,9 @@ def _subjects(
         *((file.name, file.sha256, {"role": "artifact named by the caller"}) for file in artifacts),
     ]
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, digest, annotations in known:
+    for name, digest, notes in known:
         if (name, digest) not in found:
             is_taken = any(name == each["name"] for each in found.values())
             shown = visible(f"{name} ({digest[:12]})" if is_taken else name)
-            found[name, digest] = {"name": shown, "digest": {"sha256": digest}, "annotations": annotations}
+            found[name, digest] = {"name": shown, "digest": {"sha256": digest}, "annotations": notes}
     return list(found.values())

@@ -8,7 +8,7 @@ Publication 800-226, https://doi.org/10.6028/NIST.SP.800-226.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ...audit.records.suite import Checked, Suite
@@ -20,10 +20,10 @@ from .sarif_rules import family, family_title
 
 NOT_EXAMINED: Final = "not examined"
 OF_NIST: Final = (
-    "The headings are those of the publication. What stands beside them is what dpaudit examined; NIST has not reviewed "
-    "it."
+    "The headings are those of the publication. The last column says what dpaudit examined; NIST has not reviewed it."
 )
 
+_AUDITING: Final = "Auditing and Empirical Measures of Privacy"
 _SECTIONS: Final = {
     "The Differential Privacy Guarantee": (
         "The Privacy Parameter ε",
@@ -31,7 +31,7 @@ _SECTIONS: Final = {
         "The Unit of Privacy",
         "Comparing Differential Privacy Guarantees",
         "Mixing Differential Privacy With Other Data Releases",
-        "Auditing and Empirical Measures of Privacy",
+        _AUDITING,
     ),
     "Differentially Private Algorithms": (
         "Basic Mechanisms and Common Elements",
@@ -68,41 +68,40 @@ def _examined(suite: Suite, results: Sequence[Checked]) -> dict[str, str]:
     """What was examined, by heading; headings without anything are left out or empty."""
     audits = [result for result in results if isinstance(result, AuditResult)]
     trainings = [result for result in results if isinstance(result, CanaryResult)]
-    found = [result.claim for result in (*audits, *trainings)]
-    claims = list(dict.fromkeys(map(str, found)))
+    claims = [*(audit.claim for audit in audits), *(training.claim for training in trainings)]
     if not claims:
-        return {"Auditing and Empirical Measures of Privacy": _statements(results)}
-    units = list(dict.fromkeys(audit.pair.unit or f"not stated ({audit.pair.adjacency})" for audit in audits))
-    units += list(dict.fromkeys(f"one canary ({training.adjacency})" for training in trainings))
-    pairs = [f"{counted(len(audits), 'audit')} of a mechanism on one pair of datasets each"] if audits else []
-    pairs += [f"{counted(len(trainings), 'audit')} of a training run with canaries"] if trainings else []
-    bits = sum(audit.bits is not False for audit in audits)
-    verdict, warning = (sum(audit.bits is kind for audit in audits) for kind in (True, "warn"))
-    return {
-        "The Privacy Parameter ε": f"whether the counts contradict the claims {_listed(claims)}; not whether such "
-        "parameters are adequate",
-        "Variants of Differential Privacy": f"{_listed(list(dict.fromkeys(family_title(family(claim)) for claim in found)))}; no "
-        "conversion between variants",
+        return {_AUDITING: _statements(results)}
+    families = _listed(family_title(family(claim)) for claim in claims)
+    units = [audit.pair.unit or f"not stated ({audit.pair.adjacency})" for audit in audits]
+    units += [f"one canary ({training.adjacency})" for training in trainings]
+    made = [f"{counted(len(audits), 'audit')} of a mechanism on one pair of datasets each"] if audits else []
+    made += [f"{counted(len(trainings), 'audit')} of a training run with canaries"] if trainings else []
+    made += [_statements(results)] if len(results) > len(claims) else []
+    examined = {
+        "The Privacy Parameter ε": f"whether counts contradict the claims {_listed(map(str, claims))}; not whether "
+        "these parameters are adequate",
+        "Variants of Differential Privacy": f"{families}; no conversion between variants",
         "The Unit of Privacy": f"neighbours of the tested pairs: {_listed(units)}; not whether the unit is adequate, "
         "nor how many rows a person contributes",
-        "Auditing and Empirical Measures of Privacy": "; ".join(
-            filter(None, [*pairs, _statements(results), f"verdicts: {tally(suite)}"])
-        )
-        + ". An audit can refute a claim and never verify it",
-        "Basic Mechanisms and Common Elements": (
-            f"the outputs of {counted(len({audit.mechanism for audit in audits}), 'mechanism')} on the tested pairs; not "
-            "the proofs, nor the sensitivity on other datasets"
-            if audits
-            else ""
-        ),
-        "Machine Learning": f"guesses of canaries in {counted(len(trainings), 'training run')}" if trainings else "",
-        "Mechanism Implementation Challenges": (
-            f"low bits of floating-point outputs in {counted(bits, 'audit')} ({verdict:,} in the verdict, {warning:,} "
-            "for a warning); exceptions of a mechanism count as outputs. Not examined: running time, memory, back ends, "
-            "the random generator of production, tuning of hyperparameters"
-            if audits
-            else ""
-        ),
+        _AUDITING: f"{'; '.join(made)}; verdicts: {tally(suite)}. An audit can refute a claim and never verify it",
+    }
+    if audits:
+        examined |= _of_mechanisms(audits)
+    if trainings:
+        examined["Machine Learning"] = f"guesses of canaries in {counted(len(trainings), 'audit')}"
+    return examined
+
+
+def _of_mechanisms(audits: Sequence[AuditResult]) -> dict[str, str]:
+    mechanisms = counted(len({audit.mechanism for audit in audits}), "mechanism")
+    decided, warned = sum(audit.bits is True for audit in audits), sum(audit.bits == "warn" for audit in audits)
+    bits = f"low bits of floating-point outputs in {counted(decided + warned, 'audit')}"
+    bits += f" ({decided:,} in the verdict, {warned:,} for a warning)"
+    return {
+        "Basic Mechanisms and Common Elements": f"outputs of {mechanisms} on the tested pairs; not proofs, nor the "
+        "sensitivity on other datasets",
+        "Mechanism Implementation Challenges": f"{bits}; not running time, memory, back ends, the random generator of "
+        "production, nor the tuning of hyperparameters",
     }
 
 
@@ -111,7 +110,8 @@ def _statements(results: Sequence[Checked]) -> str:
     return f"{counted(checked, 'check')} of statements, which are not privacy claims" if checked else ""
 
 
-def _listed(texts: Sequence[str], most: int = 8) -> str:
-    """The first texts, and how many more there are."""
-    shown = [visible(text, 100) for text in texts[:most]]
-    return ", ".join(shown) + (f" and {len(texts) - most:,} more" if len(texts) > most else "")
+def _listed(texts: Iterable[str], most: int = 8) -> str:
+    """The first different texts, and how many more there are."""
+    known = list(dict.fromkeys(texts))
+    shown = [visible(text, 100) for text in known[:most]]
+    return ", ".join(shown) + (f" and {len(known) - most:,} more" if len(known) > most else "")

@@ -45,11 +45,11 @@ def registry_draft(entry: Entry) -> dict[str, Any] | None:
     if not isinstance(result, (AuditResult, CanaryResult)) or result.is_refuted:
         return None
     warnings = "".join(f" {prose(remark)}" for remark in result.remarks if remark.startswith("WARNING"))
+    told = f"Claimed: {visible(str(result.claim))}. Audit: {prose(result.sentence)}.{warnings}"
     loss: dict[str, Any] = {
         "privacy_unit": _unit(result),
         "privacy_unit_details": _neighbours(result),
-        "privacy_parameters_details": f"Claimed: {visible(str(result.claim))}. Audit: {prose(result.sentence)}.{warnings} "
-        "An audit can refute a claim and never verify it.",
+        "privacy_parameters_details": f"{told} An audit can refute a claim and never verify it.",
     }
     parameters = _parameters(result.claim)
     if parameters:

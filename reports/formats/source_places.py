@@ -97,7 +97,7 @@ def place_of_test(entry: Entry) -> SourcePlace | None:
 def place_of_row(row: ReplayRow) -> SourcePlace | None:
     """Return the place of a call of a replay; None for code without a file, such as a prompt."""
     found = _ROW.fullmatch(row.place)
-    if found is None or found["file"].startswith("<") or not 1 <= int(found["line"]):
+    if found is None or found["file"].startswith("<") or int(found["line"]) < 1:
         return None
     return SourcePlace(file=found["file"], line=int(found["line"]), function=found["function"])
 

@@ -15,12 +15,12 @@ _LARGEST: Final = 2**53  # from here on many readers round whole numbers
 _LONG: Final = 2_000
 
 _COLUMNS: Final = (
-    "kind", "mechanism", "claim", "claim_type", "claim_source", "strength_name", "claimed_strength", "adjacency", "unit",
-    "distance", "difference", "verdict", "expected", "bound", "estimate", "alpha", "p_value", "adjusted_p_value",
-    "resolution", "power", "event", "likelier_on", "hits_x", "runs_x", "hits_y", "runs_y", "quantity", "at", "lower",
-    "upper", "low", "high", "coins", "canaries", "included", "guesses", "right_guesses", "ceiling", "runs",
-    "pilot_runs", "stopped", "seed", "is_replayable", "low_bits", "findings", "notes", "accepted", "provenance",
-    "versions",
+    "kind", "mechanism", "claim", "claim_type", "claim_source", "strength_name", "claimed_strength", "adjacency",
+    "unit", "distance", "difference", "verdict", "expected", "bound", "estimate", "alpha", "p_value",
+    "adjusted_p_value", "resolution", "power", "event", "likelier_on", "hits_x", "runs_x", "hits_y", "runs_y",
+    "quantity", "at", "lower", "upper", "low", "high", "coins", "canaries", "included", "guesses", "right_guesses",
+    "ceiling", "runs", "pilot_runs", "stopped", "seed", "is_replayable", "low_bits", "findings", "notes", "accepted",
+    "provenance", "versions",
 )  # fmt: skip
 _OF_COUNTS: Final = frozenset({"bound", "estimate", "p_value", "resolution"})
 """What a failed health check leaves without a meaning."""
