@@ -24,10 +24,10 @@ _FORMS = {
     "sarif": "results.sarif",
     "code scanning": "code-scanning.sarif",
     "attestation": "attestation.json",
-    "card": "privacy-card.md",
-    "card as data": "privacy-card.json",
+    "privacy card": "privacy-card.md",
+    "privacy card as JSON": "privacy-card.json",
 }
-_FOR_REVIEWERS = ("sarif", "code scanning", "attestation", "card", "card as data")
+_FOR_REVIEWERS = ("sarif", "code scanning", "attestation", "privacy card", "privacy card as JSON")
 Html = Annotated[bool, typer.Option("--html", help="Write report.html.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Write report.md.")]
 
@@ -73,7 +73,7 @@ def report(
         suite = replace(suite, title=title)
     wanted = {
         "html": html, "markdown": markdown, "junit": junit, "csv": csv, "json": json, "sarif": sarif,
-        "code scanning": code_scanning, "attestation": attestation, "card": card, "card as data": card,
+        "code scanning": code_scanning, "attestation": attestation, "privacy card": card, "privacy card as JSON": card,
     }  # fmt: skip
     forms = [form for form, is_wanted in wanted.items() if is_wanted]
     if subject and not attestation:
@@ -187,9 +187,9 @@ def _write_for_reviewers(
     for form in forms:
         if form == "attestation":
             text = reports.attestation(suite, files=files, artifacts=artifacts)
-        elif form == "card":
+        elif form == "privacy card":
             text = reports.privacy_card_markdown(suite, files=files)
-        elif form == "card as data":
+        elif form == "privacy card as JSON":
             text = reports.privacy_card(suite, files=files)
         else:
             text = reports.sarif(suite, files=files, code_scanning=form == "code scanning")
