@@ -122,7 +122,8 @@ def test_a_broken_claim_fails_and_is_reported(folder):
     assert step("Report", junit="out/junit.xml", **{"code-scanning": "out/a.sarif"}).returncode == 0
     (finding,) = json.loads((folder / "out/a.sarif").read_text())["runs"][0]["results"]
     place = finding["locations"][0]["physicalLocation"]
-    assert (finding["level"], place["artifactLocation"]["uri"], place["region"]) == ("error", "bad.py", {"startLine": 1})
+    assert (finding["level"], place["artifactLocation"]["uri"]) == ("error", "bad.py")
+    assert place["region"] == {"startLine": 1}
     summary = (folder / "temp/summary").read_text(encoding="utf-8")
     assert "2 audits, 1 refuted, 1 not refuted" in summary
     (suite,) = ElementTree.parse(folder / "out/junit.xml").getroot()

@@ -82,7 +82,8 @@ def test_several_results_become_one_report(run, tmp_path):
 def test_evidence_for_reviewers_is_written_with_the_hash_of_the_results(run, tmp_path):
     (tmp_path / "mylib.whl").write_bytes(b"wheel")
     status, out, _ = run(
-        "report", "a.json", "--sarif", "--code-scanning", "--attestation", "--subject", "mylib.whl", "--card", "--out", "r",
+        "report", "a.json", "--sarif", "--code-scanning", "--attestation", "--subject", "mylib.whl", "--card",
+        "--out", "r",
     )  # fmt: skip
     assert status == 0
     names = {"results.sarif", "code-scanning.sarif", "attestation.json", "privacy-card.md", "privacy-card.json"}

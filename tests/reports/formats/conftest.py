@@ -30,8 +30,9 @@ CELLS = CellCounts(
     scope="upper ends for these cells only",
 )  # fmt: skip
 ROW = ReplayRow(
-    place="my lib/counts.py:14 in noisy_count", source="return len(rows) + rng.laplace()", primitive="Generator.laplace",
-    law="Laplace(3, 1)", moved="2", allowed="1", loss="2", finding="moves by 2, which costs 2; [more](9) than {claimed}",
+    place="my lib/counts.py:14 in noisy_count", source="return len(rows) + rng.laplace()",
+    primitive="Generator.laplace", law="Laplace(3, 1)", moved="2", allowed="1", loss="2",
+    finding="moves by 2, which costs 2; [more](9) than {claimed}",
 )  # fmt: skip
 
 

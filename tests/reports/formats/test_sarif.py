@@ -85,8 +85,8 @@ def test_a_refutation_says_where_what_and_how_sure(entries):
     (found,) = run["results"]
     assert found["ruleId"] == "PureDP"
     assert found["message"]["text"].startswith(
-        "tests/test_it.py::test_noisy: REFUTED: epsilon >= 1.5, claimed 1 (95% confidence). Claim: 1-DP (add/remove one "
-        "row)."
+        "tests/test_it.py::test_noisy: REFUTED: epsilon >= 1.5, claimed 1 (95% confidence). Claim: 1-DP (add/remove "
+        "one row)."
     )
     (place,) = found["locations"]
     assert place["physicalLocation"] == {
