@@ -61,10 +61,14 @@ def _strict(value: Any) -> Any:
 def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
     """Return what a results file says of an entry, by the names of `Suite.to_frame`, and the call that repeats it.
 
-    Bound, estimate, p-value and detectable excess are left out after a failed health check.
+    Left out are bound, estimate, p-value and detectable excess after a failed health check; the detectable excess of an
+    audit that stopped at a refutation; and the estimate of bets, which is biased.
     """
-    result = entry.result
-    is_sick = isinstance(result, AuditResult) and bool(result.findings)
-    found = {name: row[name] for name in _COLUMNS if row[name] is not None and not (is_sick and name in _OF_COUNTS)}
+    result, left_out = entry.result, frozenset[str]()
+    if isinstance(result, AuditResult):
+        left_out = _OF_COUNTS if result.findings else frozenset()
+        left_out |= {"resolution"} if result.stopped == "refuted" else set()
+        left_out |= {"estimate"} if result.stopped is not None and not result.is_closed else set()
+    found = {name: row[name] for name in _COLUMNS if row[name] is not None and name not in left_out}
     own = {name: visible(value, _LONG) if isinstance(value, str) else value for name, value in found.items()}
     return own | {"repeat": visible(repetition(entry), _LONG)}

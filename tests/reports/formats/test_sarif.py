@@ -127,6 +127,13 @@ def test_a_failed_health_check_leaves_no_bound(entries):
     assert "hits vary" in only(entries["sick"])["message"]["text"]
 
 
+def test_bets_leave_no_estimate_and_a_refutation_no_detectable_excess(entries):
+    known = only(entries["stopped"])["properties"]
+    assert not {"estimate", "resolution"} & known.keys()
+    assert {"bound", "p_value"} <= known.keys()
+    assert {"estimate", "resolution"} <= only(entries["refuted"])["properties"].keys()
+
+
 def test_code_scanning_gets_problems_alone_and_each_in_a_file(suite):
     run = written(*suite.entries, code_scanning=True)
     names = [one["message"]["text"].partition(": ")[0] for one in run["results"]]
