@@ -27,10 +27,10 @@ READING: Final = (
 )
 IN_NO_AUDIT: Final = (
     "the composition of a mechanism with other releases (privacy accounting)",
-    "the proof of a claim, and its parameters' adequacy",
-    "post-processing with other access to the data",
+    "proofs, and whether the claimed parameters are adequate",
+    "post-processing that uses the data again",
     "running time, memory and other side channels",
-    "the random generator of production",
+    "the random generator used in production",
     "data collection, security and access control",
 )
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any, Final
+from urllib.parse import unquote
 
 from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
@@ -172,12 +174,19 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
         parts.append(_ended(f"Replay: {prose(entry.replay.sentence)}"))
     text = _message(" ".join(parts))
     if related:
-        text += "".join(f" [line {place['id']}]({place['id']})" for place in related)
+        text += "".join(f" [{_link(place)}]({place['id']})" for place in related)
     return text
 
 
 def _ended(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _link(place: dict[str, Any]) -> str:
+    """File and line of a related location, as the text of an embedded link."""
+    physical = place["physicalLocation"]
+    shown = f"{unquote(physical['artifactLocation']['uri'])}:{physical['region']['startLine']}"
+    return re.sub(r"([\\\[\]])", r"\\\1", _message(visible(shown)))
 
 
 def _message(text: str) -> str:
@@ -222,7 +231,8 @@ def _related(entry: Entry) -> list[dict[str, Any]]:
             one["physicalLocation"]["region"]["snippet"] = {"text": visible(row.source)}
         if place.function:
             one["logicalLocations"] = [{"name": visible(place.function, 300)}]
-        found.append(one | {"message": {"text": _message(prose(f"{row.primitive}: {row.finding}"))}})
+        said = row.finding if row.finding.startswith(row.primitive) else f"{row.primitive}: {row.finding}"
+        found.append(one | {"message": {"text": _message(prose(said))}})
     return found
 
 

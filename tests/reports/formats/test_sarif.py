@@ -111,7 +111,7 @@ def test_the_lines_of_a_replay_are_linked_from_the_message(entries):
     assert place["message"]["text"] == (
         "Generator.laplace: moves by 2, which costs 2; [more] (9) than {{claimed}}"  # neither link nor placeholder
     )
-    assert found["message"]["text"].endswith("Replay: EXCESS: 1 finding in 1 call. [line 1](1)")
+    assert found["message"]["text"].endswith("Replay: EXCESS: 1 finding in 1 call. [my lib/counts.py:14](1)")
 
 
 def test_low_bits_are_a_warning_of_their_own_rule(entries):
@@ -262,6 +262,13 @@ def test_places_of_a_replay(place, file, line, entries):
     row = replace(entries["refuted"].replay.rows[0], place=place)
     found = place_of_row(row)
     assert (found and found.uri, found and found.line) == (file, line)
+
+
+def test_the_text_of_a_link_is_escaped(entries):
+    entry = entries["refuted"]
+    row = replace(entry.replay.rows[0], place="a[1]\\{b}.py:3 in f")
+    text = only(replace(entry, replay=replace(entry.replay, rows=(row,))))["message"]["text"]
+    assert text.endswith(r" [a\[1\]/{{b}}.py:3](1)")
 
 
 def test_uris_hold_no_character_that_a_uri_forbids():
