@@ -100,8 +100,8 @@ def _of_mechanisms(audits: Sequence[AuditResult]) -> dict[str, str]:
     return {
         "Basic Mechanisms and Common Elements": f"outputs of {mechanisms} on the tested pairs; not proofs, nor the "
         "sensitivity on other datasets",
-        "Mechanism Implementation Challenges": f"{bits}; not running time, memory, back ends, the random generator used "
-        "in production, nor the tuning of hyperparameters",
+        "Mechanism Implementation Challenges": f"{bits}; not running time, memory, back ends, the random generator "
+        "used in production, nor the tuning of hyperparameters",
     }
 
 

@@ -33,7 +33,7 @@ def json_text(value: Any) -> str:
 
     Examples
     --------
-    >>> print(json_text([1.5, float("inf"), float("nan"), 2**53]))
+    >>> print(json_text([1.5, float("inf"), float("nan"), 2**53]), end="")
     [
      1.5,
      "inf",
