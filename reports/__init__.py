@@ -1,4 +1,5 @@
-"""Reports of results: HTML with figures, Markdown, a terminal table, JUnit XML, CSV; and the pytest plugin.
+"""Reports of results: HTML with figures, Markdown, a terminal table, JUnit XML, CSV, SARIF, an in-toto statement, a
+privacy card; and the pytest plugin.
 
 Public names are imported on first use, because pytest loads the plugin in every session and the plugin needs none of
 them.
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .figures.figure_files import save_figures
     from .figures.plot import kinds_of, plot
+    from .formats.attestation import attestation
+    from .formats.card_markdown import privacy_card_markdown
+    from .formats.privacy_card import privacy_card
+    from .formats.sarif import sarif
     from .pages.csv_page import csv
     from .pages.html_page import html
     from .pages.junit_page import junit
@@ -23,12 +28,30 @@ _WHERE = {
     "lines": "plain_text",
     "junit": "pages.junit_page",
     "csv": "pages.csv_page",
+    "sarif": "formats.sarif",
+    "attestation": "formats.attestation",
+    "privacy_card": "formats.privacy_card",
+    "privacy_card_markdown": "formats.card_markdown",
     "plot": "figures.plot",
     "kinds_of": "figures.plot",
     "save_figures": "figures.figure_files",
 }
 
-__all__ = ["html", "markdown", "table", "lines", "junit", "csv", "plot", "kinds_of", "save_figures"]
+__all__ = [
+    "html",
+    "markdown",
+    "table",
+    "lines",
+    "junit",
+    "csv",
+    "sarif",
+    "attestation",
+    "privacy_card",
+    "privacy_card_markdown",
+    "plot",
+    "kinds_of",
+    "save_figures",
+]
 
 
 def __getattr__(name: str) -> Any:

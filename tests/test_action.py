@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -118,7 +119,11 @@ def test_a_broken_claim_fails_and_is_reported(folder):
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "2 tests, 2 audits × alpha 1e-05 = 2e-05 of error budget 0.001" in done.stdout
     assert "1 failed, 1 passed, 1 deselected" in done.stdout
-    assert step("Report", junit="out/junit.xml").returncode == 0
+    assert step("Report", junit="out/junit.xml", **{"code-scanning": "out/a.sarif"}).returncode == 0
+    (finding,) = json.loads((folder / "out/a.sarif").read_text())["runs"][0]["results"]
+    place = finding["locations"][0]["physicalLocation"]
+    assert (finding["level"], place["artifactLocation"]["uri"]) == ("error", "bad.py")
+    assert place["region"] == {"startLine": 1}
     summary = (folder / "temp/summary").read_text(encoding="utf-8")
     assert "2 audits, 1 refuted, 1 not refuted" in summary
     (suite,) = ElementTree.parse(folder / "out/junit.xml").getroot()

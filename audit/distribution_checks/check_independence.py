@@ -23,6 +23,7 @@ from ..random_streams import Stream, sequence_of
 from ..results.statement_result import Point, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
+from ..sampling.source_place import source_of
 from ..settings import or_setting
 from .check_noise import as_matrix, draw_runs
 
@@ -126,7 +127,7 @@ def check_independence(
         notes=tuple(notes),
         provenance=provenance_of(sampler.function),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3)},
+        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
     )
 
 

@@ -28,6 +28,7 @@ from ..sampling.picked import picked, provenance_of_part
 from ..sampling.picking import OutputPart
 from ..sampling.provenance import versions
 from ..sampling.sampler import Sampler, as_sampler
+from ..sampling.source_place import source_of
 from ..settings import or_setting
 from .goodness_of_fit import (
     LEAST_SIMULATED,
@@ -170,7 +171,7 @@ def check_noise(
         series=series,
         provenance=provenance_of_part(sampler),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3)},
+        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
     )
 
 

@@ -25,6 +25,7 @@ from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import as_sampler
+from ..sampling.source_place import source_of
 from ..settings import or_setting
 from .check_noise import called, draw_runs
 
@@ -142,7 +143,7 @@ def check_slope(
         series=_series(points, u, alpha),
         provenance=provenance_of(sampler.function),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3)},
+        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
     )
 
 

@@ -43,6 +43,7 @@ from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
 from ..sampling.picked import picked, provenance_of_part
 from ..sampling.sampler import as_sampler
+from ..sampling.source_place import source_of
 from ..settings import or_setting
 from ..store.sqlite_store import opened
 from ..store.store_settings import arrangements, code_of, sources
@@ -282,7 +283,7 @@ def audit_pair(
         ),
         notes=(*notes_on_texts(x, y), *([_STATE] if plan.is_stateful and not sampler.is_block else [])),
     )
-    result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    result.environment.update(seconds=round(time.perf_counter() - started, 3), **source_of(sampler.function))
     _LOG.info("%s: %s", result.mechanism, result.sentence)
     return result
 

@@ -58,18 +58,22 @@ def provenance_of(mechanism: Any) -> Provenance:
     >>> len(provenance_of(statistics.fmean).fingerprint), provenance_of(len).fingerprint
     (16, '')
     """
+    module, name, codes = loaded_code(mechanism)
+    return Provenance(where=f"{module}:{name}", package=package_of(module), fingerprint=_fingerprint(codes))
+
+
+def loaded_code(mechanism: Any) -> tuple[str, str, list[CodeType]]:
+    """Return the module and name of a mechanism's code, and the code of the function or of its class's functions."""
     while isinstance(mechanism, functools.partial):
         mechanism = mechanism.func
     if inspect.ismethod(mechanism):
         mechanism = mechanism.__self__
     if isinstance(mechanism, FunctionType):  # the code that runs, not the function named by `functools.wraps`
         module = str(mechanism.__globals__.get("__name__", ""))
-        name, codes = mechanism.__code__.co_qualname, [mechanism.__code__]
-    else:
-        kind = mechanism if inspect.isclass(mechanism) or inspect.isbuiltin(mechanism) else type(mechanism)
-        module, name = str(getattr(kind, "__module__", None) or "builtins"), str(kind.__qualname__)
-        codes = list(_codes_of(kind)) if inspect.isclass(kind) else []
-    return Provenance(where=f"{module}:{name}", package=package_of(module), fingerprint=_fingerprint(codes))
+        return module, mechanism.__code__.co_qualname, [mechanism.__code__]
+    kind = mechanism if inspect.isclass(mechanism) or inspect.isbuiltin(mechanism) else type(mechanism)
+    codes = list(_codes_of(kind)) if inspect.isclass(kind) else []
+    return str(getattr(kind, "__module__", None) or "builtins"), str(kind.__qualname__), codes
 
 
 @functools.cache

@@ -21,7 +21,13 @@ _FORMS = {
     "junit": "junit.xml",
     "csv": "results.csv",
     "json": "results.json",
+    "sarif": "results.sarif",
+    "code scanning": "code-scanning.sarif",
+    "attestation": "attestation.json",
+    "privacy card": "privacy-card.md",
+    "privacy card as JSON": "privacy-card.json",
 }
+_FOR_REVIEWERS = ("sarif", "code scanning", "attestation", "privacy card", "privacy card as JSON")
 Html = Annotated[bool, typer.Option("--html", help="Write report.html.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Write report.md.")]
 
@@ -33,11 +39,24 @@ def report(
     junit: Annotated[bool, typer.Option("--junit", help="Write junit.xml.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write results.csv.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Write results.json, for example of merged files.")] = False,
+    sarif: Annotated[bool, typer.Option("--sarif", help="Write results.sarif, a finding for each audit.")] = False,
+    code_scanning: Annotated[
+        bool, typer.Option("--code-scanning", help="Write code-scanning.sarif, with the problems alone, for upload.")
+    ] = False,
+    attestation: Annotated[
+        bool, typer.Option("--attestation", help="Write attestation.json, an unsigned in-toto statement.")
+    ] = False,
+    subject: Annotated[
+        list[Path] | None, optional("Further subject of the attestation, such as a wheel; can be given several times.")
+    ] = None,
+    card: Annotated[bool, typer.Option("--card", help="Write privacy-card.md and privacy-card.json.")] = False,
     figures: Annotated[Path | None, optional("Folder for each figure as SVG.", metavar="DIR")] = None,
     title: Annotated[str | None, optional("Title of the report.")] = None,
     out: Annotated[Path | None, optional("Folder for the files; by default that of the first results.")] = None,
 ) -> None:
     """Write reports from saved results, by default report.html and report.md.
+
+    --sarif, --code-scanning, --attestation and --card write evidence for reviewers: docs/how-to/reviewers.md.
 
     Example: `dpaudit report audit-report/results.json --html --junit --figures figures`
     """
@@ -48,11 +67,17 @@ def report(
     from ...audit.records.merge import merge
 
     check_results(*results)
-    suite = merge([load(path) for path in results], [str(path) for path in results])
+    read = [load(path) for path in results]
+    suite = merge(read, [str(path) for path in results])
     if title is not None:
         suite = replace(suite, title=title)
-    wanted = {"html": html, "markdown": markdown, "junit": junit, "csv": csv, "json": json}
+    wanted = {
+        "html": html, "markdown": markdown, "junit": junit, "csv": csv, "json": json, "sarif": sarif,
+        "code scanning": code_scanning, "attestation": attestation, "privacy card": card, "privacy card as JSON": card,
+    }  # fmt: skip
     forms = [form for form, is_wanted in wanted.items() if is_wanted]
+    if subject and not attestation:
+        raise OptionError("--subject names a subject of an attestation, but none is requested; add --attestation.")
     if not forms and figures is None:
         forms = ["html", "markdown"]
     if out is None and len(results) > 1:
@@ -60,8 +85,13 @@ def report(
     folder = results[0].parent if out is None else out
     if "json" in forms and any((folder / _FORMS["json"]).resolve() == path.resolve() for path in results):
         raise OptionError(f"--json would overwrite {folder / _FORMS['json']}; use another folder with --out.")
+    from ...reports.formats.results_files import hashed_file, results_file
+
+    files = [results_file(path, one) for path, one in zip(results, read, strict=True)]
+    artifacts = [hashed_file(path) for path in subject or ()]
     show(suite)
-    write_reports(suite, folder, forms)
+    write_reports(suite, folder, [form for form in forms if form not in _FOR_REVIEWERS])
+    _write_for_reviewers(suite, folder, [form for form in forms if form in _FOR_REVIEWERS], files, artifacts)
     if figures is not None:
         from ...reports.figures.figure_files import save_figures
 
@@ -145,3 +175,24 @@ def write_reports(
         write_whole(out / _FORMS[form], text)
     for form in forms:
         typer.echo(f"{'report' if form == 'html' else form}: {out / _FORMS[form]}")
+
+
+def _write_for_reviewers(
+    suite: Any, out: Path, forms: Sequence[str], files: Sequence[Any], artifacts: Sequence[Any]
+) -> None:
+    """Write a suite in the given forms for reviewers, and print the paths."""
+    from ... import reports
+    from ...audit.records.json_codec import write_whole
+
+    for form in forms:
+        if form == "attestation":
+            text = reports.attestation(suite, files=files, artifacts=artifacts)
+        elif form == "privacy card":
+            text = reports.privacy_card_markdown(suite, files=files)
+        elif form == "privacy card as JSON":
+            text = reports.privacy_card(suite, files=files)
+        else:
+            text = reports.sarif(suite, files=files, code_scanning=form == "code scanning")
+        write_whole(out / _FORMS[form], text)
+    for form in forms:
+        typer.echo(f"{form}: {out / _FORMS[form]}")

@@ -67,7 +67,7 @@ def facts(entry: Entry) -> Facts:
     shared = [("Repeat with", visible(repetition(entry), 2_000))]
     if entry.expected is not None:
         shared.append(("Expectation", expectation(entry)))
-    environment = {name: value for name, value in result.environment.items() if name != "repeat"}
+    environment = {name: value for name, value in result.environment.items() if name not in ("repeat", "source")}
     if environment:
         shared.append(("Time and machine", "; ".join(f"{name} {value}" for name, value in in_words(environment))))
     return own + shared

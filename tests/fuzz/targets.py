@@ -26,7 +26,7 @@ from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.store.block_codec import checksum, packed, unpacked
 from dpaudit.audit.store.sqlite_store import FILE, Store
 from dpaudit.experiments.cli.claim_options import claim_or_none
-from dpaudit.reports import csv, junit, markdown
+from dpaudit.reports import attestation, csv, junit, markdown, privacy_card, privacy_card_markdown, sarif
 
 from .mutations import mutated_bytes, mutated_json, odd_number, odd_text, odd_value
 from .sandbox import MisstepError, Yard
@@ -144,8 +144,11 @@ def results(yard: Yard) -> Attempt:
         if to_json(load_text(yard, again)) != again:
             raise MisstepError("what was read is written in another way")
         suite.adjusted_p_values()
-        for form in (markdown, csv, junit):
+        for form in (markdown, csv, junit, sarif, privacy_card, privacy_card_markdown):
             form(suite)
+        sarif(suite, code_scanning=True)
+        if suite.entries:
+            attestation(suite)
         return True
 
     return attempt

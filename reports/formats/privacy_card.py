@@ -1,0 +1,198 @@
+"""A privacy card: for each audit what was claimed, what was examined, and what was not examined."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...audit.printing import percent
+from ...audit.records.json_codec import told_apart
+from ...audit.records.suite import Entry, Scalar, Suite, rows
+from ...audit.results.audit_result import AuditResult
+from ...audit.results.canary_result import CanaryResult
+from ...audit.results.statement_result import StatementResult
+from ..plain_text import acceptance, counted, false_alarms, found, held_together, prose, verdict_counts, visible
+from .nist_headings import nist_headings
+from .registry_draft import TO_COMPLETE, registry_draft
+from .results_files import ResultsFile, file_of_each
+from .source_places import place_of_mechanism
+from .strict_json import json_text, recorded
+
+VERSION: Final = 1
+READING: Final = (
+    "An audit can refute a claim and never verify it. *Not refuted* says that the counts of one event on one pair of "
+    "datasets do not contradict the claim at the stated error probability. A bound is a lower bound on the privacy "
+    "loss; no audit gives an upper bound."
+)
+IN_NO_AUDIT: Final = (
+    "the composition of a mechanism with other releases (privacy accounting)",
+    "proofs, and whether the claimed parameters are adequate",
+    "post-processing that uses the data again",
+    "running time, memory and other side channels",
+    "the random generator used in production",
+    "data collection, security and access control",
+)
+
+
+def card_data(suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetime.date | None = None) -> dict[str, Any]:
+    """Return the contents of a privacy card as plain values.
+
+    Parameters
+    ----------
+    suite : Suite
+    files : sequence of ResultsFile
+        The files of the results, in order.
+    today : date, optional
+        Day on which acceptances are checked; by default the current day.
+    """
+    day = today or datetime.date.today()
+    if files:
+        file_of_each(suite, files)
+    entries = zip(suite.entries, told_apart(suite), rows(suite), strict=True)
+    return {
+        "privacy_card": VERSION,
+        "title": visible(suite.title),
+        "reading": READING.replace("*", ""),
+        "results": [{"file": file.name, "sha256": file.sha256, "audits": file.entries} for file in files],
+        "verdicts": {verdict.value: count for verdict, count in verdict_counts(suite).items()},
+        "multiplicity": f"{held_together(suite)} Expected number of false alarms if every claim held: at most "
+        f"{false_alarms(suite):.2g}.",
+        "not_examined_in_any_audit": list(IN_NO_AUDIT),
+        "audits": [_card(entry, name, row, day) for entry, name, row in entries],
+        "nist_sp_800_226": nist_headings(suite),
+    }
+
+
+def privacy_card(suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetime.date | None = None) -> str:
+    """Return the privacy card as JSON; the same results give the same text.
+
+    Each audit has its claim, the unit of privacy, what was examined with which evidence, the implementation, what was
+    not examined, and a draft of an entry for the OpenDP Deployments Registry. The headings of NIST SP 800-226 follow,
+    with "not examined" where nothing was examined.
+
+    Parameters
+    ----------
+    suite, files, today
+        As for `sarif`.
+
+    References
+    ----------
+    OpenDP, Deployments Registry. Near, Darais, Lefkovitz & Howarth (2025), NIST SP 800-226.
+
+    Examples
+    --------
+    >>> import json
+    >>> json.loads(privacy_card(Suite(title="Nothing", entries=())))["verdicts"]
+    {'refuted': 0, 'not refuted': 0, 'inconclusive': 0}
+    """
+    return json_text(card_data(suite, files=files, today=today))
+
+
+def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -> dict[str, Any]:
+    result = entry.result
+    card: dict[str, Any] = {
+        "name": visible(name),
+        "verdict": result.verdict.value,
+        "sentence": prose(result.sentence),
+        "remarks": [prose(remark) for remark in result.remarks],
+        **_subject(entry),
+        "evidence": _evidence(entry),
+        "implementation": _implementation(entry),
+        "accounting": "not examined",
+        "not_examined": list(_not_examined(entry)),
+        "recorded": recorded(entry, row),
+    }
+    if entry.expected is not None:
+        card["expected"] = entry.expected.value
+    if entry.accepted is not None:
+        card["accepted"] = f"{prose(str(entry.accepted))} (status: {acceptance(entry, day)})"
+    draft = registry_draft(entry)
+    if draft is not None:
+        card["registry_draft"] = {"entry": draft, "to_complete": list(TO_COMPLETE)}
+    return card
+
+
+def _subject(entry: Entry) -> dict[str, Any]:
+    """What the audit is about: the claim with its unit and neighbours, or the statement."""
+    result = entry.result
+    if isinstance(result, StatementResult):
+        return {"statement": prose(result.statement), "claim": "none; a statement is not a privacy claim"}
+    if isinstance(result, AuditResult):
+        unit, adjacency = visible(result.pair.unit) or "not stated", visible(result.pair.adjacency)
+        more: dict[str, Any] = {"distance": result.pair.distance, "pair_checked": _pair_words(result)}
+    else:
+        unit, adjacency, more = "one canary", f"{visible(result.adjacency)}, of one canary", {}
+    return {
+        "claim": visible(str(result.claim)),
+        "claim_source": visible(result.claim_source) or "not stated",
+        "unit_of_privacy": unit,
+        "adjacency": adjacency,
+        **more,
+    }
+
+
+def _pair_words(result: AuditResult) -> str:
+    if result.pair.doubt:
+        return prose(result.pair.doubt)
+    return f"{visible(result.pair.x)} and {visible(result.pair.y)}: {visible(result.pair.difference)}"
+
+
+def _evidence(entry: Entry) -> list[str]:
+    """What was examined, a sentence each."""
+    result = entry.result
+    alpha = f"error probability {result.alpha:g} ({percent(1 - result.alpha)} confidence)"
+    if isinstance(result, StatementResult):
+        numbers = counted(len(result.points), "number")
+        return [f"{numbers} in {result.runs:,} runs, {alpha}", f"intervals: {visible(result.method)}"]
+    if isinstance(result, CanaryResult):
+        return [
+            f"{counted(result.canaries, 'canary')} in {counted(result.runs, 'training run')}, {alpha}",
+            f"lower bound {found(result)}; if every guess had been right, "
+            f"{visible(result.claim.describe_strength(result.ceiling))}",
+            visible(result.detectable_in_words),
+        ]
+    if result.findings:
+        return [f"{result.runs:,} runs on each dataset; a failed health check leaves no bound"]
+    stopped = "the audit stopped at the refutation, so no detectable excess is stated"
+    by = "by the event" if result.stopped is None or result.is_closed else "by bets, the last of them on the event"
+    return [
+        f"{result.runs:,} runs on each dataset, {alpha}",
+        f"lower bound {found(result)} {by}: {visible(result.event_in_words)}",
+        stopped if result.stopped == "refuted" else visible(result.detectable_in_words),
+    ]
+
+
+def _implementation(entry: Entry) -> dict[str, Any]:
+    """The code that was run, as far as it is recorded."""
+    result = entry.result
+    known: dict[str, Any] = {"versions": {visible(name): visible(version) for name, version in result.versions}}
+    if not isinstance(result, StatementResult):
+        known = {"mechanism": visible(result.mechanism, 300), **known}
+    code = None if isinstance(result, CanaryResult) else result.provenance
+    if code is not None:
+        known |= {"code": visible(code.where)}
+        parts = {"package": code.package, "fingerprint": code.fingerprint}
+        known |= {name: visible(text) for name, text in parts.items() if text}
+    place = place_of_mechanism(entry)
+    known["source"] = "not recorded"
+    if place is not None:
+        known["source"] = {"file": visible(place.file), "line": place.line, "sha256": place.sha256}
+    return known
+
+
+def _not_examined(entry: Entry) -> tuple[str, ...]:
+    """What a reader might take for examined, and is not."""
+    result = entry.result
+    if isinstance(result, StatementResult):
+        return "every privacy claim of the mechanism", "other datasets"
+    if isinstance(result, CanaryResult):
+        return (
+            "other training data, other canaries and other scores than the given ones",
+            "losses of records that are not canaries",
+        )
+    pairs = "every other pair of neighbours"
+    if result.searched:
+        pairs = "every pair of neighbours other than the one that the search chose"
+    bits = () if result.bits is not False else ("the low bits of floating-point outputs",)
+    return (pairs, "every event other than the tested ones", *bits, "claims at other distances")

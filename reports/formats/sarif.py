@@ -1,0 +1,281 @@
+"""A suite as a SARIF 2.1.0 file, for viewers of findings and for code scanning.
+
+References
+----------
+OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from ...audit.records.json_codec import told_apart
+from ...audit.records.suite import Entry, Scalar, Suite, rows
+from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.statement_result import StatementResult
+from ..plain_text import prose, stated, visible
+from .results_files import ResultsFile, file_of_each
+from .sarif_rules import LOW_BITS, rule, rule_id
+from .source_places import (
+    INSTALLED,
+    SOURCE_ROOT,
+    SourcePlace,
+    logical_name,
+    place_of_mechanism,
+    place_of_row,
+    place_of_test,
+    uri_of,
+)
+from .strict_json import json_text, recorded
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_ROOTS: Final = {
+    SOURCE_ROOT: "The working directory of the audits, usually the root of the repository.",
+    INSTALLED: "The folder of installed Python packages.",
+}
+_DEFAULT_FILE: Final = "results.json"
+_MOST_RELATED: Final = 100  # places of one result that code scanning shows
+
+
+def sarif(
+    suite: Suite,
+    *,
+    files: Sequence[ResultsFile] = (),
+    code_scanning: bool = False,
+    today: datetime.date | None = None,
+) -> str:
+    """Return the suite as SARIF 2.1.0; the same results give the same text.
+
+    Each audit is a result of the rule for its family of claims. A refuted claim has the level ``error``, an
+    inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, which says nothing
+    beyond the pair and the event tested. An unmet expectation is a warning too. A warning about low bits is a result of
+    a rule of its own. The location is the mechanism: file and line if the results record them, and its qualified name.
+    Lines that a replay found are related locations. Partial fingerprints depend on the audit's name, its claim and its
+    neighbours, and on no draw, so that a finding keeps its identity from run to run. Accepted and expected refutations
+    are suppressed.
+
+    Parameters
+    ----------
+    suite : Suite
+    files : sequence of ResultsFile
+        The files of the results, in order; they are listed as artifacts with their hashes.
+    code_scanning : bool
+        Whether the file is for a service that shows every result as an alert and refuses one without a file, as GitHub
+        code scanning does. Results of kind ``pass`` and suppressed ones are then left out. Where no source is recorded,
+        the location is the test of the audit, or else the file of the results.
+    today : date, optional
+        Day on which acceptances are checked; by default the current day.
+
+    Raises
+    ------
+    OptionError
+        If `files` have another number of entries than the suite.
+
+    References
+    ----------
+    OASIS (2020), SARIF Version 2.1.0, sections 3.10 (URIs), 3.11 (messages), 3.27 (results).
+
+    Examples
+    --------
+    >>> import json
+    >>> json.loads(sarif(Suite(title="Nothing", entries=())))["runs"][0]["results"]
+    []
+    """
+    day = today or datetime.date.today()
+    homes: list[str] = [_DEFAULT_FILE] * len(suite.entries)
+    if files:
+        homes = [file.name for file in file_of_each(suite, files)]
+    results = []
+    for entry, name, row, home in zip(suite.entries, told_apart(suite), rows(suite), homes, strict=True):
+        places = _places(entry, home, code_scanning)
+        found = [_result(entry, name, row, places, day), *_low_bits(entry, name, places)]
+        if code_scanning:
+            found = [_for_code_scanning(one) for one in found if one["kind"] == "fail" and not one["suppressions"]]
+        results += found
+    used = list(dict.fromkeys(result["ruleId"] for result in results))
+    for result in results:
+        result["ruleIndex"] = used.index(result["ruleId"])
+    versions = {version for entry in suite.entries for name, version in entry.result.versions if name == "dpaudit"}
+    driver: dict[str, Any] = {"name": "dpaudit", "rules": [rule(name) for name in used]}
+    if versions:
+        driver["version"] = ", ".join(sorted(versions))
+    run = {
+        "tool": {"driver": driver},
+        "originalUriBaseIds": {name: {"description": {"text": text}} for name, text in _ROOTS.items()},
+        "artifacts": _artifacts(suite, files),
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+        "properties": {"title": visible(suite.title)},
+    }
+    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _result(
+    entry: Entry, name: str, row: dict[str, Scalar], places: tuple[dict[str, Any], ...], day: datetime.date
+) -> dict[str, Any]:
+    """The result of an entry, without the index of its rule."""
+    result = entry.result
+    kind, level = "fail", "error" if result.is_refuted else "warning"
+    if result.verdict is Verdict.NOT_REFUTED and entry.is_met:
+        kind, level = "pass", "none"
+    related = _related(entry)
+    return {
+        "ruleId": rule_id(result),
+        "kind": kind,
+        "level": level,
+        "message": {"text": _words(entry, name, related)},
+        "locations": list(places),
+        "relatedLocations": related,
+        "partialFingerprints": {"auditedClaim/v1": _fingerprint(entry, name, rule_id(result))},
+        "suppressions": _suppressions(entry, day),
+        "properties": recorded(entry, row),
+    }
+
+
+def _low_bits(entry: Entry, name: str, places: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    """The result of a warning about low bits, if there is one."""
+    result = entry.result
+    if not isinstance(result, AuditResult) or result.low_bits is None:
+        return []
+    return [
+        {
+            "ruleId": LOW_BITS,
+            "kind": "fail",
+            "level": "warning",
+            "message": {"text": _message(f"{visible(name)}: {prose(str(result.low_bits))}")},
+            "locations": list(places),
+            "relatedLocations": [],
+            "partialFingerprints": {"auditedClaim/v1": _fingerprint(entry, name, LOW_BITS)},
+            "suppressions": [],
+            "properties": {"claim": visible(str(result.claim)), "seed": result.seed, "runs": result.runs},
+        }
+    ]
+
+
+def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
+    """The message: verdict, what was audited, what must be read with it, and links to the places of a replay."""
+    result = entry.result
+    parts = [_ended(f"{visible(name)}: {prose(result.sentence)}")]
+    if isinstance(result, StatementResult):
+        parts.append(_ended(f"Statement: {prose(result.statement)}"))
+    else:
+        pair = result.pair.adjacency if isinstance(result, AuditResult) else f"{result.adjacency} of one canary"
+        parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
+    apart = f"WARNING: {getattr(result, 'low_bits', None)}"  # a result of its own
+    parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
+    if not entry.is_met and entry.expected is not None:
+        parts.append(f"Expected: {entry.expected.value}.")
+    if entry.replay is not None:
+        parts.append(_ended(f"Replay: {prose(entry.replay.sentence)}"))
+    text = _message(" ".join(parts))
+    if related:
+        text += "".join(f" [{_link(place)}]({place['id']})" for place in related)
+    return text
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _link(place: dict[str, Any]) -> str:
+    """File and line of a related location, as the text of an embedded link."""
+    physical = place["physicalLocation"]
+    shown = f"{unquote(physical['artifactLocation']['uri'])}:{physical['region']['startLine']}"
+    return re.sub(r"([\\\[\]])", r"\\\1", _message(visible(shown)))
+
+
+def _message(text: str) -> str:
+    """Text in which nothing is a placeholder or an embedded link."""
+    return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")
+
+
+def _places(entry: Entry, home: str, needs_file: bool) -> tuple[dict[str, Any], ...]:
+    """The location of a mechanism: its file and line, or else its name alone, or a file that names the audit."""
+    name = visible(logical_name(entry), 300)
+    own = {"fullyQualifiedName": name, "name": name.rpartition(".")[2] or name}
+    found: dict[str, Any] = {"logicalLocations": [own]}
+    place = place_of_mechanism(entry)
+    if needs_file and (place is None or place.root != SOURCE_ROOT):
+        place = place_of_test(entry) or SourcePlace(file=home, root=SOURCE_ROOT)
+        found["message"] = {"text": "The source of the mechanism is not recorded as a file of this project."}
+    if place is not None:
+        found["physicalLocation"] = _physical(place, first_line=needs_file)
+    return (found,)
+
+
+def _physical(place: SourcePlace, *, first_line: bool = False) -> dict[str, Any]:
+    artifact: dict[str, Any] = {"uri": place.uri}
+    if place.root and "://" not in place.uri:
+        artifact["uriBaseId"] = place.root
+    line = 1 if place.line is None and first_line else place.line
+    return {"artifactLocation": artifact} | ({} if line is None else {"region": {"startLine": line}})
+
+
+def _related(entry: Entry) -> list[dict[str, Any]]:
+    """The calls with a finding of the entry's replay."""
+    found: list[dict[str, Any]] = []
+    for row in entry.replay.rows if entry.replay is not None else ():
+        place = place_of_row(row) if row.finding else None
+        if place is None or len(found) == _MOST_RELATED:
+            continue
+        one: dict[str, Any] = {"id": len(found) + 1, "physicalLocation": _physical(place)}
+        own = place_of_mechanism(entry)
+        if own is not None and own.file == place.file:
+            one["physicalLocation"]["artifactLocation"]["uriBaseId"] = own.root
+        if row.source:
+            one["physicalLocation"]["region"]["snippet"] = {"text": visible(row.source)}
+        if place.function:
+            one["logicalLocations"] = [{"name": visible(place.function, 300)}]
+        said = row.finding if row.finding.startswith(row.primitive) else f"{row.primitive}: {row.finding}"
+        found.append(one | {"message": {"text": _message(prose(said))}})
+    return found
+
+
+def _fingerprint(entry: Entry, name: str, rule_name: str) -> str:
+    """A hash of what is audited, of nothing that was drawn and of no place in a file."""
+    result = entry.result
+    words = [rule_name, name, entry.experiment]
+    if isinstance(result, StatementResult):
+        words += [result.statement, result.quantity]
+    else:
+        words += [result.mechanism, str(result.claim)]
+        words += [result.adjacency] if not isinstance(result, AuditResult) else [result.pair.adjacency]
+    joined = "\0".join(words).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()[:32]
+
+
+def _suppressions(entry: Entry, day: datetime.date) -> list[dict[str, Any]]:
+    """Why a refutation or an inconclusive audit is no news: it was accepted, or it was expected."""
+    accepted, expected = entry.accepted, entry.expected
+    if accepted is not None and entry.is_excused(day):
+        return [{"kind": "external", "status": "accepted", "justification": prose(str(accepted))}]
+    if expected is not None and entry.is_met and expected is not Verdict.NOT_REFUTED:
+        why = f"expected verdict: {expected.value}{f' ({prose(entry.note)})' if entry.note else ''}"
+        return [{"kind": "external", "status": "accepted", "justification": why}]
+    return []
+
+
+def _for_code_scanning(result: dict[str, Any]) -> dict[str, Any]:
+    """The result with the one fingerprint that GitHub code scanning reads."""
+    (own,) = result["partialFingerprints"].values()
+    result["partialFingerprints"]["primaryLocationLineHash"] = f"{own}:1"
+    return result
+
+
+def _artifacts(suite: Suite, files: Sequence[ResultsFile]) -> list[dict[str, Any]]:
+    """The files of results and the sources of mechanisms, with their hashes."""
+    known: dict[tuple[str, str, str], str] = {(uri_of(file.name), SOURCE_ROOT, file.sha256): "" for file in files}
+    for entry in suite.entries:
+        place = place_of_mechanism(entry)
+        if place is not None:
+            known.setdefault((place.uri, place.root, place.sha256), "analysisTarget")
+    return [
+        {"location": {"uri": uri, "uriBaseId": root}, "hashes": {"sha-256": digest}}
+        | ({"roles": [role]} if role else {"roles": ["attachment"]})
+        for (uri, root, digest), role in known.items()
+    ]

@@ -1,0 +1,128 @@
+"""Suites made by hand, in which no number is drawn."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dpaudit import ApproxDP, PureDP, Verdict
+from dpaudit.audit.distinguishers.low_bits_warning import LowBits
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.canary_result import CanaryResult
+from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.results.replay_table import ReplayRow, ReplayTable
+from dpaudit.audit.results.sequential_result import SequentialResult
+from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.audit.sampling.provenance import Provenance
+
+EVENT = Intervals(((-math.inf, -0.25),))
+SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
+CELLS = CellCounts(
+    names=("output ≤ -1", "output > -1"), hits_x=(600, 350), hits_y=(200, 750), alpha=0.005, n_known=2,
+    scope="upper ends for these cells only",
+)  # fmt: skip
+ROW = ReplayRow(
+    place="my lib/counts.py:14 in noisy_count", source="return len(rows) + rng.laplace()",
+    primitive="Generator.laplace", law="Laplace(3, 1)", moved="2", allowed="1", loss="2",
+    finding="moves by 2, which costs 2; [more](9) than {claimed}",
+)  # fmt: skip
+
+
+def audit_of(**changes):
+    """An audit of one kind or the other, not refuted unless changed."""
+    given = {
+        "mechanism": "noisy_count",
+        "provenance": Provenance(where="mylib.counts:noisy_count", package="mylib 1.2", fingerprint="00ff00ff00ff00ff"),
+        "claim": PureDP(1.0),
+        "pair": Pair(
+            x="list of 3", y="list of 2", difference="1 row only in x", adjacency="add/remove one row", unit="one row",
+            distance=1,
+        ),
+        "event": EVENT,
+        "likelier_on": "x",
+        "counts": Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951),
+        "alpha": 0.05,
+        "p_value": 0.5,
+        "bound": 0.5,
+        "resolution": 0.25,
+        "power": 0.95,
+        "runs": 1_000,
+        "pilot_runs": 49,
+        "seed": 7,
+        "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
+    }  # fmt: skip
+    kind = SequentialResult if "stopped" in changes else FixedSizeResult
+    return kind(**{**given, **changes})
+
+
+def canaries(**changes):
+    test = CanaryTest("betting", 1_000, 0.05)
+    given = {
+        "mechanism": "train", "claim": ApproxDP(1.0, 1e-5), "adjacency": "add-remove", "coins": "independent",
+        "canaries": 1_000, "included": 489,
+        "guesses": CanaryGuesses(canaries=1_000, numbers=(100, 1_000), right=(60, 510)),
+        "tests": (test,), "carried": test, "alpha": 0.05, "p_value": 0.4, "bound": 0.1, "resolution": 0.25,
+        "ceiling": 5.6, "seed": 7,
+    }  # fmt: skip
+    return CanaryResult(**{**given, **changes})
+
+
+def statement(estimate=1.0):
+    point = Point(at="t = 2", estimate=estimate, lower=estimate - 0.5, upper=estimate + 0.5, high=2.0)
+    return StatementResult(
+        statement="The error halves.", quantity="slope", alpha=0.01, method="bootstrap", runs=500, seed=8,
+        points=(point, Point(estimate=math.nan, lower=-math.inf, upper=1.5)),
+    )  # fmt: skip
+
+
+SICK = audit_of(findings=(Finding(HealthCheck.UNSTEADY_HITS, "hits vary"),), bound=9.0)
+LOW = LowBits(EVENT, "x", Counts(hits_x=90, runs_x=100, hits_y=1, runs_y=100), 2.5, "epsilon")
+ACCEPTED = Accepted(reason="known | old", until="2027-06-30")
+ENTRIES = {
+    "refuted": Entry(
+        name="tests/test_it.py::test_noisy",
+        result=audit_of(bound=1.5, environment={"source": SOURCE, "seconds": 1.5}),
+        replay=ReplayTable(sentence="EXCESS: 1 finding in 1 call", seed=7, rows=(ROW,), n_calls=1, remarks=()),
+    ),
+    "held": Entry(name="held", result=audit_of(cells=CELLS)),
+    "no p": Entry(name="held", result=audit_of(bound=0.0, resolution=math.inf)),
+    "sick": Entry(name="sick", result=SICK),
+    "low": Entry(name="low", result=audit_of(low_bits=LOW)),
+    "doubt": Entry(name="doubt", result=audit_of(pair=Pair(
+        x="x", y="y", difference="d", adjacency="declared neighbours by the caller", distance=1, doubt="3 rows differ",
+    ))),
+    "accepted": Entry(name="accepted", result=audit_of(bound=2.0), accepted=ACCEPTED),
+    "twin": Entry(name="twin", result=audit_of(bound=2.0), expected=Verdict.REFUTED, note="A fault."),
+    "surprise": Entry(name="surprise", result=audit_of(), expected=Verdict.REFUTED),
+    "stopped": Entry(name="stopped", result=audit_of(bound=1.2, stopped="refuted", looks=(), seed=2**70)),
+    "group": Entry(name="group", result=audit_of(claim=PureDP(1.0).group(3))),
+    "training": Entry(name="training", result=canaries()),
+    "leaky": Entry(name="leaky", result=canaries(bound=1.9)),
+    "slope": Entry(name="slope", result=statement()),
+    "steep": Entry(name="steep", result=statement(4.0), exact=math.inf),
+}  # fmt: skip
+"""An entry of each kind, by what is special about it."""
+
+
+@pytest.fixture(scope="session")
+def audit():
+    """Makes an audit, with the given fields in place of the usual ones."""
+    return audit_of
+
+
+@pytest.fixture(scope="session")
+def entries():
+    return ENTRIES
+
+
+@pytest.fixture(scope="session")
+def suite():
+    return Suite(title="All <sorts>", entries=tuple(ENTRIES.values()), environment={"command": "dpaudit run"})
