@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,7 +19,8 @@ from .laws import Array, Law
 from .output_values import difference, numbers_of, same_output
 from .places import Place
 from .recorded_run import RecordedRun
-from .replayed_call import ReplayedCall, paired_calls
+from .replayed_call import ReplayedCall, paired, paired_calls
+from .tape import Tape
 
 _RARE: Final = 1e-3
 _DEVIATIONS: Final = -float(ndtri(_RARE))
@@ -36,8 +36,8 @@ def visible_loss(on_x: RecordedRun, on_y: RecordedRun, hides: Callable[[int], bo
     The run on y had the values of the run on x put back. A call whose value the output hides counts little.
     """
     parted, calls = on_y.tape.parted_at, paired_calls(on_x.tape, on_y.tape)
-    losses = _of_calls(calls)
-    loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in enumerate(losses))
+    losses = _of_calls(calls, on_x.tape, on_y.tape)
+    loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in losses)
     if on_x.end != on_y.end:
         return loss + _CERTAIN
     if parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
@@ -45,27 +45,24 @@ def visible_loss(on_x: RecordedRun, on_y: RecordedRun, hides: Callable[[int], bo
     return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
 
 
-def _of_calls(calls: Sequence[ReplayedCall]) -> list[float]:
-    """Return the visible losses of the calls, those of a line in the order in which they are least.
+def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> list[tuple[int, float]]:
+    """Return the visible losses of calls, each with the number of a call of its line.
 
     Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call of a line on x may
-    be for another group than the first on y.
+    be for another group than the first on y. So the calls of a line are matched in the order with the least loss.
     """
-    losses = [_of_call(call) for call in calls]
-    lines: dict[tuple[str, Place], list[int]] = {}
+    lines: dict[tuple[str, Place], list[tuple[int, float]]] = {}
     for number, call in enumerate(calls):
-        lines.setdefault((call.primitive, call.place), []).append(number)
-    for numbers in lines.values():
-        if 1 < len(numbers) <= _MOST_MATCHED and sum(losses[i] > 0.0 for i in numbers) > 1:
-            found = np.array([[_of_call(_crossed(calls[i], calls[j])) for j in numbers] for i in numbers])
-            for i, least in zip(numbers, found[linear_sum_assignment(found)], strict=True):
-                losses[i] = float(least)
-    return losses
-
-
-def _crossed(on_x: ReplayedCall, on_y: ReplayedCall) -> ReplayedCall:
-    """Return the call of which one is seen on x and the other on y."""
-    return replace(on_x, place_on_y=on_y.place_on_y, law_on_y=on_y.law_on_y, declared_on_y=on_y.declared_on_y)
+        lines.setdefault((call.primitive, call.place), []).append((number, _of_call(call)))
+    found = []
+    for line, losses in lines.items():
+        on_x, on_y = ([call for call in tape.calls if (call.primitive, call.place) == line] for tape in (x, y))
+        if 1 < max(len(on_x), len(on_y)) <= _MOST_MATCHED and any(loss > 0.0 for _, loss in losses):
+            costs = np.array([[_of_call(paired(a, b)) for b in on_y] for a in on_x])
+            found += [(losses[0][0], float(loss)) for loss in costs[linear_sum_assignment(costs)]]
+        else:
+            found += losses
+    return found
 
 
 def _of_call(call: ReplayedCall) -> float:

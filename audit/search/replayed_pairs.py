@@ -6,9 +6,10 @@ Hundreds of pairs are ranked in the executions that a few take in a statistical 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, zip_longest
+from statistics import fmean
 
 from ..errors import MechanismError, described
 from ..replay.other_values import Reruns
@@ -25,6 +26,7 @@ from .pool import Pool
 _SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
 _EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
 _PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
+_FIRST, _PATHS = 16, 4  # pairs that are replayed on other paths too, and the number of these
 _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
 _MOST_KEPT = 256  # recorded runs that are kept, for pairs that share a dataset
 _MOST_FAILED = 200  # pairs on which the mechanism fails, if it runs on none
@@ -40,7 +42,10 @@ class Replayed:
 
 @dataclass(slots=True)
 class Replays:
-    """Replays of pairs, at most a number of runs."""
+    """Replays of pairs, at most a number of runs.
+
+    `on_one_path` holds the pairs on which the runs make the same calls: what another path costs is a guess.
+    """
 
     runner: Runner
     most: int
@@ -49,6 +54,7 @@ class Replays:
     failed: int = 0
     first_error: str = ""
     has_calls: bool = False
+    on_one_path: list[Replayed] = field(default_factory=list)
     _runs: dict[Hashable, RecordedRun] = field(default_factory=dict)
     _shows: dict[Hashable, bool] = field(default_factory=dict)
     _hidden: Counter[Hashable] = field(default_factory=Counter)
@@ -78,7 +84,20 @@ class Replays:
             return None
         self.pairs += 1
         self.has_calls = self.has_calls or bool(on_x.tape.calls)
-        return Replayed(candidate, size)
+        found = Replayed(candidate, size)
+        if is_tried:
+            self.on_one_path.append(found)
+        return found
+
+    def over_paths(self) -> list[Replayed]:
+        """Return the first pairs on one path with their mean visible loss over this path and some others."""
+        first = sorted(self.on_one_path, key=lambda pair: -pair.size)[:_FIRST]
+        sizes = [[pair.size, *(self._on_path(pair.candidate, seed) for seed in range(_PATHS))] for pair in first]
+        return [Replayed(pair.candidate, fmean(each)) for pair, each in zip(first, sizes, strict=True)]
+
+    def _on_path(self, candidate: Candidate, seed: int) -> float:
+        on_x = self.runner.run(candidate.x, seed=seed)
+        return visible_loss(on_x, self.runner.run(candidate.y, on_x.tape.calls, seed=seed))
 
     def _hides(self, number: int, reruns: Reruns, *, is_tried: bool) -> bool:
         """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs.
@@ -126,6 +145,13 @@ class Guide:
     remark: str = ""
 
 
+def _in_turn(*leaders: Iterable[Replayed]) -> list[Replayed]:
+    """Return pairs by decreasing size, from each of some lists in turn, without repetitions."""
+    turns = zip_longest(*(sorted(pairs, key=lambda pair: -pair.size) for pairs in leaders))
+    found = (pair for turn in turns for pair in turn if pair is not None)
+    return list({pair.candidate.key or id(pair.candidate): pair for pair in found}.values())
+
+
 def guided_by_replays(
     pool: Pool, sampler: Sampler, seed: int, budget: int, progress: Callable[[int], None] | None = None
 ) -> Guide:
@@ -153,7 +179,7 @@ def guided_by_replays(
                 f"{replays.first_error}",
                 mechanism=sampler.name,
             )
-        order = sorted(climb.leaders.values(), key=lambda pair: -pair.size)
+        order = _in_turn(climb.leaders.values(), replays.over_paths())
         count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
         leaders: dict[Hashable, Candidate] = {}
         for pair in order[: count - count // _PATTERNS]:
