@@ -107,4 +107,7 @@ def _keys() -> list[Any]:
     from matplotlib.lines import Line2D
 
     shared: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgecolor": GREY}
-    return [Line2D([], [], color="white", label="before", **shared), Line2D([], [], color=GREY, label="after", **shared)]
+    return [
+        Line2D([], [], color="white", label="before", **shared),
+        Line2D([], [], color=GREY, label="after", **shared),
+    ]

@@ -71,8 +71,9 @@ def _of_audit(result: AuditResult) -> list[Drawn]:
         label = f"Outputs of {name} on x and y, and the natural log of their ratio: {result.event_in_words}."
         first = "First outputs" if result.looks else "Pilot outputs, from which the event was chosen,"
         caption = (
-            f"{first} and the natural logarithm (ln) of the ratio of their frequencies with its standard error; arrow: outputs on one dataset "
-            f"only. The verdict rests on {'bets on later runs' if result.looks else 'other runs'}.{_left_out(result)}"
+            f"{first} and the natural logarithm (ln) of the ratio of their frequencies with its standard error; arrow: "
+            "outputs on one dataset only. The verdict rests on "
+            f"{'bets on later runs' if result.looks else 'other runs'}.{_left_out(result)}"
         )
         drawn.append(_drawn(figure, label, caption))
     if result.looks:
@@ -135,11 +136,11 @@ def _of_cells(result: AuditResult, cells: CellCounts, name: str) -> list[Drawn]:
     height = max(0.155 * len(cells.names), 0.5)
     ratios = _drawn(
         _framed(lambda axes: draw_ratios(axes, cells, result.claim), height, left=room),
-        f"Natural log ratio of each of {len(cells.names)} cells of {name}: at least {number(max(least, 0.0))} in one cell for "
-        f"x against y and {number(max(largest, 0.0))} for y against x"
+        f"Natural log ratio of each of {len(cells.names)} cells of {name}: at least {number(max(least, 0.0))} in one "
+        f"cell for x against y and {number(max(largest, 0.0))} for y against x"
         + ("." if epsilon is None else f"; claimed ε = {number(epsilon)}."),
-        "Natural logarithm (ln) of the likelihood ratio of x against y in every cell, with its interval; arrow: unbounded interval. Upper bounds "
-        f"are for {cells.scope}. {together}",
+        "Natural logarithm (ln) of the likelihood ratio of x against y in every cell, with its interval; arrow: "
+        f"unbounded interval. Upper bounds are for {cells.scope}. {together}",
     )
     return [curves, ratios]
 

@@ -52,7 +52,9 @@ def _light_axis(axes: Axes, axis: Axis, ends: tuple[float, float], n: int, *, is
         spot = base + ScaledTranslation(*shift, figure.dpi_scale_trans)
         figure.text(*((place, start) if is_x else (0.0, place)), text, transform=spot, **style)
 
-    beside = {"ha": "center", "va": "bottom" if is_above else "top"} if is_x else {"ha": "right", "va": "center_baseline"}
+    beside = (
+        {"ha": "center", "va": "bottom" if is_above else "top"} if is_x else {"ha": "right", "va": "center_baseline"}
+    )
     for place, name in zip(places, names, strict=True):
         write(place, name, length + _GAP, edge, size=8.5, **beside)
     if title:

@@ -114,15 +114,14 @@ def projection_of(result: Checked) -> Projection | None:
 
 def runs_svg(shown: Projection, *, sheet: dict[str, str] | None = None) -> str:
     """Return the figure as an `<svg>` element, with its styles in `sheet` if there is one."""
-    highest = [shown.claimed, shown.bound, shown.estimate, shown.claimed + shown.excess]
-    top = 1.2 * max((value for value in highest if value < math.inf), default=0.0) or 1.0
+    low, high = _ends(shown)
 
     def place(runs: float, value: float) -> Point:
         along = math.log(_SPAN * runs / shown.runs) / (2.0 * math.log(_SPAN))
-        return _LEFT + (_RIGHT - _LEFT) * along, _BOTTOM - (_BOTTOM - _TOP) * value / top
+        return _LEFT + (_RIGHT - _LEFT) * along, _BOTTOM - (_BOTTOM - _TOP) * (value - low) / (high - low)
 
     def curve(after: list[Point]) -> str:
-        points = [place(runs, value) for runs, value in after if value <= top]  # not NaN
+        points = [place(runs, value) for runs, value in after if low <= value <= high]  # not NaN
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if len(points) > 1 else ""
 
     grid = [shown.runs * _SPAN ** (2.0 * step / _STEPS - 1.0) for step in range(_STEPS + 1)]
@@ -141,11 +140,11 @@ def runs_svg(shown: Projection, *, sheet: dict[str, str] | None = None) -> str:
         *([pen.path(detected, _DASHED)] if detected else []),
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"{pen.attribute(f"fill: {colour}; stroke: #ffffff")}/>',
     ]
-    for value in _ticks(top):
+    for value in _ticks(low, high):
         _, at = place(shown.runs, value)
         parts.append(pen.text(_LEFT - 5, at + 3, number(value), "end"))
     for runs in (shown.runs / 10, shown.runs, shown.runs * 10):
-        at, _ = place(runs, 0.0)
+        at, _ = place(runs, low)
         parts.append(pen.path(f"M{at:.1f} {_BOTTOM}v3", "fill: none; stroke: #000000; stroke-width: 0.6"))
         parts.append(pen.text(at, _BOTTOM + 14, f"{runs:,.0f}", "middle"))
     axis = "canaries" if shown.unit == "canaries" else "runs on each dataset"
@@ -153,7 +152,9 @@ def runs_svg(shown: Projection, *, sheet: dict[str, str] | None = None) -> str:
     parts.append(pen.text(0.0, 12.0, html.escape(shown.letter), "start"))
     parts += _legend(pen, bool(bounds), bool(detected))
     style = "" if sheet is not None else ' style="font-family: sans-serif"'
-    opening = f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" width="100%" role="img" aria-label="{html.escape(shown.label)}"'
+    opening = (
+        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" width="100%" role="img" aria-label="{html.escape(shown.label)}"'
+    )
     return f"{opening}{style}>{''.join(parts)}</svg>"
 
 
@@ -187,15 +188,33 @@ def _legend(pen: _Pen, has_bounds: bool, has_detected: bool) -> list[str]:
         ("fill: none; stroke: #000000; stroke-width: 1; stroke-dasharray: 1,1.65", "claim", 46.0),
         *([(_DASHED, "claim + smallest detectable excess", 0.0)] if has_detected else []),
     ]
-    parts, at = [], _LEFT + 20.0
+    parts, at = [], _LEFT + 4.0
     for style, name, width in keys:
         parts += [pen.path(f"M{at:g} 9h14", style), pen.text(at + 18, 12.0, name, "start")]
         at += width + 18
     return parts
 
 
-def _ticks(top: float) -> list[float]:
-    """Zero and two to four round numbers up to `top`."""
-    step: float = 10.0 ** math.floor(math.log10(top / 2.0)) if 1e-300 < top < 1e300 else top
-    step *= next((factor for factor in (1.0, 2.0, 5.0) if factor * step * 4 >= top), 10.0)
-    return [place * step for place in range(int(top / step) + 1)][:6]
+def _ends(shown: Projection) -> tuple[float, float]:
+    """Ends of the vertical axis: claim and bound, and the curves as far as they stay near these."""
+    near = [shown.claimed, shown.bound, *([shown.estimate] if shown.estimate < math.inf else [])]
+    farthest = 3.0 * max(near) or 1.0
+    curves = [
+        value
+        for runs in (shown.runs / _SPAN, shown.runs * _SPAN)
+        for value in (shown.bound_after(runs), shown.detected_after(runs))
+        if value <= farthest  # not NaN
+    ]
+    low, high = min(*near, *curves), max(*near, *curves)
+    room = max(0.12 * (high - low) or 0.1 * high, 1e-290)
+    return max(low - room, 0.0), high + room
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Two to six round numbers between the ends."""
+    size = high - low
+    if not max(1e-12 * high, 1e-280) < size < 1e300:
+        return [low, high]
+    step: float = 10.0 ** math.floor(math.log10(size / 2.0))
+    step *= next((factor for factor in (1.0, 2.0, 5.0) if factor * step * 5 >= size), 10.0)
+    return [place * step for place in range(math.ceil(low / step), math.floor(high / step) + 1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -21,9 +20,7 @@ Drawing: TypeAlias = tuple[str, str]
 """A caption and an SVG element."""
 
 
-def drawings_of(
-    results: Sequence[Checked], *, jobs: int | None = None
-) -> tuple[list[list[Drawing]], dict[str, str]]:
+def drawings_of(results: Sequence[Checked], *, jobs: int | None = None) -> tuple[list[list[Drawing]], dict[str, str]]:
     """Return the drawings of each result, with distinct ids, and the style sheet that they share.
 
     Parameters
@@ -43,7 +40,9 @@ def drawings_of(
     return _joined(joblib.Parallel(n_jobs=jobs)(calls))
 
 
-def _joined(batches: Iterable[tuple[list[list[Drawing]], dict[str, str]]]) -> tuple[list[list[Drawing]], dict[str, str]]:
+def _joined(
+    batches: Iterable[tuple[list[list[Drawing]], dict[str, str]]],
+) -> tuple[list[list[Drawing]], dict[str, str]]:
     drawings, sheet = list[list[Drawing]](), dict[str, str]()
     for own, styles in batches:
         drawings += own
@@ -72,5 +71,5 @@ def _of_one(result: Checked, index: int, sheet: dict[str, str]) -> list[Drawing]
     ]
     projection = None if any(one.is_of_the_bound for one in drawn) else projection_of(result)
     if projection is not None:
-        drawings.append((projection.caption, runs_svg(projection, sheet=sheet)))
+        drawings.insert(1, (projection.caption, runs_svg(projection, sheet=sheet)))
     return drawings

@@ -8,7 +8,7 @@ import datetime
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,8 @@ from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 from ..figures.before_after_figure import MOST_ROWS, before_after_figure, compared_bounds
-from ..figures.before_after_figure import MOST_ROWS, before_after_figure, compared_bounds
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
-from ..figures.page_style import rules
 from ..figures.page_style import rules
 from ..figures.svg_batches import drawings_of
 from ..figures.svg_figure import svg
@@ -33,8 +31,7 @@ from ..libraries import require_for_html
 from .audit_facts import facts, in_words
 from .comparison_table import numbers_of, side_of
 from .glossary import GLOSSARY
-from .page_limits import by_severity, limits_of, what_to_do
-from .page_limits import by_severity, limits_of, what_to_do
+from .page_limits import about, by_severity, limits_of, what_to_do
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -51,7 +48,8 @@ def html(
 ) -> str:
     """Return the suite as a page: summary, table, a folding section for each audit, methods, glossary, environment.
 
-    Refuted claims come first, by severity, then inconclusive audits, then the rest; sections of refuted claims are open.
+    Refuted claims come first, by severity, then inconclusive audits, then the rest. Sections of refuted claims
+    are open.
     The page takes no markup from the data. Its content policy forbids requests and allows one script, which sorts and
     filters the table and opens the section of a link.
 
@@ -102,7 +100,7 @@ def html(
     limits = limits_of(suite)
     return _template().render(
         title=plain.visible(suite.title, 150),
-        about=_about(suite, limits.headline),
+        about=about(suite),
         glossary=GLOSSARY,
         policy=_policy(),
         script=Markup(_script()),
@@ -111,6 +109,7 @@ def html(
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=plain.expectations(suite),
+        tally=plain.tally(suite),
         is_met=suite.is_met,
         forest=drawn(forest(ordered), label, "all-"),
         forest_narrow=drawn(forest(ordered, narrow=True), label, "all-narrow-"),
@@ -151,7 +150,7 @@ def html(
     )
 
 
-_MOST_NAMED = 12  # links to audits of one verdict on the first screen
+_MOST_NAMED = 6  # links to audits of one verdict on the first screen
 
 
 def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -169,30 +168,10 @@ def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, An
                 "count": counts[verdict],
                 "audits": named,
                 "more": len(own) - len(named) if named else 0,
-                "all": own,
                 "advice": advice[verdict] if own else "",
             }
         )
     return found
-
-
-def _about(suite: Suite, headline: str) -> str:
-    """One line: who audited with what version and when, and the error probability of the whole page."""
-    told = [each for each in suite.environment.get("merged", ()) if isinstance(each, Mapping)]
-    records = [suite.environment, *(each["environment"] for each in told if isinstance(each.get("environment"), Mapping))]
-    people = dict.fromkeys(str(one["by"]) for one in records if one.get("by"))
-    versions = sorted(
-        {version for entry in suite.entries for name, version in entry.result.versions if name == "dpaudit"}
-    )
-    days = sorted(str(moment)[:16] for one in records if (moment := one.get("started") or one.get("saved")))
-    when = " to ".join(dict.fromkeys([days[0], days[-1]])).replace("T", " ") + " UTC" if days else "time not recorded"
-    parts = [
-        f"by {', '.join(people)}" if people else "auditor not recorded",
-        f"dpaudit {', '.join(versions)}" if versions else "version not recorded",
-        when,
-        headline,
-    ]
-    return plain.visible("Audited " * bool(people) + " · ".join(filter(None, parts)), 400)
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...audit.printing import percent
@@ -71,13 +71,17 @@ def limits_of(suite: Suite) -> Limits:
         headline = f"alpha {of_each}, confidence {percent(1 - total)}"
         sentences = [f"The limits of this audit hold together with confidence {percent(1 - total)}."]
     elif total < 1.0:
-        headline = f"family-wise alpha {_up(total)} (alpha {of_each} each), confidence {percent(1 - total)} for all together"
+        headline = (
+            f"family-wise alpha {_up(total)} (alpha {of_each} each), confidence {percent(1 - total)} for all together"
+        )
         sentences = [
             f"All lower bounds and intervals of the {n:,} audits hold together with confidence {percent(1 - total)}: "
             f"the probability that any is wrong is at most {_up(total)}, the sum of the alphas."
         ]
     else:
-        headline = f"alpha {of_each} each, confidence {each}; no family-wise confidence, as the alphas sum to {_up(total)}"
+        headline = (
+            f"alpha {of_each} each, confidence {each}; no family-wise confidence, as the alphas sum to {_up(total)}"
+        )
         sentences = [
             f"Each bound holds with its own confidence ({each}). All {n:,} bounds together have no stated confidence, "
             f"because the alphas sum to {_up(total)}."
@@ -87,11 +91,11 @@ def limits_of(suite: Suite) -> Limits:
             f"For bounds that hold together with 95% confidence, repeat the audits with alpha at most "
             f"{_down(FAMILY_WISE / n)}."
         )
-    sentences.append(plain.held_together(suite))
+    sentences += [plain.held_together(suite)] if n > 1 else []
     sentences.append(
-        "The confidence covers every choice made inside an audit: event, direction, interim analyses. It does not cover "
-        "other datasets, the choice of the audits after a look at their results, or the warnings of low bits and the "
-        "health checks, whose false-alarm probabilities are in each error budget."
+        "The confidence covers every choice made inside an audit: event, direction, interim analyses. It does not "
+        "cover other datasets, the choice of the audits after a look at their results, or the warnings of low bits and "
+        "the health checks, whose false-alarm probabilities are in each error budget."
     )
     return Limits(headline=headline, sentences=tuple(sentences), refuted_together=together, refuted_alone=alone)
 
@@ -105,10 +109,30 @@ def _down(value: float) -> str:
     return _rounded(value, math.floor)
 
 
-def _rounded(value: float, to_integer: object) -> str:
+def _rounded(value: float, to_integer: Callable[[float], int]) -> str:
     digits = 1 - math.floor(math.log10(value))
     scaled = round(value * 10.0**digits, 9)
-    return f"{to_integer(scaled) / 10.0**digits:.2g}"  # type: ignore[operator]
+    return f"{to_integer(scaled) / 10.0**digits:.2g}"
+
+
+def about(suite: Suite) -> str:
+    """One line: who audited with what version and when, and the error probability of the whole page."""
+    merged = suite.environment.get("merged")
+    told = [each.get("environment") for each in merged if isinstance(each, Mapping)] if isinstance(merged, list) else []
+    records = [suite.environment, *(each for each in told if isinstance(each, Mapping))]
+    people = dict.fromkeys(str(one["by"]) for one in records if one.get("by"))
+    versions = sorted(
+        {version for entry in suite.entries for name, version in entry.result.versions if name == "dpaudit"}
+    )
+    days = sorted(str(moment)[:16] for one in records if (moment := one.get("started") or one.get("saved")))
+    when = " to ".join(dict.fromkeys([days[0], days[-1]])).replace("T", " ") + " UTC" if days else "time not recorded"
+    parts = [
+        f"Audited by {', '.join(people)}" if people else "Auditor not recorded",
+        f"dpaudit {', '.join(versions)}" if versions else "version not recorded",
+        when,
+        limits_of(suite).headline,
+    ]
+    return plain.visible(" · ".join(filter(None, parts)), 400)
 
 
 def what_to_do(suite: Suite) -> dict[Verdict, str]:
