@@ -85,9 +85,9 @@ def _draw(axes: Axes, comparisons: Sequence[Comparison], narrow: bool) -> None:
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
     for y, one in enumerate(comparisons):
         texts = " → ".join("missing" if each is None else found(each.result) for each in (one.before, one.after))
-        texts += ", changed" if one.has_changed else ", not compared" if one.not_compared else ""
+        texts += ", changed" if one.has_changed else ", not compared" if one.not_compared and not narrow else ""
         if narrow:
-            axes.text(0.04, y - 0.3, legible(one.name, 22), **place)
+            axes.text(0.04, y - 0.3, legible(one.name, 20), **place)
             axes.text(1, y - 0.3, legible(texts, 60), ha="right", **place)
         else:
             axes.text(-0.05, y, legible(one.name), ha="right", **place)

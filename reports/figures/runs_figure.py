@@ -89,7 +89,7 @@ class Projection:
             return f"{marker} No curve, because the estimate is infinite or unknown."
         return (
             f"{marker} {'Curves' if len(curves) > 1 else 'Curve'}: {' and '.join(curves)}, projected as 1/√{self.unit} "
-            "to other numbers. A projection has no error probability."
+            "to other numbers. Projections are not bounds, because the frequencies have sampling error."
         )
 
 

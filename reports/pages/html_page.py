@@ -110,6 +110,7 @@ def html(
         has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=plain.expectations(suite),
         tally=plain.tally(suite),
+        most_named=_MOST_NAMED,
         is_met=suite.is_met,
         forest=drawn(forest(ordered), label, "all-"),
         forest_narrow=drawn(forest(ordered, narrow=True), label, "all-narrow-"),
@@ -150,7 +151,7 @@ def html(
     )
 
 
-_MOST_NAMED = 6  # links to audits of one verdict on the first screen
+_MOST_NAMED = 5  # links to audits of one kind on the first screen
 
 
 def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from .. import plain_text as plain
 from .comparison_table import numbers_of
 from .page_limits import about, by_severity, limits_of, what_to_do
 
-_MOST_NAMED = 6  # audits of one verdict in the summary
+_MOST_NAMED = 5  # audits of one verdict in the summary
 
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
 _NUMERIC = ("bound", "exact value", "detectable excess", "runs")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...audit.printing import percent
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import Verdict
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 
@@ -92,6 +92,15 @@ def limits_of(suite: Suite) -> Limits:
             f"{_down(FAMILY_WISE / n)}."
         )
     sentences += [plain.held_together(suite)] if n > 1 else []
+    if any(isinstance(entry.result, AuditResult) and entry.result.findings for entry in suite.entries):
+        sentences.append("Audits with a failed health check state no bound and refute nothing.")
+    parameters = {each.result.claim.strength_name for each in refuted if not isinstance(each.result, StatementResult)}
+    if len(parameters) > 1:
+        letters = " and ".join(sorted(map(plain.symbol, parameters)))
+        sentences.append(
+            f"× is the lower bound as a multiple of the claimed parameter. Multiples of {letters} are listed in one order, "
+            "but they measure different things."
+        )
     sentences.append(
         "The confidence covers every choice made inside an audit: event, direction, interim analyses. It does not "
         "cover other datasets, the choice of the audits after a look at their results, or the warnings of low bits and "
@@ -139,8 +148,8 @@ def what_to_do(suite: Suite) -> dict[Verdict, str]:
     """For each verdict, what a reader does next."""
     refuted = [entry for entry in suite.entries if entry.result.is_refuted]
     on_refuted = (
-        "Do not release under these claims. Open the audit: it names the datasets, the event and the command that "
-        "repeats it. Correct the code or weaken the claim, and audit again."
+        "Do not release under these claims. Each audit names the datasets, the event and the command that repeats it. "
+        "Correct the code or weaken the claim, and audit again."
     )
     if refuted and plain.is_self_test(suite) and all(entry.is_met for entry in refuted):
         on_refuted = "These are deliberately faulty mechanisms that the self-test must refute. No action is needed."
@@ -150,7 +159,7 @@ def what_to_do(suite: Suite) -> dict[Verdict, str]:
             "These audits show nothing. Correct what the failed health check names, or use more runs, and audit again."
         ),
         Verdict.NOT_REFUTED: (
-            "No violation was found on these datasets. This is not a proof: an excess below the smallest detectable "
-            "excess, or on other datasets, would be missed."
+            "No violation was found on these datasets. This is not a proof: a smaller excess than the detectable one, "
+            "or one on other datasets, may exist. Check in the table that the detectable excess is small enough for you."
         ),
     }

@@ -28,7 +28,8 @@ from dpaudit.reports.plain_text import expectations, severity_text
 
 STATEMENT = StatementResult(
     statement="The slope is 0.5.", quantity="slope",
-    points=(Point(estimate=1.0, lower=0.9, upper=1.1, low=0.5, high=0.5),), alpha=0.01, method="by hand", runs=20_000, seed=3,
+    points=(Point(estimate=1.0, lower=0.9, upper=1.1, low=0.5, high=0.5),), alpha=0.01, method="by hand", runs=20_000,
+    seed=3,
 )  # fmt: skip
 FINDING = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
 
