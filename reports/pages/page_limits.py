@@ -98,7 +98,7 @@ def limits_of(suite: Suite) -> Limits:
     if len(parameters) > 1:
         letters = " and ".join(sorted(map(plain.symbol, parameters)))
         sentences.append(
-            f"× is the lower bound as a multiple of the claimed parameter. Multiples of {letters} are listed in one order, "
+            f"× is the lower bound as a multiple of the claimed parameter. Multiples of {letters} stand in one list, "
             "but they measure different things."
         )
     sentences.append(
@@ -160,6 +160,6 @@ def what_to_do(suite: Suite) -> dict[Verdict, str]:
         ),
         Verdict.NOT_REFUTED: (
             "No violation was found on these datasets. This is not a proof: a smaller excess than the detectable one, "
-            "or one on other datasets, may exist. Check in the table that the detectable excess is small enough for you."
+            "or one on other datasets, may exist. Check in the table that the detectable excess is small enough."
         ),
     }
