@@ -37,7 +37,7 @@ def before_after_figure(comparisons: Sequence[Comparison], *, narrow: bool = Fal
 
     n = max(len(comparisons), 1)
     width, row = (4.3, 0.46) if narrow else (10.0, 0.27)
-    left, right, above, below = (0.15, 0.2, 0.95, 0.1) if narrow else (2.75, 3.4, 0.72, 0.08)
+    left, right, above, below = (0.15, 0.2, 0.95, 0.1) if narrow else (2.95, 3.55, 0.72, 0.08)
     height = n * row + above + below
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((left / width, below / height, (width - left - right) / width, n * row / height))

@@ -43,7 +43,7 @@ def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Fi
 
     n = max(len(audits(suite)), 1)
     width, row = (4.3, 0.46) if narrow else (10.0, 0.25)
-    left, right, above, below = (0.15, 0.2, 1.4, 0.1) if narrow else (2.6, 3.75, 0.72, 0.08)
+    left, right, above, below = (0.15, 0.2, 1.4, 0.1) if narrow else (2.95, 3.55, 0.72, 0.08)
     above = above if has_legend else 0.5
     height = n * row + above + below
     figure = Figure(figsize=(width, height))

@@ -57,7 +57,7 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
     suite = replace(suite, entries=tuple(by_severity(suite.entries)))
     parts = [f"## {escaped(suite.title, 100)}: {audits}, {plain.tally(suite)}", escaped(about(suite))]
     parts.append(plain.expectations(suite) if suite.is_met else f"**{plain.expectations(suite)}**")
-    parts.append("\n".join(_next_steps(suite)))
+    parts.append("\n".join(_next_steps(suite, today)))
     results = [(escaped(entry.name, 80), entry.result) for entry in suite.entries]
     telling = [name for name, result in results if isinstance(result, AuditResult) and result.low_bits is not None]
     if telling:
@@ -107,18 +107,25 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _next_steps(suite: Suite) -> list[str]:
+def _next_steps(suite: Suite, today: datetime.date) -> list[str]:
     """A line for each verdict that occurs: how many, the most severe refuted claims, and what to do."""
     lines, counts, advice = [], plain.verdict_counts(suite), what_to_do(suite)
     for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED):
         own = [entry for entry in suite.entries if entry.result.verdict is verdict]
         named = [] if verdict is Verdict.NOT_REFUTED else own[:_MOST_NAMED]
-        names = ", ".join(f"{escaped(each.name, 80)} {plain.severity_text(each.result)}".rstrip() for each in named)
+        names = ", ".join(_named(each, today) for each in named)
         more = f" and {len(own) - len(named):,} more" if named and len(own) > len(named) else ""
         if own:
             heading = f"- **{plain.MARKS[verdict]} {counts[verdict]:,} {verdict.value}**"
             lines.append(f"{heading}{': ' * bool(names)}{names}{more}. {advice[verdict]}")
     return lines
+
+
+def _named(entry: Entry, today: datetime.date) -> str:
+    """Name, severity and status of the acceptance of an audit."""
+    status = plain.acceptance(entry, today)
+    parts = (escaped(entry.name, 80), plain.severity_text(entry.result), f"(acceptance: {status})" * bool(status))
+    return " ".join(filter(None, parts))
 
 
 def _is_told(one: Comparison) -> bool:

@@ -17,6 +17,7 @@ from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import html, markdown
 from dpaudit.reports.figures.before_after_figure import before_after_figure, compared_bounds
@@ -274,3 +275,13 @@ def test_the_page_of_a_comparison_has_the_figure():
     assert "A move of a bound alone is not a change." in section
     bare = html(suite_of(same=FINE), comparisons=compared(text=(STATEMENT, STATEMENT)))
     assert "<svg " not in bare[bare.index('id="before"') : bare.index('id="limits"')]
+
+
+def test_an_accepted_refutation_is_named_as_such():
+    accepted = Accepted(reason="known", until="2027-01-01", up_to=2.0)
+    one = Suite(title="", entries=(Entry(name="count", result=MILD, accepted=accepted),))
+    for day, status in ((datetime.date(2026, 1, 1), "accepted"), (datetime.date(2028, 1, 1), "expired")):
+        page = html(one, today=day)
+        first = page[: page.index("<nav")]
+        assert f"×1.5 (acceptance: {status})" in first
+        assert f"count ×1.5 (acceptance: {status}). Do not release" in markdown(one, today=day)
