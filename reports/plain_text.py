@@ -107,6 +107,12 @@ def acceptance(entry: Entry, today: datetime.date) -> str:
     return "bound above the accepted one"
 
 
+def acceptance_note(entry: Entry, today: datetime.date) -> str:
+    """``accepted``, or for example ``acceptance: expired``; empty without an acceptance."""
+    status = acceptance(entry, today)
+    return status if status in ("", "accepted") else f"acceptance: {status}"
+
+
 def is_self_test(suite: Suite) -> bool:
     """Whether the suite tests dpaudit: every audit is a case of an experiment, with an expected verdict."""
     return bool(suite.entries) and all(entry.experiment and entry.expected is not None for entry in suite.entries)

@@ -291,6 +291,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "expected": entry.expected and entry.expected.value,
         "is_met": entry.is_met,
         "acceptance": plain.acceptance(entry, today),
+        "status": plain.acceptance_note(entry, today),
         "note": plain.prose(entry.note),
         "facts": facts(entry),
         "replay": None if entry.replay is None else _replay(entry.replay),

@@ -123,8 +123,8 @@ def _next_steps(suite: Suite, today: datetime.date) -> list[str]:
 
 def _named(entry: Entry, today: datetime.date) -> str:
     """Name, severity and status of the acceptance of an audit."""
-    status = plain.acceptance(entry, today)
-    parts = (escaped(entry.name, 80), plain.severity_text(entry.result), f"(acceptance: {status})" * bool(status))
+    status = plain.acceptance_note(entry, today)
+    parts = (escaped(entry.name, 80), plain.severity_text(entry.result), f"({status})" * bool(status))
     return " ".join(filter(None, parts))
 
 

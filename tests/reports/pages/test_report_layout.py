@@ -280,8 +280,8 @@ def test_the_page_of_a_comparison_has_the_figure():
 def test_an_accepted_refutation_is_named_as_such():
     accepted = Accepted(reason="known", until="2027-01-01", up_to=2.0)
     one = Suite(title="", entries=(Entry(name="count", result=MILD, accepted=accepted),))
-    for day, status in ((datetime.date(2026, 1, 1), "accepted"), (datetime.date(2028, 1, 1), "expired")):
+    for day, status in ((datetime.date(2026, 1, 1), "accepted"), (datetime.date(2028, 1, 1), "acceptance: expired")):
         page = html(one, today=day)
         first = page[: page.index("<nav")]
-        assert f"×1.5 (acceptance: {status})" in first
-        assert f"count ×1.5 (acceptance: {status}). Do not release" in markdown(one, today=day)
+        assert f"×1.5 ({status})" in first
+        assert f"count ×1.5 ({status}). Do not release" in markdown(one, today=day)
