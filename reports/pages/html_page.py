@@ -48,8 +48,8 @@ def html(
 ) -> str:
     """Return the suite as a page: summary, table, a folding section for each audit, methods, glossary, environment.
 
-    Refuted claims come first, by severity, then inconclusive audits, then the rest. Sections of refuted claims
-    are open.
+    Refuted claims come first, by severity, then inconclusive audits, then the rest. Sections of the most severe
+    refuted claims are open.
     The page takes no markup from the data. Its content policy forbids requests and allows one script, which sorts and
     filters the table and opens the section of a link.
 
@@ -111,6 +111,8 @@ def html(
         expectations=plain.expectations(suite),
         tally=plain.tally(suite),
         most_named=_MOST_NAMED,
+        most_open=_MOST_OPEN,
+        n_refuted=plain.verdict_counts(suite)[Verdict.REFUTED],
         is_met=suite.is_met,
         forest=drawn(forest(ordered), label, "all-"),
         forest_narrow=drawn(forest(ordered, narrow=True), label, "all-narrow-"),
@@ -151,6 +153,7 @@ def html(
     )
 
 
+_MOST_OPEN = 20  # sections: the most severe refutations; more would take long to lay out and to read
 _MOST_NAMED = 5  # links to audits of one kind on the first screen
 
 
@@ -271,7 +274,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         ]
     return {
         **shown,
-        "is_refuted": result.is_refuted,
+        "is_open": result.is_refuted and index <= _MOST_OPEN,
         "severity": plain.severity_text(result),
         "id": f"audit-{index}",
         "name": plain.visible(entry.name, 100),

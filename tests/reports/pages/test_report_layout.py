@@ -133,6 +133,14 @@ def test_only_sections_of_refuted_claims_are_open(mixed):
     assert "content-visibility: auto" not in mixed
 
 
+def test_of_many_refuted_claims_the_most_severe_are_open():
+    bare = result(bound=1.5, sketch=None)
+    page = html(suite_of(**{f"audit {index}": bare for index in range(22)}), jobs=1)
+    sections = re.findall(r'<details class="audit" id="audit-\d+"( open)?>', page)
+    assert sections == [" open"] * 20 + [""] * 2
+    assert "The sections of the 20 most severe refuted claims are open." in page
+
+
 def test_the_index_and_the_way_back_stay_on_the_screen(mixed):
     assert re.search(r"nav\.bar \{ position: sticky; top: 0;", mixed)
     index = mixed[mixed.index('<ul class="index">') : mixed.index('class="up"')]
