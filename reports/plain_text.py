@@ -107,12 +107,40 @@ def acceptance(entry: Entry, today: datetime.date) -> str:
     return "bound above the accepted one"
 
 
+def acceptance_note(entry: Entry, today: datetime.date) -> str:
+    """``accepted``, or for example ``acceptance: expired``; empty without an acceptance."""
+    status = acceptance(entry, today)
+    return status if status in ("", "accepted") else f"acceptance: {status}"
+
+
+def is_self_test(suite: Suite) -> bool:
+    """Whether the suite tests dpaudit: every audit is a case of an experiment, with an expected verdict."""
+    return bool(suite.entries) and all(entry.experiment and entry.expected is not None for entry in suite.entries)
+
+
+def severity(result: AuditResult | CanaryResult) -> float:
+    """The lower bound as a multiple of the claim: infinite above a claim of 0."""
+    if result.bound <= 0.0:
+        return 0.0
+    return result.bound / result.claim.strength if result.claim.strength > 0.0 else math.inf
+
+
+def severity_text(result: Checked) -> str:
+    """The lower bound of a refuted audit as a multiple of its claim, ``×4,093``; empty for a claim of 0."""
+    if isinstance(result, StatementResult) or not result.is_refuted or math.isinf(severity(result)):
+        return ""
+    factor = severity(result)
+    return f"×{factor:,.0f}" if 999.5 <= factor < 1e9 else f"×{factor:.3g}"
+
+
 def expectations(suite: Suite) -> str:
     """Say in a sentence how many audits ended with their expected verdict."""
     stated = [entry for entry in suite.entries if entry.expected is not None]
     unmet = sum(not entry.is_met for entry in stated)
     if not stated:
         return "No verdict was expected in advance."
+    if is_self_test(suite):
+        return f"Self-test: {len(stated) - unmet:,} of {counted(len(stated), 'verdict')} as expected."
     those = f"{counted(len(stated), 'audit')} with an expected verdict"
     if unmet:
         return f"{unmet:,} of the {those} came out otherwise."

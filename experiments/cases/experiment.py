@@ -12,6 +12,7 @@ from ...audit.claims.at_distance import ClaimAtDistance, claim_at
 from ...audit.claims.claim import Claim
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import UnknownNameError
+from ...audit.events.outcome_text import printed
 from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
 from ...audit.records.json_codec import plain_data, read_data
@@ -23,6 +24,9 @@ from ...audit.store.sqlite_store import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_LONGEST = 2_000  # characters of a dataset in a report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +95,17 @@ class AuditCase:
             alpha=alpha,
             seed=seed,
             cells=self.cells,
+            keep_datasets=_are_short(self.x, self.y),
             jobs=jobs,
             progress=progress,
             store=None if store is None else store.part(self.name),
         )
+
+
+def _are_short(*datasets: Any) -> bool:
+    """Whether the datasets, which are synthetic, fit a report as text, and the text is the same in every process."""
+    texts = [printed(dataset) for dataset in datasets]
+    return all(len(text) <= _LONGEST and " at 0x" not in text for text in texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +15,9 @@ from .known_names import DOCUMENTS, EXPERIMENTS, REFERENCE_CASES
 
 if TYPE_CHECKING:
     from ..cases.experiment import Experiment
+
+_AUDITOR = ("DPAUDIT_AUDITOR", "GITHUB_ACTOR", "GITLAB_USER_LOGIN")
+"""Environment variables that name who audits, the first one that is set."""
 
 
 def optional(text: str, *names: str, metavar: str | None = None, complete: Sequence[str] = ()) -> Any:
@@ -86,7 +90,7 @@ def say(text: str) -> None:
 
 
 def environment_of_command() -> dict[str, Any]:
-    """Return the command line without its datasets, the machine and the time."""
+    """Return the command line without its datasets, the machine, the time, and the auditor if one is named."""
     words, shown = sys.argv[1:], ["dpaudit"]
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.partition("=")
@@ -98,4 +102,6 @@ def environment_of_command() -> dict[str, Any]:
             shown.append(word)
     from ...audit.records.json_codec import this_moment
 
-    return {"command": " ".join(shown), "machine": platform.platform(), "started": this_moment()}
+    by = next((name for variable in _AUDITOR if (name := os.environ.get(variable))), None)
+    told = {"command": " ".join(shown), "machine": platform.platform(), "started": this_moment()}
+    return told if by is None else {**told, "by": by}

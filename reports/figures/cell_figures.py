@@ -57,7 +57,7 @@ def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     ]
     name_rows(axes, names if len(names) <= MOST_NAMES else [""] * len(names))
     axes.set_xlim(ends)
-    axes.set_xlabel("log(x / y) of each cell")
+    axes.set_xlabel("ln(x / y) of each cell")
     axes.set_ylabel("" if are_outcomes(cells) else "output in")
 
 

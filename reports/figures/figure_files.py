@@ -8,7 +8,8 @@ from ...audit.records.json_codec import write_whole
 from ...audit.records.suite import Suite
 from .figures import distance_figures, figures_of
 from .forest_figure import forest
-from .svg_figure import standalone_svg
+from .runs_figure import projection_of, runs_svg
+from .svg_figure import standalone, standalone_svg
 
 
 def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
@@ -24,11 +25,16 @@ def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = [("forest", forest(suite))]
     drawn += [(f"distance-{place}", one.figure) for place, one in enumerate(distance_figures(suite), 1)]
+    texts = {name: standalone_svg(figure) for name, figure in drawn}
     for index, entry in enumerate(suite.entries, 1):
         name = "".join(char if char.isascii() and char.isalnum() else "-" for char in entry.name)[:60].strip("-")
-        drawn += [(f"{index:03d}-{name}-{place}", one.figure) for place, one in enumerate(figures_of(entry.result), 1)]
+        own = figures_of(entry.result)
+        texts |= {f"{index:03d}-{name}-{place}": standalone_svg(one.figure) for place, one in enumerate(own, 1)}
+        projection = None if any(one.is_of_the_bound for one in own) else projection_of(entry.result)
+        if projection is not None:
+            texts[f"{index:03d}-{name}-{len(own) + 1}"] = standalone(runs_svg(projection))
     written = []
-    for name, figure in drawn:
+    for name, text in texts.items():
         written.append(folder / f"{name}.svg")
-        write_whole(written[-1], standalone_svg(figure))
+        write_whole(written[-1], text)
     return written

@@ -38,11 +38,14 @@ class Drawn:
         Description with the main numbers, for screen readers.
     caption : str
         Text below the figure.
+    is_of_the_bound : bool
+        Whether the figure shows the bound against the number of runs or guesses.
     """
 
     figure: Figure
     label: str
     caption: str
+    is_of_the_bound: bool = False
 
 
 def figures_of(result: Checked) -> list[Drawn]:
@@ -57,19 +60,20 @@ def distance_figures(suite: Suite) -> list[Drawn]:
     return [_of_distances(entries) for entries in series_by_distance(suite, fewest=3)]
 
 
-def _drawn(figure: Figure, label: str, caption: str) -> Drawn:
-    return Drawn(figure, prose(label), prose(caption))
+def _drawn(figure: Figure, label: str, caption: str, *, is_of_the_bound: bool = False) -> Drawn:
+    return Drawn(figure, prose(label), prose(caption), is_of_the_bound)
 
 
 def _of_audit(result: AuditResult) -> list[Drawn]:
     drawn: list[Drawn] = []
     figure, name = outputs_figure(result), visible(result.mechanism, 100)
     if figure is not None:
-        label = f"Outputs of {name} on x and y, and the log of their ratio: {result.event_in_words}."
+        label = f"Outputs of {name} on x and y, and the natural log of their ratio: {result.event_in_words}."
         first = "First outputs" if result.looks else "Pilot outputs, from which the event was chosen,"
         caption = (
-            f"{first} and the log ratio of their frequencies with its standard error; arrow: outputs on one dataset "
-            f"only. The verdict rests on {'bets on later runs' if result.looks else 'other runs'}.{_left_out(result)}"
+            f"{first} and the natural logarithm (ln) of the ratio of their frequencies with its standard error; arrow: "
+            "outputs on one dataset only. The verdict rests on "
+            f"{'bets on later runs' if result.looks else 'other runs'}.{_left_out(result)}"
         )
         drawn.append(_drawn(figure, label, caption))
     if result.looks:
@@ -99,7 +103,7 @@ def _of_looks(result: AuditResult, name: str) -> Drawn:
         "Lower bound after each batch, on a fixed grid of values; all bounds hold together with "
         f"{percent(1 - result.alpha)} confidence."
     )
-    return _drawn(_framed(lambda axes: draw_bound(axes, result), 1.9), label, caption)
+    return _drawn(_framed(lambda axes: draw_bound(axes, result), 1.9), label, caption, is_of_the_bound=True)
 
 
 @in_report_style
@@ -132,11 +136,11 @@ def _of_cells(result: AuditResult, cells: CellCounts, name: str) -> list[Drawn]:
     height = max(0.155 * len(cells.names), 0.5)
     ratios = _drawn(
         _framed(lambda axes: draw_ratios(axes, cells, result.claim), height, left=room),
-        f"Log ratio of each of {len(cells.names)} cells of {name}: at least {number(max(least, 0.0))} in one cell for "
-        f"x against y and {number(max(largest, 0.0))} for y against x"
+        f"Natural log ratio of each of {len(cells.names)} cells of {name}: at least {number(max(least, 0.0))} in one "
+        f"cell for x against y and {number(max(largest, 0.0))} for y against x"
         + ("." if epsilon is None else f"; claimed ε = {number(epsilon)}."),
-        "Log likelihood ratio of x against y in every cell, with its interval; arrow: unbounded interval. Upper bounds "
-        f"are for {cells.scope}. {together}",
+        "Natural logarithm (ln) of the likelihood ratio of x against y in every cell, with its interval; arrow: "
+        f"unbounded interval. Upper bounds are for {cells.scope}. {together}",
     )
     return [curves, ratios]
 
@@ -200,7 +204,8 @@ def _of_canaries(result: CanaryResult) -> list[Drawn]:
             "scores, with all of alpha; dashed: the same if all of these guesses were right. The largest point of the "
             "curve is not a bound. The bound of the audit is, because its tests share alpha."
         )
-        drawn.append(_drawn(_framed(lambda axes: draw_guess_bounds(axes, result), 1.9, legend_rows=2), label, caption))
+        figure = _framed(lambda axes: draw_guess_bounds(axes, result), 1.9, legend_rows=2)
+        drawn.append(_drawn(figure, label, caption, is_of_the_bound=True))
     return drawn
 
 

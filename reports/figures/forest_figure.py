@@ -13,7 +13,7 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import found as found_words
-from ..plain_text import number
+from ..plain_text import number, severity_text
 from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
 from .light_ticks import light_ticks
 
@@ -34,25 +34,28 @@ _FARTHEST = 2.0  # times the claim; a leak of 11 times the claim must not flatte
 def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Figure:
     """Return a figure with a row for each audit: bound, estimate and exact value as fractions of the claim.
 
-    Bars run from 0 to the lower bound; a bar beyond the line at 1 refutes the claim. For a claim of 0, every positive
-    value lies beyond the right edge. `narrow` is the layout for phones, with names above the bars. Statements are
-    omitted.
+    Bars run from 0 to the lower bound; a bar beyond the line at 1 refutes the claim. A bar beyond twice the claim is
+    cut, with a gap, and the text beside it states its factor. For a claim of 0, every positive value lies beyond the
+    right edge. `narrow` is the layout for phones, with names above the bars. Legend and axis are above the rows, where
+    the first screen of a report shows them. Statements are omitted.
     """
     from matplotlib.figure import Figure
 
     n = max(len(audits(suite)), 1)
-    width, row = (4.3, 0.46) if narrow else (10.0, 0.29)
-    left, right, above, below = (0.15, 0.2, 0.1, 1.3) if narrow else (3.05, 3.1, 0.15, 0.78)
-    below = below if has_legend else 0.5
+    width, row = (4.3, 0.46) if narrow else (10.0, 0.25)
+    left, right, above, below = (0.15, 0.2, 1.4, 0.1) if narrow else (2.95, 3.55, 0.72, 0.08)
+    above = above if has_legend else 0.5
     height = n * row + above + below
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((left / width, below / height, (width - left - right) / width, n * row / height))
     draw_forest(axes, suite, narrow=narrow)
-    light_ticks(axes)
+    axes.spines["bottom"].set_visible(False)
+    axes.spines["top"].set_visible(True)
+    light_ticks(axes, is_above=True)
     if has_legend:
         figure.legend(
-            handles=forest_marks(), loc="lower center", ncols=2 if narrow else 7, columnspacing=1.2, handletextpad=0.4,
-            handlelength=1.4,
+            handles=forest_marks(), loc="upper center", ncols=2 if narrow else 7, columnspacing=1.2, handletextpad=0.4,
+            handlelength=1.4, borderaxespad=0.2,
         )  # fmt: skip
     return figure
 
@@ -90,7 +93,7 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
         axes.vlines(np.ones(len(rows)), at - 0.25, at + 0.25, colors=ink(), linewidths=1.3, zorder=2)
     else:
         axes.axvline(1, color=ink(), linewidth=1.3)
-    axes.set_xlabel("fraction of the claim (a bar beyond 1 refutes the claim)", labelpad=2)
+    axes.set_xlabel("lower bound as a multiple of the claim (beyond 1: refuted)", labelpad=2)
     verdicts = [result.verdict for _, result in rows]
     known = ~np.isnan(bounds)
     axes.barh(
@@ -98,6 +101,7 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
         color=[FILL[verdict] for verdict, is_known in zip(verdicts, known, strict=True) if is_known],
         edgecolor=[COLOUR[verdict] for verdict, is_known in zip(verdicts, known, strict=True) if is_known],
     )  # fmt: skip
+    _cut(axes, at[known & (bounds > limit)], limit, 0.17 if narrow else 0.28)
     marked: dict[str, Any] = {"linestyle": "", "clip_on": False, "zorder": 3}
     for values, look in (
         (found, {"marker": "|", "color": GREY, "markersize": 11, "markeredgewidth": 1.3}),
@@ -119,6 +123,15 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
         _write(axes, y, entry, result, narrow)
 
 
+def _cut(axes: Axes, rows: Array, limit: float, half: float) -> None:
+    """Draw a slanted gap near the right end of the bars that are longer than the axis."""
+    for start in (0.925, 0.95):
+        low, high = np.full(len(rows), start * limit), np.full(len(rows), (start + 0.012) * limit)
+        x, y = (np.column_stack(ends) for ends in ((low, high), (rows + 1.15 * half, rows - 1.15 * half)))
+        for xs, ys in zip(x, y, strict=True):
+            axes.plot(xs, ys, color="white", linewidth=2.2, zorder=2.5)
+
+
 def _is_sick(result: Audit) -> bool:
     return isinstance(result, AuditResult) and bool(result.findings)
 
@@ -130,6 +143,8 @@ def _estimate(result: Audit) -> float:
 def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> None:
     figures = "no bound, runs not independent" if _is_sick(result) else found_words(result)
     figures += f", claimed {number(result.claim.strength)}"
+    if factor := severity_text(result):
+        figures += f" ({factor})"
     if entry.exact is not None and not narrow:
         figures += f", exact {number(entry.exact)}"
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
@@ -160,7 +175,7 @@ def forest_marks() -> list[Patch | Line2D]:
         *(_key(MARKER[verdict], COLOUR[verdict], verdict.value, 6) for verdict in Verdict),
         _key("o", ink(), "estimate", 3.5),
         _key("*", "white", "exact value", 9, edge="black"),
-        _key("|", GREY, "detectable excess", 9),
+        _key("|", GREY, "claim + detectable excess", 9),
     ]
 
 

@@ -96,7 +96,7 @@ def draw_shares(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
 
 
 def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
-    """Draw the log ratio of the frequencies with its standard error, arrows for one-sided outputs, and ±ε."""
+    """Draw the natural log ratio of the frequencies with its standard error, arrows for one-sided outputs, and ±ε."""
     ratio, error = _log_ratio(result, drawn)
     seen = np.isfinite(ratio)
     epsilon = claimed_epsilon(result.claim)
@@ -106,13 +106,13 @@ def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
         at = _rows(axes, result, drawn)
         axes.errorbar(ratio[seen], at[seen], xerr=error[seen], **bars)
         axes.set_xlim(-reach, reach)
-        axes.set_xlabel("log(x / y)")
+        axes.set_xlabel("ln(x / y)")
     else:
         edges = _shaded_edges(axes, result, drawn)
         at = (edges[:-1] + edges[1:]) / 2
         axes.errorbar(at[seen], ratio[seen], yerr=error[seen], **bars)
         axes.set_ylim(-reach, reach)
-        axes.set_ylabel("log(x / y)")
+        axes.set_ylabel("ln(x / y)")
     for only, sign, marker in ((ratio == math.inf, 1, "^>"), (ratio == -math.inf, -1, "v<")):
         place = (at[only], np.full(only.sum(), 0.93 * sign * reach))
         x, y = place[::-1] if drawn.labels else place
@@ -211,7 +211,7 @@ def not_drawn(result: AuditResult, drawn: Sketch) -> tuple[float, float]:
 
 
 def _log_ratio(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
-    """Log ratio of the frequencies, ±∞ for one-sided outputs, and its standard error."""
+    """Natural log ratio of the frequencies, ±∞ for one-sided outputs, and its standard error."""
     x, y = _frequencies(result, drawn)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(x) - np.log(y), np.sqrt(1.0 / np.array(drawn.counts_x) + 1.0 / np.array(drawn.counts_y))

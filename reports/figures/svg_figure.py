@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from ..plain_text import visible
 from .figure_style import in_report_style
+from .page_style import share_styles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +25,9 @@ _USED = re.compile(r'(?:href="|url\()#([^")]+)')
 
 
 @in_report_style
-def svg(figure: Figure, *, label: str = "Figure", prefix: str | None = None) -> str:
+def svg(
+    figure: Figure, *, label: str = "Figure", prefix: str | None = None, sheet: dict[str, str] | None = None
+) -> str:
     """Return the figure as an `<svg>` element for an HTML page; equal figures give equal text.
 
     Parameters
@@ -34,6 +37,9 @@ def svg(figure: Figure, *, label: str = "Figure", prefix: str | None = None) -> 
         Text for screen readers.
     prefix : str, optional
         Prefix of every id, so that figures on one page do not clash; by default a hash of the figure.
+    sheet : dict, optional
+        Style sheet of the page, to which the figure's styles are added as classes with colours that follow the theme.
+        By default each element keeps its style, so that the figure can be used alone.
     """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -45,6 +51,11 @@ def svg(figure: Figure, *, label: str = "Figure", prefix: str | None = None) -> 
     _shorten(root, start, set(_USED.findall(text)), family[0] if family else "")
     shown = visible(label, 2_000)
     root.attrib = {"viewBox": box, "width": "100%", "role": "img", "aria-label": shown}
+    if sheet is not None:
+        for defs in [each for each in root if each.tag == "defs" and len(each) and each[0].tag == "style"]:
+            root.remove(defs)  # the page has the rule for all drawings
+        share_styles(root, sheet)
+        return ElementTree.tostring(root, encoding="unicode")
     if family:
         root.attrib["style"] = family[0].rstrip("; ")
     title = Element("title")
@@ -55,7 +66,12 @@ def svg(figure: Figure, *, label: str = "Figure", prefix: str | None = None) -> 
 
 def standalone_svg(figure: Figure, *, label: str = "Figure") -> str:
     """Return the figure as the text of an SVG file."""
-    return svg(figure, label=label, prefix="").replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+    return standalone(svg(figure, label=label, prefix=""))
+
+
+def standalone(element: str) -> str:
+    """Return an `<svg>` element as the text of an SVG file."""
+    return element.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
 def _shorten(element: Element[Any], prefix: str, used: set[str], family: str) -> None:

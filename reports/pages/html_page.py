@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import datetime
 import functools
 import hashlib
@@ -20,14 +21,17 @@ from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
+from ..figures.before_after_figure import MOST_ROWS, before_after_figure, compared_bounds
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
+from ..figures.page_style import rules
 from ..figures.svg_batches import drawings_of
 from ..figures.svg_figure import svg
 from ..libraries import require_for_html
 from .audit_facts import facts, in_words
 from .comparison_table import numbers_of, side_of
 from .glossary import GLOSSARY
+from .page_limits import about, by_severity, limits_of, what_to_do
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -42,10 +46,12 @@ def html(
     today: datetime.date | None = None,
     jobs: int | None = None,
 ) -> str:
-    """Return the suite as a page: summary, table, a section for each audit, methods, glossary, environment.
+    """Return the suite as a page: summary, table, a folding section for each audit, methods, glossary, environment.
 
+    Refuted claims come first, by severity, then inconclusive audits, then the rest. Sections of the most severe
+    refuted claims are open.
     The page takes no markup from the data. Its content policy forbids requests and allows one script, which sorts and
-    filters the table.
+    filters the table and opens the section of a link.
 
     Parameters
     ----------
@@ -64,44 +70,58 @@ def html(
     from markupsafe import Markup
 
     today = today or datetime.date.today()
+    ordered = dataclasses.replace(suite, entries=tuple(by_severity(suite.entries)))
     n_audits = sum(not isinstance(entry.result, StatementResult) for entry in suite.entries)
+    figures_of_all, sheet = drawings_of([entry.result for entry in ordered.entries], jobs=check_jobs(jobs))
+
+    def drawn(figure: Figure, label: str, prefix: str) -> Markup:
+        return Markup(svg(figure, label=label, prefix=prefix, sheet=sheet))
+
     label = (
-        f"Lower bound, estimate and exact value of {plain.counted(n_audits, 'audit')} as fractions of the claim. The "
+        f"Lower bound, estimate and exact value of {plain.counted(n_audits, 'audit')} as multiples of the claim. The "
         f"table lists the numbers of all {len(suite.entries):,} checks: {plain.tally(suite)}."
     )
-    drawn = [
-        (
-            plain.visible(title, 100),
-            plain.prose(caption),
-            Markup(svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-")),
-        )
+    overviews = [
+        (plain.visible(title, 100), plain.prose(caption), drawn(figure, f"{title}: {caption}", f"d{index}-"))
         for index, (title, caption, figure) in enumerate(drawings)
     ]
-    drawn += [
-        ("", one.caption, Markup(svg(one.figure, label=one.label, prefix=f"k{index}-")))
+    overviews += [
+        ("", one.caption, drawn(one.figure, one.label, f"k{index}-"))
         for index, one in enumerate(distance_figures(suite))
     ]
-    figures_of_all = drawings_of([entry.result for entry in suite.entries], jobs=check_jobs(jobs))
+    bounds = compared_bounds(comparisons)
+    told = f"Lower bounds of {plain.counted(len(bounds), 'audit')} before and after. {numbers_of(comparisons)}."
+    audits = [
+        {**_audit(entry, index, today), "figures": [(caption, Markup(drawing)) for caption, drawing in figures]}
+        for index, (entry, figures) in enumerate(zip(ordered.entries, figures_of_all, strict=True), 1)
+    ]
     versions = {part for entry in suite.entries for part in entry.result.versions}
     alphas = sorted({entry.result.alpha for entry in suite.entries})
+    limits = limits_of(suite)
     return _template().render(
         title=plain.visible(suite.title, 150),
+        about=about(suite),
         glossary=GLOSSARY,
         policy=_policy(),
         script=Markup(_script()),
         n_audits=len(suite.entries),
-        tiles=[
-            (_style(each), plain.MARKS[each], each.value, count) for each, count in plain.verdict_counts(suite).items()
-        ],
+        groups=_groups(suite, audits),
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=plain.expectations(suite),
+        tally=plain.tally(suite),
+        most_named=_MOST_NAMED,
+        most_open=_MOST_OPEN,
+        n_refuted=plain.verdict_counts(suite)[Verdict.REFUTED],
         is_met=suite.is_met,
-        forest=Markup(svg(forest(suite), label=label, prefix="all-")),
-        forest_narrow=Markup(svg(forest(suite, narrow=True), label=label, prefix="all-narrow-")),
+        forest=drawn(forest(ordered), label, "all-"),
+        forest_narrow=drawn(forest(ordered, narrow=True), label, "all-narrow-"),
         has_forest=n_audits > 0,
         comparisons=[_comparison(one) for one in comparisons],
         compared=numbers_of(comparisons),
+        before_after=drawn(before_after_figure(bounds), told, "ba-") if bounds else "",
+        before_after_narrow=drawn(before_after_figure(bounds, narrow=True), told, "ba-narrow-") if bounds else "",
+        n_not_drawn=len(comparisons) - len(bounds) if len(bounds) == MOST_ROWS else 0,
         accepted=[
             (
                 plain.visible(entry.name, 100),
@@ -110,18 +130,16 @@ def html(
                 plain.number(accepted.up_to),
                 plain.acceptance(entry, today),
             )
-            for entry in suite.entries
+            for entry in ordered.entries
             if (accepted := entry.accepted) is not None
         ],
-        drawings=drawn,
+        drawings=overviews,
         topics=[
             (plain.visible(each.id, 100), plain.prose(each.statement), plain.prose(each.source))
             for each in suite.topics
         ],
-        audits=[
-            {**_audit(entry, index, today), "figures": [(caption, Markup(drawing)) for caption, drawing in figures]}
-            for index, (entry, figures) in enumerate(zip(suite.entries, figures_of_all, strict=True), 1)
-        ],
+        audits=audits,
+        limits=limits,
         scope=_scope(suite),
         has_canaries=any(isinstance(entry.result, CanaryResult) for entry in suite.entries),
         has_others=not suite.entries or any(not isinstance(entry.result, CanaryResult) for entry in suite.entries),
@@ -131,7 +149,33 @@ def html(
         held_together=plain.held_together(suite) if suite.entries else "",
         versions=[f"{plain.visible(name)} {plain.visible(version)}" for name, version in sorted(versions)],
         environment=in_words(suite.environment),
+        styles=Markup(rules(sheet)),
     )
+
+
+_MOST_OPEN = 20  # sections: the most severe refutations; more would take long to lay out and to read
+_MOST_NAMED = 5  # links to audits of one kind on the first screen
+
+
+def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each verdict in reading order: count, first audits, number of further audits, and what to do."""
+    counts, advice = plain.verdict_counts(suite), what_to_do(suite)
+    found = []
+    for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED):
+        own = [audit for audit in audits if audit["verdict"] == verdict.value]
+        named = [] if verdict is Verdict.NOT_REFUTED else own[:_MOST_NAMED]
+        found.append(
+            {
+                "style": _style(verdict),
+                "mark": plain.MARKS[verdict],
+                "verdict": verdict.value,
+                "count": counts[verdict],
+                "audits": named,
+                "more": len(own) - len(named) if named else 0,
+                "advice": advice[verdict] if own else "",
+            }
+        )
+    return found
 
 
 @functools.cache
@@ -150,7 +194,7 @@ def _template() -> Template:
 
 @functools.cache
 def _script() -> str:
-    return files(__package__ or "dpaudit.reports.pages").joinpath("templates", "table.js").read_text(encoding="utf-8")
+    return files(__package__ or "dpaudit.reports.pages").joinpath("templates", "page.js").read_text(encoding="utf-8")
 
 
 def _policy() -> str:
@@ -230,7 +274,8 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         ]
     return {
         **shown,
-        "is_news": result.is_refuted and entry.expected is not Verdict.REFUTED,
+        "is_open": result.is_refuted and index <= _MOST_OPEN,
+        "severity": plain.severity_text(result),
         "id": f"audit-{index}",
         "name": plain.visible(entry.name, 100),
         "style": _style(result.verdict),
@@ -249,6 +294,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "expected": entry.expected and entry.expected.value,
         "is_met": entry.is_met,
         "acceptance": plain.acceptance(entry, today),
+        "status": plain.acceptance_note(entry, today),
         "note": plain.prose(entry.note),
         "facts": facts(entry),
         "replay": None if entry.replay is None else _replay(entry.replay),

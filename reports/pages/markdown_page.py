@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
@@ -15,6 +16,9 @@ from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 from .comparison_table import numbers_of
+from .page_limits import about, by_severity, limits_of, what_to_do
+
+_MOST_NAMED = 5  # audits of one verdict in the summary
 
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
 _NUMERIC = ("bound", "exact value", "detectable excess", "runs")
@@ -50,7 +54,10 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
     """
     today = today or datetime.date.today()
     audits = plain.counted(len(suite.entries), "audit")
-    parts = [f"## {escaped(suite.title, 100)}: {audits}, {plain.tally(suite)}", f"**{plain.expectations(suite)}**"]
+    suite = replace(suite, entries=tuple(by_severity(suite.entries)))
+    parts = [f"## {escaped(suite.title, 100)}: {audits}, {plain.tally(suite)}", escaped(about(suite))]
+    parts.append(plain.expectations(suite) if suite.is_met else f"**{plain.expectations(suite)}**")
+    parts.append("\n".join(_next_steps(suite, today)))
     results = [(escaped(entry.name, 80), entry.result) for entry in suite.entries]
     telling = [name for name, result in results if isinstance(result, AuditResult) and result.low_bits is not None]
     if telling:
@@ -79,6 +86,9 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
     }
     for title, lines in sections.items():
         parts += [f"### {title}", "\n".join(lines)] if lines else []
+    limits = limits_of(suite)
+    if limits.sentences:
+        parts += ["### Limits for the whole page", "\n".join(f"- {sentence}" for sentence in limits.sentences)]
     confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
     alarms = plain.number(plain.false_alarms(suite))
     kinds = [isinstance(entry.result, CanaryResult) for entry in suite.entries]
@@ -95,6 +105,27 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
         )
     )
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _next_steps(suite: Suite, today: datetime.date) -> list[str]:
+    """A line for each verdict that occurs: how many, the most severe refuted claims, and what to do."""
+    lines, counts, advice = [], plain.verdict_counts(suite), what_to_do(suite)
+    for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED):
+        own = [entry for entry in suite.entries if entry.result.verdict is verdict]
+        named = [] if verdict is Verdict.NOT_REFUTED else own[:_MOST_NAMED]
+        names = ", ".join(_named(each, today) for each in named)
+        more = f" and {len(own) - len(named):,} more" if named and len(own) > len(named) else ""
+        if own:
+            heading = f"- **{plain.MARKS[verdict]} {counts[verdict]:,} {verdict.value}**"
+            lines.append(f"{heading}{': ' * bool(names)}{names}{more}. {advice[verdict]}")
+    return lines
+
+
+def _named(entry: Entry, today: datetime.date) -> str:
+    """Name, severity and status of the acceptance of an audit."""
+    status = plain.acceptance_note(entry, today)
+    parts = (escaped(entry.name, 80), plain.severity_text(entry.result), f"({status})" * bool(status))
+    return " ".join(filter(None, parts))
 
 
 def _is_told(one: Comparison) -> bool:

@@ -167,3 +167,13 @@ def test_every_module_of_the_documents_is_registered():
 def test_a_name_that_is_nearly_one_is_answered_with_that():
     with pytest.raises(UnknownNameError, match="did you mean 'E2-two'"):
         select(all_experiments(), ["E2-tw"], [])
+
+
+def test_synthetic_datasets_are_kept_where_their_text_is_short_and_says_something():
+    def case(x, y):
+        one = true_version("T3", lambda data, size, rng: rng.laplace(size=size), x, y, PureDP(1.0), Local(), runs=2_000)
+        return one.run(runs=2_000, alpha=0.05, seed=0, jobs=1, progress=None).pair.contents
+
+    assert case(0.0, 1.0) == ("0.0", "1.0")
+    assert case([1] * 1_000, [2] * 1_000) is None, "too long"
+    assert case(object(), object()) is None, "an address differs between processes"

@@ -66,7 +66,7 @@ def sample_suite(*, seed: int = 0, jobs: int | None = None) -> Suite:
 
 
 def _entries(seed: int, jobs: int | None) -> Iterator[Entry]:
-    common: dict[str, Any] = {"runs": _RUNS, "alpha": _ALPHA, "seed": seed, "jobs": jobs}
+    common: dict[str, Any] = {"runs": _RUNS, "alpha": _ALPHA, "seed": seed, "jobs": jobs, "keep_datasets": True}
     pure, rows = PureDP(1.0), [1.0] * 3
     laplace, geometric = LaplaceMechanism(epsilon=1.0), GeometricMechanism(epsilon=1.0)
     gaussian = GaussianMechanism(epsilon=1.0, delta=1e-3)

@@ -15,6 +15,7 @@ from dpaudit.audit.records.json_codec import load
 from dpaudit.experiments.cases.experiment import select
 from dpaudit.experiments.cli.dataset_arguments import read_dataset
 from dpaudit.experiments.cli.main import main
+from dpaudit.experiments.cli.options import environment_of_command
 from dpaudit.experiments.suite.registry import all_experiments
 
 MODULE = """
@@ -325,3 +326,13 @@ def test_bench_prints_a_table(run, tmp_path):
     )
     assert status == 1  # a thousand runs do not find the fault
     assert "| laplace | true | 1-DP, epsilon |" in out
+
+
+def test_the_auditor_is_named_by_the_environment(monkeypatch):
+    for variable in ("DPAUDIT_AUDITOR", "GITHUB_ACTOR", "GITLAB_USER_LOGIN"):
+        monkeypatch.delenv(variable, raising=False)
+    assert "by" not in environment_of_command()
+    monkeypatch.setenv("GITHUB_ACTOR", "octocat")
+    assert environment_of_command()["by"] == "octocat"
+    monkeypatch.setenv("DPAUDIT_AUDITOR", "J. Doe")
+    assert environment_of_command()["by"] == "J. Doe"

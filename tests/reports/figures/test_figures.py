@@ -78,7 +78,7 @@ def test_forest_draws_estimates_that_are_not_numbers(monkeypatch):
 
 
 def test_forest_of_no_audits():
-    assert "fraction of the claim" in svg(forest(Suite(title="", entries=())))
+    assert "multiple of the claim" in svg(forest(Suite(title="", entries=())))
 
 
 def test_forest_draws_bounds_as_fractions_of_claims():
@@ -88,8 +88,8 @@ def test_forest_draws_bounds_as_fractions_of_claims():
     assert lengths == [0.5, 1.5, axes.get_xlim()[1]]
     assert [text.get_text() for text in axes.texts if "≥" in text.get_text()] == [
         "ε ≥ 0.5, claimed 1",
-        "ε ≥ 3, claimed 2",
-        "ε ≥ 9, claimed 1",
+        "ε ≥ 3, claimed 2 (×1.5)",
+        "ε ≥ 9, claimed 1 (×9)",
     ]
 
 

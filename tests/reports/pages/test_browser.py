@@ -10,6 +10,7 @@ from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.experiments.bench.reports.chromium import browser_path, chromium, visit
 from dpaudit.experiments.bench.reports.sample_report import sample_suite, suite_of
 from dpaudit.reports import html
+from dpaudit.reports.pages.page_limits import by_severity
 
 pytestmark = pytest.mark.skipif(browser_path() is None, reason="no browser of the Chromium family is installed")
 
@@ -54,8 +55,9 @@ def column(page, place):
 def test_the_first_screen_has_the_counts_and_the_forest(laptop, suite):
     page = laptop.page
     assert page.locator("h1").inner_text() == suite.title
-    assert f"{len(suite.entries)} claims audited" in page.locator(".tiles").inner_text()
-    assert page.locator("figure svg").first.bounding_box()["y"] < 600
+    assert f"{len(suite.entries)} claims audited" in page.locator("header").inner_text()
+    legend = page.locator("figure.overview svg >> visible=true")
+    assert legend.bounding_box()["y"] + 100 < 900, "legend and axis label are above the rows, on the first screen"
 
 
 def test_sorting_by_each_column_and_back(laptop, suite):
@@ -89,7 +91,7 @@ def test_sorting_by_the_keyboard(laptop):
 def test_filters_hide_the_other_rows_and_say_how_many(laptop, suite):
     page = laptop.page
     page.locator(".filter select").select_option("refuted")
-    refuted = [entry.name for entry in suite.entries if entry.result.is_refuted]
+    refuted = [entry.name for entry in by_severity(suite.entries) if entry.result.is_refuted]
     assert names(page) == refuted
     page.locator(".filter input").fill("NOISE")
     assert page.locator(".filter [role=status]").inner_text() == f"2 of {len(suite.entries)}"
@@ -101,6 +103,8 @@ def test_filters_hide_the_other_rows_and_say_how_many(laptop, suite):
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False), (390, True)])
 def test_nothing_is_wider_than_the_screen_and_nothing_is_missing(browser, path, width, dark):
     looked = visit(browser, path, width=width, dark=dark)
+    assert looked.page.evaluate("document.documentElement.scrollWidth") <= width
+    looked.page.locator(".fold button").first.click()
     assert looked.page.evaluate("document.documentElement.scrollWidth") <= width
     shown = looked.page.locator("figure svg >> visible=true").count()
     assert shown == looked.page.locator("figure").count() > 10
@@ -154,11 +158,79 @@ def test_headings_are_nested_and_drawings_have_words(laptop):
 
 def test_paper_has_all_of_it(browser, path, tmp_path):
     looked = visit(browser, path, width=1280)
-    looked.page.emulate_media(media="print")
-    assert looked.page.locator(".filter").is_hidden()
-    assert looked.page.locator("section.audit >> visible=true").count() == looked.page.locator("section.audit").count()
-    assert looked.page.pdf(format="A4").startswith(b"%PDF")
-    looked.page.close()
+    page = looked.page
+    figures = page.locator("details.audit figure svg")
+    assert page.locator("details.audit figure svg >> visible=true").count() < figures.count()
+    page.emulate_media(media="print")
+    assert page.locator(".filter").is_hidden()
+    assert page.locator(".fold").is_hidden()
+    assert page.locator("nav.bar").is_hidden()
+    assert page.locator("details.audit figure svg >> visible=true").count() == figures.count()
+    heights = page.eval_on_selector_all("details.audit", "all => all.map(d => d.getBoundingClientRect().height)")
+    assert min(heights) > 200, "closed sections are printed, too"
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.close()
+
+
+def test_the_events_of_printing_open_the_sections_and_close_them_again(laptop):
+    page = laptop.page
+    count = "document.querySelectorAll('details.audit[open]').length"
+    before = page.evaluate(count)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(count) == page.locator("details.audit").count() > before
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(count) == before
+
+
+def test_links_of_the_table_and_the_index_open_a_section(laptop):
+    page = laptop.page
+    last = page.locator("details.audit").last
+    assert last.get_attribute("open") is None
+    page.locator(".audits tbody tr").last.locator("a").click()
+    assert last.get_attribute("open") is not None
+    last.locator("summary").first.click()
+    assert last.get_attribute("open") is None
+    page.locator("nav summary").click()
+    page.locator(".index a").last.click()
+    assert last.get_attribute("open") is not None
+    assert page.locator(".index").is_hidden(), "the index closes"
+    bar = page.locator("nav.bar").bounding_box()
+    assert bar["y"] == 0, "the index stays at the top of the screen"
+    assert last.bounding_box()["y"] >= bar["height"] - 1, "and does not cover the section"
+    page.locator("nav .up").click()
+    assert page.evaluate("window.scrollY") < 100
+
+
+def test_a_screenshot_of_the_whole_page_has_every_open_section(laptop):
+    page = laptop.page
+    visible = page.eval_on_selector_all("details.audit", "all => all.map(d => getComputedStyle(d).contentVisibility)")
+    assert set(visible) == {"visible"}, "a section that is drawn late is blank in a screenshot"
+
+
+def test_on_a_phone_the_figure_of_an_audit_is_above_its_facts(browser, path):
+    for width, is_phone in ((390, True), (1280, False)):
+        looked = visit(browser, path, width=width)
+        section = looked.page.locator("details.audit[open]:has(.figures)").first
+        figures, facts = (section.locator(f".{part}").first.bounding_box() for part in ("figures", "facts"))
+        assert (figures["y"] + figures["height"] <= facts["y"]) == is_phone
+        looked.page.close()
+
+
+def test_figures_follow_the_theme(browser, path):
+    for dark in (False, True):
+        looked = visit(browser, path, width=1280, dark=dark)
+        paper, texts = looked.page.evaluate(
+            """() => {
+                const drawn = document.querySelectorAll("figure.overview .for-laptop svg text");
+                const paper = getComputedStyle(document.querySelector(".paper")).backgroundColor;
+                return [paper, [...new Set([...drawn].map(text => getComputedStyle(text).fill))]];
+            }"""
+        )
+        assert (luminance(paper) < 0.1) == dark
+        for text in texts:
+            light, heavy = sorted((luminance(text), luminance(paper)), reverse=True)
+            assert (light + 0.05) / (heavy + 0.05) >= 4.5
+        looked.page.close()
 
 
 def test_hostile_names_do_nothing(browser, suite, tmp_path):

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts and filters the table of audits, which is complete without this script.
+// Sorts and filters the table of audits, and opens sections. The page is complete without this script.
 const table = document.querySelector("table.audits");
 if (table) {
   const body = table.tBodies[0];
@@ -56,4 +56,46 @@ if (table) {
   };
   search.addEventListener("input", update);
   choice.addEventListener("change", update);
+}
+
+const sections = Array.from(document.querySelectorAll("details.audit"));
+// A link to a section opens it, and closes the index from which it was chosen.
+const openTarget = () => {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target && target.matches("details.audit")) {
+    target.open = true;
+    target.scrollIntoView();
+  }
+};
+window.addEventListener("hashchange", openTarget);
+openTarget();
+for (const link of document.querySelectorAll('a[href^="#audit-"]')) {
+  link.addEventListener("click", () => {
+    const index = link.closest("nav details");
+    if (index) index.open = false;
+    if (link.hash === location.hash) openTarget();
+  });
+}
+// Paper shows every section; browsers without ::details-content need them open.
+let opened = [];
+window.addEventListener("beforeprint", () => {
+  opened = sections.filter((section) => !section.open);
+  for (const section of opened) section.open = true;
+});
+window.addEventListener("afterprint", () => {
+  for (const section of opened) section.open = false;
+});
+if (sections.length > 1) {
+  const fold = document.createElement("p");
+  fold.className = "fold";
+  for (const [text, open] of [["Open all", true], ["Close all", false]]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = text;
+    button.addEventListener("click", () => {
+      for (const section of sections) section.open = open;
+    });
+    fold.append(button, " ");
+  }
+  sections[0].before(fold);
 }

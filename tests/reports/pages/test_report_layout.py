@@ -1,0 +1,295 @@
+"""What a reader of the page sees first, what is folded, and what is stated for all audits together."""
+
+import dataclasses
+import datetime
+import math
+import re
+from html import unescape
+
+import pytest
+
+from dpaudit import PureDP, Verdict
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records.baseline_comparison import Comparison
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.reports import html, markdown
+from dpaudit.reports.figures.before_after_figure import before_after_figure, compared_bounds
+from dpaudit.reports.figures.forest_figure import forest
+from dpaudit.reports.figures.page_style import THEMED
+from dpaudit.reports.figures.svg_figure import svg
+from dpaudit.reports.pages.page_limits import about, by_severity, limits_of, what_to_do
+from dpaudit.reports.plain_text import expectations, severity_text
+
+STATEMENT = StatementResult(
+    statement="The slope is 0.5.", quantity="slope",
+    points=(Point(estimate=1.0, lower=0.9, upper=1.1, low=0.5, high=0.5),), alpha=0.01, method="by hand", runs=20_000,
+    seed=3,
+)  # fmt: skip
+FINDING = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
+
+
+def result(**changes):
+    given = {
+        "mechanism": "noisy count",
+        "claim": PureDP(1.0),
+        "pair": Pair(x="array of 3", y="array of 2", difference="row 2 removed", adjacency="add/remove", distance=1),
+        "event": Intervals(((-math.inf, -0.25),)),
+        "likelier_on": "x",
+        "counts": Counts(hits_x=61_234, runs_x=950_001, hits_y=21_357, runs_y=950_002),
+        "alpha": 0.05,
+        "p_value": 0.31,
+        "bound": 0.9,
+        "resolution": 0.0123,
+        "power": 0.95,
+        "runs": 1_000_003,
+        "pilot_runs": 50_021,
+        "seed": 98_765,
+        "sketch": Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
+        "versions": (("dpaudit", "0.1.0"),),
+    }
+    return FixedSizeResult(**{**given, **changes})
+
+
+def text_of(page):
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", page)).split())
+
+
+MILD, SEVERE = result(bound=1.5, p_value=1e-9), result(bound=0.0409, claim=PureDP(1e-5), p_value=1e-9)
+ENDLESS, SICK, WEAK = result(bound=0.1, claim=PureDP(0.0)), result(findings=(FINDING,)), result(resolution=math.inf)
+FINE = result(bound=0.9)
+
+
+def suite_of(**results):
+    return Suite(title="Order", entries=tuple(Entry(name=name, result=one) for name, one in results.items()))
+
+
+MIXED = suite_of(fine=FINE, mild=MILD, sick=SICK, statement=STATEMENT, severe=SEVERE, weak=WEAK, endless=ENDLESS)
+ORDER = ["endless", "severe", "mild", "statement", "sick", "weak", "fine"]
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    return html(MIXED)
+
+
+def test_refuted_claims_come_first_by_severity_then_the_inconclusive_then_the_rest(mixed):
+    assert STATEMENT.is_refuted
+    assert [entry.name for entry in by_severity(MIXED.entries)] == ORDER
+    table = mixed[mixed.index('<table class="audits"') :]
+    assert re.findall(r'<th role="rowheader" scope="row"><a href="#audit-\d"><bdi>(\w+)<', table) == ORDER
+    assert re.findall(r"<summary><h3>.*?<bdi>(\w+)</bdi>", mixed) == ORDER
+    first = mixed[mixed.index('<dl class="verdicts">') : mixed.index("<nav")]
+    assert re.findall(r'<a href="#audit-\d"><bdi>(\w+)<', first) == ORDER[:-1]
+    rows = [line for line in markdown(MIXED).splitlines() if line.startswith("| ")][2:]
+    assert [row.split(" | ")[0].strip("| ") for row in rows] == ORDER
+
+
+def test_equally_severe_claims_keep_their_order():
+    twins = suite_of(b=MILD, a=MILD)
+    assert [entry.name for entry in by_severity(twins.entries)] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [(SEVERE, "×4,090"), (MILD, "×1.5"), (FINE, ""), (ENDLESS, ""), (SICK, ""), (STATEMENT, "")],
+    ids=["severe", "mild", "fine", "claim of 0", "sick", "statement"],
+)
+def test_the_factor_is_stated_for_refuted_claims(one, text):
+    assert severity_text(one) == text
+
+
+def test_the_factor_is_in_the_figure_and_on_the_first_screen(mixed):
+    drawn = svg(forest(MIXED))
+    assert "claimed 1e-05 (×4,090)" in drawn
+    assert mixed.index("×4,090") < mixed.index("<nav")
+    axes = forest(suite_of(severe=SEVERE)).axes[0]
+    cuts = [line for line in axes.lines if line.get_color() == "white" and len(line.get_xdata()) == 2]
+    assert len(cuts) == 2, "a bar that is longer than the axis has a gap"
+    whole = forest(suite_of(mild=MILD)).axes[0]
+    assert not [line for line in whole.lines if line.get_color() == "white" and len(line.get_xdata()) == 2]
+
+
+def test_legend_and_axis_are_above_the_rows():
+    figure = forest(suite_of(**{f"audit {index}": MILD for index in range(30)}))
+    top = figure.axes[0].get_position().y1
+    (legend,) = figure.legends
+    figure.canvas.draw()
+    assert legend.get_window_extent().y0 / figure.bbox.height > top
+    label = next(text for text in figure.texts if "multiple of the claim" in text.get_text())
+    assert label.get_window_extent().y0 / figure.bbox.height > top
+
+
+def test_only_sections_of_refuted_claims_are_open(mixed):
+    sections = re.findall(r'<details class="audit" id="audit-(\d)"( open)?>', mixed)
+    assert [place for place, _ in sections] == list("1234567")
+    assert [bool(is_open) for _, is_open in sections] == [True] * 4 + [False] * 3
+    assert "content-visibility: auto" not in mixed
+
+
+def test_of_many_refuted_claims_the_most_severe_are_open():
+    bare = result(bound=1.5, sketch=None)
+    page = html(suite_of(**{f"audit {index}": bare for index in range(22)}), jobs=1)
+    sections = re.findall(r'<details class="audit" id="audit-\d+"( open)?>', page)
+    assert sections == [" open"] * 20 + [""] * 2
+    assert "The sections of the 20 most severe refuted claims are open." in page
+
+
+def test_the_index_and_the_way_back_stay_on_the_screen(mixed):
+    assert re.search(r"nav\.bar \{ position: sticky; top: 0;", mixed)
+    index = mixed[mixed.index('<ul class="index">') : mixed.index('class="up"')]
+    assert re.findall(r"<bdi>(\w+)</bdi>", index) == ORDER
+    assert '<a href="#top" class="up">Back to top</a>' in mixed
+
+
+def test_paper_shows_closed_sections_too(mixed):
+    paper = mixed[mixed.index("@media print") :]
+    assert "details::details-content { content-visibility: visible;" in paper
+    assert 'addEventListener("beforeprint"' in mixed
+
+
+def test_the_first_line_says_who_what_and_when():
+    told = {"by": "J. Doe", "started": "2026-11-26T11:43:35+00:00"}
+    one = dataclasses.replace(suite_of(a=FINE, b=FINE), environment=told)
+    line = about(one)
+    assert line.startswith("Audited by J. Doe · dpaudit 0.1.0 · 2026-11-26 11:43 UTC · family-wise alpha 0.1 ")
+    assert line.endswith("(alpha 0.05 each), confidence 90% for all together")
+    assert line in text_of(html(one))
+    assert about(suite_of(a=FINE)).startswith("Auditor not recorded · dpaudit 0.1.0 · time not recorded · alpha 0.05, ")
+    merged = {
+        "merged": [
+            {"file": day, "environment": {"saved": f"{day}T08:00:00+00:00"}} for day in ("2026-02-03", "2026-02-01")
+        ]
+    }
+    assert "2026-02-01 08:00 to 2026-02-03 08:00 UTC" in about(dataclasses.replace(one, environment=merged))
+    assert "time not recorded" in about(dataclasses.replace(one, environment={"merged": "by hand", "started": ""}))
+
+
+SELF_TEST = Suite(
+    title="Reference suite",
+    entries=(
+        Entry(name="faulty", result=MILD, expected=Verdict.REFUTED, experiment="reference"),
+        Entry(name="right", result=FINE, expected=Verdict.NOT_REFUTED, experiment="reference"),
+    ),
+)
+
+
+def test_a_self_test_is_called_that_and_is_no_green_banner():
+    assert expectations(SELF_TEST) == "Self-test: 2 of 2 verdicts as expected."
+    page = html(SELF_TEST)
+    assert re.search(r'<p class="soft expectations">.*Self-test: 2 of 2 verdicts as expected\.', page)
+    assert "deliberately faulty mechanisms that the self-test must refute" in page
+    assert "Self-test: 2 of 2 verdicts as expected." in markdown(SELF_TEST)
+    wrong, right = SELF_TEST.entries
+    failed = dataclasses.replace(SELF_TEST, entries=(wrong, dataclasses.replace(right, result=SEVERE)))
+    assert expectations(failed) == "Self-test: 1 of 2 verdicts as expected."
+    assert '<p class="unmet expectations">' in html(failed)
+    assert "Do not release" in what_to_do(failed)[Verdict.REFUTED]
+
+
+def test_expected_verdicts_of_a_users_audits_are_no_self_test():
+    own = dataclasses.replace(
+        SELF_TEST, entries=tuple(dataclasses.replace(entry, experiment="") for entry in SELF_TEST.entries)
+    )
+    assert expectations(own) == "All 2 audits with an expected verdict came out as expected."
+    assert "Do not release" in what_to_do(own)[Verdict.REFUTED]
+
+
+def test_the_limits_of_the_whole_page_are_above_the_details(mixed):
+    limits, details = mixed.index('id="limits"'), mixed.index('id="details"')
+    assert mixed.index("<nav") < limits < details
+    assert "all lower bounds" in text_of(mixed).lower()
+    assert "### Limits for the whole page" in markdown(MIXED)
+
+
+def test_limits_together_are_a_union_bound_and_holms_method():
+    few = limits_of(suite_of(a=MILD, b=FINE))
+    assert "All lower bounds and intervals of the 2 audits hold together with confidence 90%" in few.sentences[0]
+    assert "repeat the audits with alpha at most 0.025." in few.sentences[1]
+    assert (few.refuted_together, few.refuted_alone) == (("a",), ())
+    many = limits_of(suite_of(**{f"fine {index}": FINE for index in range(30)}, just=result(bound=1.01, p_value=0.04)))
+    assert "no stated confidence, because the alphas sum to 1.6" in many.sentences[0]
+    assert "alpha at most 0.0016." in many.sentences[1]
+    assert (many.refuted_together, many.refuted_alone) == ((), ("just",))
+    strict = suite_of(a=result(alpha=1e-5), b=result(alpha=1e-5))
+    assert "family-wise alpha 2e-05 (alpha 1e-05 each), confidence 99.998%" in limits_of(strict).headline
+    assert not [sentence for sentence in limits_of(strict).sentences if "repeat the audits" in sentence]
+    assert limits_of(suite_of()).sentences == ()
+
+
+def test_rounded_family_wise_numbers_are_never_too_small_nor_a_remedy_too_large():
+    for alpha in (0.0123, 0.00999, 0.0301):
+        three = limits_of(suite_of(a=result(alpha=alpha), b=result(alpha=alpha), c=result(alpha=alpha)))
+        stated = float(re.search(r"family-wise alpha ([\d.e-]+)", three.headline)[1])
+        assert 3 * alpha - 1e-12 <= stated <= 1.1 * 3 * alpha
+        for sentence in three.sentences:
+            if "repeat the audits" in sentence:
+                assert 3 * float(re.search(r"at most ([\d.e-]+)\.", sentence)[1]) <= 0.05
+
+
+def test_drawings_on_the_page_have_no_colours_of_their_own(mixed):
+    for drawing in re.findall(r"<svg .*?</svg>", mixed, flags=re.DOTALL):
+        assert not re.search(r"#[0-9a-fA-F]{6}\b(?!-)", re.sub(r'(href|clip-path|id)="[^"]*"', "", drawing))
+    for classes in re.findall(r'class="(s[0-9a-f]{7})"', mixed):
+        assert f".{classes}{{" in mixed
+    for scheme in (mixed[: mixed.index("prefers-color-scheme")], mixed[mixed.index("prefers-color-scheme") :]):
+        for name in set(THEMED.values()):
+            assert f"{name}: #" in scheme
+
+
+def test_captions_name_the_natural_logarithm(mixed):
+    assert "natural logarithm (ln)" in mixed
+    assert "ln(x / y)" in mixed
+    assert "log(x / y)" not in mixed
+
+
+def compared(**pairs):
+    return [
+        Comparison(
+            name=name,
+            before=None if before is None else Entry(name=name, result=before),
+            after=None if after is None else Entry(name=name, result=after),
+            changes=("the verdict was not refuted and is refuted",) * (name == "worse"),
+        )
+        for name, (before, after) in pairs.items()
+    ]
+
+
+COMPARED = compared(same=(FINE, FINE), worse=(FINE, MILD), gone=(FINE, None), sick=(SICK, SICK), text=(STATEMENT, None))
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_bounds_before_and_after_are_drawn(narrow):
+    shown = compared_bounds(COMPARED)
+    assert [one.name for one in shown] == ["worse", "same", "gone"]
+    drawn = svg(before_after_figure(shown, narrow=narrow))
+    assert "ε ≥ 0.9 → ε ≥ 1.5, changed" in drawn
+    assert "ε ≥ 0.9 → missing" in drawn
+    axes = before_after_figure(shown).axes[0]
+    hollow = [line for line in axes.lines if line.get_linestyle() == "None" and line.get_color() == "white"]
+    assert [x for line in hollow for x in line.get_xdata()] == pytest.approx([0.9, 0.9, 0.9])
+
+
+def test_the_page_of_a_comparison_has_the_figure():
+    page = html(suite_of(same=FINE, worse=MILD), comparisons=COMPARED, today=datetime.date(2026, 1, 1))
+    section = page[page.index('id="before"') : page.index('id="limits"')]
+    assert section.count("<svg ") == 2, "for wide screens and narrow ones"
+    assert "A move of a bound alone is not a change." in section
+    bare = html(suite_of(same=FINE), comparisons=compared(text=(STATEMENT, STATEMENT)))
+    assert "<svg " not in bare[bare.index('id="before"') : bare.index('id="limits"')]
+
+
+def test_an_accepted_refutation_is_named_as_such():
+    accepted = Accepted(reason="known", until="2027-01-01", up_to=2.0)
+    one = Suite(title="", entries=(Entry(name="count", result=MILD, accepted=accepted),))
+    for day, status in ((datetime.date(2026, 1, 1), "accepted"), (datetime.date(2028, 1, 1), "acceptance: expired")):
+        page = html(one, today=day)
+        first = page[: page.index("<nav")]
+        assert f"×1.5 ({status})" in first
+        assert f"count ×1.5 ({status}). Do not release" in markdown(one, today=day)
