@@ -165,7 +165,8 @@ def test_the_page_states_inputs_hook_and_options_as_they_are():
     page = (ROOT / "docs/how-to/continuous-integration.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(ACTION["inputs"])
     workflow, gitlab, of_changes, hooks = (
-        yaml.safe_load(dedent(block)) for block in re.findall(r"```yaml .*?\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
+        yaml.safe_load(dedent(block))
+        for block in re.findall(r"```yaml .*?\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
     )
     ((hook,),) = (each["hooks"] for each in hooks["repos"])
     assert hook == {key: value for key, value in HOOK.items() if key != "description"}
