@@ -1,8 +1,11 @@
-"""What the pages have that is in no file: the command line's page, and links from the code's docstrings to proofs."""
+"""What no file of the pages has: version, repository, the command line's page, links from docstrings to proofs."""
 
 from __future__ import annotations
 
+import os
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,6 +16,19 @@ from typer.cli import get_docs_for_click
 
 PAGE = "reference/command-line.md"
 PROOF = re.compile(r"docs/(proofs/[a-z-]+)\.md")
+
+
+def on_config(config: Any) -> Any:
+    """Adds the version to the footer, and a link to the repository where one is known.
+
+    It is known from the environment variable DPAUDIT_REPOSITORY, or from `[project.urls]` of pyproject.toml.
+    """
+    project = tomllib.loads((Path(config.config_file_path).parent / "pyproject.toml").read_text(encoding="utf-8"))
+    config.copyright = f"dpaudit {project['project']['version']}, {project['project']['license']}"
+    address = os.environ.get("DPAUDIT_REPOSITORY") or project["project"].get("urls", {}).get("Repository")
+    if address:
+        config.repo_url, config.repo_name = address, address.removesuffix("/").rpartition("/")[2]
+    return config
 
 
 def command_page() -> str:

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from xml.etree import ElementTree
 
 import pytest
@@ -168,14 +169,17 @@ def test_files_that_changed_since_the_base(folder):
 def test_the_page_states_inputs_hook_and_options_as_they_are():
     page = (ROOT / "docs/how-to/continuous-integration.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(ACTION["inputs"])
-    workflow, of_changes, hooks = (
-        yaml.safe_load(block) for block in re.findall(r"```yaml .*?\n(.*?)```", page, re.DOTALL)
+    workflow, gitlab, of_changes, hooks = (
+        yaml.safe_load(dedent(block))
+        for block in re.findall(r"```yaml .*?\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
     )
     ((hook,),) = (each["hooks"] for each in hooks["repos"])
     assert hook == {key: value for key, value in HOOK.items() if key != "description"}
     (step_of_action,) = (each for each in of_changes["jobs"]["audits"]["steps"] if "dpaudit" in each.get("uses", ""))
     assert step_of_action["with"].keys() <= ACTION["inputs"].keys()
-    assert any("--dp-audit-only" in each.get("run", "") for each in workflow["jobs"]["audits"]["steps"])
+    steps = [each["run"] for each in workflow["jobs"]["audits"]["steps"] if "run" in each]
+    assert steps == gitlab["audits"]["script"]
+    assert any("--dp-audit-only" in step for step in steps)
 
 
 def test_the_hook_audits_the_files_that_it_is_given(folder):

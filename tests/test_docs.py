@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import logging
 import re
+import runpy
 import subprocess
 import sys
 import warnings
@@ -41,8 +42,8 @@ AMERICAN = re.compile(
 NO_AMERICAN = {"size", "sizes", "sized", "resize", "prize", "seize", "maximizing"}  # the last in a title
 
 needs_mkdocs = pytest.mark.skipif(
-    importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None,
-    reason="mkdocs and mkdocstrings make the pages: pip install 'dpaudit[docs]'",
+    any(importlib.util.find_spec(name) is None for name in ("mkdocs", "mkdocstrings", "math_core")),
+    reason="mkdocs, mkdocstrings and math_core make the pages: pip install 'dpaudit[docs]'",
 )
 
 
@@ -70,19 +71,22 @@ def build_site(folder: Path) -> None:
     """Builds the pages in this process, strictly, without the colours of code, and with one page to be searched.
 
     Both take a third of the time, warn of nothing, and leave every link and every id as it is. Another third was that
-    of a new process, and of looking for garbage among all that this one has imported.
+    of a new process, and of looking for garbage among all that this one has imported. The font of formulas is left out.
     """
     build = importlib.import_module("mkdocs.commands.build").build
     config = importlib.import_module("mkdocs.config").load_config(
         str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(folder)
     )
-    config.mdx_configs["pymdownx.highlight"]["use_pygments"] = False
+    config.extra["math_font"] = False
     config.plugins["mkdocstrings"].config.handlers["python"]["options"]["separate_signature"] = False
+    plain = importlib.import_module("pygments.lexers.special").TextLexer()
+    highlight = importlib.import_module("pymdownx.highlight").Highlight
     index = importlib.import_module("material.plugins.search.plugin").SearchIndex
     add = index.add_entry_from_context
     with pytest.MonkeyPatch.context() as changed, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         changed.chdir(ROOT)
+        changed.setattr(highlight, "get_lexer", lambda *_: (plain, "text"))
         changed.setattr(
             index, "add_entry_from_context", lambda kept, page: add(kept, page) if page.is_homepage else None
         )
@@ -104,7 +108,7 @@ def test_the_site_is_built_and_whole(tmp_path, caplog):
         for path in tmp_path.rglob("*.html")
         if path.name != "404.html" and "pictures" not in path.parts
     }
-    assert len(texts) > 60
+    assert len(texts) > 65
     pages = {path: Page(text) for path, text in texts.items()}
     for path, page in pages.items():
         for url in page.fetched:
@@ -122,6 +126,61 @@ def test_the_site_is_built_and_whole(tmp_path, caplog):
     )
     commands = texts[tmp_path / "reference" / "command-line.html"]
     assert all(f"dpaudit {name}" in commands for name in get_command(app).commands)
+    for path, text in texts.items():
+        assert not raw_formulas(text), path.relative_to(tmp_path)
+        page = DOCS / path.relative_to(tmp_path).with_suffix(".md")
+        if path.parent.name in ("proofs", "explanation"):
+            assert text.count("<math") == formulas_in(page.read_text(encoding="utf-8")), path.name
+    assert sum(text.count("<math") for text in texts.values()) > 1_000
+
+
+RAW = re.compile(r"\\[()\[\]]|\$[^$<>]*\\[a-z]+[^$<>]*\$|arithmatex|<merror")
+
+
+def raw_formulas(text: str) -> list[str]:
+    """Formulas of a built page that are not typeset; code is not looked at."""
+    return RAW.findall(re.sub(r"<(pre|code|script)\b.*?</\1>", "", text, flags=re.DOTALL))
+
+
+def formulas_in(markdown: str) -> int:
+    """How many formulas stand between dollars in a page."""
+    text = re.sub(r"```.*?```|`[^`]*`", "", markdown, flags=re.DOTALL)
+    displayed = text.count("$$") // 2
+    return displayed + text.replace("$$", "").count("$") // 2
+
+
+def test_a_formula_that_is_not_typeset_is_seen():
+    """The wrong twin: delimiters of formulas, and a command between dollars."""
+    assert raw_formulas(r'<p><span class="arithmatex">\(p \le q\)</span>') == ["arithmatex", r"\(", r"\)"]
+    assert raw_formulas(r"<p>$p \le q$") == [r"$p \le q$"]
+    assert not raw_formulas(r"<p><code>r'\(x\)'</code> <math><mi>p</mi></math>")
+    assert formulas_in("$p$ and `$x` and\n\n$$\nq\n$$\n") == 2
+
+
+def test_formulas_are_read_strictly():
+    """A command that does not exist stops the build, instead of showing its source."""
+    converter = pytest.importorskip("math_core", reason="math_core typesets formulas: pip install 'dpaudit[docs]'")
+    site_math = runpy.run_path(str(DOCS / "site_math.py"))
+    assert "<msup><mi>e</mi><mi>ε</mi></msup>" in site_math["mathml"](r"e^\varepsilon q", display=False)
+    with pytest.raises(converter.LatexError, match="Unknown command"):
+        site_math["mathml"](r"\epsilom", display=True)
+
+
+FORMULAS = re.compile(r"\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)
+
+
+def test_formulas_are_read_by_forges_too():
+    """Markdown takes a backslash before a sign away, so formulas have none; and they stay on one line."""
+    seen = 0
+    for page in [*(DOCS / "proofs").glob("*.md"), *(DOCS / "explanation").glob("*.md")]:
+        text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert text.count("$") % 2 == 0, page.name
+        for formula in FORMULAS.findall(text):
+            seen += 1
+            assert not re.search(r"\\[^a-zA-Z]", formula), f"{page.name}: {formula}"
+            assert formula.isascii(), f"{page.name}: {formula}"
+            assert formula.startswith("$$") or ("\n" not in formula and formula[1] != " " != formula[-2]), formula
+    assert seen > 1_000
 
 
 def leads_somewhere(link: str, path: Path, pages: dict[Path, Page]) -> bool:

@@ -14,6 +14,7 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
+from textwrap import dedent, indent
 
 import pytest
 
@@ -23,14 +24,21 @@ PAGES = [
     "docs/index.md",
     "docs/tutorial.md",
     "docs/tutorial-training.md",
+    "docs/install.md",
+    "docs/cheat-sheet.md",
+    "docs/faq.md",
     *(
         path.relative_to(ROOT).as_posix()
         for folder in ("how-to", "explanation")
         for path in sorted((ROOT / "docs" / folder).glob("*.md"))
     ),
 ]
-FILE = re.compile(r'```py title="(.*?)"\n(.*?)```', re.DOTALL)
-BLOCK = re.compile(r"```(python|sh)\n((?:(?!```).)*)```\n\n```text\n(.*?)```", re.DOTALL)
+# Blocks in tabs are indented.
+FILE = re.compile(r'^( *)```py title="([^"]*)"\n(.*?)^\1```$', re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^(?P<in> *)```(?P<kind>python|sh)\n(?P<code>(?:(?!```).)*)```\n\n(?P=in)```text\n(?P<says>.*?)^(?P=in)```$",
+    re.DOTALL | re.MULTILINE,
+)
 # Of a session of pytest: what is asserted, and how the session ended but for its time.
 SHOWN = re.compile(r"^(E  .*|>.*|\d+ failed.*?passed)", re.MULTILINE)
 
@@ -88,15 +96,16 @@ def said_by_pytest(arguments: list[str], folder: Path) -> str:
 
 def run_page(text: str, folder: Path) -> list[tuple[str, str]]:
     """What each block of a page is said to print, and what it prints; a later one goes on from an earlier one."""
-    for name, code in FILE.findall(text):
-        (folder / name).write_text(code, encoding="utf-8")
-    own = [name.removesuffix(".py") for name, _ in FILE.findall(text)]
+    for _, name, code in FILE.findall(text):
+        (folder / name).write_text(dedent(code), encoding="utf-8")
+    own = [name.removesuffix(".py") for _, name, _ in FILE.findall(text)]
     printed, names = readme_tests().printed, {"__name__": "__main__"}  # where dataclasses look
     sys.path.insert(0, str(folder))
     found = []
     try:
-        for kind, code, expected in BLOCK.findall(text):
-            if kind == "python":
+        for block in BLOCK.finditer(text):
+            code, expected = dedent(block["code"]), dedent(block["says"])
+            if block["kind"] == "python":
                 found.append((expected, printed(code, names)))
             else:
                 found.append((expected, "".join(said(line, folder) + "\n" for line in code.splitlines())))
@@ -117,7 +126,7 @@ def test_blocks_print_what_they_say(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES)
 def test_every_python_block_is_run(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert text.count("```python\n") == sum(kind == "python" for kind, _, _ in BLOCK.findall(text))
+    assert text.count("```python\n") == sum(block["kind"] == "python" for block in BLOCK.finditer(text))
 
 
 def rewritten(page: Path) -> str:
@@ -125,7 +134,13 @@ def rewritten(page: Path) -> str:
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         found = iter([output for _, output in run_page(text, Path(folder))])
-    return BLOCK.sub(lambda match: f"```{match[1]}\n{match[2]}```\n\n```text\n{next(found)}```", text)
+
+    def filled(block: re.Match[str]) -> str:
+        start = block["in"]
+        head = f"{start}```{block['kind']}\n{block['code']}```\n\n{start}```text\n"
+        return f"{head}{indent(next(found), start)}{start}```"
+
+    return BLOCK.sub(filled, text)
 
 
 if __name__ == "__main__":

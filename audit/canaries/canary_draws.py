@@ -144,7 +144,7 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
     Raises
     ------
     OptionError
-        If exactly the expected number of canaries is in and nobody says whether that is chance, or if independent
+        If exactly the expected number of canaries is in and it is not stated whether that is chance, or if independent
         coins of this probability hardly give as many.
     """
     if coins not in (None, "independent", "fixed"):

@@ -65,7 +65,7 @@ def check_canaries(
     included : array_like of bool, the same shape
         Whether the canary was in the training data.
     claim : Claim
-        For neighbours that differ in one canary, whatever the others are.
+        For neighbours that differ in one canary, for any state of the others.
     alpha : float
         Above 1e-9.
     probability : float

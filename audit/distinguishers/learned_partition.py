@@ -26,7 +26,7 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     x, y : ndarray
         Pilot outputs on each dataset, which are not counted in the cells.
     n_cells : int
-        Number of cells for numbers. Up to 64 outcomes have a cell each, whatever this number.
+        Number of cells for numbers. Up to 64 outcomes have a cell each, regardless of this number.
     """
     width = _commonest_width(x)
     if width is None:

@@ -1,4 +1,4 @@
-"""One value for all values that are equal, so that whatever is read of equal outputs is the same.
+"""One value for all values that are equal, so that all that is read of equal outputs is the same.
 
 Python calls 1, 1.0, True, ``Decimal(1)`` and an `IntEnum` of this value equal, as it does a moment in two time zones.
 Keys of dictionaries, members of sets and labels are replaced by the one value that stands for all: a number by the

@@ -1,7 +1,7 @@
 """Log-likelihood ratios of many outcomes, each shrunk towards what a model of all outcomes predicts for it.
 
 The raw log ratio of an outcome with ten hits has a standard error of 0.6, so an order by raw ratios puts rare outcomes
-first and last, whatever the truth. Here outcome i with n_i hits, a_i of them on x, has
+first and last, regardless of the truth. Here outcome i with n_i hits, a_i of them on x, has
 
     a_i ~ Bin(n_i, σ(m_i + u_i)),  u_i ~ Σ_k π_k N(0, τ_k²),
 

@@ -1,7 +1,7 @@
 """Bets on guesses, at all numbers of guesses together: each guess is made after what was revealed before.
 
 A right guess multiplies the wealth of a share κ in [0, 1) by 1 + κ e^{−t}, a wrong one by 1 − κ, where t are log-odds.
-The average over a few shares is the wealth W(t), which falls as t grows whatever the guesses were. The statistic is the
+The average over a few shares is the wealth W(t), which falls as t grows for any guesses. The statistic is the
 largest t that the guesses refute at a fixed level a, at the best number of guesses:
 
     T = sup {t: max_k W(t) after G_k guesses ≥ 1/a}.
@@ -99,7 +99,7 @@ def _most_wrong(refuted: float, numbers: tuple[int, ...], level: float) -> tuple
 
 
 def bets_tail(refuted: float, numbers: tuple[int, ...], level: float, log_odds: float) -> float:
-    """Probability that T is `refuted` or more, for guesses that are right with these log-odds, whatever was before."""
+    """Probability that T is `refuted` or more, for guesses that are right with these log-odds, for any past."""
     if refuted == -math.inf:
         return 1.0
     return walk_crossing(numbers, _most_wrong(refuted, numbers, level), log_odds)

@@ -57,7 +57,7 @@ from .runs_needed import enough_for, runs_for
 from .sequential import draw_sequentially
 
 _LOG = logging.getLogger("dpaudit")
-_STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the number of workers"
+_STATE = "the mechanism keeps state from run to run, so one process drew all runs, regardless of the number of workers"
 _RUNS = 1_000_000  # if neither runs nor a resolution is requested
 _RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
 
@@ -105,7 +105,7 @@ def check(
     alpha : float
         Largest allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
-        Random seed, which fixes every number whatever the number of workers. None draws a seed, which the result
+        Random seed, which fixes every number for any number of workers. None draws a seed, which the result
         records.
     sequential : bool
         Whether to stop as soon as the claim is refuted. The bound stays valid. Half of alpha is for the bets that may
@@ -355,7 +355,7 @@ def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
 
 
 def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, is_checked: bool, keep: bool) -> Pair:
-    """The pair in words; `is_checked` says whether the mechanism has checked the distance itself."""
+    """The pair as text; `is_checked` says whether the mechanism has checked the distance itself."""
     words, rows = difference_and_rows(x, y) if adjacency is None else (adjacency.difference(x, y), None)
     is_doubtful = rows is not None and rows > distance and not is_checked
     return Pair(

@@ -92,7 +92,7 @@ class Options:
         Raises
         ------
         UnknownOptionError
-            For a name that is no option; the message has the most similar one.
+            For a name that is not an option; the message has the most similar one.
         OptionError
             For a value that cannot be, of an option that needs no other argument to be judged.
         """
@@ -107,7 +107,7 @@ class Options:
 
 
 def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:
-    """Raise an `UnknownOptionError` for a name that is no option of `check`, nor one of the names in `more`."""
+    """Raise an `UnknownOptionError` for a name that is neither an option of `check` nor one of the names in `more`."""
     known = (*ARGUMENTS, *(field.name for field in fields(Options)), *more)
     for name in given:
         if name not in known:

@@ -99,9 +99,9 @@ def draw_sequentially(
     `until` is a time of `perf_counter`. `has_final` says that a final test follows the last of the `runs`, so that the
     bets have half of alpha. `enough` is called after every batch with the current event and the runs so far. With a
     time limit the last batch is cut to the time left, at the pace of the batch before. The sizes thus depend on the
-    past alone, as the bets do. Batches in the plan's memory are completed with the sizes they were begun with, whatever
-    `runs`, `enough` and the time say; only a refutation or the caller stops earlier. From outputs drawn `earlier`
-    events are learned before the first batch, which is then bet on too.
+    past alone, as the bets do. Batches in the plan's memory are completed with the sizes they were begun with,
+    regardless of `runs`, `enough` and the time; only a refutation or the caller stops earlier. From outputs drawn
+    `earlier` events are learned before the first batch, which is then bet on too.
 
     Raises
     ------

@@ -47,7 +47,7 @@ def judged(
 ) -> list[Finding]:
     """Return the findings at the calls and of their sum, as excesses only where the output shows the values.
 
-    An input that moves beyond the sensitivity that its primitive declares is an excess whatever the output shows,
+    An input that moves beyond the sensitivity that its primitive declares is an excess regardless of the output,
     unless what the primitives are given varies by itself (not `is_determined`), or the calls of its line may
     correspond in another order.
     """

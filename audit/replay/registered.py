@@ -1,6 +1,6 @@
 """The noise primitives that a replay records: each family names its patches, which a library's adapter may register.
 
-Patches are attributes that are replaced while runs are recorded, and put back whatever happens.
+Patches are attributes that are replaced while runs are recorded, and always put back.
 """
 
 from __future__ import annotations

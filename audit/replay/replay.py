@@ -141,7 +141,7 @@ def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _claim(mechanism: Any, claim: Any, adjacency: Any, distance: float) -> tuple[Any, Claim | None]:
-    """Return the adjacency and the claim at the distance; None for a claim that nobody states."""
+    """Return the adjacency and the claim at the distance; None if no claim is given."""
     if claim is None and not hasattr(mechanism, "claim"):
         return stated(mechanism, 0.0, adjacency, "").adjacency, None
     said = stated(mechanism, claim, adjacency, "")

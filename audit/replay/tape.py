@@ -202,7 +202,7 @@ def only_recording() -> Iterator[bool]:
 
 @contextmanager
 def recording_on(tape: Tape) -> Iterator[None]:
-    """Make a tape the active one; no tape is active afterwards, whatever happens."""
+    """Make a tape the active one; no tape is active afterwards, even after an error."""
     _ACTIVE.append(tape)
     try:
         yield

@@ -55,7 +55,7 @@ class Pair:
     x, y : str
         Type and size of each.
     difference : str
-        What differs, in words.
+        Description of the difference.
     adjacency : str
         The neighbour relation, or that the caller declared the pair neighbours.
     unit : str

@@ -69,7 +69,7 @@ def check_sensitivity(
     -------
     SensitivityResult
         INCONCLUSIVE if two evaluations on one dataset differ by more than rounding, or the query changes its dataset.
-        A change is no refutation if it exceeds the bound by less than 1e-9 of the bound or of the answers' own norm;
+        A change is not a refutation if it exceeds the bound by less than 1e-9 of the bound or of the answers' own norm;
         for whole numbers, which are exact, by less than 1e-9 of the bound.
 
     Raises

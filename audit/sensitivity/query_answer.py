@@ -1,6 +1,6 @@
 """What a query returned, as numbers by the names of its parts, and how far two answers are apart.
 
-Whole numbers are subtracted exactly, whatever their type: neither does an int8 overflow here, nor does a double lose
+Whole numbers are subtracted exactly for every type: neither does an int8 overflow here, nor does a double lose
 digits of numbers beyond 2⁵³.
 """
 

@@ -91,6 +91,18 @@ def bench_errata(
     raise typer.Exit(0 if suite.is_met else 1)
 
 
+@bench.command("gallery")
+def bench_gallery(out: Annotated[Path, typer.Option(help="File of the page; the pictures are put beside it.")]) -> None:
+    """Gallery of bugs: an audit and a picture of each of twenty.
+
+    Example: `dpaudit bench gallery --out docs/gallery.md`
+    """
+    from ..bench.gallery import gallery_page
+
+    out.write_text(gallery_page(out.parent / "pictures" / "gallery"), encoding="utf-8")
+    say(f"wrote {out}")
+
+
 def _tables(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the tables of the page whose command is completed."""
     return completion(TABLES.get(str(ctx.info_name), ()))(incomplete)

@@ -224,7 +224,7 @@ def _low_bits() -> list[Defect]:
 
 
 def _parts() -> list[Defect]:
-    """Return models of which each class or cluster is a part: its sum, and whether it has rows at all."""
+    """Return models of which each class or cluster is a part: its sum, and whether it has rows."""
     corners, unit = (
         [(x, label) for label in (0, 1) for x in (99.0, 100.0)],
         [(x, y) for y in (0, 1) for x in (0.0, 1.0)],

@@ -1,7 +1,7 @@
 """Models for the training of many runs at once: losses, and gradients of every example, written out in NumPy.
 
-No model has an intercept: give the records a constant feature instead. A record of zeros then has gradient 0 whatever
-the weights, so it stands for a record that was zeroed out, the neighbour relation of Chua et al. (2024).
+No model has an intercept: give the records a constant feature instead. A record of zeros then has gradient 0 for any
+weights, so it stands for a record that was zeroed out, the neighbour relation of Chua et al. (2024).
 
 Shapes: `weights` (runs, parameters), `features` (n, d), `labels` (n,), `is_in` (runs, n), losses (runs, n).
 
@@ -84,7 +84,7 @@ def as_rows(rows: Any, columns: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FixedGradients(Model):
-    """The loss ⟨weights, record⟩: a record's gradient is the record itself, whatever the weights.
+    """The loss ⟨weights, record⟩: a record's gradient is the record itself, for any weights.
 
     With a record of norm `clip` among records of zeros this is the worst case of DP-SGD: what is released is the
     subsampled Gaussian mechanism itself (Nasr, Songi, Thakurta, Papernot & Carlini 2021).

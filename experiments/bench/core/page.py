@@ -63,7 +63,7 @@ def effort_of(
         if value is not None and value < 1:
             raise OptionError(f"{name}={value!r} measures nothing; use 1 or more.", name=name, value=value)
     if seconds is not None and not 0.0 < seconds < math.inf:
-        raise OptionError(f"seconds={seconds!r} is no time for a search; use a positive number.", seconds=seconds)
+        raise OptionError(f"seconds={seconds!r} is not a time for a search; use a positive number.", seconds=seconds)
     numbers = {name: defaults[name] if value is None else value for name, value in given.items()}
     workers = check_jobs(jobs)
     return Effort(

@@ -56,7 +56,7 @@ FALSE_FINDINGS = Bench(
     title="Replays of reference mechanisms, which keep their claims",
     method=(
         "Random neighbours, half of them as far apart as neighbours can be, each replayed with a different seed. An "
-        "excess would be a false finding. Bounded is no proof and open no failure: noise that decides something "
+        "excess would be a false finding. Bounded is not a proof and open not a failure: noise that decides something "
         "(sparse vector, noisy max, coins) leaves a replay open. --audits sets the number of pairs, and --resume adds "
         "to those that were replayed."
     ),

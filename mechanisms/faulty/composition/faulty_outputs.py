@@ -155,7 +155,7 @@ class GroupMeans(Flaw):
     In practice, 0/0 is NaN in numpy, and a table prints it.
 
     Rows are (group, value) with values in [0, 1], added or removed; the noise is that for one row in a group. `groups`
-    lists all groups, whatever the rows are. With `is_filled` an empty group counts as a mean of 0 and gets noise.
+    lists all groups, for any rows. With `is_filled` an empty group counts as a mean of 0 and gets noise.
     """
 
     epsilon: float

@@ -195,9 +195,9 @@ class MixedUniformsLaplace(_LaplaceByWrongInverse):
 class ClosedEndLaplace(_LaplaceByWrongInverse):
     """The right inverse CDF of `Generator.random() − ½`, which can be −½: minus infinity once in 2⁵³ draws.
 
-    In practice, nobody asks which ends a generator leaves out. The claim still holds, as the infinity does not depend
-    on the answer: it is not a leak but a trap for means, sums and ranges of the outputs. No test that draws will find
-    it.
+    In practice, it is not checked which ends a generator leaves out. The claim still holds, as the infinity does not
+    depend on the answer: it is not a leak but a trap for means, sums and ranges of the outputs. No test that draws will
+    find it.
     """
 
     @staticmethod

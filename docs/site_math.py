@@ -1,0 +1,74 @@
+r"""Formulas of the pages as MathML, made when the site is built: a browser needs no script and no network for them.
+
+Formulas stand between dollars in the Markdown, where forges typeset them too. `pymdownx.arithmatex` finds them, and
+`math_core` turns them into MathML. STIX Two Math from the package `ziamath`, cut down to the letters that formulas
+use, goes with the site, because many systems have no font with the tables that large signs need.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+from math_core import LatexError, LatexToMathML
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+
+FORMULA = re.compile(
+    r'<span class="arithmatex">\\\((.*?)\\\)</span>|<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL
+)
+FONT = "assets/fonts/stix-two-math.woff"
+# ASCII, Greek, marks and arrows, operators, brackets, and the italic and bold letters that browsers take for variables.
+LETTERS = ((0x20, 0x7F), (0xA0, 0x100), (0x300, 0x310), (0x391, 0x3F6), (0x2010, 0x2070), (0x2100, 0x2150),
+           (0x2190, 0x2200), (0x2200, 0x2312), (0x27E6, 0x27F0), (0x1D400, 0x1D7FF))  # fmt: skip
+_converter = LatexToMathML(fancy_error=False)
+
+
+def mathml(formula: str, *, display: bool) -> str:
+    """MathML of a formula in TeX.
+
+    Raises
+    ------
+    LatexError
+        If a command is unknown, or a bracket is not closed.
+    """
+    found = _converter.convert_with_local_state(formula.strip(), displaystyle=display)
+    return f'<div class="formula" tabindex="0">{found}</div>' if display else found
+
+
+def on_page_content(text: str, page: Page, config: Any, files: Files) -> str:
+    """Replaces the formulas of a page."""
+
+    def typeset(found: re.Match[str]) -> str:
+        inline, display = found.groups()
+        formula = html.unescape(inline if display is None else display)
+        try:
+            return mathml(formula, display=display is not None)
+        except LatexError as error:
+            raise PluginError(f"{page.file.src_uri}: {formula.strip()}: {error}") from error
+
+    return FORMULA.sub(typeset, text)
+
+
+def on_post_build(config: Any) -> None:
+    """Writes the font of the formulas."""
+    if not config.extra.get("math_font", True):
+        return
+    from fontTools import subset
+
+    found = importlib.util.find_spec("ziamath")
+    if found is None or not found.submodule_search_locations:
+        raise PluginError("ziamath has the font of the formulas; pip install 'dpaudit[docs]'")
+    source = Path(found.submodule_search_locations[0]) / "fonts" / "STIXTwoMath-Regular.ttf"
+    options = subset.Options(flavor="woff", layout_features=["*"])
+    font = subset.load_font(str(source), options)
+    letters = subset.Subsetter(options)
+    letters.populate(unicodes=[code for first, last in LETTERS for code in range(first, last)])
+    letters.subset(font)
+    target = Path(config.site_dir) / FONT
+    target.parent.mkdir(parents=True, exist_ok=True)
+    subset.save_font(font, str(target), options)
