@@ -30,23 +30,30 @@ _MOST_MATCHED: Final = 16  # calls of a line
 _OTHERWISE: Final = 1.0  # of another path, or of a call of which nothing is known: worth a look
 
 
-def visible_loss(on_x: RecordedRun, on_y: RecordedRun, hides: Callable[[int], bool] = lambda number: False) -> float:
+def visible_loss(
+    on_x: RecordedRun,
+    on_y: RecordedRun,
+    hides: Callable[[int], bool] = lambda number: False,
+    *,
+    otherwise: float = _OTHERWISE,
+) -> float:
     """Return the sum over the calls, and over what moved without them; finite, and 0 for equal runs.
 
-    The run on y had the values of the run on x put back. A call whose value the output hides counts little.
+    The run on y had the values of the run on x put back. A call whose value the output hides counts little, and
+    another path as `otherwise`.
     """
     parted, calls = on_y.tape.parted_at, paired_calls(on_x.tape, on_y.tape)
-    losses = _of_calls(calls, on_x.tape, on_y.tape)
+    losses, is_reordered = _of_calls(calls, on_x.tape, on_y.tape)
     loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in losses)
     if on_x.end != on_y.end:
         return loss + _CERTAIN
-    if parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
-        return loss + _OTHERWISE
+    if is_reordered or parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
+        return loss + otherwise
     return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
 
 
-def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> list[tuple[int, float]]:
-    """Return the visible losses of calls, each with the number of a call of its line.
+def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tuple[int, float]], bool]:
+    """Return the visible losses of calls, each with the number of a call of its line, and whether any were reordered.
 
     Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call of a line on x may
     be for another group than the first on y. So the calls of a line are matched in the order with the least loss.
@@ -54,15 +61,17 @@ def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> list[tuple[int
     lines: dict[tuple[str, Place], list[tuple[int, float]]] = {}
     for number, call in enumerate(calls):
         lines.setdefault((call.primitive, call.place), []).append((number, _of_call(call)))
-    found = []
+    found, is_reordered = [], False
     for line, losses in lines.items():
         on_x, on_y = ([call for call in tape.calls if (call.primitive, call.place) == line] for tape in (x, y))
         if 1 < max(len(on_x), len(on_y)) <= _MOST_MATCHED and any(loss > 0.0 for _, loss in losses):
             costs = np.array([[_of_call(paired(a, b)) for b in on_y] for a in on_x])
-            found += [(losses[0][0], float(loss)) for loss in costs[linear_sum_assignment(costs)]]
+            least = [float(loss) for loss in costs[linear_sum_assignment(costs)]]
+            is_reordered = is_reordered or sum(least) < sum(loss for _, loss in losses) - 1e-9
+            found += [(losses[0][0], loss) for loss in least]
         else:
             found += losses
-    return found
+    return found, is_reordered
 
 
 def _of_call(call: ReplayedCall) -> float:

@@ -6,7 +6,7 @@ Hundreds of pairs are ranked in the executions that a few take in a statistical 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from statistics import fmean
@@ -86,18 +86,18 @@ class Replays:
         self.has_calls = self.has_calls or bool(on_x.tape.calls)
         found = Replayed(candidate, size)
         if is_tried:
-            self.on_one_path.append(found)
+            self.on_one_path.append(Replayed(candidate, visible_loss(on_x, on_y, otherwise=0.0)))
         return found
 
     def over_paths(self) -> list[Replayed]:
         """Return the first pairs on one path with their mean visible loss over this path and some others."""
-        first = sorted(self.on_one_path, key=lambda pair: -pair.size)[:_FIRST]
+        first = sorted(self.on_one_path, key=lambda pair: (-round(pair.size, 6), _rows(pair.candidate)))[:_FIRST]
         sizes = [[pair.size, *(self._on_path(pair.candidate, seed) for seed in range(_PATHS))] for pair in first]
         return [Replayed(pair.candidate, fmean(each)) for pair, each in zip(first, sizes, strict=True)]
 
     def _on_path(self, candidate: Candidate, seed: int) -> float:
         on_x = self.runner.run(candidate.x, seed=seed)
-        return visible_loss(on_x, self.runner.run(candidate.y, on_x.tape.calls, seed=seed))
+        return visible_loss(on_x, self.runner.run(candidate.y, on_x.tape.calls, seed=seed), otherwise=0.0)
 
     def _hides(self, number: int, reruns: Reruns, *, is_tried: bool) -> bool:
         """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs.
@@ -145,9 +145,14 @@ class Guide:
     remark: str = ""
 
 
+def _rows(candidate: Candidate) -> int:
+    """Return the rows of a pair: of two pairs with the same loss, the smaller one hides it less."""
+    return sum(len(dataset) for dataset in (candidate.x, candidate.y) if isinstance(dataset, Sized))
+
+
 def _in_turn(*leaders: Iterable[Replayed]) -> list[Replayed]:
     """Return pairs by decreasing size, from each of some lists in turn, without repetitions."""
-    turns = zip_longest(*(sorted(pairs, key=lambda pair: -pair.size) for pairs in leaders))
+    turns = zip_longest(*(sorted(pairs, key=lambda pair: -round(pair.size, 6)) for pairs in leaders))
     found = (pair for turn in turns for pair in turn if pair is not None)
     return list({pair.candidate.key or id(pair.candidate): pair for pair in found}.values())
 
