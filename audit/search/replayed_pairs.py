@@ -26,7 +26,7 @@ from .pool import Pool
 _SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
 _EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
 _PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
-_FIRST, _PATHS = 16, 4  # pairs that are replayed on other paths too, and the number of these
+_FOR_PATHS, _PATHS = 0.03, 4  # share of the runs for other paths of the first pairs, and the number of these paths
 _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
 _MOST_KEPT = 256  # recorded runs that are kept, for pairs that share a dataset
 _MOST_FAILED = 200  # pairs on which the mechanism fails, if it runs on none
@@ -91,7 +91,8 @@ class Replays:
 
     def over_paths(self) -> list[Replayed]:
         """Return the first pairs on one path with their mean visible loss over this path and some others."""
-        first = sorted(self.on_one_path, key=lambda pair: (-round(pair.size, 6), _rows(pair.candidate)))[:_FIRST]
+        order = sorted(self.on_one_path, key=lambda pair: (-round(pair.size, 6), _rows(pair.candidate)))
+        first = order[: int(_FOR_PATHS * self.most / (2 * _PATHS))]
         sizes = [[pair.size, *(self._on_path(pair.candidate, seed) for seed in range(_PATHS))] for pair in first]
         return [Replayed(pair.candidate, fmean(each)) for pair, each in zip(first, sizes, strict=True)]
 
