@@ -10,6 +10,7 @@ from ..libraries.installed import is_installed, release_of
 from .audited_library import Form, Library, NotCovered, PublicCallable
 from .diffprivlib_mechanism_forms import mechanism_form
 from .diffprivlib_tool_forms import model_form, tool_form
+from .opendp_forms import opendp_form, opendp_public
 from .public_callables import public_callables
 from .pydp_forms import pydp_form, pydp_public
 
@@ -59,5 +60,6 @@ _LIBRARIES = {
         public=_diffprivlib_public,
         form_of=_diffprivlib_form,
     ),
+    "opendp": Library(name="opendp", release=_release("opendp"), public=opendp_public, form_of=opendp_form),
     "pydp": Library(name="pydp", release=_release("pydp"), public=pydp_public, form_of=pydp_form),
 }

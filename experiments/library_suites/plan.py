@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 
@@ -114,7 +115,9 @@ def plan_of(library: Library, *, alpha: float = 1e-4, only: str | None = None, w
 
 def _form_of(library: Library, public: PublicCallable) -> tuple[Target, ...] | NotCovered | SameAs:
     try:
-        form = library.form_of(public)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the library, on parameters that it refuses
+            form = library.form_of(public)
     except AuditError as error:
         return NotCovered(f"its form does not fit: {' '.join(str(error).split())}")
     return form if form != () else NotCovered("no point of its parameter grid can be made")

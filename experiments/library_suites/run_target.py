@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from dataclasses import dataclass
@@ -85,11 +86,16 @@ def run_target(target: Target, *, alpha: float, seed: int, seconds: float, with_
             warnings.simplefilter("ignore")  # of the library, such as for bounds; each run would repeat them
             entries, unconfirmed = _audits(target, alpha, seed, seconds, with_bits)
     except AuditError as error:
-        return Outcome(name=target.name, failure=" ".join(str(error).split()), seconds=time.perf_counter() - start)
+        return Outcome(name=target.name, failure=_stable(str(error)), seconds=time.perf_counter() - start)
     except Exception as error:  # of the library, on arguments that its signature allows
-        failure = f"it raised {described(error)}"
+        failure = f"it raised {_stable(described(error))}"
         return Outcome(name=target.name, failure=failure, seconds=time.perf_counter() - start)
     return Outcome(name=target.name, entries=entries, unconfirmed=unconfirmed, seconds=time.perf_counter() - start)
+
+
+def _stable(message: str) -> str:
+    """Return a message on one line, without addresses in memory."""
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(message.split()))
 
 
 def _audits(
