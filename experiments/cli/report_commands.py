@@ -15,13 +15,14 @@ from .options import optional
 if TYPE_CHECKING:
     from ...audit.records.baseline_comparison import Comparison
 
-_FORMS = {
+FORMS = {
     "html": "report.html",
     "markdown": "report.md",
     "junit": "junit.xml",
     "csv": "results.csv",
     "json": "results.json",
 }
+"""Names of the files of each form of a report."""
 Html = Annotated[bool, typer.Option("--html", help="Write report.html.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Write report.md.")]
 
@@ -58,8 +59,8 @@ def report(
     if out is None and len(results) > 1:
         raise OptionError("several results are merged into one report; name its folder with --out.")
     folder = results[0].parent if out is None else out
-    if "json" in forms and any((folder / _FORMS["json"]).resolve() == path.resolve() for path in results):
-        raise OptionError(f"--json would overwrite {folder / _FORMS['json']}; use another folder with --out.")
+    if "json" in forms and any((folder / FORMS["json"]).resolve() == path.resolve() for path in results):
+        raise OptionError(f"--json would overwrite {folder / FORMS['json']}; use another folder with --out.")
     show(suite)
     write_reports(suite, folder, forms)
     if figures is not None:
@@ -142,6 +143,6 @@ def write_reports(
             text = reports.markdown(suite, comparisons=comparisons)
         else:
             text = {"junit": reports.junit, "csv": reports.csv, "json": to_json}[form](suite)
-        write_whole(out / _FORMS[form], text)
+        write_whole(out / FORMS[form], text)
     for form in forms:
-        typer.echo(f"{'report' if form == 'html' else form}: {out / _FORMS[form]}")
+        typer.echo(f"{'report' if form == 'html' else form}: {out / FORMS[form]}")

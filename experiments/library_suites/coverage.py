@@ -25,7 +25,8 @@ class Status(enum.Enum):
     NOT_COVERED = "not covered"
 
 
-_AUDITED = (Status.AUDITED, Status.REFUTED, Status.REFUTED_BY_BITS)
+AUDITED = (Status.AUDITED, Status.REFUTED, Status.REFUTED_BY_BITS)
+"""Statuses of callables with audits of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class Coverage:
     @property
     def audited(self) -> int:
         """Callables with at least one audit of their own."""
-        return self.count(*_AUDITED)
+        return self.count(*AUDITED)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts and the lines as JSON values."""
@@ -146,24 +147,3 @@ def _excluded(plan: Plan, audited: set[str]) -> list[Line]:
 
 def _sorted(lines: Iterable[Line]) -> Coverage:
     return Coverage(tuple(sorted(lines, key=lambda line: line.callable)))
-
-
-def coverage_markdown(coverage: Coverage, title: str) -> str:
-    """Return a page with the counts and a table of all callables."""
-    counts = [f"{coverage.count(status)} {status.value}" for status in Status if coverage.count(status)]
-    rows = [
-        f"| `{line.callable}` | {line.status.value} | {_points(line)} | {_cell(line)} |" for line in coverage.lines
-    ]
-    head = ["| callable | status | points audited | remarks |", "|---|---|--:|---|"]
-    return "\n".join(
-        [f"# Coverage: {title}", "", f"{len(coverage.lines)} public callables: {', '.join(counts)}.", "", *head, *rows, ""]
-    )
-
-
-def _points(line: Line) -> str:
-    return f"{line.audited} of {line.targets}" if line.targets else ""
-
-
-def _cell(line: Line) -> str:
-    said = [*([f"known defect: {line.known}"] if line.known else []), *line.reasons]
-    return "; ".join(said).replace("|", "\\|").replace("\n", " ")

@@ -158,11 +158,15 @@ def _bounded(name: str, known: set[str], required: set[str]) -> Iterator[_Point]
     unit = {"bounds": (0.0, 1.0), **more}
     yield "bounds 0 and 1, rows beyond them", _LINE, unit
     yield "bounds 9 and 10", Rows(low=9.0, high=10.0, least=1), {**unit, "bounds": (9.0, 10.0)}
-    yield "bounds -10 and -9, epsilon=0.5", Rows(low=-10.0, high=-9.0, least=1), {
-        **unit,
-        "bounds": (-10.0, -9.0),
-        "epsilon": 0.5,
-    }
+    yield (
+        "bounds -10 and -9, epsilon=0.5",
+        Rows(low=-10.0, high=-9.0, least=1),
+        {
+            **unit,
+            "bounds": (-10.0, -9.0),
+            "epsilon": 0.5,
+        },
+    )
     if "axis" in known:
         yield "axis=0", _PLANE, {**unit, "axis": 0}
     if "keepdims" in known:

@@ -18,6 +18,7 @@ from .opendp_spaces import prelude
 from .public_callables import required_of
 
 _SCALE = 2.0
+_SCORED = "a score and a candidate"
 _ANSWERS = Answers(low=0.0, high=2.0)
 
 
@@ -67,7 +68,7 @@ def _bases() -> dict[str, Callable[[], Any]]:
         "Gaussian noise": _gaussian,
         "a profile of Gaussian noise": lambda: prelude().c.make_zCDP_to_approxDP(_gaussian()),
         "Gaussian noise at a fixed delta": fixed,
-        "a score and a candidate": scored,
+        _SCORED: scored,
     }
 
 
@@ -76,6 +77,8 @@ def _of_measurements(public: PublicCallable) -> Form:
     required, targets, problem = required_of(public.function), [], ""
     known: dict[str, Any] = {"delta": 0.01, "stop_probability": 0.3, "threshold": 1.0}
     for words, base in _bases().items():
+        if ("stop_probability" in required) != (words == _SCORED):
+            continue  # only such a selection takes scores
 
         def make(base: Callable[[], Any] = base) -> Any:
             prelude()
@@ -130,7 +133,7 @@ class Asked:
     queries: tuple[Any, ...] = field(repr=False)
     claim: Claim
     claim_source: str
-    adjacency: Within | None = Within("l1", 1.0)
+    adjacency: Within | None
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """`size` lists of answers; the library draws from its own entropy."""
@@ -170,7 +173,7 @@ def _interactive(public: PublicCallable) -> Target:
             source = "privacy_loss of the odometer after the queries"
         else:
             claim, source = MapClaim(made, 1.0)(1), "measurement.map(1)"
-        return Asked(start=made, queries=queries, claim=claim, claim_source=source)
+        return Asked(start=made, queries=queries, claim=claim, claim_source=source, adjacency=Within("l1", 1.0))
 
     return Target(
         callable=public.name, point="two queries with Laplace noise", make=make, domain=_ANSWERS, runs=10_000, cost=3
@@ -179,7 +182,7 @@ def _interactive(public: PublicCallable) -> Target:
 
 def alp_target(public: PublicCallable) -> Target:
     """Return the target that asks the queryable of counts by key for three keys."""
-    before = {"a": 3, "b": 2}
+    before: dict[str, int] = {"a": 3, "b": 2}
 
     def make() -> Any:
         dp = prelude()
@@ -190,5 +193,5 @@ def alp_target(public: PublicCallable) -> Target:
         source = "measurement.map((1, 1, 1))"
         return Asked(start=made, queries=("a", "b", "c"), claim=claim, claim_source=source, adjacency=None)
 
-    pairs = (({**before, "c": 1}, before), ({**before, "b": 3}, before), ({"a": 1}, {}))
+    pairs: tuple[Any, ...] = (({**before, "c": 1}, before), ({**before, "b": 3}, before), ({"a": 1}, {}))
     return Target(callable=public.name, point="3 keys asked", make=make, domain=pairs, runs=5_000, cost=3)

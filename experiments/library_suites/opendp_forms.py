@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -235,19 +236,18 @@ _RESPONSES = {"make_randomized_response", "make_randomized_response_bool"}
 
 
 def _responses(public: PublicCallable) -> Iterator[Target]:
+    words = ("a", "b", "c")
+    is_bool = public.short.endswith("bool")
     for prob in (0.75, 0.6):
-        words = ("a", "b", "c")
-        is_bool = public.short.endswith("bool")
-        given: tuple[Any, ...] = (prob,) if is_bool else (list(words), prob)
+        arguments: tuple[Any, ...] = (prob,) if is_bool else (list(words), prob)
         yield Target(
             callable=public.name,
             point=f"prob={prob:g}",
-            make=lambda given=given: from_opendp(_with_features(public.function)(*given)),
+            make=partial(_response, public.function, arguments),
             domain=Values((True, False) if is_bool else words),
-            runs=20_000,
         )
 
 
-def _with_features(function: Any) -> Any:
+def _response(function: Any, arguments: tuple[Any, ...]) -> Any:
     prelude()
-    return function
+    return from_opendp(function(*arguments))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -65,6 +66,19 @@ def _atom(kind: type, **options: Any) -> Any:
     return prelude().atom_domain(T=kind, **options)
 
 
+def _number(kind: type) -> tuple[Any, Any]:
+    return _atom(kind), prelude().absolute_distance(T=kind)
+
+
+def _vector(kind: type, metric: str) -> tuple[Any, Any]:
+    return prelude().vector_domain(_atom(kind)), getattr(prelude(), metric)(T=kind)
+
+
+def _table(kind: type, metric: str) -> tuple[Any, Any]:
+    counts = prelude().map_domain(prelude().atom_domain(T=str), _atom(kind))
+    return counts, getattr(prelude(), metric)(prelude().absolute_distance(T=kind))
+
+
 def answer_spaces() -> tuple[Space, ...]:
     """Return spaces of numbers and of vectors of three numbers."""
     found = []
@@ -73,7 +87,7 @@ def answer_spaces() -> tuple[Space, ...]:
         found.append(
             Space(
                 words=f"a number, {kind.__name__}",
-                make=lambda kind=kind: (_atom(kind), prelude().absolute_distance(T=kind)),
+                make=partial(_number, kind),
                 data=Answers(low=kind(0), high=high, integer=kind is int),
                 kind=kind,
                 d_in=kind(1),
@@ -84,10 +98,7 @@ def answer_spaces() -> tuple[Space, ...]:
             found.append(
                 Space(
                     words=f"3 numbers, {kind.__name__}, {metric.partition('_')[0]}",
-                    make=lambda kind=kind, metric=metric: (
-                        prelude().vector_domain(_atom(kind)),
-                        getattr(prelude(), metric)(T=kind),
-                    ),
+                    make=partial(_vector, kind, metric),
                     data=Answers(n_answers=3, low=kind(0), high=kind(2), integer=kind is int),
                     kind=kind,
                     d_in=kind(1),
@@ -101,10 +112,7 @@ def table_spaces() -> tuple[Space, ...]:
     return tuple(
         Space(
             words=f"counts by key, {kind.__name__}, {metric.partition('_')[0]}",
-            make=lambda kind=kind, metric=metric: (
-                prelude().map_domain(prelude().atom_domain(T=str), _atom(kind)),
-                getattr(prelude(), metric)(prelude().absolute_distance(T=kind)),
-            ),
+            make=partial(_table, kind, metric),
             data=(
                 ({"a": kind(6), "b": kind(1)}, {"a": kind(6)}),
                 ({"a": kind(6), "b": kind(7)}, {"a": kind(6), "b": kind(6)}),
@@ -119,14 +127,13 @@ def table_spaces() -> tuple[Space, ...]:
 
 def row_spaces() -> tuple[Space, ...]:
     """Return spaces of rows: bounded and unbounded, of public size, ordered, of text, with NaN, and truth values."""
-    symmetric: Callable[[], Any] = lambda: prelude().symmetric_distance()  # noqa: E731  # imported when used
 
     def rows(words: str, atom: Callable[[], Any], data: Any, kind: type, **options: Any) -> Space:
-        metric, size = options.pop("metric", symmetric), options.get("size")
+        metric, size = options.pop("metric", "symmetric_distance"), options.get("size")
         sized = {} if size is None else {"size": size}
         return Space(
             words=words,
-            make=lambda: (prelude().vector_domain(atom(), **sized), metric()),
+            make=lambda: (prelude().vector_domain(atom(), **sized), getattr(prelude(), metric)()),
             data=data,
             kind=kind,
             **options,
@@ -155,16 +162,14 @@ def row_spaces() -> tuple[Space, ...]:
         ),
         rows("text", lambda: prelude().atom_domain(T=str), Rows(values=("a", "b", "c")), str),
         rows("truth values", lambda: prelude().atom_domain(T=bool), Rows(values=(False, True)), bool),
-        bounded(
-            "ordered rows from 0 to 1", float, 0, 1, metric=lambda: prelude().insert_delete_distance()
-        ),
+        bounded("ordered rows from 0 to 1", float, 0, 1, metric="insert_delete_distance"),
         bounded(
             "4 rows from 0 to 1, one changes",
             float,
             0,
             1,
             size=_ROWS,
-            metric=lambda: prelude().change_one_distance(),
+            metric="change_one_distance",
         ),
     )
 

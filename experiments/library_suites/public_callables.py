@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
 from .audited_library import PublicCallable
 
 
-def public_callables(
-    package: str, modules: Iterable[str], is_wanted: Callable[[str, Any], bool] = lambda name, found: True
-) -> tuple[PublicCallable, ...]:
+def public_callables(package: str, modules: Iterable[str]) -> tuple[PublicCallable, ...]:
     """Return the public functions and classes of some modules of a package, in alphabetical order.
 
     Names are those of ``__all__``, or without it all names that do not begin with an underscore and belong to the
-    package. A module that does not exist in this version has none.
-
-    Parameters
-    ----------
-    package : str
-    modules : iterable of str
-        Names below the package.
-    is_wanted : callable
-        Receives the name and the object.
+    package. An object that several modules hold has the name of the first. A module that does not exist in this version
+    has none.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for module in modules:
         try:
             held = import_module(f"{package}.{module}")
@@ -38,7 +29,8 @@ def public_callables(
         for name in said or [name for name in vars(held) if not name.startswith("_")]:
             value = getattr(held, name)
             is_own = said is not None or _is_of(value, package, held.__name__)
-            if callable(value) and not inspect.ismodule(value) and is_own and is_wanted(name, value):
+            is_new = not any(value is one for one in found.values())
+            if callable(value) and not inspect.ismodule(value) and is_own and is_new:
                 found[f"{module}.{name}"] = value
     return tuple(PublicCallable(name, found[name]) for name in sorted(found))
 

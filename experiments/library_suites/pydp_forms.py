@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -209,7 +210,7 @@ def _trees(public: PublicCallable) -> Iterator[Target]:
         yield Target(
             callable=public.name,
             point=f"compute_quantiles, {noise} noise",
-            make=lambda released=released, claim=claim: _Claimed(released, claim, "epsilon of compute_quantiles"),
+            make=partial(_Claimed, released, claim, "epsilon of compute_quantiles"),
             domain=Rows(low=0.0, high=1.0),
             adjacencies=(AddRemove(),),
             runs=10_000,

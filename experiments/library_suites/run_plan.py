@@ -16,6 +16,7 @@ import joblib
 from ...audit.errors import OptionError, StoreError
 from ...audit.records.json_codec import load, save, write_whole
 from ...audit.records.suite import Suite, Topic
+from ...audit.results.audit_result import Verdict
 from .audited_library import Library, Target
 from .plan import Plan, plan_of
 from .run_target import Outcome, run_target
@@ -47,6 +48,15 @@ class SuiteRun:
         """Targets for which no time was left."""
         done = {outcome.name for outcome in self.outcomes}
         return tuple(target for target in self.plan.targets if target.name not in done)
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command line: 1 for a refutation, 3 for doubt or no audit, otherwise 0."""
+        verdicts = {entry.result.verdict for outcome in self.outcomes for entry in outcome.entries}
+        if Verdict.REFUTED in verdicts:
+            return 1
+        is_doubtful = any(outcome.unconfirmed for outcome in self.outcomes) or Verdict.INCONCLUSIVE in verdicts
+        return 3 if is_doubtful or not verdicts else 0
 
     def suite(self, environment: dict[str, Any] | None = None) -> Suite:
         """Return the audits as a suite, the form of all reports."""
@@ -147,9 +157,7 @@ class _Job:
         """Return the outcome of a target; None if the time is over."""
         if time.time() >= self.deadline:
             return None
-        return run_target(
-            target, alpha=self.share, seed=self.seed, seconds=self.seconds, with_bits=self.with_bits
-        )
+        return run_target(target, alpha=self.share, seed=self.seed, seconds=self.seconds, with_bits=self.with_bits)
 
 
 def _outcomes(job: _Job, plan: Plan, rest: Sequence[Target], workers: int) -> Iterator[Outcome]:

@@ -54,6 +54,15 @@ class Outcome:
     unconfirmed: tuple[str, ...] = ()
 
     @property
+    def words(self) -> str:
+        """The verdicts, or why there are none."""
+        if self.failure:
+            return f"could not be audited: {self.failure}"
+        doubts = ["a refutation was not confirmed"] if self.unconfirmed else []
+        said = [f"{'low bits: ' if entry.name.endswith(BITS) else ''}{entry.result.sentence}" for entry in self.entries]
+        return "; ".join([*said, *doubts])
+
+    @property
     def is_refuted_by_values(self) -> bool:
         """Whether the claim is refuted by values, and fresh runs confirmed it."""
         return any(entry.result.is_refuted and not entry.name.endswith(BITS) for entry in self.entries)
@@ -201,8 +210,8 @@ def _affordable(target: Target, mechanism: Any, seconds: float) -> tuple[int, in
     )
     if runs < _SIZES[0]:
         raise OptionError(
-            f"a run takes {each:.2g} s, so that {_SIZES[0]} runs on each dataset do not fit into {seconds:.3g} s; allow "
-            "more with --minutes.",
+            f"a run takes {each:.2g} s, so that {_SIZES[0]} runs on each dataset do not fit into {seconds:.3g} s; "
+            "raise the minutes.",
             seconds=seconds,
         )
     return runs, max(search_runs, LEAST_SEARCH)
