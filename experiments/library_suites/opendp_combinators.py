@@ -59,9 +59,14 @@ def _bases() -> dict[str, Callable[[], Any]]:
         return prelude().c.make_fix_delta(prelude().c.make_zCDP_to_approxDP(_gaussian()), 0.01)
 
     def scored() -> Any:
-        dp = prelude()
-        pair = dp.c.make_composition([_laplace(), _laplace()])
-        return pair >> dp.new_function(lambda both: (float(both[0]), float(both[1])), TO="(f64, f64)")
+        dp, noisy = prelude(), _laplace()
+        return dp.m.make_user_measurement(
+            *_number_space(),
+            dp.max_divergence(),
+            lambda answer: (noisy(answer), noisy(answer)),
+            lambda distance: distance,  # of two answers with noise of scale 2
+            TO="(f64, ExtrinsicObject)",
+        )
 
     return {
         "Laplace noise": _laplace,

@@ -213,11 +213,11 @@ def _chained(made: Any, space: Space) -> Any:
     dp, metric = prelude(), str(made.output_metric).partition("(")[0]
     match metric:
         case "AbsoluteDistance" | "L1Distance":
-            return made >> dp.m.then_laplace(scale=1.0)
+            return _at_loss_1(made, dp.m.then_laplace, space)
         case "L2Distance":
             return made >> dp.m.then_gaussian(scale=1.0)
         case "LInfDistance":
-            return made >> dp.m.then_noisy_max(dp.max_divergence(), scale=1.0)
+            return _at_loss_1(made, partial(dp.m.then_noisy_max, dp.max_divergence()), space)
         case "L01InfDistance":
             return made >> dp.m.then_laplace_threshold(scale=1.0, threshold=4)
         case "SymmetricDistance" | "InsertDeleteDistance" | "ChangeOneDistance" | "HammingDistance":
@@ -228,8 +228,15 @@ def _chained(made: Any, space: Space) -> Any:
             if "OptionDomain" in str(made.output_domain):
                 made = made >> dp.t.then_drop_null()
             aggregate = dp.t.then_sum() if "bounds" in str(made.output_domain) else dp.t.then_count()
-            return made >> aggregate >> dp.m.then_laplace(scale=1.0)
+            return _at_loss_1(made >> aggregate, dp.m.then_laplace, space)
     raise MechanismError(f"no noise can follow it in {metric}")
+
+
+def _at_loss_1(made: Any, noise: Callable[..., Any], space: Space) -> Any:
+    """Return a chain with noise whose loss is about 1, as audits find little about claims of 10."""
+    chain = made >> noise(scale=1.0)
+    loss = float(chain.map(space.d_in))
+    return chain if loss <= 1.0 else made >> noise(scale=loss)
 
 
 _RESPONSES = {"make_randomized_response", "make_randomized_response_bool"}

@@ -58,7 +58,7 @@ NAMES = ("bits", "changed", "failing", "faulty", "right", "same", "unknown", "wr
 
 def form_of(public):
     def target(point, make, domain=WHOLE, **options):
-        return Target(callable=public.name, point=point, make=make, domain=domain, runs=4_000, **options)
+        return Target(callable=public.name, point=point, make=make, domain=domain, runs=1_500, **options)
 
     both = (Replace(), AddRemove())
     match public.short:
