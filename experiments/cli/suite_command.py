@@ -94,13 +94,18 @@ def _write(run: SuiteRun, folder: Path) -> None:
     """Write the reports of the audits and the coverage, and print the outcome."""
     from ...audit.records.json_codec import write_whole
     from ..library_suites.coverage import coverage_of_run
-    from ..library_suites.suite_pages import coverage_markdown, coverage_text, outcome_text
+    from ..library_suites.suite_pages import counts_text, coverage_markdown, coverage_text, outcome_text
     from .report_commands import FORMS, write_reports
 
     coverage = coverage_of_run(run)
     typer.echo(coverage_text(coverage))
     typer.echo(outcome_text(run))
-    found = run.suite(environment_of_command())
+    shared = {
+        "coverage": counts_text(coverage),
+        "alpha of the suite": run.plan.alpha,
+        "alpha of an audit": run.plan.share,
+    }
+    found = run.suite(environment_of_command() | shared)
     if found.entries:
         # every form that the reports know and that build servers read
         write_reports(found, folder, [form for form in FORMS if form != "csv"])

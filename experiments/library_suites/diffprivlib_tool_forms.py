@@ -113,7 +113,8 @@ _DEFECTS = {
 def _known_of(tool: str, options: dict[str, Any]) -> str:
     if tool == "mean" and options.get("dtype") is int:
         return _DEFECTS["mean"]
-    return _DEFECTS["sum"] if tool == "sum" and options.get("bounds") == (_LARGE, _LARGE + 1) else ""
+    is_large = options.get("bounds") == (_LARGE, _LARGE + 1)
+    return _DEFECTS["sum"] if is_large and tool in ("sum", "nansum", "mean", "nanmean") else ""
 
 
 def _found(public: PublicCallable, *, cost: int) -> Iterator[Target]:

@@ -35,6 +35,7 @@ _SLOW = {"Max", "Min", "Median", "Percentile"}
 _REVIEWED = {"BoundedMean", "BoundedStandardDeviation", "BoundedSum", "BoundedVariance", "Count", *_SLOW}
 _ASSUMED = "Neighbours are assumed: one row is added or removed."
 _GAUSSIAN_BITS = "low bits of GaussianMechanism"
+_ONE_SIDED = "noise that is never negative"
 
 
 def pydp_public() -> tuple[PublicCallable, ...]:
@@ -78,7 +79,7 @@ def _aggregates(public: PublicCallable, known: set[str]) -> Iterator[Target]:
     unit = {"lower_bound": 0.0, "upper_bound": 1.0} if "lower_bound" in known else {}
     far = {"lower_bound": 9.0, "upper_bound": 10.0} if unit else {}
     whole = {"lower_bound": 0, "upper_bound": 2} if unit else {}
-    runs, cost = (5_000, 3) if public.short in _SLOW else (20_000, 1)
+    runs, cost = (5_000, 3) if public.short in _SLOW else (50_000, 1)
     number = Rows(low=0, high=3, integer=True)
     points: list[tuple[str, dict[str, Any], Rows]] = []
     if unit:
@@ -149,7 +150,7 @@ def _noise_form(public: PublicCallable) -> Form:
                     point=f"{words}, {kind}",
                     make=_maker(public.function, options),
                     domain=Answers(low=0, high=4 if is_whole else 2.0 * sensitivity, integer=is_whole),
-                    runs=20_000,
+                    runs=50_000,
                     known_bits=known_in("pydp", _GAUSSIAN_BITS if public.short == "GaussianMechanism" else ""),
                 )
             )
@@ -261,6 +262,7 @@ def _ml_form(public: PublicCallable) -> Form:
                 point=f"epsilon={epsilon:g}, sensitivity=1",
                 make=make,
                 domain=Answers(low=low, high=high, integer=is_whole),
+                known=known_in("pydp", _ONE_SIDED if public.short in ("Geometric", "GeometricTruncated") else ""),
             )
         )
     return tuple(targets)

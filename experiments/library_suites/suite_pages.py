@@ -51,7 +51,7 @@ def coverage_text(coverage: Coverage) -> str:
         for line in coverage.lines
         if line.status not in (Status.SAME, Status.PLANNED) and (line.status not in AUDITED or line.reasons)
     ]
-    return "\n".join([f"coverage: {_counts(coverage)}", *lines])
+    return "\n".join([f"coverage: {counts_text(coverage)}", *lines])
 
 
 def coverage_markdown(coverage: Coverage, release: str) -> str:
@@ -60,10 +60,11 @@ def coverage_markdown(coverage: Coverage, release: str) -> str:
         f"| `{line.callable}` | {line.status.value} | {_points(line)} | {_remarks(line)} |" for line in coverage.lines
     ]
     head = ["| callable | status | points audited | remarks |", "|---|---|--:|---|"]
-    return "\n".join([f"# Coverage of {release}", "", f"{_counts(coverage).capitalize()}.", "", *head, *rows, ""])
+    return "\n".join([f"# Coverage of {release}", "", f"{counts_text(coverage).capitalize()}.", "", *head, *rows, ""])
 
 
-def _counts(coverage: Coverage) -> str:
+def counts_text(coverage: Coverage) -> str:
+    """Return the number of public callables, and of those with each status."""
     counts = [f"{coverage.count(status)} {status.value}" for status in Status if coverage.count(status)]
     return f"{len(coverage.lines)} public callables: {', '.join(counts)}"
 
