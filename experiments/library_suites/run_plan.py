@@ -112,10 +112,12 @@ def run_plan(
     Raises
     ------
     OptionError
-        If the minutes are not positive, the folder holds another suite, or there is nothing to resume.
+        If the minutes or the workers are not positive, the folder holds another suite, or there is nothing to resume.
     """
     if not minutes > 0:
         raise OptionError(f"minutes={minutes!r} is not a time; use a positive number.", minutes=minutes)
+    if workers < 1:
+        raise OptionError(f"workers={workers!r} is not a number of processes; use 1 or more.", workers=workers)
     settings = {
         "library": plan.library,
         "release": plan.release,

@@ -288,3 +288,9 @@ def test_points_of_a_callable_have_different_names():
 def test_only_names_something(only, said):
     with pytest.raises(OptionError, match=said):
         plan_of(LIBRARY, only=only)
+
+
+@pytest.mark.parametrize("options", [{"minutes": 0.0}, {"minutes": float("nan")}, {"workers": 0}])
+def test_impossible_sizes_are_refused(options):
+    with pytest.raises(OptionError, match=next(iter(options))):
+        run_plan(LIBRARY, plan_of(LIBRARY), **options)
