@@ -65,7 +65,8 @@ def _note(public: PublicCallable) -> str:
 def _of_numbers(public: PublicCallable, required: set[str], known: set[str]) -> Form:
     points = [{name: value for name, value in point.items() if name in required | {"sensitivity"}} for point in _GRID]
     if "delta" in known - required:
-        points.append({name: _RELAXED[name] for name in required | {"delta"}})
+        wanted = required | {"sensitivity", "delta"}
+        points.append({name: value for name, value in _RELAXED.items() if name in wanted})
     kind = _kind_of_value(public.function, points[0])
     if kind is None:
         return NotCovered("it randomises neither floating-point numbers nor integers")

@@ -27,7 +27,7 @@ BITS = " [low bits]"
 """Ending of the name of an audit that includes low bits."""
 _SIZES = (400, 500, 1_000, 1_500, 2_000, 3_000, 5_000, 7_000, 10_000, 20_000, 50_000)
 _TIMED = 0.03  # seconds of runs from which the time of a run is estimated
-_MOST_TIMED = 2_000
+_MOST_TIMED, _BLOCK, _PATIENCE = 2_000, 256, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,8 @@ def _seconds_of_a_run(mechanism: Any, dataset: Any, limit: float) -> float:
         start = time.perf_counter()
         sampler.drawn(dataset, size, rng)
         spent = time.perf_counter() - start
-        if spent >= min(_TIMED, limit) or size >= _MOST_TIMED:
+        is_long = size >= _BLOCK or not sampler.is_block or spent >= _PATIENCE  # a block may begin with work of its own
+        if (spent >= min(_TIMED, limit) and is_long) or size >= _MOST_TIMED:
             return spent / size
         size *= 4
 
