@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 
 import numpy as np
 import pytest
@@ -244,36 +245,24 @@ def test_the_confirmation_swaps_the_pair_and_has_another_seed(monkeypatch):
     assert alpha == 1e-6
 
 
-def test_a_slow_mechanism_gets_fewer_runs_or_a_reason():
-    def slow(rows, rng):
-        sum(range(20_000))
-        return int(rows + rng.geometric(0.6) - rng.geometric(0.6))
-
-    target = Target(
-        callable="slow",
-        point="any",
-        make=lambda: Claimed(slow),
-        domain=WHOLE,
-        adjacencies=(Within("l1", 1.0),),
-        runs=50_000,
-    )
-    found = run_target(target, alpha=1e-4, seed=0, seconds=1e-3, with_bits=False)
-    assert "runs on each dataset do not fit into 0.001 s" in found.failure
-    runs, search_runs = of_targets._affordable(target, Claimed(slow), 2.0)
-    assert 400 <= search_runs <= 10_000
-    assert 400 <= runs <= 10_000
+@pytest.mark.parametrize(("runs", "seconds", "given"), [(50_000, 20.0, 5_000), (50_000, 1e3, 50_000), (900, 2.0, 500)])
+def test_a_slow_mechanism_gets_fewer_runs(monkeypatch, runs, seconds, given):
+    target = Target(callable="slow", point="any", make=Noise, domain=WHOLE, runs=runs)
+    monkeypatch.setattr(of_targets, "_seconds_of_a_run", lambda mechanism, dataset, limit: 1e-3)
+    assert of_targets._affordable(target, Noise(), seconds) == (given, given)
 
 
-class Claimed:
-    """A function of a run with a claim."""
+def test_a_mechanism_that_is_too_slow_gets_a_reason():
+    target = Target(callable="slow", point="any", make=Noise, domain=WHOLE, runs=50_000)
+    found = run_target(target, alpha=1e-4, seed=0, seconds=1e-9, with_bits=False)
+    assert "so that 400 runs on each dataset do not fit into 1e-09 s" in found.failure
 
-    claim = PureDP(1.0)
 
-    def __init__(self, function):
-        self.function = function
+def test_a_run_is_timed():
+    def slow(dataset, rng):
+        time.sleep(0.002)
 
-    def __call__(self, dataset, rng):
-        return self.function(dataset, rng)
+    assert of_targets._seconds_of_a_run(slow, 0, 1.0) >= 0.002
 
 
 def test_points_of_a_callable_have_different_names():
