@@ -33,6 +33,7 @@ ROOMS = [
     "reports.pytest_plugin",
     "experiments.cases", "experiments.statements", "experiments.documents", "experiments.suite",
     "experiments.catalogue", "experiments.published", "experiments.libraries",
+    "experiments.library_suites",
     "experiments.bench.core", "experiments.bench.detection", "experiments.bench.inference", "experiments.bench.peers",
     "experiments.bench.regression", "experiments.bench.reports", "experiments.bench.scale", "experiments.bench.faults",
     "experiments.bench.replays", "experiments.bench.canaries",

@@ -37,6 +37,11 @@ _COMMANDS = {
         "canaries",
         "Audit one training run, from the scores of canaries that coins put in or left out.",
     ),
+    "suite": (
+        "suite_command",
+        "suite",
+        "Audit every public mechanism, tool and model of the installed version of a library.",
+    ),
     "report": (
         "report_commands",
         "report",

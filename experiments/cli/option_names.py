@@ -6,9 +6,9 @@ import re
 
 _SAME_NAME = (
     "adjacency", "alpha", "audits", "bits", "block_seconds", "budget", "cells", "coins", "delta", "distance", "epsilon",
-    "guesses", "ignore", "jobs", "keep_datasets", "method", "mu", "name", "only", "out", "power", "probability", "q",
-    "resolution", "resume", "rho", "runs", "say", "search_runs", "seconds", "seed", "sequential", "sequential_audits",
-    "title",
+    "guesses", "ignore", "jobs", "keep_datasets", "method", "minutes", "mu", "name", "only", "out", "power",
+    "probability", "q", "resolution", "resume", "rho", "runs", "say", "search_runs", "seconds", "seed", "sequential",
+    "sequential_audits", "title", "workers",
 )  # fmt: skip
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "command": "--program",

@@ -32,8 +32,8 @@ def plan(
     """
     from ...audit.canaries.plan_canaries import plan_canaries
     from ...audit.errors import OptionError
+    from ...reports.pages.plan_table import plan_table
     from .claim_options import claim_from_options
-    from .plan_table import plan_table
 
     claim = claim_from_options(epsilon, delta, mu, rho)
     if canaries:

@@ -15,7 +15,7 @@ from .options import optional
 if TYPE_CHECKING:
     from ...audit.records.baseline_comparison import Comparison
 
-_FORMS = {
+FORMS = {
     "html": "report.html",
     "markdown": "report.md",
     "junit": "junit.xml",
@@ -27,6 +27,7 @@ _FORMS = {
     "privacy card": "privacy-card.md",
     "privacy card as JSON": "privacy-card.json",
 }
+"""Names of the files of each form of a report."""
 _FOR_REVIEWERS = ("sarif", "code scanning", "attestation", "privacy card", "privacy card as JSON")
 Html = Annotated[bool, typer.Option("--html", help="Write report.html.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Write report.md.")]
@@ -83,15 +84,15 @@ def report(
     if out is None and len(results) > 1:
         raise OptionError("several results are merged into one report; name its folder with --out.")
     folder = results[0].parent if out is None else out
-    if "json" in forms and any((folder / _FORMS["json"]).resolve() == path.resolve() for path in results):
-        raise OptionError(f"--json would overwrite {folder / _FORMS['json']}; use another folder with --out.")
+    if "json" in forms and any((folder / FORMS["json"]).resolve() == path.resolve() for path in results):
+        raise OptionError(f"--json would overwrite {folder / FORMS['json']}; use another folder with --out.")
     from ...reports.formats.results_files import hashed_file, results_file
 
     files = [results_file(path, one) for path, one in zip(results, read, strict=True)]
     artifacts = [hashed_file(path) for path in subject or ()]
     show(suite)
     write_reports(suite, folder, [form for form in forms if form not in _FOR_REVIEWERS])
-    _write_for_reviewers(suite, folder, [form for form in forms if form in _FOR_REVIEWERS], files, artifacts)
+    write_for_reviewers(suite, folder, [form for form in forms if form in _FOR_REVIEWERS], files, artifacts)
     if figures is not None:
         from ...reports.figures.figure_files import save_figures
 
@@ -172,12 +173,12 @@ def write_reports(
             text = reports.markdown(suite, comparisons=comparisons)
         else:
             text = {"junit": reports.junit, "csv": reports.csv, "json": to_json}[form](suite)
-        write_whole(out / _FORMS[form], text)
+        write_whole(out / FORMS[form], text)
     for form in forms:
-        typer.echo(f"{'report' if form == 'html' else form}: {out / _FORMS[form]}")
+        typer.echo(f"{'report' if form == 'html' else form}: {out / FORMS[form]}")
 
 
-def _write_for_reviewers(
+def write_for_reviewers(
     suite: Any, out: Path, forms: Sequence[str], files: Sequence[Any], artifacts: Sequence[Any]
 ) -> None:
     """Write a suite in the given forms for reviewers, and print the paths."""
@@ -193,6 +194,6 @@ def _write_for_reviewers(
             text = reports.privacy_card(suite, files=files)
         else:
             text = reports.sarif(suite, files=files, code_scanning=form == "code scanning")
-        write_whole(out / _FORMS[form], text)
+        write_whole(out / FORMS[form], text)
     for form in forms:
-        typer.echo(f"{form}: {out / _FORMS[form]}")
+        typer.echo(f"{form}: {out / FORMS[form]}")

@@ -12,7 +12,7 @@ from ...audit.power.joint_test_power import resolution, runs_needed
 from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
 from ...audit.results.audit_settings import FINAL_SHARE
 from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
-from ...reports.plain_text import symbol
+from ..plain_text import symbol
 
 if TYPE_CHECKING:
     from rich.table import Table

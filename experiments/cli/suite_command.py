@@ -1,0 +1,116 @@
+"""``dpaudit suite``: every public callable of an installed library."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import completion, environment_of_command, optional, say
+
+if TYPE_CHECKING:
+    from ..library_suites.run_plan import SuiteRun
+    from ..library_suites.run_target import Outcome
+
+_LIBRARIES = ("opendp", "diffprivlib", "pydp")
+_OUT = Path("audit-suite")
+
+
+def suite(
+    library: Annotated[
+        str,
+        typer.Argument(metavar="LIBRARY", help="opendp, diffprivlib or pydp.", autocompletion=completion(_LIBRARIES)),
+    ],
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Show the plan and its coverage, and audit nothing.")
+    ] = False,
+    only: Annotated[
+        str | None, optional("Regular expression for the names of callables and points to audit.", metavar="PATTERN")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="Time for all audits.")] = 30.0,
+    alpha: Annotated[
+        float, typer.Option(help="Allowed probability of refuting any correct callable, over the whole suite.")
+    ] = 1e-4,
+    bits: Annotated[
+        bool, typer.Option("--bits/--no-bits", help="Audit low bits too, where the pilot shows them.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    workers: Annotated[int, typer.Option(help="Number of processes, each of which audits one point at a time.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for results and reports.", show_default=str(_OUT))] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the suite in --out; repeat its options.")] = False,
+) -> None:
+    """Audit every public mechanism, tool and model of the installed version of a library.
+
+    Each callable is audited at several points of its parameter grid, on the worst pair that a search finds. Alpha is
+    divided equally among all audits of the plan before the first one, so it holds wherever the time ends. A refutation
+    is reported if fresh runs with another seed and the pair swapped refute the claim too. The coverage says what was
+    not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input, 3 if audits
+    are inconclusive, refutations are not confirmed, or nothing was audited.
+
+    Example: `dpaudit suite opendp --minutes 20 --workers 2`
+    """
+    from ...reports.libraries import require_for_html
+    from ..library_suites.coverage import coverage_of_plan
+    from ..library_suites.library_names import library_named
+    from ..library_suites.plan import plan_of
+    from ..library_suites.run_plan import run_plan
+    from ..library_suites.suite_pages import coverage_text, plan_text
+
+    known = library_named(library)
+    plan = plan_of(known, alpha=alpha, only=only, with_bits=bits)
+    if list_only:
+        typer.echo(plan_text(plan))
+        typer.echo(coverage_text(coverage_of_plan(plan)))
+        return
+    require_for_html()
+    folder = out or _OUT
+
+    def watch(outcome: Outcome, done: int, total: int) -> None:
+        say(f"[{done}/{total}] {outcome.name}: {outcome.words}")
+
+    typer.echo(plan_text(plan, points=False))
+    try:
+        run = run_plan(
+            known,
+            plan,
+            seed=seed,
+            minutes=minutes,
+            workers=workers,
+            out=folder,
+            is_resumed=resume,
+            only=only,
+            watch=watch,
+        )
+    except KeyboardInterrupt:
+        say("interrupted; the same command with --resume continues")
+        raise typer.Exit(130) from None
+    _write(run, folder)
+    raise typer.Exit(run.status)
+
+
+def _write(run: SuiteRun, folder: Path) -> None:
+    """Write the reports of the audits and the coverage, and print the outcome."""
+    from ...audit.records.json_codec import write_whole
+    from ..library_suites.coverage import coverage_of_run
+    from ..library_suites.suite_pages import counts_text, coverage_markdown, coverage_text, outcome_text
+    from ...reports.formats.results_files import results_file
+    from .report_commands import FORMS, write_for_reviewers, write_reports
+
+    coverage = coverage_of_run(run)
+    typer.echo(coverage_text(coverage))
+    typer.echo(outcome_text(run))
+    shared = {
+        "coverage": counts_text(coverage),
+        "alpha of the suite": run.plan.alpha,
+        "alpha of an audit": run.plan.share,
+    }
+    found = run.suite(environment_of_command() | shared)
+    if found.entries:
+        write_reports(found, folder, ["html", "markdown", "junit", "json"])
+        files = [results_file(folder / FORMS["json"], found)]
+        write_for_reviewers(found, folder, ["sarif", "code scanning"], files, ())
+    write_whole(folder / "coverage.json", json.dumps(coverage.to_dict(), indent=1, ensure_ascii=False) + "\n")
+    write_whole(folder / "coverage.md", coverage_markdown(coverage, run.plan.release))
+    typer.echo(f"coverage: {folder / 'coverage.md'}")

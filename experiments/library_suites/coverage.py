@@ -1,0 +1,149 @@
+"""Coverage of a suite: every public callable with what became of it, and a reason for each that was not audited."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .plan import Plan
+from .run_plan import SuiteRun
+
+
+class Status(enum.Enum):
+    """What became of a public callable."""
+
+    AUDITED = "audited"
+    REFUTED = "refuted"
+    REFUTED_BY_BITS = "refuted by low bits only"
+    PLANNED = "planned"
+    SAME = "audited as another callable"
+    NOT_REACHED = "not reached in the time"
+    FAILED = "could not be audited"
+    NOT_COVERED = "not covered"
+
+
+AUDITED = (Status.AUDITED, Status.REFUTED, Status.REFUTED_BY_BITS)
+"""Statuses of callables with audits of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Coverage of one callable.
+
+    Attributes
+    ----------
+    callable : str
+    status : Status
+    targets, audited : int
+        Points of its parameter grid, and those that were audited.
+    reasons : tuple of str
+        Why the callable, or points of its grid, were not audited.
+    known : str
+        Known defects among the refuted points.
+    """
+
+    callable: str
+    status: Status
+    targets: int = 0
+    audited: int = 0
+    reasons: tuple[str, ...] = ()
+    known: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Coverage of a whole library, in the order of the names."""
+
+    lines: tuple[Line, ...]
+
+    def count(self, *statuses: Status) -> int:
+        """Return the number of callables with one of the statuses."""
+        return sum(line.status in statuses for line in self.lines)
+
+    @property
+    def audited(self) -> int:
+        """Callables with at least one audit of their own."""
+        return self.count(*AUDITED)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts and the lines as JSON values."""
+        counts = {status.value: self.count(status) for status in Status if self.count(status)}
+        lines = [
+            {
+                "callable": line.callable,
+                "status": line.status.value,
+                "points": line.targets,
+                "points audited": line.audited,
+                "reasons": list(line.reasons),
+                "known": line.known,
+            }
+            for line in self.lines
+        ]
+        return {"public callables": len(self.lines), "counts": counts, "callables": lines}
+
+
+def coverage_of_plan(plan: Plan) -> Coverage:
+    """Return the coverage that a plan intends."""
+    points = Counter(target.callable for target in plan.targets)
+    planned = [Line(callable=name, status=Status.PLANNED, targets=count) for name, count in points.items()]
+    return _sorted([*planned, *_excluded(plan, set(points))])
+
+
+def coverage_of_run(run: SuiteRun) -> Coverage:
+    """Return the coverage that a suite reached."""
+    outcomes = {outcome.name: outcome for outcome in run.outcomes}
+    lines = []
+    for name in dict.fromkeys(target.callable for target in run.plan.targets):
+        targets = [target for target in run.plan.targets if target.callable == name]
+        found = [outcomes[target.name] for target in targets if target.name in outcomes]
+        done = [outcome for outcome in found if outcome.entries]
+        failed = [outcome for outcome in found if outcome.failure]
+        missing = len(targets) - len(found)
+        reasons = [f"{outcome.name.partition(': ')[2]}: {outcome.failure}" for outcome in failed]
+        if missing:
+            reasons.append(f"{missing} of {len(targets)} points not reached in the time")
+        if any(outcome.is_refuted_by_values for outcome in done):
+            status = Status.REFUTED
+        elif any(outcome.is_refuted_by_bits_only for outcome in done):
+            status = Status.REFUTED_BY_BITS
+        elif done:
+            status = Status.AUDITED
+        else:
+            status = Status.FAILED if failed else Status.NOT_REACHED
+        by_values = {each.name for each in done if each.is_refuted_by_values}
+        by_bits = {each.name for each in done if each.is_refuted_by_bits_only}
+        known = dict.fromkeys(
+            [target.known for target in targets if target.name in by_values]
+            + [target.known_bits for target in targets if target.name in by_bits]
+        )
+        lines.append(
+            Line(
+                callable=name,
+                status=status,
+                targets=len(targets),
+                audited=len(done),
+                reasons=tuple(reasons),
+                known="; ".join(filter(None, known)),
+            )
+        )
+    audited = {line.callable for line in lines if line.audited}
+    return _sorted([*lines, *_excluded(run.plan, audited)])
+
+
+def _excluded(plan: Plan, audited: set[str]) -> list[Line]:
+    """Return the callables without targets; one that calls another has its status only if that one is audited."""
+    return [
+        Line(
+            callable=each.callable,
+            status=Status.SAME if each.same_as in audited else Status.NOT_COVERED,
+            reasons=(each.reason if not each.same_as or each.same_as in audited else f"{each.reason}, not audited",),
+        )
+        for each in plan.excluded
+    ]
+
+
+def _sorted(lines: Iterable[Line]) -> Coverage:
+    return Coverage(tuple(sorted(lines, key=lambda line: line.callable)))

@@ -1,0 +1,224 @@
+"""Tools and models of diffprivlib: by the parameters of a tool, and by the fits that this project knows for a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace
+from ...audit.datasets.domains import Domain, Rows
+from ...mechanisms.adapters import from_diffprivlib_tool
+from ..libraries.defects import Searched, defects
+from ..libraries.diffprivlib_fits import diffprivlib_fits
+from .audited_library import Form, NotCovered, PublicCallable, Target
+from .known_defects import known_in
+from .public_callables import parameters_of, required_of
+
+_DATA = {"array", "sample", "array_x", "array_y"}
+_REPLACED = {"mean", "var", "std", "sum", "nanmean", "nanvar", "nanstd", "nansum", "count_nonzero"}
+_ADDED = {"histogram", "histogram2d", "histogramdd", "median", "quantile", "percentile"}
+_ASSUMED = "The neighbours of this tool are not known; refuted means refuted for added and for replaced rows."
+_RUNS, _SEARCH = 10_000, 1_000
+_FIT_RUNS, _FIT_SEARCH = 1_500, 600
+_LINE = Rows(low=-0.5, high=1.5, least=1)  # beyond the bounds, to which tools clip
+_PLANE = Rows(low=(0.0, 0.0), high=(1.0, 1.0), least=1)
+_WHOLE = Rows(low=0, high=3, integer=True, least=1)
+_LARGE = 2.0**52
+_BITS = "low bits of the continuous noise of its mechanisms"
+_Point = tuple[str, Domain, dict[str, Any]]
+
+
+def tool_form(public: PublicCallable) -> Form:
+    """Return the targets of a function of tools, by its parameters."""
+    known, required = set(parameters_of(public.function)), required_of(public.function)
+    data = _DATA & known
+    rest = required - data - {"quant", "percent"}
+    if not data or "epsilon" not in known or "accountant" not in known or rest:
+        words = ", ".join(sorted(rest)) or "no data, epsilon or accountant"
+        return NotCovered(f"its parameters fit no known form ({words})")
+    if "bins" in known:
+        points = _histograms(known)
+    elif "bounds" in known:
+        points = _bounded(public.short, known, required)
+    else:
+        points = iter([("rows from 0 to 3", _WHOLE, {}), ("rows from 0 to 3, epsilon=0.5", _WHOLE, {"epsilon": 0.5})])
+    adjacencies = _neighbours(public.short)
+    targets = [
+        Target(
+            callable=public.name,
+            point=words,
+            make=_tool(public.function, domain, adjacencies[0], options),
+            domain=domain,
+            adjacencies=adjacencies,
+            runs=_RUNS,
+            search_runs=_SEARCH,
+            guide="replay",
+            cost=2,
+            known=known_in("diffprivlib", _known_of(public.short, options)),
+            known_bits=known_in("diffprivlib", _BITS),
+            note="" if len(adjacencies) == 1 else _ASSUMED,
+        )
+        for words, domain, options in points
+    ]
+    return tuple({target.name: target for target in (*targets, *_found(public, cost=2))}.values())
+
+
+def model_form(public: PublicCallable) -> Form:
+    """Return the fits of a model that this project knows, and the defects of it."""
+    targets = [
+        Target(
+            callable=public.name,
+            point=fit.name.partition(", ")[2],
+            make=fit.make,
+            domain=fit.domain,
+            runs=_FIT_RUNS,
+            search_runs=_FIT_SEARCH,
+            guide="replay",
+            cost=5,
+            known=known_in("diffprivlib", _KNOWN_FITS.get(fit.name, "")),
+            known_bits=known_in("diffprivlib", _BITS),
+        )
+        for fit in diffprivlib_fits()
+        if fit.name.partition(",")[0] == public.short and not fit.name.endswith("a row is replaced")
+    ]  # trees are for added rows: a replaced one costs twice, which is not a defect
+    found = (*targets, *_found(public, cost=5))
+    return found or NotCovered("no form says which part of the fitted model is released, and for which rows")
+
+
+_KNOWN_FITS = {
+    "LinearRegression, x near 0": "the lower bound of x is used for both bounds",
+    "LinearRegression, x from -1 to 1, with intercept": "the means spend epsilon again",
+    "LogisticRegression, rows of norm 30, labels change": "rows longer than 1",
+    "GaussianNB, x near 0, labels change": "a changed label changes two classes",
+    "GaussianNB, x far from 0, labels change": "sums of a class with bounds far from 0",
+    "GaussianNB, x below 0, labels change": "sums of a class with bounds far from 0",
+    "GaussianNB, a class may be empty": "classes that few rows have",
+}
+_DEFECTS = {
+    "LinearRegression": "the lower bound of x is used for both bounds",
+    "LogisticRegression": "rows longer than 1",
+    "nanmean": "rows of NaN are counted",
+    "nanvar": "rows of NaN are counted",
+    "nanstd": "rows of NaN are counted",
+    "nansum": "NaN counts as 0, which the bounds exclude",
+    "sum": "sums of large numbers are rounded",
+    "GaussianNB": "classes and sums of a class",
+    "KMeans": "a cluster without rows keeps its start",
+    "mean": "mean with dtype=int is cut to a whole number",
+}
+
+
+def _known_of(tool: str, options: dict[str, Any]) -> str:
+    if tool == "mean" and options.get("dtype") is int:
+        return _DEFECTS["mean"]
+    is_large = options.get("bounds") == (_LARGE, _LARGE + 1)
+    return _DEFECTS["sum"] if is_large and tool in ("sum", "nansum", "mean", "nanmean") else ""
+
+
+def _found(public: PublicCallable, *, cost: int) -> Iterator[Target]:
+    """Yield the defects of a callable that searches found, and their twins."""
+    is_model = public.name.startswith("models.")
+    for defect in defects():
+        if defect.library != "diffprivlib" or defect.by != "values" or defect.name.partition(",")[0] != public.short:
+            continue
+        for searched, known in ((defect.broken, _DEFECTS[public.short]), (defect.twin, "")):
+            yield _searched(public, searched, cost, is_model, defect.name.partition(", ")[2], known)
+
+
+def _searched(public: PublicCallable, searched: Searched, cost: int, is_model: bool, words: str, known: str) -> Target:
+    runs, search_runs = (_FIT_RUNS, _FIT_SEARCH) if is_model else (_RUNS, 2 * _SEARCH)
+    return Target(
+        callable=public.name,
+        point=f"{words}: {searched.words}" if words else searched.words,
+        make=searched.make,
+        domain=searched.domain,
+        adjacencies=(searched.adjacency,),
+        runs=max(min(searched.runs, _RUNS), runs),
+        search_runs=search_runs,
+        guide="replay",
+        cost=cost,
+        known=known_in("diffprivlib", known),
+        known_bits=known_in("diffprivlib", _BITS),
+    )
+
+
+def _neighbours(tool: str) -> tuple[Adjacency, ...]:
+    if tool in _REPLACED:
+        return (Replace(),)
+    return (AddRemove(),) if tool in _ADDED else (Replace(), AddRemove())
+
+
+def _bounded(name: str, known: set[str], required: set[str]) -> Iterator[_Point]:
+    more: dict[str, Any] = {}
+    if "quant" in required:
+        more = {"quant": 0.25}
+    if "percent" in required:
+        more = {"percent": 90}
+    unit = {"bounds": (0.0, 1.0), **more}
+    yield "bounds 0 and 1, rows beyond them", _LINE, unit
+    yield "bounds 9 and 10", Rows(low=9.0, high=10.0, least=1), {**unit, "bounds": (9.0, 10.0)}
+    yield (
+        "bounds -10 and -9, epsilon=0.5",
+        Rows(low=-10.0, high=-9.0, least=1),
+        {
+            **unit,
+            "bounds": (-10.0, -9.0),
+            "epsilon": 0.5,
+        },
+    )
+    if "axis" in known:
+        yield "axis=0", _PLANE, {**unit, "axis": 0}
+    if "keepdims" in known:
+        yield "keepdims", _LINE, {**unit, "keepdims": True}
+    if "quant" in required:
+        yield "quant of two", Rows(low=0.0, high=1.0, least=1), {**unit, "quant": [0.25, 0.75]}
+    if "dtype" in known:
+        yield "dtype=float, whole rows", _WHOLE, {**unit, "dtype": float, "bounds": (0, 3)}
+        yield "dtype=int, whole rows", _WHOLE, {**unit, "dtype": int, "bounds": (0, 3)}
+        large = Rows(values=(_LARGE, _LARGE + 1), least=1)
+        yield "bounds 2⁵² and 2⁵² + 1", large, {**unit, "bounds": (_LARGE, _LARGE + 1)}
+
+
+def _histograms(known: set[str]) -> Iterator[_Point]:
+    if "array_y" in known:
+        plane: dict[str, Any] = {"bins": 3, "range": [(0.0, 1.0)] * 2}
+        yield "3 by 3 bins", _PLANE, plane
+        return
+    line: dict[str, Any] = {"bins": 4, "range": (0.0, 1.0)}
+    yield "4 bins", _LINE, line
+    if "density" in known:
+        yield "4 bins, density", _LINE, {**line, "density": True}
+    yield "4 bins, epsilon=0.5", _LINE, {**line, "epsilon": 0.5}
+
+
+def _tool(function: Any, domain: Any, adjacency: Adjacency, options: dict[str, Any]) -> Callable[[], Any]:
+    """Return the maker of a tool on rows; a tool of two arrays gets the columns, and a histogram returns its counts."""
+    known = parameters_of(function)
+    is_of_two, is_of_many = "array_y" in known, function.__name__ == "histogramdd"
+
+    def applied(rows: Any, **given: Any) -> Any:
+        table = np.asarray(rows)
+        if is_of_two:
+            return function(table[:, 0], table[:, 1], **given)
+        return function(table[:, None] if is_of_many and table.ndim == 1 else table, **given)
+
+    def make() -> Any:
+        corners = domain.corners()
+        given = dict(options)
+        if is_of_many:
+            given["range"] = [given["range"]]
+        return from_diffprivlib_tool(
+            applied,
+            example=[corners[0], corners[-1]],
+            adjacency=adjacency,
+            output=_counts if "bins" in known else None,
+            **{"epsilon": 1.0, **given},
+        )
+
+    return make
+
+
+def _counts(found: Any) -> Any:
+    return found[0]

@@ -1,0 +1,260 @@
+"""Measurements and transformations of OpenDP, by trying the spaces and parameters that their constructors accept.
+
+Claim and neighbours are those of the measurement's own map and metric, so a new constructor needs no assumption.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...audit.datasets.domains import Rows, Values
+from ...audit.errors import MechanismError
+from ...mechanisms.adapters import from_opendp
+from .audited_library import Form, NotCovered, PublicCallable, SameAs, Target
+from .known_defects import known_in
+from .opendp_combinators import alp_target, combinator_form
+from .opendp_spaces import Space, answer_spaces, prelude, response_spaces, row_spaces, table_spaces
+from .public_callables import parameters_of, public_callables, required_of
+from .run_target import example_of
+
+_MODULES = ("measurements", "transformations", "combinators")
+_SPACE = {"input_domain", "input_metric"}
+_MOST_POINTS = 8  # of a constructor, the first that it accepts
+_MEASURES: dict[str, Callable[[Any], Any]] = {
+    "max divergence": lambda dp: dp.max_divergence(),
+    "zCDP": lambda dp: dp.zero_concentrated_divergence(),
+    "approximate max divergence": lambda dp: dp.approximate(dp.max_divergence()),
+    "approximate zCDP": lambda dp: dp.approximate(dp.zero_concentrated_divergence()),
+}
+_KNOWN = {
+    "scale", "threshold", "k", "alpha", "candidates", "d_in", "d_out", "f", "bounds", "size", "size_limit", "constant",
+    "categories", "edges", "null", "value", "leaf_count", "branching_factor", "TOA", "TA", "output_measure",
+}  # fmt: skip
+"""Parameters that have values to try."""
+_THRESHOLDS = "thresholds of integers release counts on the threshold"
+_REASONS = {
+    "make_user_measurement": "its claim and function are the caller's own",
+    "make_user_transformation": "its map and function are the caller's own",
+    "make_private_expr": "it takes an expression of polars, for which there is no form",
+    "make_private_lazyframe": "it takes a query of polars, for which there is no form",
+    "make_stable_expr": "it takes an expression of polars, for which there is no form",
+    "make_stable_lazyframe": "it takes a query of polars, for which there is no form",
+}
+
+
+def opendp_public() -> tuple[PublicCallable, ...]:
+    """Return the public functions of measurements, transformations and combinators."""
+    return public_callables("opendp", _MODULES)
+
+
+def opendp_form(public: PublicCallable) -> Form:
+    """Return the targets of a constructor."""
+    short = public.short
+    if short.startswith("then_"):
+        whole = f"{public.name.rpartition('.')[0]}.make_{short.removeprefix('then_')}"
+        return SameAs(whole)
+    if not short.startswith("make_"):
+        return NotCovered("it makes no measurement; it processes what was released")
+    if short in _REASONS:
+        return NotCovered(_REASONS[short])
+    if public.name.startswith("combinators."):
+        return combinator_form(public)
+    if short in _RESPONSES:
+        return tuple(_responses(public))
+    if short == "make_alp_queryable":
+        return (alp_target(public),)
+    unknown = sorted(required_of(public.function) - _SPACE - _KNOWN - {"domain", "metric"})
+    if unknown:
+        return NotCovered(f"its parameters ({', '.join(unknown)}) fit no known form")
+    finish = _measured if public.name.startswith("measurements.") else _chained
+    targets: list[Target] = []
+    problems: list[str] = []
+    for space in _spaces(public):
+        targets += _targets(public, space, finish, problems)
+        if len(targets) >= _MOST_POINTS:
+            break
+    return tuple(targets) or NotCovered(f"no known space fits ({_telling(problems)})")
+
+
+def _telling(problems: list[str]) -> str:
+    """Return the first problem that is not about the type of a space, or the first."""
+    telling = [problem for problem in problems if "No match for concrete type" not in problem]
+    return re.sub(r"\.? ?See https?:\S+", "", (telling or problems)[0]).rstrip('")') if problems else "none was tried"
+
+
+def _spaces(public: PublicCallable) -> Iterator[Space]:
+    if public.name.startswith("measurements."):
+        yield from (*answer_spaces(), *table_spaces(), *row_spaces(), *response_spaces())
+    else:
+        yield from (*row_spaces(), *answer_spaces())
+
+
+def _options(public: PublicCallable, space: Space) -> Iterator[dict[str, Any]]:
+    """Yield values for the required parameters, by their names."""
+    required = sorted(required_of(public.function) & _KNOWN)
+    known = _values(space)
+    for values in itertools.product(*(known[name] for name in required)):
+        yield dict(zip(required, values, strict=True))
+
+
+def _values(space: Space) -> dict[str, list[Any]]:
+    """Return the values of parameters that are tried in a space."""
+    kind, whole = space.kind, space.kind if space.kind in (int, float) else int
+    return {
+        "scale": [1.0],
+        "threshold": [whole(4)],
+        "k": [2],
+        "alpha": [0.5],
+        "candidates": [[whole(0), whole(1), whole(2)]],
+        "d_in": [1.0],
+        "d_out": [(1.0, 0.01)],
+        "f": [0.5],
+        "bounds": [space.bounds or (whole(0), whole(1))],
+        "size": [space.size or 4],
+        "size_limit": [6],
+        "constant": [_constant(kind)],
+        "categories": [[_constant(kind), _other(kind)]],
+        "edges": [[whole(0), whole(1), whole(2)]],
+        "null": [_constant(kind)],
+        "value": [_constant(kind)],
+        "leaf_count": [4],
+        "branching_factor": [2],
+        "TOA": [float, int],
+        "TA": [float],
+        "output_measure": list(_MEASURES),
+    }
+
+
+def _constant(kind: type) -> Any:
+    return {int: 0, float: 0.5, str: "a", bool: False}.get(kind, 0)
+
+
+def _other(kind: type) -> Any:
+    return {int: 1, float: 1.0, str: "b", bool: True}.get(kind, 1)
+
+
+def _targets(
+    public: PublicCallable, space: Space, finish: Callable[[Any, Space], Any], problems: list[str]
+) -> Iterator[Target]:
+    """Yield the targets of a constructor in a space; append why it refused the others."""
+    for options in _options(public, space):
+        make = _maker(public, space, options, finish)
+        try:
+            mechanism = make()
+        except Exception as error:  # of the library, which refuses a space or a parameter in many ways
+            problems.append(" ".join(str(error).split())[:160])
+            continue
+        has_threshold = "threshold" in str(mechanism) and space.kind is not float
+        yield Target(
+            callable=public.name,
+            point=", ".join(filter(None, (space.words, _words(options)))),
+            make=make,
+            domain=space.data,
+            adjacencies=(mechanism.adjacency,),
+            known=known_in("opendp", _THRESHOLDS if has_threshold else ""),
+        )
+
+
+def _maker(
+    public: PublicCallable, space: Space, options: dict[str, Any], finish: Callable[[Any, Space], Any]
+) -> Callable[[], Any]:
+    def make() -> Any:
+        domain, metric = space.make()
+        given = {
+            name: _MEASURES[value](prelude()) if name == "output_measure" else value for name, value in options.items()
+        }
+        names = set(parameters_of(public.function))
+        for prefix in ("input_", ""):
+            if f"{prefix}domain" in names:
+                given |= {f"{prefix}domain": domain, f"{prefix}metric": metric}
+        made = public.function(**given)
+        if not hasattr(made, "input_domain"):
+            raise MechanismError("it makes a function of released values, not a measurement")
+        if not all(made.input_domain.member(dataset) for dataset in _examples(space)):
+            raise MechanismError(f"its domain is not {space.words}")
+        return from_opendp(finish(made, space), d_in=space.d_in, adjacency=space.adjacency)
+
+    return make
+
+
+def _words(options: dict[str, Any]) -> str:
+    said = [str(options["output_measure"])] if "output_measure" in options else []
+    if isinstance(options.get("TOA"), type):
+        said.append(f"TOA={options['TOA'].__name__}")
+    return ", ".join(said)
+
+
+def _examples(space: Space) -> Iterator[Any]:
+    """Yield datasets of a space that a larger or smaller domain would not have."""
+    example = example_of(space.data)
+    yield example.tolist() if isinstance(example, np.ndarray) else example
+    if isinstance(space.data, Rows) and space.data.least == 0:
+        yield []
+
+
+def _measured(made: Any, space: Space) -> Any:
+    return made
+
+
+def _chained(made: Any, space: Space) -> Any:
+    """Return a transformation followed by the noise for its metric, with an aggregate where rows remain rows.
+
+    Raises
+    ------
+    MechanismError
+        If there is no noise for the metric.
+    """
+    dp, metric = prelude(), str(made.output_metric).partition("(")[0]
+    match metric:
+        case "AbsoluteDistance" | "L1Distance":
+            return _at_loss_1(made, dp.m.then_laplace, space)
+        case "L2Distance":
+            return made >> dp.m.then_gaussian(scale=1.0)
+        case "LInfDistance":
+            return _at_loss_1(made, partial(dp.m.then_noisy_max, dp.max_divergence()), space)
+        case "L01InfDistance":
+            return made >> dp.m.then_laplace_threshold(scale=1.0, threshold=4)
+        case "SymmetricDistance" | "InsertDeleteDistance" | "ChangeOneDistance" | "HammingDistance":
+            if metric in ("ChangeOneDistance", "HammingDistance"):
+                made = made >> dp.t.then_metric_unbounded()
+            elif metric == "InsertDeleteDistance":
+                made = made >> dp.t.then_unordered()
+            if "OptionDomain" in str(made.output_domain):
+                made = made >> dp.t.then_drop_null()
+            aggregate = dp.t.then_sum() if "bounds" in str(made.output_domain) else dp.t.then_count()
+            return _at_loss_1(made >> aggregate, dp.m.then_laplace, space)
+    raise MechanismError(f"no noise can follow it in {metric}")
+
+
+def _at_loss_1(made: Any, noise: Callable[..., Any], space: Space) -> Any:
+    """Return a chain with noise whose loss is about 1, as audits find little about claims of 10."""
+    chain = made >> noise(scale=1.0)
+    loss = float(chain.map(space.d_in))
+    return chain if loss <= 1.0 else made >> noise(scale=loss)
+
+
+_RESPONSES = {"make_randomized_response", "make_randomized_response_bool"}
+
+
+def _responses(public: PublicCallable) -> Iterator[Target]:
+    words = ("a", "b", "c")
+    is_bool = public.short.endswith("bool")
+    for prob in (0.75, 0.6):
+        arguments: tuple[Any, ...] = (prob,) if is_bool else (list(words), prob)
+        yield Target(
+            callable=public.name,
+            point=f"prob={prob:g}",
+            make=partial(_response, public.function, arguments),
+            domain=Values((True, False) if is_bool else words),
+        )
+
+
+def _response(function: Any, arguments: tuple[Any, ...]) -> Any:
+    prelude()
+    return from_opendp(function(*arguments))

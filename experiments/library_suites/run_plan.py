@@ -1,0 +1,221 @@
+"""Run a plan within its time; each finished target is a file at once, so an ended suite resumes from the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from ...audit.errors import OptionError, StoreError
+from ...audit.records.json_codec import load, save, write_whole
+from ...audit.records.suite import Suite, Topic
+from ...audit.results.audit_result import Verdict
+from .audited_library import Library, Target
+from .plan import Plan, plan_of
+from .run_target import Outcome, run_target
+
+PLAN_FILE, TARGETS = "suite.json", "targets"
+"""File of the settings, and folder of the finished targets."""
+_LEAST_SECONDS = 2.0  # of a target, in which 400 runs of a millisecond fit
+_SHARE = 2.0  # times its equal share of the time that a target may take, as most take less
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRun:
+    """A plan with the outcomes of its targets.
+
+    Attributes
+    ----------
+    plan : Plan
+    seed : int
+    outcomes : tuple of Outcome
+        In the order of the plan; targets that were not reached are missing.
+    """
+
+    plan: Plan
+    seed: int
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def not_reached(self) -> tuple[Target, ...]:
+        """Targets for which no time was left."""
+        done = {outcome.name for outcome in self.outcomes}
+        return tuple(target for target in self.plan.targets if target.name not in done)
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command line: 1 for a refutation, 3 for doubt or no audit, otherwise 0."""
+        verdicts = {entry.result.verdict for outcome in self.outcomes for entry in outcome.entries}
+        if Verdict.REFUTED in verdicts:
+            return 1
+        is_doubtful = any(outcome.unconfirmed for outcome in self.outcomes) or Verdict.INCONCLUSIVE in verdicts
+        return 3 if is_doubtful or not verdicts else 0
+
+    def suite(self, environment: dict[str, Any] | None = None) -> Suite:
+        """Return the audits as a suite, the form of all reports."""
+        entries = tuple(entry for outcome in self.outcomes for entry in outcome.entries)
+        counts: dict[str, int] = {}
+        for entry in entries:
+            counts[entry.experiment] = counts.get(entry.experiment, 0) + 1
+        return Suite(
+            title=f"Audits of {self.plan.release}",
+            entries=entries,
+            topics=tuple(
+                Topic(id=name, statement=f"{name} keeps its privacy claim.", source=self.plan.release)
+                for name in counts
+            ),
+            environment=environment or {},
+        )
+
+
+def run_plan(
+    library: Library,
+    plan: Plan,
+    *,
+    seed: int = 0,
+    minutes: float = 30.0,
+    workers: int = 1,
+    out: Path | None = None,
+    is_resumed: bool = False,
+    only: str | None = None,
+    watch: Callable[[Outcome, int, int], None] | None = None,
+) -> SuiteRun:
+    """Audit the targets of a plan in its order until the time is over.
+
+    Parameters
+    ----------
+    library : Library
+    plan : Plan
+        Of this library.
+    seed : int
+        Fixes every random number that the library draws from the audit, whatever the number of workers.
+    minutes : float
+        Time for all targets. A target that began is finished, and takes about twice its equal share at most.
+    workers : int
+        Processes.
+    out : Path, optional
+        Folder for finished targets.
+    is_resumed : bool
+        Whether finished targets in `out` are kept.
+    only : str, optional
+        Selection by which the plan was made.
+    watch : callable, optional
+        Receives each outcome, the number of finished targets, and the number of targets of the plan.
+
+    Raises
+    ------
+    OptionError
+        If the minutes or the workers are not positive, the folder holds another suite, or there is nothing to resume.
+    """
+    if not minutes > 0:
+        raise OptionError(f"minutes={minutes!r} is not a time; use a positive number.", minutes=minutes)
+    if workers < 1:
+        raise OptionError(f"workers={workers!r} is not a number of processes; use 1 or more.", workers=workers)
+    settings = {
+        "library": plan.library,
+        "release": plan.release,
+        "alpha": plan.alpha,
+        "seed": seed,
+        "only": only,
+        "bits": plan.with_bits,
+        "targets": [target.name for target in plan.targets],
+    }
+    done = {} if out is None else _kept(out, settings, is_resumed=is_resumed)
+    rest = [target for target in plan.targets if target.name not in done]
+    total = 60.0 * minutes
+    each = max(_SHARE * total * workers / max(len(rest), 1), _LEAST_SECONDS)
+    job = _Job(library, plan.alpha, only, plan.share, seed, min(each, total), plan.with_bits, time.time() + total)
+    for outcome in _outcomes(job, plan, rest, workers):
+        done[outcome.name] = outcome
+        if out is not None and not outcome.failure:
+            _keep(outcome, out)
+        if watch is not None:
+            watch(outcome, len(done), len(plan.targets))
+    ordered = tuple(done[target.name] for target in plan.targets if target.name in done)
+    return SuiteRun(plan=plan, seed=seed, outcomes=ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a worker needs for any target, which it finds by its name, as mechanisms of libraries cannot be sent."""
+
+    library: Library
+    alpha: float
+    only: str | None
+    share: float
+    seed: int
+    seconds: float
+    with_bits: bool
+    deadline: float
+
+    def run(self, target: Target) -> Outcome | None:
+        """Return the outcome of a target; None if the time is over."""
+        if time.time() >= self.deadline:
+            return None
+        return run_target(target, alpha=self.share, seed=self.seed, seconds=self.seconds, with_bits=self.with_bits)
+
+
+def _outcomes(job: _Job, plan: Plan, rest: Sequence[Target], workers: int) -> Iterator[Outcome]:
+    if workers == 1:
+        found: Any = (job.run(target) for target in rest)
+    else:
+        pool = joblib.Parallel(n_jobs=workers, backend="loky", return_as="generator_unordered", pre_dispatch=workers)
+        found = pool(joblib.delayed(_run_by_name)(job, target.name) for target in rest)
+    return (outcome for outcome in found if outcome is not None)
+
+
+def _run_by_name(job: _Job, name: str) -> Outcome | None:
+    return job.run(_targets(job.library, job.alpha, job.only, job.with_bits)[name])
+
+
+@lru_cache(maxsize=1)
+def _targets(library: Library, alpha: float, only: str | None, with_bits: bool) -> dict[str, Target]:
+    return {target.name: target for target in plan_of(library, alpha=alpha, only=only, with_bits=with_bits).targets}
+
+
+def _kept(out: Path, settings: dict[str, Any], *, is_resumed: bool) -> dict[str, Outcome]:
+    """Return the finished targets of a folder, and store the settings of a new suite in it."""
+    path = out / PLAN_FILE
+    if not is_resumed:
+        if path.exists():
+            raise OptionError(f"{path} exists; continue that suite with --resume, or use another folder.")
+        write_whole(path, json.dumps(settings, indent=1) + "\n")
+        return {}
+    if not path.exists():
+        raise OptionError(f"there is nothing to resume in {out}: it has no {PLAN_FILE}; leave --resume out.")
+    try:
+        was = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({error}); delete the folder.", path=str(path)) from error
+    for name, value in settings.items():
+        if was.get(name) != value:
+            shown = "" if name == "targets" else f": {was.get(name)!r} then, {value!r} now"
+            raise OptionError(f"the {name} of the suite in {out} differ{shown}; use the same, or another folder.")
+    kept = (_read(file) for file in sorted((out / TARGETS).glob("*.json")))
+    return {outcome.name: outcome for outcome in kept}
+
+
+def _keep(outcome: Outcome, out: Path) -> None:
+    """Write the audits of a target, completely or not at all."""
+    environment = {"name": outcome.name, "seconds": outcome.seconds, "unconfirmed": list(outcome.unconfirmed)}
+    suite = Suite(title=outcome.name, entries=outcome.entries, environment=environment)
+    name = hashlib.sha256(outcome.name.encode()).hexdigest()[:16]
+    save(suite, out / TARGETS / f"{name}.json")
+
+
+def _read(path: Path) -> Outcome:
+    suite = load(path)
+    held = suite.environment
+    return Outcome(
+        name=str(held["name"]),
+        entries=suite.entries,
+        seconds=float(held["seconds"]),
+        unconfirmed=tuple(held["unconfirmed"]),
+    )
