@@ -93,9 +93,9 @@ def suite(
 def _write(run: SuiteRun, folder: Path) -> None:
     """Write the reports of the audits and the coverage, and print the outcome."""
     from ...audit.records.json_codec import write_whole
+    from ...reports.formats.results_files import results_file
     from ..library_suites.coverage import coverage_of_run
     from ..library_suites.suite_pages import counts_text, coverage_markdown, coverage_text, outcome_text
-    from ...reports.formats.results_files import results_file
     from .report_commands import FORMS, write_for_reviewers, write_reports
 
     coverage = coverage_of_run(run)
