@@ -139,9 +139,12 @@ def _read(output: Any) -> tuple[Any, list[Any]]:
 
 def _form(value: Any, numbers: list[Any], depth: int) -> Any:
     """Return the form of a value, with what a subclass holds beside it, and append its numbers."""
-    if depth > _DEEPEST or isinstance(value, NotCopied):
-        raise _IncomparableError
     kind = type(value)
+    if kind is float or kind is int:
+        numbers.append(value)
+        return kind
+    if depth > _DEEPEST or kind is NotCopied:
+        raise _IncomparableError
     if kind in _PLAIN or hasattr(value, "to_numpy"):
         return _form_of(value, kind, numbers, depth)
     return _form_of(value, kind, numbers, depth), _attributes(value, numbers, depth)

@@ -25,6 +25,10 @@ def copied(value: Any) -> Any:
         return value.copy()
     if getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
         return value  # compared by identity
+    if type(value) is tuple and all(type(each) in _PLAIN for each in value):
+        return value
+    if type(value) is dict and all(type(each) in _PLAIN for each in value.values()):
+        return dict(value)
     try:
         return copy.deepcopy(value)
     except Exception:  # an object's own copying may raise anything

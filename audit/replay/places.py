@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 from typing import Final
@@ -59,6 +60,7 @@ def _function(code: CodeType) -> str:
     return parts[-1] if parts else "<module>"
 
 
+@lru_cache
 def _is_inside(module: str) -> bool:
     return any(module == each or (each.endswith(".") and f"{module}.".startswith(each)) for each in _INSIDE)
 
