@@ -98,7 +98,7 @@ def test_rows_of_a_missing_library_are_left_out(monkeypatch):
 def test_a_time_must_be_one():
     assert effort_of(REPLAYS, quick=True, seconds=2.0).seconds == 2.0
     for seconds in (0.0, -1.0, float("inf"), float("nan")):
-        with pytest.raises(OptionError, match="no time for a search"):
+        with pytest.raises(OptionError, match="not a time for a search"):
             effort_of(REPLAYS, seconds=seconds)
 
 
