@@ -73,7 +73,7 @@ def oracle_faults() -> list[Fault]:
     """Bugs of frequency oracles, for single and for repeated reports."""
     unary, four, eight = UnaryEncoding(1.0, 4), _values(0, 1, range(4)), _values(0, 5, range(8))
     optimised = UnaryEncoding(1.0, 4, is_optimised=True)
-    many = SubsetInOrder(1.0)
+    listed, redrawn = SubsetInOrder(1.0), RedrawnMemo(1.0, 0.6, k=2, reports=6)
     return [
         _ORACLE("coins-of-two-encodings", MixedUnaryCoins(1.0), four, correct=optimised, runs=20_000),
         _ORACLE("true-bit-set-twice", TrueBitSetTwice(1.0), four, correct=optimised, runs=20_000),
@@ -92,14 +92,16 @@ def oracle_faults() -> list[Fault]:
             _values(0, 9, range(10)),
             correct=SubsetSelection(1.0, 10),
         ),
-        _ORACLE("subset-in-order", many, _values(0, 1, range(5)), correct=SubsetSelection(1.0, many.k, many.size)),
+        _ORACLE(
+            "subset-in-order", listed, _values(0, 1, range(5)), correct=SubsetSelection(1.0, listed.k, listed.size)
+        ),
         _ORACLE(
             "hadamard-or-any-column",
             HadamardOrAnyColumn(1.0),
             _values(0, 1, range(7)),
             correct=HadamardResponse(1.0, 7),
         ),
-        _ORACLE("memo-redrawn", RedrawnMemo(2.0, 1.0), four, correct=MemoisedBits(2.0, 1.0, 4, 4), runs=30_000),
+        _ORACLE("memo-redrawn", redrawn, _values(0, 1), correct=MemoisedBits(1.0, 0.6, 2, redrawn.reports)),
         _ORACLE("first-report-for-all", FirstReportForAll(1.0, 2.0), four, correct=unary),
     ]
 

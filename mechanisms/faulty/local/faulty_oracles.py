@@ -47,8 +47,8 @@ class MixedUnaryCoins(Twin):
 class TrueBitSetTwice(Twin):
     """Unary encoding that sets the true bit with probability p but does not clear it: ln(1 + p/(q(1 − p))).
 
-    In practice, all k bits are drawn at once as if they were 0, and then the true bit is set to 1 with probability p. It
-    is 1 with probability p + (1 − p)q instead of p. For ε = 1, OUE loses 1.551 and SUE 1.680.
+    In practice, all k bits are drawn at once as if they were 0, and then the true bit is set to 1 with probability p.
+    It is 1 with probability p + (1 − p)q instead of p. For ε = 1, OUE loses 1.551 and SUE 1.680.
 
     References
     ----------
