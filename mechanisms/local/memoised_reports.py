@@ -88,10 +88,6 @@ class _Memoised:
                 epsilon_permanent=self.epsilon_permanent,
             )
 
-    def __str__(self) -> str:
-        epsilons = f"{self.epsilon_permanent:g}, {self.epsilon_first:g}"
-        return f"{type(self).__name__}({epsilons}, k={self.k}, reports={self.reports})"
-
     @property
     def epsilon(self) -> float:
         """`epsilon_first` for one report, `epsilon_permanent` for more."""
@@ -140,6 +136,10 @@ class MemoisedBits(_Memoised):
     """
 
     is_optimised: bool = False
+
+    def __str__(self) -> str:
+        epsilons = f"{self.epsilon_permanent:g}, {self.epsilon_first:g}"
+        return f"MemoisedBits({epsilons}, k={self.k}, reports={self.reports}, is_optimised={self.is_optimised})"
 
     def law(self, dataset: Any) -> ProductLaw:
         """The exact law of the numbers of 1s; each is a mixture of two binomials."""
@@ -195,6 +195,10 @@ class MemoisedResponse(_Memoised):
     >>> print(oracle.claim, round(exact_epsilon(oracle.law(0), oracle.law(1)), 4))
     2-DP 1.9954
     """
+
+    def __str__(self) -> str:
+        epsilons = f"{self.epsilon_permanent:g}, {self.epsilon_first:g}"
+        return f"MemoisedResponse({epsilons}, k={self.k}, reports={self.reports})"
 
     def law(self, dataset: Any) -> RowLaw:
         """The exact law of the numbers of reports; a mixture of k multinomials."""

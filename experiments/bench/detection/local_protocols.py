@@ -26,11 +26,13 @@ from ...published.entry import Entry, entry
 from ..core.bench_json import Figures, at_least, at_most, columns
 from ..core.effort import Bench, Effort, one_row_each, seeds_of
 from ..core.timing import timed
+from .exact_events import best_event
 
 ALPHA = 1e-5
 _RUNS, _QUICK_RUNS = 1_000_000, 20_000
 _QUICK = ("HadamardResponse(epsilon=1, k=10)", "true-bit-set-twice", "OLH")
 _SHARE = 0.9
+_EXACT = 300_000  # outputs on each value from which the best event is computed
 _ORACLES: tuple[Any, ...] = (
     RandomisedResponse(1.0, 10),
     UnaryEncoding(1.0, 10),
@@ -69,8 +71,11 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     is_broken = exact > subject.claim.strength * (1 + 1e-9)
     is_right = result.verdict is (Verdict.REFUTED if is_broken else Verdict.NOT_REFUTED)
     targets = [at_least("correct verdict", is_right, 1), at_most("lower bound", result.bound, exact)]
+    best = None
     if math.isfinite(exact) and not effort.is_quick:
-        targets.append(at_least("share of the exact ε", result.bound / exact, _SHARE))
+        event = best_event(subject.mechanism, subject.x, subject.y, audit_runs=_RUNS, alpha=ALPHA, runs=_EXACT, seed=1)
+        best = event.expected_bound(_RUNS, ALPHA)
+        targets.append(at_least("share of the best event", result.bound / best, _SHARE))
     attack = ldp_auditor.attack(subject.mechanism) if kind.startswith("LDP-Auditor") else None
     return {
         "protocol": name,
@@ -78,6 +83,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
         "claim": str(subject.claim),
         "exact": exact,
         "bound": result.bound,
+        "best": best,
         "verdict": result.verdict.value,
         "event": result.event_in_words,
         "attack": None if attack is None else attack.loss,
@@ -90,14 +96,15 @@ LOCAL = Bench(
     name="local",
     title="Local differential privacy",
     method=(
-        f"Audits of the worst pair at alpha {ALPHA:g} with 10⁶ runs on each value, one seed. Exact ε: from the laws. "
-        "The twins are those of the catalogue. LDP-Auditor's protocols are at ε = 1: its attack guesses the value from "
-        "the report, and cannot show more than the limit; its bound is at the expected counts of the attack with 10⁶ "
-        "runs at its alpha, 0.01. The paper shows its bounds in figures only, so they are not quoted."
+        f"Audits of the worst pair at alpha {ALPHA:g} with 10⁶ runs on each value, one seed. Exact ε: from the laws. Best "
+        "event: the bound that one event in one direction, known from the laws, gives with as many runs; the bound "
+        "should be .9 of it. The twins are those of the catalogue. LDP-Auditor's protocols are at ε = 1: its attack "
+        "guesses the value from the report, and shows at most the limit; its bound is at the expected counts of the "
+        "attack with 10⁶ runs at its alpha, 0.01. The paper shows its bounds in figures only, so they are not quoted."
     ),
     columns=columns(
-        "protocol | kind | claim | exact ε = exact :.4g | lower bound = bound :.4g | verdict | event | "
-        "limit of LDP-Auditor's attack = attack :.4g | LDP-Auditor's bound = published :.4g | seconds :.1f"
+        "protocol | kind | claim | exact ε = exact :.4g | lower bound = bound :.4g | best event = best :.4g | verdict | "
+        "event | limit of LDP-Auditor's attack = attack :.4g | LDP-Auditor's bound = published :.4g | seconds :.1f"
     ),
     names=tuple(_ROWS),
     tasks=one_row_each(_ROWS, _cells, quick=_QUICK),
