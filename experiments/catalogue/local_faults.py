@@ -27,6 +27,7 @@ from ...mechanisms.faulty import (
     HashChosenByTheValue,
     MixedUnaryCoins,
     OneHotAtFullEpsilon,
+    OnesNeverCleared,
     OnlyYesRandomised,
     RedrawnMemo,
     RememberedResponse,
@@ -77,6 +78,7 @@ def oracle_faults() -> list[Fault]:
     return [
         _ORACLE("coins-of-two-encodings", MixedUnaryCoins(1.0), four, correct=optimised, runs=20_000),
         _ORACLE("true-bit-set-twice", TrueBitSetTwice(1.0), four, correct=optimised, runs=20_000),
+        _ORACLE("ones-never-cleared", OnesNeverCleared(1.0), four, correct=unary),
         _ORACLE(
             "threshold-on-half-the-noise",
             HalfNoiseThreshold(1.0),

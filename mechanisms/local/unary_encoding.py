@@ -27,7 +27,7 @@ def check_oracle(epsilon: float, k: int) -> None:
 
 def bit_law(one: float) -> FiniteLaw:
     """Return the law of a bit that is 1 with this probability."""
-    return FiniteLaw((math.log1p(-one), math.log(one)))
+    return FiniteLaw((math.log1p(-one) if one < 1 else -math.inf, math.log(one)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,8 @@ SHARES = {
             "error-bar-from-the-data variance-beside-the-mean keys-that-occur keys-above-an-exact-threshold "
             "none-for-small-groups zero-for-no-rows nan-for-an-empty-group raises-for-no-rows raises-for-an-outlier "
             "sum-not-clipped clipped-after-noise sum-wraps-around rounding-accumulates order-of-the-rows "
-            "median-by-local-sensitivity noise-shared-by-queries hash-chosen-by-the-value"
+            "median-by-local-sensitivity noise-shared-by-queries hash-chosen-by-the-value "
+            "ones-never-cleared"
         ),
     }.items()
     for name in names.split()

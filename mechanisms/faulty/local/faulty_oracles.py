@@ -70,6 +70,33 @@ class TrueBitSetTwice(Twin):
 
 
 @dataclass(frozen=True, slots=True)
+class OnesNeverCleared(Twin):
+    """Unary encoding that turns 0s into 1s at random but keeps every 1: no finite ε.
+
+    In practice, a loop over the bits sets those that are to be 1 and changes the others in no way, in the array that
+    already holds the encoded value. A reported 0 is then certainly not the value.
+
+    References
+    ----------
+    Erlingsson, Pihur & Korolova (2014), RAPPOR, Section 3 (a 1 is reported as 0 with probability f/2).
+    """
+
+    epsilon: float
+    k: int = 4
+
+    def __post_init__(self) -> None:
+        UnaryEncoding(self.epsilon, self.k)  # the right mechanism refuses the same parameters
+
+    @property
+    def truth(self) -> None:
+        return None
+
+    @property
+    def runs_as(self) -> BitReports:
+        return BitReports(1.0, unary_coins(self.epsilon, False)[1], self.k)
+
+
+@dataclass(frozen=True, slots=True)
 class HalfNoiseThreshold(Twin):
     """Thresholded histogram encoding with Laplace noise of scale 1/ε for 2/ε: nearly twice the loss.
 
