@@ -198,7 +198,7 @@ class HadamardResponse(PureMechanism):
     References
     ----------
     Acharya, Sun & Zhang (2019), Hadamard response: estimating distributions privately, efficiently, and with little
-    communication, Section 4 (high privacy).
+    communication (high privacy).
 
     Examples
     --------

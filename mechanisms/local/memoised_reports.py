@@ -120,7 +120,7 @@ class MemoisedBits(_Memoised):
 
     References
     ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR, Section 3 (permanent and instantaneous response); Arcolezi, Couchot, Al
+    Erlingsson, Pihur & Korolova (2014), RAPPOR (permanent and instantaneous response); Arcolezi, Couchot, Al
     Bouna & Xiao (2021), Improving the utility of locally differentially private protocols for longitudinal and
     multidimensional frequency estimates (L-SUE, L-OSUE).
 

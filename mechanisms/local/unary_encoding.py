@@ -80,7 +80,7 @@ class UnaryEncoding(PureMechanism):
     References
     ----------
     Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4 (SUE,
-    OUE); Erlingsson, Pihur & Korolova (2014), RAPPOR, Section 3 (basic one-time RAPPOR).
+    OUE); Erlingsson, Pihur & Korolova (2014), RAPPOR (basic one-time RAPPOR).
 
     Examples
     --------

@@ -28,7 +28,7 @@ class RedrawnMemo(Twin):
 
     References
     ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR, Section 3 (why the permanent bits are kept).
+    Erlingsson, Pihur & Korolova (2014), RAPPOR (why the permanent bits are kept).
     """
 
     epsilon: float
@@ -81,7 +81,7 @@ class FirstReportForAll(Twin):
 
     References
     ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR, Section 3 (both epsilons).
+    Erlingsson, Pihur & Korolova (2014), RAPPOR (both epsilons).
     """
 
     epsilon: float

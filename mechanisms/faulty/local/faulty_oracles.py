@@ -78,7 +78,7 @@ class OnesNeverCleared(Twin):
 
     References
     ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR, Section 3 (a 1 is reported as 0 with probability f/2).
+    Erlingsson, Pihur & Korolova (2014), RAPPOR (a 1 is reported as 0 with probability f/2).
     """
 
     epsilon: float
