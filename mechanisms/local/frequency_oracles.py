@@ -40,6 +40,10 @@ def hashed(value: int, n_hashes: int, g: int) -> Integers:
     return np.array([(value + 1) * multiplier % word // 2**32 * g // 2**32 for multiplier in multipliers])
 
 
+MOST_ROWS: Final = 2**16
+"""Largest number of different reports of local hashing."""
+
+
 @functools.lru_cache(maxsize=64)
 def hashing_law(value: int, n_hashes: int, g: int, log_odds: float) -> RowLaw:
     """Return the law of (hash function, report), the value's hash e^log_odds times as likely as another report."""
@@ -91,6 +95,12 @@ class LocalHashing(PureMechanism):
         check_oracle(self.epsilon, self.k)
         check_count("g", self.n_reports, "hashes", least=2)
         check_count("n_hashes", self.n_hashes, "hash functions")
+        if self.n_reports * self.n_hashes > MOST_ROWS:
+            raise ClaimError(
+                f"g={self.n_reports} with {self.n_hashes} hash functions is too much for an exact law; use a smaller "
+                f"g= or n_hashes=, with a product of at most {MOST_ROWS}.",
+                g=self.n_reports,
+            )
 
     def __str__(self) -> str:
         return f"LocalHashing(epsilon={self.epsilon:g}, k={self.k}, g={self.n_reports}, n_hashes={self.n_hashes})"

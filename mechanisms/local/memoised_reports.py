@@ -21,7 +21,7 @@ from ..laws.row_law import RowLaw
 from ..noise_samplers import Integers, draw_indices
 from ..parameter_checks import check_count
 from .randomised_response import one_value, response_law
-from .unary_encoding import check_oracle, unary_coins
+from .unary_encoding import MOST_EPSILON, check_oracle, unary_coins
 
 
 def log_odds_of_one(coins: tuple[float, float]) -> float:
@@ -77,13 +77,13 @@ class _Memoised:
     reports: int = 1
 
     def __post_init__(self) -> None:
-        check_oracle(self.epsilon_permanent, self.k)
+        check_oracle(self.epsilon_permanent, self.k, MOST_EPSILON)
         check_number("epsilon_first", self.epsilon_first, 0, math.inf, "the loss of one report", closed=False)
         check_count("reports", self.reports, "reports")
-        if not self.epsilon_first < self.epsilon_permanent < 30:
+        if not self.epsilon_first < self.epsilon_permanent:
             raise ClaimError(
                 f"epsilon_first={self.epsilon_first!r} with epsilon_permanent={self.epsilon_permanent!r} is not "
-                "allowed; use epsilon_first < epsilon_permanent < 30.",
+                "allowed; use epsilon_first < epsilon_permanent.",
                 epsilon_first=self.epsilon_first,
                 epsilon_permanent=self.epsilon_permanent,
             )

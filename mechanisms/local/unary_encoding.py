@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from ..noise_samplers import Integers
 from ..parameter_checks import check_count
 from .randomised_response import one_value
 
+MOST_EPSILON: Final = 30.0
+"""Largest ε of coins that are given by their probabilities: 1 − p is then exact to a relative 10⁻⁹."""
 
-def check_oracle(epsilon: float, k: int) -> None:
-    """Raise a `ClaimError` unless epsilon is positive and finite and there are two values or more."""
-    check_number("epsilon", epsilon, 0, math.inf, "the report of a value is random", closed=False)
+
+def check_oracle(epsilon: float, k: int, most: float = math.inf) -> None:
+    """Raise a `ClaimError` unless 0 < epsilon < most and there are two values or more."""
+    check_number("epsilon", epsilon, 0, most, "the report of a value is random", closed=False)
     check_count("k", k, "values", least=2)
 
 
@@ -32,12 +35,7 @@ def bit_law(one: float) -> FiniteLaw:
 
 @dataclass(frozen=True, slots=True)
 class BitReports:
-    """A value in range(k) as k bits, reported independently: `kept` = Pr[1 after a 1], `added` = Pr[1 after a 0].
-
-    Two values differ in two bits, one in each direction. The largest loss of one bit is ln(kept/added), of the other
-    ln((1 − added)/(1 − kept)), and both occur together: the report of the first value that has its bit and lacks that
-    of the second. The claim is their sum and every pair of values attains it (Wang, Blocki, Li & Jha 2017, Section 4).
-    """
+    """A value in range(k) as k bits, reported independently: `kept` = Pr[1 after a 1], `added` = Pr[1 after a 0]."""
 
     kept: float
     added: float
@@ -65,13 +63,17 @@ class UnaryEncoding(PureMechanism):
     """A value as k bits, one of them 1, each reported at random: epsilon-DP.
 
     Symmetric unary encoding (SUE, basic RAPPOR) keeps every bit with probability e^{ε/2}/(1 + e^{ε/2}). Optimised unary
-    encoding (OUE) keeps the 1 with probability ½ and turns a 0 into a 1 with probability 1/(1 + e^ε). For both, the log
-    odds ratio of a reported 1 is ε, so both attain the claim on every pair of values (see `BitReports`).
+    encoding (OUE) keeps the 1 with probability ½ and turns a 0 into a 1 with probability 1/(1 + e^ε).
+
+    Two values differ in two bits, one in each direction. With the probabilities p and q of a reported 1 after a 1 and
+    after a 0, the largest losses of the two bits are ln(p/q) and ln((1 − q)/(1 − p)). Both occur in the reports that
+    have the bit of the first value and lack that of the second. The sum, the log odds ratio of a reported 1, is ε in
+    both forms, so every pair of values attains the claim.
 
     Parameters
     ----------
     epsilon : float
-        In nats, positive.
+        In nats, positive and below 30.
     k : int
         Number of values, at least 2.
     is_optimised : bool
@@ -94,7 +96,7 @@ class UnaryEncoding(PureMechanism):
     is_optimised: bool = False
 
     def __post_init__(self) -> None:
-        check_oracle(self.epsilon, self.k)
+        check_oracle(self.epsilon, self.k, MOST_EPSILON)
 
     def __str__(self) -> str:
         return f"UnaryEncoding(epsilon={self.epsilon:g}, k={self.k}, is_optimised={self.is_optimised})"
@@ -149,7 +151,7 @@ class ThresholdedHistogram(PureMechanism):
     Parameters
     ----------
     epsilon : float
-        In nats, positive.
+        In nats, positive and below 30.
     k : int
         Number of values, at least 2.
     threshold : float, optional
@@ -172,7 +174,7 @@ class ThresholdedHistogram(PureMechanism):
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        check_oracle(self.epsilon, self.k)
+        check_oracle(self.epsilon, self.k, MOST_EPSILON)
         if self.threshold is not None:
             check_number("threshold", self.threshold, -math.inf, math.inf, "noisy bits above it are 1", closed=False)
 

@@ -111,9 +111,6 @@ class HalfNoiseThreshold(Twin):
     epsilon: float
     k: int = 4
 
-    def __post_init__(self) -> None:
-        UnaryEncoding(self.epsilon, self.k)  # the right mechanism refuses the same parameters
-
     @property
     def runs_as(self) -> ThresholdedHistogram:
         return ThresholdedHistogram(2 * self.epsilon, self.k)

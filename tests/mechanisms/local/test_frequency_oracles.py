@@ -77,6 +77,16 @@ def test_subsets_are_those_of_the_definition(oracle):
     assert np.isneginf(oracle.law(0).log_density([[1, 1, 1, 1, 1], [0.5, 0.5, 0, 0, 0]])).all()
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 29.9])
+def test_extreme_epsilons_are_exact(epsilon):
+    for oracle in (
+        UnaryEncoding(epsilon, 3),
+        UnaryEncoding(epsilon, 3, is_optimised=True),
+        SubsetSelection(epsilon, 3),
+    ):
+        assert exact_epsilon(oracle.law(0), oracle.law(1)) == pytest.approx(epsilon, rel=1e-8)
+
+
 def test_default_sizes_are_the_published_ones():
     assert [SubsetSelection(epsilon, 100).n_members for epsilon in (1.0, 2.0, 9.0)] == [27, 12, 1]
     assert [LocalHashing(epsilon, 100).n_reports for epsilon in (0.5, 1.0, 3.0)] == [3, 4, 21]
@@ -169,6 +179,8 @@ def test_rows_that_are_not_in_a_law_are_impossible():
         (lambda: ThresholdedHistogram(1.0, 3, math.nan), ClaimError, "threshold=nan is not allowed"),
         (lambda: LocalHashing(1.0, 3, g=1), ClaimError, "g=1 is not a number of hashes"),
         (lambda: SubsetSelection(1.0, 3, size=3), ClaimError, "size=3 of k=3 values says nothing"),
+        (lambda: LocalHashing(20.0, 3), ClaimError, "g=485165196 with 16 hash functions is too much"),
+        (lambda: UnaryEncoding(30.0, 3), ClaimError, "epsilon=30.0 is not allowed; use 0 < epsilon < 30"),
         (lambda: MemoisedBits(1.0, 1.0, 3), ClaimError, "use epsilon_first < epsilon_permanent"),
         (lambda: SubsetOfWrongSize(1.0, 3), ClaimError, "size=2 keeps the claim; use a size below the best, 1"),
         (lambda: HadamardResponse(1.0, 3).law(3), DatasetError, "dataset=3 is not one of the k=3 values"),
