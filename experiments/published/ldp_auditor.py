@@ -1,8 +1,8 @@
 """The pure protocols of LDP-Auditor, and the exact probabilities of its attack.
 
 LDP-Auditor guesses a person's value from the report, and bounds ε by how often the guess is value 0 on value 0 and on
-value k − 1. For every protocol all wrong guesses are equally likely, so one probability determines both. The paper
-shows its results in figures only; `attack` gives their expectations.
+value k − 1. In every protocol all wrong guesses are equally likely, so one probability determines both. The paper shows
+its results in figures only; `attack` computes the probabilities of the guess, and the bound at the expected counts.
 
 References
 ----------
@@ -79,10 +79,10 @@ class Attack:
 
 
 def attack(protocol: Any) -> Attack:
-    """Return the exact probabilities of the attack; of local hashing, for ideal hash functions.
+    """Return the exact probabilities of the attack; for local hashing, those with ideal hash functions.
 
     The guess is uniform among the values that the report supports: a subset, the bits that are 1, the values with the
-    reported hash, or all values if there are none. Of noisy bits it is the likeliest value.
+    reported hash, or all values if there are none. For noisy bits, the guess is the likeliest value.
     """
     match protocol:
         case RandomisedResponse(epsilon=epsilon, k=k):

@@ -73,8 +73,8 @@ class TrueBitSetTwice(Twin):
 class OnesNeverCleared(Twin):
     """Unary encoding that turns 0s into 1s at random but keeps every 1: no finite ε.
 
-    In practice, a loop over the bits sets those that are to be 1 and changes the others in no way, in the array that
-    already holds the encoded value. A reported 0 is then certainly not the value.
+    In practice, a loop sets the bits that are to be 1 and leaves the others as they are, in the array that holds the
+    encoded value. A value whose bit is reported as 0 is then certainly not the true one.
 
     References
     ----------
