@@ -12,7 +12,7 @@ from functools import cache
 from .composition_faults import composition_faults
 from .fault import Fault
 from .gaussian_faults import normal_faults
-from .local_faults import response_faults
+from .local_faults import oracle_faults, response_faults
 from .noise_faults import noise_faults
 from .selection_faults import selection_faults
 from .statistic_faults import statistic_faults
@@ -40,6 +40,7 @@ def entries() -> tuple[Fault, ...]:
         *table_faults(),
         *statistic_faults(),
         *composition_faults(),
+        *oracle_faults(),
     ]
     order = {family: place for place, family in enumerate(dict.fromkeys(fault.family for fault in faults))}
     return tuple(sorted(faults, key=lambda fault: order[fault.family]))

@@ -1,4 +1,4 @@
-"""The catalogue of bugs in the local model: randomised response."""
+"""The catalogue of bugs in the local model: randomised response, frequency oracles, repeated reports."""
 
 from __future__ import annotations
 
@@ -8,19 +8,38 @@ from typing import Any, Final
 
 from ...audit.datasets.adjacency import Local
 from ...audit.datasets.domains import Values
-from ...mechanisms import RandomisedResponse
+from ...mechanisms import (
+    HadamardResponse,
+    LocalHashing,
+    MemoisedBits,
+    RandomisedResponse,
+    SubsetSelection,
+    ThresholdedHistogram,
+    UnaryEncoding,
+)
 from ...mechanisms.faulty import (
     BiasedCoinResponse,
+    BinaryHashingOdds,
     BinaryOddsForManyValues,
+    FirstReportForAll,
+    HadamardOrAnyColumn,
+    HalfNoiseThreshold,
+    HashChosenByTheValue,
+    MixedUnaryCoins,
     OneHotAtFullEpsilon,
+    OnesNeverCleared,
     OnlyYesRandomised,
+    RedrawnMemo,
     RememberedResponse,
+    SubsetInOrder,
+    SubsetOfWrongSize,
+    TrueBitSetTwice,
     TruthAmongTheLies,
 )
-from ...mechanisms.faulty.local.faulty_responses import OneHotBits
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 _LOCAL: Final[FaultMaker] = partial(fault, "randomised response")
+_ORACLE: Final[FaultMaker] = partial(fault, "frequency oracle")
 
 
 def response_faults() -> list[Fault]:
@@ -47,7 +66,45 @@ def response_faults() -> list[Fault]:
         ),
         _LOCAL("only-yes-randomised", OnlyYesRandomised(1.0), yes_no, correct=right),
         _LOCAL("response-remembered", RememberedResponse(1.0), two_times, correct=fresh, exact=math.inf),
-        _LOCAL("each-bit-at-epsilon", OneHotAtFullEpsilon(1.0), three, correct=OneHotBits(0.5, 3)),
+        _LOCAL("each-bit-at-epsilon", OneHotAtFullEpsilon(1.0), three, correct=UnaryEncoding(1.0, 3)),
+    ]
+
+
+def oracle_faults() -> list[Fault]:
+    """Bugs of frequency oracles, for single and for repeated reports."""
+    unary, four, eight = UnaryEncoding(1.0, 4), _values(0, 1, range(4)), _values(0, 5, range(8))
+    optimised = UnaryEncoding(1.0, 4, is_optimised=True)
+    listed, redrawn = SubsetInOrder(1.0), RedrawnMemo(1.0, 0.6, k=2, reports=6)
+    return [
+        _ORACLE("coins-of-two-encodings", MixedUnaryCoins(1.0), four, correct=optimised, runs=20_000),
+        _ORACLE("true-bit-set-twice", TrueBitSetTwice(1.0), four, correct=optimised, runs=20_000),
+        _ORACLE("ones-never-cleared", OnesNeverCleared(1.0), four, correct=unary),
+        _ORACLE(
+            "threshold-on-half-the-noise",
+            HalfNoiseThreshold(1.0),
+            four,
+            correct=ThresholdedHistogram(1.0, 4),
+            runs=20_000,
+        ),
+        _ORACLE("odds-of-binary-hashing", BinaryHashingOdds(1.0), eight, correct=LocalHashing(1.0, 8)),
+        _ORACLE("hash-chosen-by-the-value", HashChosenByTheValue(1.0), eight, correct=LocalHashing(1.0, 8)),
+        _ORACLE(
+            "subset-of-wrong-size",
+            SubsetOfWrongSize(1.0),
+            _values(0, 9, range(10)),
+            correct=SubsetSelection(1.0, 10),
+        ),
+        _ORACLE(
+            "subset-in-order", listed, _values(0, 1, range(5)), correct=SubsetSelection(1.0, listed.k, listed.size)
+        ),
+        _ORACLE(
+            "hadamard-or-any-column",
+            HadamardOrAnyColumn(1.0),
+            _values(0, 1, range(7)),
+            correct=HadamardResponse(1.0, 7),
+        ),
+        _ORACLE("memo-redrawn", redrawn, _values(0, 1), correct=MemoisedBits(1.0, 0.6, 2, redrawn.reports)),
+        _ORACLE("first-report-for-all", FirstReportForAll(1.0, 2.0), four, correct=unary),
     ]
 
 

@@ -7,7 +7,19 @@ from .composition.faulty_parallel import OverlappingPartCounts, PartCountsForRep
 from .composition.faulty_subsampling import SampledTotal
 from .flaw import Flaw
 from .local.faulty_local_gaussian import UnclippedLocalGaussian
+from .local.faulty_memoised_reports import FirstReportForAll, RedrawnMemo
 from .local.faulty_name_and_shame import TwiceExposed
+from .local.faulty_oracles import (
+    BinaryHashingOdds,
+    HadamardOrAnyColumn,
+    HalfNoiseThreshold,
+    HashChosenByTheValue,
+    MixedUnaryCoins,
+    OnesNeverCleared,
+    SubsetInOrder,
+    SubsetOfWrongSize,
+    TrueBitSetTwice,
+)
 from .local.faulty_randomised_response import BinaryOddsForManyValues, TruthAmongTheLies
 from .local.faulty_responses import BiasedCoinResponse, OneHotAtFullEpsilon, OnlyYesRandomised, RememberedResponse
 from .noise.clipping import ClippedAfterNoise
@@ -120,6 +132,17 @@ __all__ = [
     "OnlyYesRandomised",
     "RememberedResponse",
     "OneHotAtFullEpsilon",
+    "MixedUnaryCoins",
+    "TrueBitSetTwice",
+    "OnesNeverCleared",
+    "HalfNoiseThreshold",
+    "BinaryHashingOdds",
+    "HashChosenByTheValue",
+    "SubsetOfWrongSize",
+    "SubsetInOrder",
+    "HadamardOrAnyColumn",
+    "RedrawnMemo",
+    "FirstReportForAll",
     "SampledTotal",
     "BesideExact",
     "JsonReport",

@@ -7,6 +7,8 @@ from .laws import FiniteLaw, GaussianLaw, GeometricLaw, LaplaceLaw
 from .product import ProductLaw
 from .released_values import ComparedValuesLaw, FreshValuesLaw
 from .renyi import exact_renyi
+from .row_law import RowLaw
+from .subset_law import SubsetLaw
 from .transcripts import TranscriptLaw
 
 __all__ = [
@@ -20,6 +22,8 @@ __all__ = [
     "ProductLaw",
     "ChainLaw",
     "TranscriptLaw",
+    "RowLaw",
+    "SubsetLaw",
     "ComparedValuesLaw",
     "FreshValuesLaw",
     "hockey_stick",

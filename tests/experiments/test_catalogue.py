@@ -46,7 +46,8 @@ SHARES = {
         4: (
             "sensitivity-understated replace-half-sensitivity best-of-draws redrawn-until-nonnegative "
             "variance-as-deviation one-for-epsilon conversion-without-two exponential-without-two noisy-max-value "
-            "sparse-vector-epsilon-twice sparse-vector-monotone delta-grows-linearly fixed-batches biased-coin"
+            "sparse-vector-epsilon-twice sparse-vector-monotone delta-grows-linearly fixed-batches biased-coin "
+            "subset-of-wrong-size memo-redrawn first-report-for-all"
         ),
         8: (
             "deviation-as-scale noise-cut-off user-with-many-rows ratio-squared noise-rounded-to-zero "
@@ -54,12 +55,12 @@ SHARES = {
             "noisy-max-without-two top-two-for-one sparse-vector-value sparse-vector-unscaled each-bit-at-epsilon "
             "histogram-for-replaced-rows euclidean-for-laplace tree-not-split tree-one-level-short "
             "rounded-before-noise mean-by-exact-count one-end-of-an-edge advanced-with-wrong-k delta-of-one-query "
-            "delta-for-each-half drawn-with-replacement"
+            "delta-for-each-half drawn-with-replacement coins-of-two-encodings"
         ),
         32: (
             "scale-epsilon noise-one-sided clamped-to-the-rows normal-noise-without-delta divided-twice-by-the-batch "
             "flip-without-permuting winner-with-exact-count odds-for-two-values only-yes-randomised "
-            "response-remembered noise-of-a-mean range-from-the-values root-without-delta"
+            "response-remembered noise-of-a-mean range-from-the-values root-without-delta subset-in-order"
         ),
         64: (
             "inverse-cdf-wrong-letter inverse-cdf-mixed-uniforms seed-from-the-data digits-of-the-answer "
@@ -68,7 +69,8 @@ SHARES = {
             "error-bar-from-the-data variance-beside-the-mean keys-that-occur keys-above-an-exact-threshold "
             "none-for-small-groups zero-for-no-rows nan-for-an-empty-group raises-for-no-rows raises-for-an-outlier "
             "sum-not-clipped clipped-after-noise sum-wraps-around rounding-accumulates order-of-the-rows "
-            "median-by-local-sensitivity noise-shared-by-queries"
+            "median-by-local-sensitivity noise-shared-by-queries hash-chosen-by-the-value "
+            "ones-never-cleared"
         ),
     }.items()
     for name in names.split()

@@ -30,12 +30,16 @@ from dpaudit.mechanisms import (
     GeometricLaw,
     GeometricMechanism,
     GroupTightMechanism,
+    HadamardResponse,
     HistogramMechanism,
     Interval,
     IntervalOf,
     LaplaceByInverseCDF,
     LaplaceMechanism,
     LocalGaussianMechanism,
+    LocalHashing,
+    MemoisedBits,
+    MemoisedResponse,
     NameAndShame,
     NoisyThreshold,
     ParallelComposition,
@@ -45,10 +49,15 @@ from dpaudit.mechanisms import (
     RandomisedResponseFold,
     RareLeakLaplace,
     ReportNoisyMax,
+    RowLaw,
     ScalarLaw,
     SequentialComposition,
     SparseVector,
+    SubsetLaw,
+    SubsetSelection,
+    ThresholdedHistogram,
     TranscriptLaw,
+    UnaryEncoding,
     UpAndDown,
     VectorGaussianMechanism,
     faulty,
@@ -56,23 +65,29 @@ from dpaudit.mechanisms import (
 from dpaudit.mechanisms.faulty import (
     AnswerInTheBranchLaplace,
     BestOfDraws,
+    BinaryHashingOdds,
     BinaryOddsForManyValues,
     ClassicalBeyondOneGaussian,
     ClosedEndLaplace,
     DeviationAsScaleLaplace,
     EdgeNoiseForNodes,
     ExponentialMissingFactorTwo,
+    FirstReportForAll,
+    HadamardOrAnyColumn,
     HalfNoiseHistogram,
+    HalfNoiseThreshold,
     HalfSensitivityExponential,
     InvertedScaleLaplace,
     LocalSensitivityLaplace,
     MisprintedNewtonGaussian,
+    MixedUnaryCoins,
     MixedUniformsLaplace,
     NoisyMaxMissingFactorTwo,
     NoisyMaxReleasingValue,
     OneEndDegreeHistogram,
     OneForEpsilonGaussian,
     OneHotAtFullEpsilon,
+    OnesNeverCleared,
     OverlappingPartCounts,
     PartCountsForReplace,
     PerRowGeometric,
@@ -80,12 +95,15 @@ from dpaudit.mechanisms.faulty import (
     PricesFromTheBids,
     RangeOfTheRows,
     RedrawnIntoRange,
+    RedrawnMemo,
     SharedNoiseLaplace,
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
     SquaredRatioGeometric,
+    SubsetOfWrongSize,
+    TrueBitSetTwice,
     TruthAmongTheLies,
     TwiceExposed,
     Twin,
@@ -135,6 +153,14 @@ CASES = [
     (ParallelComposition(THREE_PARTS, IntervalOf((1.0, 3.0))), BIDS),
     (RandomisedResponseFold(0.25, 30), 1),
     (UpAndDown(0.25, 30), 3),
+    (UnaryEncoding(1.0, 3), 1),
+    (UnaryEncoding(1.0, 3, is_optimised=True), 1),
+    (ThresholdedHistogram(1.0, 3), 1),
+    (LocalHashing(1.0, 8), 5),
+    (SubsetSelection(1.0, 3, size=2), 1),
+    (HadamardResponse(1.0, 10), 3),
+    (MemoisedBits(2.0, 1.0, 3, reports=4, is_optimised=True), 1),
+    (MemoisedResponse(2.0, 1.0, 3, reports=4), 1),
     (SparseVector(1.0), ANSWERS),
     (SparseVector(2.0, 2, threshold=0.5, refresh=True), ANSWERS),
     (SparseVector(2.0, 3, monotone=True), ANSWERS),
@@ -177,6 +203,15 @@ CASES = [
     (RangeOfTheRows(0.5), [0, 1, 1]),
     (PowersOfTen(1.0), SCORES),
     (OneHotAtFullEpsilon(1.0), 2),
+    (MixedUnaryCoins(1.0, 3), 1),
+    (TrueBitSetTwice(1.0, 3), 1),
+    (OnesNeverCleared(1.0, 3), 1),
+    (HalfNoiseThreshold(1.0, 3), 1),
+    (BinaryHashingOdds(1.0), 5),
+    (SubsetOfWrongSize(1.0, 8, size=1), 1),
+    (HadamardOrAnyColumn(1.0), 3),
+    (RedrawnMemo(2.0, 1.0, 3), 1),
+    (FirstReportForAll(1.0, 2.0, 3), 1),
 ]
 
 
@@ -187,9 +222,13 @@ def cells_of(law, outputs):
     those of each coordinate, and the quarters into which the medians of neighbouring coordinates cut the plane; for
     transcripts, each transcript is a cell.
     """
-    if isinstance(law, TranscriptLaw):
-        is_row = (outputs[:, None, :] == np.array(law.transcripts)).all(axis=2)
-        return with_the_rest(is_row.sum(axis=0), np.exp(law.log_probabilities), len(outputs))
+    if isinstance(law, (TranscriptLaw, RowLaw, SubsetLaw)):
+        base, n_columns = int(outputs.max()) + 2, outputs.shape[1]
+        weights = base ** np.arange(n_columns)
+        rows = np.arange(base**n_columns)[:, None] // weights % base - 1  # all rows of numbers from -1 to the largest
+        counts = np.bincount((outputs + 1) @ weights, minlength=base**n_columns)
+        probabilities = np.exp(law.log_density(rows))
+        return with_the_rest(counts[probabilities > 0], probabilities[probabilities > 0], len(outputs))
     if outputs.ndim == 2:
         return cells_of_vectors(law.marginals, outputs)
     if isinstance(law, FiniteLaw):
@@ -237,7 +276,9 @@ class MechanismConformance:
         assert sampler.is_block
         outputs = sampler.draw(dataset, size, np.random.default_rng(1))
         assert outputs.shape[0] == size
-        assert outputs.shape[1:] == (() if isinstance(mechanism.law(dataset), ScalarLaw) else (3,))
+        law = mechanism.law(dataset)
+        n_columns = len(law.rows[0]) if isinstance(law, RowLaw) else getattr(law, "k", 3)
+        assert outputs.shape[1:] == (() if isinstance(law, ScalarLaw) else (n_columns,))
         assert outputs.dtype in (np.float64, np.int64)
         assert np.isfinite(outputs).all()
 
@@ -316,6 +357,9 @@ def test_the_histogram_tells_the_wrong_law():
         (NameAndShame(0.05), TwiceExposed(0.05), [7, 0, 7]),
         (RareLeakLaplace(0.5, 0.01), LaplaceMechanism(0.5), 1.3),
         (RandomisedResponse(5.0, k=50), RandomisedResponse(5.0, k=60), 45),
+        (UnaryEncoding(1.0, 3), UnaryEncoding(1.0, 3, is_optimised=True), 1),
+        (SubsetSelection(1.0, 3, size=2), SubsetSelection(1.1, 3, size=2), 1),
+        (MemoisedBits(2.0, 1.0, 3, reports=4), RedrawnMemo(2.0, 1.0, 3), 1),
     ]:
         assert is_far(right.law(dataset), wrong.sample(dataset, RUNS, np.random.default_rng(12)))
 

@@ -1,5 +1,5 @@
 """Detection of violations: published suites, the catalogue of bugs, leaks and low bits,
-single wrong outcomes, hidden losses, and the cost of an event."""
+single wrong outcomes, hidden losses, local protocols, and the cost of an event."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from .dp_sniper_pairs import SNIPER, SNIPER_LONG
 from .event_cost import COST
 from .hidden_losses import HIDDEN
 from .leaks_and_low_bits import LEAKS
+from .local_protocols import LOCAL
 from .published_suites import SUITES
 from .rare_leaks import RARE_LEAKS
 from .searched_bugs import SEARCHED
@@ -17,5 +18,5 @@ from .wrong_outcomes import OUTCOMES
 DETECTION = Page(
     "detection",
     "Benchmarks of detection",
-    (SNIPER, SNIPER_LONG, SUITES, CATALOGUE, SEARCHED, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, COST),
+    (SNIPER, SNIPER_LONG, SUITES, CATALOGUE, SEARCHED, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, LOCAL, COST),
 )

@@ -11,8 +11,8 @@ import numpy as np
 from ....audit.claims.claim import check_number
 from ....audit.claims.pure_approx_gaussian import PureDP
 from ...laws.laws import FiniteLaw
-from ...laws.product import ProductLaw
 from ...local.randomised_response import RandomisedResponse, one_value, response_law
+from ...local.unary_encoding import UnaryEncoding
 from ...noise_samplers import Integers, draw_indices
 from ..flaw import Flaw
 from ..twin import Twin
@@ -96,29 +96,6 @@ class RememberedResponse(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class OneHotBits:
-    """A value in range(k) as k bits, one of them 1, each through randomised response: (2·`epsilon_each`)-DP."""
-
-    epsilon_each: float
-    k: int
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(2 * self.epsilon_each)
-
-    def law(self, dataset: Any) -> ProductLaw:
-        return ProductLaw(tuple(response_law(bit, 2, self.epsilon_each) for bit in self._bits(dataset)))
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        each = RandomisedResponse(self.epsilon_each)
-        return np.stack([each.sample(bit, size, rng) for bit in self._bits(dataset)], axis=1)
-
-    def _bits(self, dataset: Any) -> list[int]:
-        value = one_value(dataset, self.k)
-        return [int(j == value) for j in range(self.k)]
-
-
-@dataclass(frozen=True, slots=True)
 class OneHotAtFullEpsilon(Twin):
     """A value as k bits, one of them 1, each randomised at ε: 2ε, as two bits change.
 
@@ -137,5 +114,5 @@ class OneHotAtFullEpsilon(Twin):
         RandomisedResponse(self.epsilon, self.k)  # the right mechanism refuses the same parameters
 
     @property
-    def runs_as(self) -> OneHotBits:
-        return OneHotBits(self.epsilon, self.k)
+    def runs_as(self) -> UnaryEncoding:
+        return UnaryEncoding(2 * self.epsilon, self.k)

@@ -13,6 +13,7 @@ from dpaudit.experiments.bench.detection import (
     dp_sniper_pairs,
     event_cost,
     leaks_and_low_bits,
+    local_protocols,
     published_suites,
     rare_leaks,
     searched_bugs,
@@ -34,6 +35,7 @@ FEWER = [
     (searched_bugs, "_QUICK_RUNS", 4_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
     (event_cost, "_QUICK_RUNS", 4_000),
+    (local_protocols, "_QUICK_RUNS", 10_000),
     (wrong_outcomes, "_ERRORS", (0, 20)),
 ]
 
