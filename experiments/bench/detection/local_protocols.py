@@ -100,8 +100,8 @@ LOCAL = Bench(
         "Best event: the bound that one event in one direction, known from the laws, gives with as many runs; the "
         "bound should be .9 of it. The twins are those of the catalogue. LDP-Auditor's protocols are at ε = 1: its "
         "attack guesses the value from the report, and shows at most the limit; its bound is at the expected counts of "
-        "the attack with 10⁶ runs at its alpha, 0.01. The paper shows its bounds in figures only, so they are not "
-        "quoted."
+        "the attack with 10⁶ runs at its alpha, 0.01. Its published bounds were not found as "
+        "numbers, so they are not quoted."
     ),
     columns=columns(
         "protocol | kind | claim | exact ε = exact :.4g | lower bound = bound :.4g | best event = best :.4g | "
