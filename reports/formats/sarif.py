@@ -18,6 +18,7 @@ from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
+from ..cautions import cautions
 from ..plain_text import prose, stated, visible
 from .results_files import ResultsFile, file_of_each
 from .sarif_rules import LOW_BITS, rule, rule_id
@@ -53,7 +54,8 @@ def sarif(
 
     Each audit is a result of the rule for its family of claims. A refuted claim has the level ``error``, an
     inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, which says nothing
-    beyond the pair and the event tested. An unmet expectation is a warning too. A warning about low bits is a result of
+    beyond the pair and the event tested, or the kind ``review`` if the pair is doubtful, health checks were silenced,
+    or the detectable excess is larger than the claim. An unmet expectation is a warning too. A warning about low bits is a result of
     a rule of its own. The location is the mechanism: file and line if the results record them, and its qualified name.
     Lines that a replay found are related locations. Partial fingerprints depend on the audit's name, its claim and its
     neighbours, and on no draw, so that a finding keeps its identity from run to run. Accepted and expected refutations
@@ -66,7 +68,7 @@ def sarif(
         The files of the results, in order; they are listed as artifacts with their hashes.
     code_scanning : bool
         Whether the file is for a service that shows every result as an alert and refuses one without a file, as GitHub
-        code scanning does. Results of kind ``pass`` and suppressed ones are then left out. Where no source is recorded,
+        code scanning does. Results of kind ``pass`` or ``review`` and suppressed ones are then left out. Where no source is recorded,
         the location is the test of the audit, or else the file of the results.
     today : date, optional
         Day on which acceptances are checked; by default the current day.
@@ -122,7 +124,8 @@ def _result(
     result = entry.result
     kind, level = "fail", "error" if result.is_refuted else "warning"
     if result.verdict is Verdict.NOT_REFUTED and entry.is_met:
-        kind, level = "pass", "none"
+        needs_review = any(one.kind != "low bits" for one in cautions(result))  # low bits are a result of their own
+        kind, level = "review" if needs_review else "pass", "none"
     related = _related(entry)
     return {
         "ruleId": rule_id(result),
@@ -168,6 +171,7 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
     apart = f"WARNING: {getattr(result, 'low_bits', None)}"  # a result of its own
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
+    parts += [_ended(prose(f"caution: {one.text}")) for one in cautions(result) if one.kind == "excess"]
     if not entry.is_met and entry.expected is not None:
         parts.append(f"Expected: {entry.expected.value}.")
     if entry.replay is not None:

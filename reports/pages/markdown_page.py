@@ -10,15 +10,17 @@ from dataclasses import replace
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
+from ..cautions import KINDS, cautions, heading
 from .comparison_table import numbers_of
 from .page_limits import about, by_severity, limits_of, what_to_do
 
 _MOST_NAMED = 5  # audits of one verdict in the summary
+_MOST_WARNED = 20  # audits with one kind of caution
 
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
 _NUMERIC = ("bound", "exact value", "detectable excess", "runs")
@@ -58,11 +60,7 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
     parts = [f"## {escaped(suite.title, 100)}: {audits}, {plain.tally(suite)}", escaped(about(suite))]
     parts.append(plain.expectations(suite) if suite.is_met else f"**{plain.expectations(suite)}**")
     parts.append("\n".join(_next_steps(suite, today)))
-    results = [(escaped(entry.name, 80), entry.result) for entry in suite.entries]
-    telling = [name for name, result in results if isinstance(result, AuditResult) and result.low_bits is not None]
-    if telling:
-        what = "Low bits of the outputs break the claim; the verdict covers values only"
-        parts.append(f"**Warning** {what}: {', '.join(telling)}.")
+    parts += _warnings(suite)
     if comparisons:
         changed = [(one.name, filter(None, (*one.changes, one.not_compared))) for one in comparisons if _is_told(one)]
         parts += ["### Before and after", f"{numbers_of(comparisons)}."]
@@ -119,6 +117,19 @@ def _next_steps(suite: Suite, today: datetime.date) -> list[str]:
             heading = f"- **{plain.MARKS[verdict]} {counts[verdict]:,} {verdict.value}**"
             lines.append(f"{heading}{': ' * bool(names)}{names}{more}. {advice[verdict]}")
     return lines
+
+
+def _warnings(suite: Suite) -> list[str]:
+    """A paragraph for each kind of caution, with the names of its audits."""
+    read_with = [(entry.name, {one.kind for one in cautions(entry.result)}) for entry in suite.entries]
+    found = []
+    for kind in KINDS:
+        names = [name for name, kinds in read_with if kind in kinds]
+        more = f" and {len(names) - _MOST_WARNED:,} more" if len(names) > _MOST_WARNED else ""
+        if names:
+            named = ", ".join(escaped(name, 80) for name in names[:_MOST_WARNED])
+            found.append(f"**Warning** {heading(kind, len(names))}: {named}{more}.")
+    return found
 
 
 def _named(entry: Entry, today: datetime.date) -> str:
