@@ -1,4 +1,4 @@
-"""What weakens the verdict of an audit beyond its bound: reasons for a person to read it before a program acts on it."""
+"""What weakens the verdict of an audit: reasons for a person to read it before a program acts on it."""
 
 from __future__ import annotations
 

@@ -54,8 +54,11 @@ class Projection:
     excess: float
 
     def bound_after(self, runs: float) -> float:
-        """Projected lower bound if the observed frequencies stay the same; NaN without a finite estimate."""
-        if not self.bound <= self.estimate < math.inf:
+        """Projected lower bound if the observed frequencies stay the same; NaN without a positive bound and estimate.
+
+        A bound of 0 is cut off there, so its distance from the estimate is unknown.
+        """
+        if not 0.0 < self.bound <= self.estimate < math.inf:
             return math.nan
         return max(self.estimate - (self.estimate - self.bound) * math.sqrt(self.runs / runs), 0.0)
 
@@ -86,7 +89,7 @@ class Projection:
         if not math.isnan(self.detected_after(self.runs)):
             curves.append("the claim plus the smallest detectable excess")
         if not curves:
-            return f"{marker} No curve, because the estimate is infinite or unknown."
+            return f"{marker} No curve, because the bound is 0 or the estimate is infinite or unknown."
         return (
             f"{marker} Dashed, projected as 1/√{self.unit} to other numbers: {' and '.join(curves)}. "
             "Projections are not bounds, because the frequencies have sampling error."
@@ -185,15 +188,15 @@ class _Pen:
 
 def _legend(pen: _Pen, colour: str, has_bounds: bool, has_detected: bool) -> list[str]:
     keys = [
-        *([(_PROJECTED, "projected bound", 70.0)] if has_bounds else []),
+        *([(_PROJECTED, "projected bound", 74.0)] if has_bounds else []),
         ("fill: none; stroke: #000000; stroke-width: 1; stroke-dasharray: 1,1.65", "claim", 28.0),
         *([(_DASHED, "claim + projected excess", 0.0)] if has_detected else []),
     ]
     parts = [
-        f'<circle cx="{_LEFT + 8.0}" cy="9" r="3.5"{pen.attribute(f"fill: {colour}; stroke: #ffffff")}/>',
-        pen.text(_LEFT + 16.0, 12.0, "lower bound", "start"),
+        f'<circle cx="{_LEFT - 10.0:g}" cy="9" r="3.5"{pen.attribute(f"fill: {colour}; stroke: #ffffff")}/>',
+        pen.text(_LEFT - 2.0, 12.0, "lower bound", "start"),
     ]
-    at = _LEFT + 76.0
+    at = _LEFT + 58.0
     for style, name, width in keys:
         parts += [pen.path(f"M{at:g} 9h14", style), pen.text(at + 18, 12.0, name, "start")]
         at += width + 18

@@ -54,12 +54,12 @@ def sarif(
 
     Each audit is a result of the rule for its family of claims. A refuted claim has the level ``error``, an
     inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, which says nothing
-    beyond the pair and the event tested, or the kind ``review`` if the pair is doubtful, health checks were silenced,
-    or the detectable excess is larger than the claim. An unmet expectation is a warning too. A warning about low bits is a result of
-    a rule of its own. The location is the mechanism: file and line if the results record them, and its qualified name.
-    Lines that a replay found are related locations. Partial fingerprints depend on the audit's name, its claim and its
-    neighbours, and on no draw, so that a finding keeps its identity from run to run. Accepted and expected refutations
-    are suppressed.
+    beyond the pair and the event tested. The kind is ``review`` instead if the pair is doubtful, health checks were
+    silenced, or the detectable excess is larger than the claim. An unmet expectation is a warning too. A warning about
+    low bits is a result of a rule of its own. The location is the mechanism: file and line if the results record them,
+    and its qualified name. Lines that a replay found are related locations. Partial fingerprints depend on the audit's
+    name, its claim and its neighbours, and on no draw, so that a finding keeps its identity from run to run. Accepted
+    and expected refutations are suppressed.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def sarif(
         The files of the results, in order; they are listed as artifacts with their hashes.
     code_scanning : bool
         Whether the file is for a service that shows every result as an alert and refuses one without a file, as GitHub
-        code scanning does. Results of kind ``pass`` or ``review`` and suppressed ones are then left out. Where no source is recorded,
-        the location is the test of the audit, or else the file of the results.
+        code scanning does. Results of kind ``pass`` or ``review`` and suppressed ones are then left out. Where no
+        source is recorded, the location is the test of the audit, or else the file of the results.
     today : date, optional
         Day on which acceptances are checked; by default the current day.
 

@@ -27,8 +27,8 @@ _HELP: Final = (
     "An audit runs the mechanism on two datasets and tests whether the observed counts of one event contradict the "
     "claim. An error says that they do: if the claim were true, this would happen with probability at most alpha. A "
     "warning says that the audit decided nothing: too few runs, or a failed health check. A result of kind pass says "
-    "that the claim is not refuted on this pair by this event. It does not say that the claim is true. A result of kind "
-    "review says the same with a caution, such as a detectable excess larger than the claim."
+    "that the claim is not refuted on this pair by this event. It does not say that the claim is true. A result of "
+    "kind review says the same with a caution, such as a detectable excess larger than the claim."
 )
 
 

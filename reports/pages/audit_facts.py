@@ -16,6 +16,7 @@ from ...audit.results.sequential_result import SequentialResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.provenance import ELSEWHERE
+from ..formats.source_places import place_of_mechanism
 from ..plain_text import (
     canaries_in_words,
     error_budget,
@@ -74,7 +75,7 @@ def facts(entry: Entry) -> Facts:
 
 
 def _of_audit(entry: Entry, result: AuditResult) -> Facts:
-    pair, claim = result.pair, result.claim
+    pair, claim, place = result.pair, result.claim, place_of_mechanism(entry)
     if result.findings:
         excess = ["not stated, because a health check failed"]
     elif result.stopped == "refuted":
@@ -95,12 +96,14 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
     if result.findings:
         lower = "none, because a health check failed and the sampling error is unknown"
-    source = "from the same counts, without a guarantee"
+        p_value = "not stated, because a health check failed"
+    p_value, source = p_text(result.p_value), "from the same counts, without a guarantee"
     if result.stopped is not None and not result.is_closed:
         source = "biased upward, because the counts include the runs on which the event was learned"
     return [
         ("Mechanism", visible(result.mechanism, 300)),
         ("Code", visible(provenance)),
+        *([("Source", f"{visible(place.file)}:{place.line}")] if place is not None else []),
         ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
         ("Source of the claim", source_of_claim),
         ("Unit of privacy", visible(pair.unit) or "not stated"),
@@ -115,7 +118,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         *([] if result.opposite is None else [("Guesses", str(result.opposite.guesses))]),
         ("Estimate", f"{number(result.estimate)} ({source})"),
         *([] if entry.exact is None else [("Exact value", f"{exact_text(entry)} on this pair")]),
-        ("p-value of the claim", p_text(result.p_value)),
+        ("p-value of the claim", p_value),
         ("Error budget", visible(error_budget(result))),
         ("Low bits of floats", _BITS[result.bits]),
         ("Runs", counted),

@@ -287,7 +287,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     return {
         **shown,
         "is_open": result.is_refuted and index <= _MOST_OPEN,
-        "severity": plain.severity_text(result),
+        "severity": plain.severity_note(result),
         "id": f"audit-{index}",
         "name": plain.visible(entry.name, 100),
         "style": _style(result.verdict),

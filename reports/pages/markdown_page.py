@@ -135,7 +135,7 @@ def _warnings(suite: Suite) -> list[str]:
 def _named(entry: Entry, today: datetime.date) -> str:
     """Name, severity and status of the acceptance of an audit."""
     status = plain.acceptance_note(entry, today)
-    parts = (escaped(entry.name, 80), plain.severity_text(entry.result), f"({status})" * bool(status))
+    parts = (escaped(entry.name, 80), plain.severity_note(entry.result), f"({status})" * bool(status))
     return " ".join(filter(None, parts))
 
 
@@ -202,7 +202,8 @@ def _detail(entry: Entry) -> str:
         f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, plain.other_way(result)))))}\n"
         f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({plain.number(counts.hits_x / counts.runs_x)}), "
         f"{counts.hits_y:,} of {counts.runs_y:,} on y ({plain.number(counts.hits_y / counts.runs_y)}); "
-        f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}p-value {plain.p_text(result.p_value)}\n"
+        f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}"
+        f"{'no p-value' if result.findings else f'p-value {plain.p_text(result.p_value)}'}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
         f"{'' if entry.replay is None else _replay(entry.replay)}"
     )

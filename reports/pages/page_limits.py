@@ -103,6 +103,11 @@ def limits_of(suite: Suite) -> Limits:
     sentences += [plain.held_together(suite)] if n > 1 else []
     if any(isinstance(entry.result, AuditResult) and entry.result.findings for entry in suite.entries):
         sentences.append("Audits with a failed health check state no bound and refute nothing.")
+    if any(isinstance(entry.result, AuditResult) and entry.result.stopped == "refuted" for entry in refuted):
+        sentences.append(
+            "An audit that stopped at its refutation states the bound at that moment, which may be little above the "
+            "claim although the violation is large. Its multiple × says little about severity."
+        )
     parameters = {each.result.claim.strength_name for each in refuted if not isinstance(each.result, StatementResult)}
     if len(parameters) > 1:
         letters = " and ".join(sorted(map(plain.symbol, parameters)))

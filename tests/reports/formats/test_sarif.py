@@ -64,7 +64,7 @@ def test_every_kind_of_result_is_valid(suite, entries):
         ("held", "pass", "none", False),
         ("no p", "fail", "warning", False),
         ("sick", "fail", "warning", False),
-        ("doubt", "pass", "none", False),
+        ("doubt", "review", "none", False),
         ("accepted", "fail", "error", True),
         ("twin", "fail", "error", True),
         ("surprise", "fail", "warning", False),
