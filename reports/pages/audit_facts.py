@@ -94,10 +94,11 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     source_of_claim = visible(result.claim_source) or stated_by
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
+    p_value = p_text(result.p_value)
     if result.findings:
         lower = "none, because a health check failed and the sampling error is unknown"
         p_value = "not stated, because a health check failed"
-    p_value, source = p_text(result.p_value), "from the same counts, without a guarantee"
+    source = "from the same counts, without a guarantee"
     if result.stopped is not None and not result.is_closed:
         source = "biased upward, because the counts include the runs on which the event was learned"
     return [
