@@ -6,13 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ..audit.health.findings import HealthCheck
 from ..audit.records.suite import Checked
 from ..audit.results.audit_result import AuditResult, Verdict
-from ..audit.results.canary_result import CanaryResult
 from ..audit.results.statement_result import StatementResult
 from .plain_text import counted, number
 
 Kind = Literal["low bits", "pair", "silenced", "excess"]
+_OF_USE: Final = frozenset(
+    check.value for check in (HealthCheck.EQUAL_DATASETS, HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT)
+)
 KINDS: Final[tuple[Kind, ...]] = ("low bits", "pair", "silenced", "excess")
 
 
@@ -35,28 +38,26 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
     """Return the cautions of a result: low bits, a doubtful pair, silenced health checks, a large detectable excess.
 
     A detectable excess is large if the claim is not refuted and the excess exceeds the claim: a mechanism with twice
-    the claimed loss may then pass unnoticed. A claim of 0 has no such scale and gets no such caution.
+    """Return the cautions of a result: low bits, a doubtful pair, silenced checks, a large detectable excess.
+    y give the same outputs, so the checks that ask whether the data are used do not concern it.
     """
     if isinstance(result, StatementResult):
         return ()
+    claimed = (result.directed_claim if isinstance(result, AuditResult) else result.claim).strength
     found = []
     if isinstance(result, AuditResult):
         if result.low_bits is not None:
             found.append(Caution("low bits", "low bits of the outputs break the claim; the verdict covers values only"))
         if result.pair.doubt:
             found.append(Caution("pair", f"doubtful pair: {result.pair.doubt}"))
-        if result.ignored:
-            found.append(Caution("silenced", f"silenced health checks: {', '.join(result.ignored)}"))
-    claimed = _claimed(result)
+        silenced = [name for name in result.ignored if claimed > 0.0 or name not in _OF_USE]
+        if silenced:
+            found.append(Caution("silenced", f"silenced health checks: {', '.join(silenced)}"))
     if result.verdict is Verdict.NOT_REFUTED and 0.0 < claimed < result.resolution:
         excess = "infinite" if math.isinf(result.resolution) else number(result.resolution)
         told = f"the smallest detectable excess ({excess}) is larger than the claim ({number(claimed)})"
         found.append(Caution("excess", told))
     return tuple(found)
-
-
-def _claimed(result: AuditResult | CanaryResult) -> float:
-    return (result.directed_claim if isinstance(result, AuditResult) else result.claim).strength
 
 
 def heading(kind: Kind, n: int) -> str:

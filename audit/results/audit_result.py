@@ -390,11 +390,10 @@ class AuditResult(Result):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What must be read with the verdict: failed and silenced health checks, a warning of low bits, and notes."""
+        """What must be read with the verdict: failed health checks, a warning of low bits, and notes."""
         told = [str(finding) for finding in self.findings]
         told += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
         told += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
-        told += [f"note: silenced health checks: {', '.join(self.ignored)}"] if self.ignored else []
         told += [] if self.is_replayable else ["note: not replayable, as the mechanism has its own randomness"]
         return *told, *(f"note: {note}" for note in self.notes)
 

@@ -16,8 +16,8 @@ from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Suite, rows
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import visible
+from ..source_places import place_of_mechanism
 from .results_files import HashedFile, ResultsFile, as_saved, file_of_each
-from .source_places import place_of_mechanism
 from .standing import Standing, standing
 from .strict_json import json_text, recorded
 

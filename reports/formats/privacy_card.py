@@ -15,10 +15,10 @@ from ...audit.results.statement_result import StatementResult
 from ..cautions import cautions
 from ..pages.page_limits import IN_NO_AUDIT
 from ..plain_text import acceptance, counted, false_alarms, found, held_together, prose, verdict_counts, visible
+from ..source_places import place_of_mechanism
 from .nist_headings import nist_headings
 from .registry_draft import TO_COMPLETE, registry_draft
 from .results_files import ResultsFile, file_of_each
-from .source_places import place_of_mechanism
 from .strict_json import json_text, recorded
 
 VERSION: Final = 1

@@ -20,9 +20,7 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
 from ..cautions import cautions
 from ..plain_text import prose, stated, visible
-from .results_files import ResultsFile, file_of_each
-from .sarif_rules import LOW_BITS, rule, rule_id
-from .source_places import (
+from ..source_places import (
     INSTALLED,
     SOURCE_ROOT,
     SourcePlace,
@@ -32,6 +30,8 @@ from .source_places import (
     place_of_test,
     uri_of,
 )
+from .results_files import ResultsFile, file_of_each
+from .sarif_rules import LOW_BITS, rule, rule_id
 from .strict_json import json_text, recorded
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -171,7 +171,7 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
     apart = f"WARNING: {getattr(result, 'low_bits', None)}"  # a result of its own
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
-    parts += [_ended(prose(f"caution: {one.text}")) for one in cautions(result) if one.kind == "excess"]
+    parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in ("silenced", "excess")]
     if not entry.is_met and entry.expected is not None:
         parts.append(f"Expected: {entry.expected.value}.")
     if entry.replay is not None:
@@ -254,7 +254,7 @@ def _fingerprint(entry: Entry, name: str, rule_name: str) -> str:
 
 
 def _suppressions(entry: Entry, day: datetime.date) -> list[dict[str, Any]]:
-    """Why a refutation or an inconclusive audit is no news: it was accepted, or it was expected."""
+    """Why a refutation or an inconclusive audit is not news: it was accepted, or it was expected."""
     accepted, expected = entry.accepted, entry.expected
     if accepted is not None and entry.is_excused(day):
         return [{"kind": "external", "status": "accepted", "justification": prose(str(accepted))}]

@@ -33,7 +33,7 @@ _HELP: Final = (
 
 
 def rule_id(result: Checked) -> str:
-    """Return the rule of a result: the family of its claim, whatever the parameters and the distance."""
+    """Return the rule of a result: the family of its claim, without parameters and distance."""
     return STATEMENT if isinstance(result, StatementResult) else family(result.claim)
 
 
@@ -50,7 +50,7 @@ def family(claim: Claim) -> str:
 
 
 def family_title(name: str) -> str:
-    """Return the name of a family in words."""
+    """Return the long name of a family, such as "pure differential privacy (ε)"."""
     return _FAMILIES.get(name, (f"the type {name}", ""))[0]
 
 

@@ -16,7 +16,6 @@ from ...audit.results.sequential_result import SequentialResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.provenance import ELSEWHERE
-from ..formats.source_places import place_of_mechanism
 from ..plain_text import (
     canaries_in_words,
     error_budget,
@@ -29,6 +28,7 @@ from ..plain_text import (
     runs_made,
     visible,
 )
+from ..source_places import place_of_mechanism
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`

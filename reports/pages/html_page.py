@@ -260,7 +260,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     result = entry.result
     sentence, remarks = plain.sentences(result)
     read_with = cautions(result)
-    remarks += [f"note: {one.text}" for one in read_with if one.kind == "excess"]  # the others are remarks already
+    remarks += [f"WARNING: {plain.prose(one.text)}" for one in read_with if one.kind in ("silenced", "excess")]
     shown: dict[str, Any] = {
         "points": [],
         "sides": [],

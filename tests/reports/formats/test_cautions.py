@@ -46,6 +46,16 @@ def test_only_an_undetected_doubling_of_a_positive_claim_is_a_large_excess(audit
     assert kinds(audit(resolution=math.nextafter(1.0, 2.0))) == ["excess"]
     assert kinds(audit(resolution=6.1, bound=1.5)) == [], "a refuted claim was detected"
     assert kinds(audit(claim=PureDP(0.0), bound=0.0)) == []
+
+
+def test_checks_of_the_use_of_data_do_not_concern_a_claim_of_equal_laws(audit):
+    unused = ("constant-output", "equal-datasets", "idle-event")
+    assert kinds(audit(ignored=unused)) == ["silenced"]
+    assert kinds(audit(ignored=unused, claim=PureDP(0.0), bound=0.0)) == []
+    assert kinds(audit(ignored=(*unused, *SILENCED), claim=PureDP(0.0), bound=0.0)) == ["silenced"]
+
+
+def test_a_training_has_the_caution_too(entries):
     assert kinds(replace(entries["training"].result, resolution=1.5)) == ["excess"]
 
 
@@ -93,14 +103,11 @@ def test_cautions_are_on_the_first_screen(entries, weak, silenced):
         assert heading(kind, 1) in first
         assert f"**Warning** {heading(kind, 1)}: " in markdown(suite)
     assert heading("low bits", 1) not in first
-    assert "note: the smallest detectable excess (6.1) is larger than the claim (1)" in page
+    assert "WARNING: the smallest detectable excess (6.1) is larger than the claim (1)" in page
+    assert "WARNING: silenced health checks: serial-dependence" in page
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_headings_count_the_audits(kind):
     assert heading(kind, 1) != heading(kind, 2)
     assert "1,234" in heading(kind, 1_234)
-
-
-def test_the_verdict_in_the_terminal_names_silenced_checks(silenced):
-    assert str(silenced.result).endswith("note: silenced health checks: serial-dependence")
