@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -38,8 +37,8 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
     """Return the cautions of a result: low bits, a doubtful pair, silenced health checks, a large detectable excess.
 
     A detectable excess is large if the claim is not refuted and the excess exceeds the claim: a mechanism with twice
-    """Return the cautions of a result: low bits, a doubtful pair, silenced checks, a large detectable excess.
-    y give the same outputs, so the checks that ask whether the data are used do not concern it.
+    the claimed loss may then pass unnoticed. A claim of 0 has no such scale and gets no such caution. It says that the
+    outputs on x and y have the same law, so the checks that ask whether the data are used do not concern it.
     """
     if isinstance(result, StatementResult):
         return ()
@@ -54,8 +53,7 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
         if silenced:
             found.append(Caution("silenced", f"silenced health checks: {', '.join(silenced)}"))
     if result.verdict is Verdict.NOT_REFUTED and 0.0 < claimed < result.resolution:
-        excess = "infinite" if math.isinf(result.resolution) else number(result.resolution)
-        told = f"the smallest detectable excess ({excess}) is larger than the claim ({number(claimed)})"
+        told = f"the smallest detectable excess ({number(result.resolution)}) is larger than the claim ({number(claimed)})"
         found.append(Caution("excess", told))
     return tuple(found)
 
