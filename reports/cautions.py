@@ -53,7 +53,9 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
         if silenced:
             found.append(Caution("silenced", f"silenced health checks: {', '.join(silenced)}"))
     if result.verdict is Verdict.NOT_REFUTED and 0.0 < claimed < result.resolution:
-        told = f"the smallest detectable excess ({number(result.resolution)}) is larger than the claim ({number(claimed)})"
+        told = (
+            f"the smallest detectable excess ({number(result.resolution)}) is larger than the claim ({number(claimed)})"
+        )
         found.append(Caution("excess", told))
     return tuple(found)
 

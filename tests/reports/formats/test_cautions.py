@@ -91,6 +91,9 @@ def test_the_card_says_what_was_silenced(weak, silenced):
     first, second = json.loads(privacy_card(suite, today=DAY))["audits"]
     assert first["cautions"] == ["the smallest detectable excess (6.1) is larger than the claim (1)"]
     assert "the health check serial-dependence, which was silenced" in second["not_examined"]
+    for one, caution in ((first, "larger than the claim (1)."), (second, "silenced health checks: serial-dependence.")):
+        loss = one["registry_draft"]["entry"]["deployment"]["privacy_loss"]
+        assert caution in loss["privacy_parameters_details"]
     (row,) = (line for line in privacy_card_markdown(suite, today=DAY).splitlines() if line.startswith("| weak"))
     assert "| not refuted | 6.1 | the smallest detectable excess (6.1) is larger than the claim (1) |" in row
 
