@@ -40,10 +40,10 @@ def attestation(
     The subjects are the files of the results, the source files of the mechanisms as they were when the audits ran, and
     the given artifacts. Each audit is a test. It fails if its claim is refuted without an acceptance, if it is
     inconclusive, or if it ended with another verdict than the expected one. It passes with a warning if the claim is
-    not refuted but low bits break it, the pair is doubtful, health checks were silenced or the detectable excess is
-    larger than the claim; if a refutation is accepted; and if a refuted or inconclusive audit was expected. The result
-    of the suite is that of its worst test, and at best a warning if no audit tested a privacy claim. Each audit is also
-    a configuration, with its settings and verdict as annotations.
+    not refuted but low bits break it, the pair is doubtful, health checks were silenced, no loss was visible or the
+    detectable excess is larger than the claim; if a refutation is accepted; and if a refuted or inconclusive audit was
+    expected. The result of the suite is that of its worst test, and at best a warning if no audit tested a privacy
+    claim. Each audit is also a configuration, with its settings and verdict as annotations.
 
     Parameters
     ----------

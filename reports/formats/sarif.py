@@ -18,7 +18,7 @@ from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
-from ..cautions import cautions
+from ..cautions import APART, cautions
 from ..plain_text import prose, stated, visible
 from ..source_places import (
     INSTALLED,
@@ -55,11 +55,11 @@ def sarif(
     Each audit is a result of the rule for its family of claims. A refuted claim has the level ``error``, an
     inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, which says nothing
     beyond the pair and the event tested. The kind is ``review`` instead if the pair is doubtful, health checks were
-    silenced, or the detectable excess is larger than the claim. An unmet expectation is a warning too. A warning about
-    low bits is a result of a rule of its own. The location is the mechanism: file and line if the results record them,
-    and its qualified name. Lines that a replay found are related locations. Partial fingerprints depend on the audit's
-    name, its claim and its neighbours, and on no draw, so that a finding keeps its identity from run to run. Accepted
-    and expected refutations are suppressed.
+    silenced, no loss was visible, or the detectable excess is larger than the claim. An unmet expectation is a warning
+    too. A warning about low bits is a result of a rule of its own. The location is the mechanism: file and line if the
+    results record them, and its qualified name. Lines that a replay found are related locations. Partial fingerprints
+    depend on the audit's name, its claim and its neighbours, and on no draw, so that a finding keeps its identity from
+    run to run. Accepted and expected refutations are suppressed.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
     apart = f"WARNING: {getattr(result, 'low_bits', None)}"  # a result of its own
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
-    parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in ("silenced", "excess")]
+    parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in APART]
     if not entry.is_met and entry.expected is not None:
         parts.append(f"Expected: {entry.expected.value}.")
     if entry.replay is not None:

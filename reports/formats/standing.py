@@ -17,8 +17,7 @@ def standing(entry: Entry, day: datetime.date) -> Standing:
 
     Failed: an unmet expectation, a refutation without an acceptance that covers it, an inconclusive audit. Warned: a
     refuted or inconclusive audit that was expected, an accepted refutation, and a claim that is not refuted with a
-    caution: low bits that break it, a doubtful pair, silenced health checks, or a detectable excess larger than the
-    claim. Passed: every other claim that is not refuted.
+    caution (see `cautions`). Passed: every other claim that is not refuted.
     """
     result = entry.result
     if not entry.is_met:

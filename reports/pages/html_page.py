@@ -21,7 +21,7 @@ from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
-from ..cautions import KINDS, cautions, heading
+from ..cautions import APART, KINDS, cautions, heading
 from ..figures.before_after_figure import MOST_ROWS, before_after_figure, compared_bounds
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
@@ -260,7 +260,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     result = entry.result
     sentence, remarks = plain.sentences(result)
     read_with = cautions(result)
-    remarks += [f"WARNING: {plain.prose(one.text)}" for one in read_with if one.kind in ("silenced", "excess")]
+    remarks += [f"WARNING: {plain.prose(one.text)}" for one in read_with if one.kind in APART]
     shown: dict[str, Any] = {
         "points": [],
         "sides": [],

@@ -24,7 +24,7 @@ def kinds(result):
 
 @pytest.fixture(scope="module")
 def weak(audit):
-    return Entry(name="weak", result=audit(resolution=6.1, bound=0.0))
+    return Entry(name="weak", result=audit(resolution=6.1))
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,14 @@ def test_checks_of_the_use_of_data_do_not_concern_a_claim_of_equal_laws(audit):
     assert kinds(audit(ignored=unused)) == ["silenced"]
     assert kinds(audit(ignored=unused, claim=PureDP(0.0), bound=0.0)) == []
     assert kinds(audit(ignored=(*unused, *SILENCED), claim=PureDP(0.0), bound=0.0)) == ["silenced"]
+
+
+def test_a_bound_of_zero_is_a_caution_as_nothing_was_seen(audit, entries):
+    assert kinds(audit(bound=0.0)) == ["idle"]
+    training = entries["training"].result
+    assert kinds(replace(training, bound=0.0)) == [], "a training run with few canaries often shows nothing"
+    (told,) = cautions(replace(training, bound=0.0, notes=("7 of 99 guesses were right, far fewer than by chance.",)))
+    assert told.text == "the scores tell little: 7 of 99 guesses were right, far fewer than by chance"
 
 
 def test_a_training_has_the_caution_too(entries):
