@@ -133,6 +133,13 @@ def severity_text(result: Checked) -> str:
     return f"×{factor:,.0f}" if 999.5 <= factor < 1e9 else f"×{factor:.3g}"
 
 
+def severity_note(result: Checked) -> str:
+    """The severity for lists, ``×1.04 at an early stop`` if the audit stopped at its refutation."""
+    text = severity_text(result)
+    is_early = isinstance(result, AuditResult) and result.stopped == "refuted"
+    return f"{text} at an early stop" if text and is_early else text
+
+
 def expectations(suite: Suite) -> str:
     """Say in a sentence how many audits ended with their expected verdict."""
     stated = [entry for entry in suite.entries if entry.expected is not None]

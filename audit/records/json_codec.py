@@ -69,6 +69,7 @@ SCHEMA = 6
 """Version of the file format, the only one that is read."""
 
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
+_MOST_NAMED = 3  # results in the title of a suite without a title
 _DEEPEST = 60  # nesting of objects in a file
 
 
@@ -210,7 +211,9 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: str | Path) -> 
     held = results.values() if isinstance(results, Mapping) else [results]
     kinds = sorted({type(one).__name__ for one in held if not isinstance(one, Checked)})
     if isinstance(results, Mapping) and not kinds:
-        results = _suite_of(results, f"Audits of {', '.join(results)}")
+        names = list(results)
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED + 1 else ""
+        results = _suite_of(results, f"Audits of {', '.join(names[:_MOST_NAMED] if more else names)}{more}")
     if not isinstance(results, Suite):
         raise RecordError(
             f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "

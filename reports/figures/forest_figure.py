@@ -27,6 +27,7 @@ Array = npt.NDArray[np.float64]
 Audit = AuditResult | CanaryResult
 Rows = list[tuple[Entry, Audit]]
 
+_NARROW = 54  # characters of a name and its numbers on a phone
 _FARTHEST = 2.0  # times the claim; a leak of 11 times the claim must not flatten the other rows
 
 
@@ -141,7 +142,9 @@ def _estimate(result: Audit) -> float:
 
 
 def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> None:
-    figures = "no bound, runs not independent" if _is_sick(result) else found_words(result)
+    figures = found_words(result)
+    if _is_sick(result):
+        figures = "no bound" if narrow else "no bound, failed health check"
     figures += f", claimed {number(result.claim.strength)}"
     if factor := severity_text(result):
         figures += f" ({factor})"
@@ -149,8 +152,8 @@ def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> Non
         figures += f", exact {number(entry.exact)}"
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
     if narrow:
-        axes.text(0.04, y - 0.3, legible(entry.name, 26), **place)
-        axes.text(1, y - 0.3, legible(figures, 60), ha="right", **place)
+        axes.text(0.04, y - 0.3, legible(entry.name, max(_NARROW - len(figures), 10)), **place)
+        axes.text(1, y - 0.3, legible(figures, _NARROW - 10), ha="right", **place)
     else:
         axes.text(-0.05, y, legible(entry.name), ha="right", **place)
         axes.text(1.03, y, legible(figures, 80), **place)

@@ -54,8 +54,11 @@ class Projection:
     excess: float
 
     def bound_after(self, runs: float) -> float:
-        """Projected lower bound if the observed frequencies stay the same; NaN without a finite estimate."""
-        if not self.bound <= self.estimate < math.inf:
+        """Projected lower bound if the observed frequencies stay the same; NaN without a positive bound and estimate.
+
+        A bound of 0 is cut off there, so its distance from the estimate is unknown.
+        """
+        if not 0.0 < self.bound <= self.estimate < math.inf:
             return math.nan
         return max(self.estimate - (self.estimate - self.bound) * math.sqrt(self.runs / runs), 0.0)
 
@@ -86,10 +89,10 @@ class Projection:
         if not math.isnan(self.detected_after(self.runs)):
             curves.append("the claim plus the smallest detectable excess")
         if not curves:
-            return f"{marker} No curve, because the estimate is infinite or unknown."
+            return f"{marker} No curve, because the bound is 0 or the estimate is infinite or unknown."
         return (
-            f"{marker} {'Curves' if len(curves) > 1 else 'Curve'}: {' and '.join(curves)}, projected as 1/√{self.unit} "
-            "to other numbers. Projections are not bounds, because the frequencies have sampling error."
+            f"{marker} Dashed, projected as 1/√{self.unit} to other numbers: {' and '.join(curves)}. "
+            "Projections are not bounds, because the frequencies have sampling error."
         )
 
 
@@ -136,7 +139,7 @@ def runs_svg(shown: Projection, *, sheet: dict[str, str] | None = None) -> str:
         pen.path(
             f"M{_LEFT} {claim:.1f}H{_RIGHT}", "fill: none; stroke: #000000; stroke-width: 1; stroke-dasharray: 1,1.65"
         ),
-        *([pen.path(bounds, f"fill: none; stroke: {BLUE}; stroke-width: 1.4")] if bounds else []),
+        *([pen.path(bounds, _PROJECTED)] if bounds else []),
         *([pen.path(detected, _DASHED)] if detected else []),
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"{pen.attribute(f"fill: {colour}; stroke: #ffffff")}/>',
     ]
@@ -150,7 +153,7 @@ def runs_svg(shown: Projection, *, sheet: dict[str, str] | None = None) -> str:
     axis = "canaries" if shown.unit == "canaries" else "runs on each dataset"
     parts.append(pen.text((_LEFT + _RIGHT) / 2, _BOTTOM + 30, f"{axis} (logarithmic)", "middle"))
     parts.append(pen.text(0.0, 12.0, html.escape(shown.letter), "start"))
-    parts += _legend(pen, bool(bounds), bool(detected))
+    parts += _legend(pen, colour, bool(bounds), bool(detected))
     style = "" if sheet is not None else ' style="font-family: sans-serif"'
     opening = (
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" width="100%" role="img" aria-label="{html.escape(shown.label)}"'
@@ -159,6 +162,7 @@ def runs_svg(shown: Projection, *, sheet: dict[str, str] | None = None) -> str:
 
 
 _DASHED: Final = "fill: none; stroke: #757575; stroke-width: 1.4; stroke-dasharray: 5,2"
+_PROJECTED: Final = f"fill: none; stroke: {BLUE}; stroke-width: 1.4; stroke-dasharray: 5,2"  # a solid line is a bound
 
 
 class _Pen:
@@ -182,13 +186,17 @@ class _Pen:
         return f'<text x="{x:.1f}" y="{y:.1f}"{style}>{text}</text>'
 
 
-def _legend(pen: _Pen, has_bounds: bool, has_detected: bool) -> list[str]:
+def _legend(pen: _Pen, colour: str, has_bounds: bool, has_detected: bool) -> list[str]:
     keys = [
-        *([(f"fill: none; stroke: {BLUE}; stroke-width: 1.4", "lower bound", 72.0)] if has_bounds else []),
-        ("fill: none; stroke: #000000; stroke-width: 1; stroke-dasharray: 1,1.65", "claim", 46.0),
-        *([(_DASHED, "claim + smallest detectable excess", 0.0)] if has_detected else []),
+        *([(_PROJECTED, "projected bound", 74.0)] if has_bounds else []),
+        ("fill: none; stroke: #000000; stroke-width: 1; stroke-dasharray: 1,1.65", "claim", 28.0),
+        *([(_DASHED, "claim + projected excess", 0.0)] if has_detected else []),
     ]
-    parts, at = [], _LEFT + 4.0
+    parts = [
+        f'<circle cx="{_LEFT - 10.0:g}" cy="9" r="3.5"{pen.attribute(f"fill: {colour}; stroke: #ffffff")}/>',
+        pen.text(_LEFT - 2.0, 12.0, "lower bound", "start"),
+    ]
+    at = _LEFT + 58.0
     for style, name, width in keys:
         parts += [pen.path(f"M{at:g} 9h14", style), pen.text(at + 18, 12.0, name, "start")]
         at += width + 18

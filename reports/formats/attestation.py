@@ -14,9 +14,10 @@ from typing import Any, Final
 from ...audit.errors import OptionError
 from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Suite, rows
+from ...audit.results.statement_result import StatementResult
 from ..plain_text import visible
+from ..source_places import place_of_mechanism
 from .results_files import HashedFile, ResultsFile, as_saved, file_of_each
-from .source_places import place_of_mechanism
 from .standing import Standing, standing
 from .strict_json import json_text, recorded
 
@@ -39,8 +40,10 @@ def attestation(
     The subjects are the files of the results, the source files of the mechanisms as they were when the audits ran, and
     the given artifacts. Each audit is a test. It fails if its claim is refuted without an acceptance, if it is
     inconclusive, or if it ended with another verdict than the expected one. It passes with a warning if the claim is
-    not refuted but low bits break it or the pair is doubtful, if a refutation is accepted, and if a refuted or
-    inconclusive audit was expected. Each audit is also a configuration, with its settings and verdict as annotations.
+    not refuted but low bits break it, the pair is doubtful, health checks were silenced, no loss was visible or the
+    detectable excess is larger than the claim; if a refutation is accepted; and if a refuted or inconclusive audit was
+    expected. The result of the suite is that of its worst test, and at best a warning if no audit tested a privacy
+    claim. Each audit is also a configuration, with its settings and verdict as annotations.
 
     Parameters
     ----------
@@ -81,12 +84,13 @@ def attestation(
         return [name for name, how in zip(names, standings, strict=True) if how == wanted]
 
     failed, warned = tests("failed"), tests("warned")
+    has_claims = any(not isinstance(entry.result, StatementResult) for entry in suite.entries)
     statement = {
         "_type": STATEMENT_TYPE,
         "subject": _subjects(files, suite.entries, artifacts),
         "predicateType": PREDICATE_TYPE,
         "predicate": {
-            "result": "FAILED" if failed else "WARNED" if warned else "PASSED",
+            "result": "FAILED" if failed else "WARNED" if warned or not has_claims else "PASSED",
             "configuration": configuration,
             "passedTests": tests("passed"),
             "warnedTests": warned,

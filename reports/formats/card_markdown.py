@@ -8,6 +8,7 @@ from typing import Any
 
 from ...audit.records.suite import Suite
 from ..pages.markdown_page import escaped
+from ..plain_text import number
 from .nist_headings import OF_NIST
 from .privacy_card import READING, card_data
 from .results_files import ResultsFile
@@ -50,10 +51,14 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _table(audits: Sequence[dict[str, Any]]) -> str:
-    rows = ["| audit | claim | unit of privacy | verdict |", "|---|---|---|---|"]
+    names = ("audit", "claim", "unit of privacy", "verdict", "detectable excess", "read with")
+    rows = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     for one in audits:
-        claim, unit = one["claim"], one.get("unit_of_privacy", "–")
-        rows.append(f"| {_text(one['name'])} | {_text(claim)} | {_text(unit)} | {one['verdict']} |")
+        unit, excess = one.get("unit_of_privacy", "–"), one["recorded"].get("resolution")
+        accepted = [f"accepted: {one['accepted']}"] if "accepted" in one else []
+        read_with = "; ".join([*accepted, *one["cautions"]]) or "–"
+        cells = (one["name"], one["claim"], unit, one["verdict"], number(excess), read_with)
+        rows.append(f"| {' | '.join(map(_text, cells))} |")
     return "\n".join(rows)
 
 
@@ -69,7 +74,11 @@ def _section(one: dict[str, Any]) -> str:
     facts.append(("Accounting", one["accounting"]))
     facts += [("Implementation", _implementation(one["implementation"])), ("Repeat with", one["recorded"]["repeat"])]
     parts = [f"### {_text(one['name'])}", _list(f"**{title}:** {_text(value)}" for title, value in facts)]
-    for title, name in (("Remarks", "remarks"), ("Examined", "evidence"), ("Not examined", "not_examined")):
+    for title, name in (
+        ("Remarks", "remarks"),
+        ("Examined", "evidence"),
+        ("Not examined", "not_examined"),
+    ):
         texts = one[name]
         if texts:
             parts += [f"**{title}**", _list(map(_text, texts))]

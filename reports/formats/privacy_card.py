@@ -12,11 +12,13 @@ from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
+from ..cautions import cautions
+from ..pages.page_limits import IN_NO_AUDIT
 from ..plain_text import acceptance, counted, false_alarms, found, held_together, prose, verdict_counts, visible
+from ..source_places import place_of_mechanism
 from .nist_headings import nist_headings
 from .registry_draft import TO_COMPLETE, registry_draft
 from .results_files import ResultsFile, file_of_each
-from .source_places import place_of_mechanism
 from .strict_json import json_text, recorded
 
 VERSION: Final = 1
@@ -24,14 +26,6 @@ READING: Final = (
     "An audit can refute a claim and never verify it. *Not refuted* says that the counts of one event on one pair of "
     "datasets do not contradict the claim at the stated error probability. A bound is a lower bound on the privacy "
     "loss; no audit gives an upper bound."
-)
-IN_NO_AUDIT: Final = (
-    "the composition of a mechanism with other releases (privacy accounting)",
-    "proofs, and whether the claimed parameters are adequate",
-    "post-processing that uses the data again",
-    "running time, memory and other side channels",
-    "the random generator used in production",
-    "data collection, security and access control",
 )
 
 
@@ -96,6 +90,7 @@ def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -
         "verdict": result.verdict.value,
         "sentence": prose(result.sentence),
         "remarks": [prose(remark) for remark in result.remarks],
+        "cautions": [prose(one.text) for one in cautions(result)],
         **_subject(entry),
         "evidence": _evidence(entry),
         "implementation": _implementation(entry),
@@ -195,4 +190,5 @@ def _not_examined(entry: Entry) -> tuple[str, ...]:
     if result.searched:
         pairs = "every pair of neighbours other than the one that the search chose"
     bits = () if result.bits is not False else ("the low bits of floating-point outputs",)
-    return (pairs, "every event other than the tested ones", *bits, "claims at other distances")
+    silenced = tuple(f"the health check {visible(name)}, which was silenced" for name in result.ignored)
+    return (pairs, "every event other than the tested ones", *bits, *silenced, "claims at other distances")

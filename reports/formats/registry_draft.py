@@ -14,8 +14,9 @@ from ...audit.claims.claim import Claim, GroupClaim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
+from ..cautions import APART, cautions
 from ..plain_text import prose, visible
 from .sarif_rules import family
 
@@ -37,14 +38,17 @@ _NOT_EXAMINED: Final = "Not examined by the audit."
 
 
 def registry_draft(entry: Entry) -> dict[str, Any] | None:
-    """Return the fields that the audit knows, under the registry's names; None for a statement or a refuted claim.
+    """Return the fields that the audit knows, under the registry's names; None unless a claim is not refuted.
 
-    The parameters are the claimed ones. A refuted claim is not drafted, because the entry would repeat it.
+    The parameters are the claimed ones. A refuted claim is not drafted, because the entry would repeat it, and after an
+    inconclusive audit the entry would name an audit that decided nothing.
     """
     result = entry.result
-    if not isinstance(result, (AuditResult, CanaryResult)) or result.is_refuted:
+    if not isinstance(result, (AuditResult, CanaryResult)) or result.verdict is not Verdict.NOT_REFUTED:
         return None
     warnings = "".join(f" {prose(remark)}" for remark in result.remarks if remark.startswith("WARNING"))
+    apart = [one.text for one in cautions(result) if one.kind in APART]  # the others are remarks
+    warnings += "".join(f" WARNING: {prose(text)}." for text in apart)
     told = f"Claimed: {visible(str(result.claim))}. Audit: {prose(result.sentence)}.{warnings}"
     loss: dict[str, Any] = {
         "privacy_unit": _unit(result),

@@ -18,10 +18,9 @@ from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
+from ..cautions import APART, cautions
 from ..plain_text import prose, stated, visible
-from .results_files import ResultsFile, file_of_each
-from .sarif_rules import LOW_BITS, rule, rule_id
-from .source_places import (
+from ..source_places import (
     INSTALLED,
     SOURCE_ROOT,
     SourcePlace,
@@ -31,6 +30,8 @@ from .source_places import (
     place_of_test,
     uri_of,
 )
+from .results_files import ResultsFile, file_of_each
+from .sarif_rules import LOW_BITS, rule, rule_id
 from .strict_json import json_text, recorded
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -53,11 +54,12 @@ def sarif(
 
     Each audit is a result of the rule for its family of claims. A refuted claim has the level ``error``, an
     inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, which says nothing
-    beyond the pair and the event tested. An unmet expectation is a warning too. A warning about low bits is a result of
-    a rule of its own. The location is the mechanism: file and line if the results record them, and its qualified name.
-    Lines that a replay found are related locations. Partial fingerprints depend on the audit's name, its claim and its
-    neighbours, and on no draw, so that a finding keeps its identity from run to run. Accepted and expected refutations
-    are suppressed.
+    beyond the pair and the event tested. The kind is ``review`` instead if the pair is doubtful, health checks were
+    silenced, no loss was visible, or the detectable excess is larger than the claim. An unmet expectation is a warning
+    too. A warning about low bits is a result of a rule of its own. The location is the mechanism: file and line if the
+    results record them, and its qualified name. Lines that a replay found are related locations. Partial fingerprints
+    depend on the audit's name, its claim and its neighbours, and on no draw, so that a finding keeps its identity from
+    run to run. Accepted and expected refutations are suppressed.
 
     Parameters
     ----------
@@ -66,8 +68,8 @@ def sarif(
         The files of the results, in order; they are listed as artifacts with their hashes.
     code_scanning : bool
         Whether the file is for a service that shows every result as an alert and refuses one without a file, as GitHub
-        code scanning does. Results of kind ``pass`` and suppressed ones are then left out. Where no source is recorded,
-        the location is the test of the audit, or else the file of the results.
+        code scanning does. Results of kind ``pass`` or ``review`` and suppressed ones are then left out. Where no
+        source is recorded, the location is the test of the audit, or else the file of the results.
     today : date, optional
         Day on which acceptances are checked; by default the current day.
 
@@ -122,7 +124,8 @@ def _result(
     result = entry.result
     kind, level = "fail", "error" if result.is_refuted else "warning"
     if result.verdict is Verdict.NOT_REFUTED and entry.is_met:
-        kind, level = "pass", "none"
+        needs_review = any(one.kind != "low bits" for one in cautions(result))  # low bits are a result of their own
+        kind, level = "review" if needs_review else "pass", "none"
     related = _related(entry)
     return {
         "ruleId": rule_id(result),
@@ -168,6 +171,7 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
     apart = f"WARNING: {getattr(result, 'low_bits', None)}"  # a result of its own
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
+    parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in APART]
     if not entry.is_met and entry.expected is not None:
         parts.append(f"Expected: {entry.expected.value}.")
     if entry.replay is not None:
@@ -250,7 +254,7 @@ def _fingerprint(entry: Entry, name: str, rule_name: str) -> str:
 
 
 def _suppressions(entry: Entry, day: datetime.date) -> list[dict[str, Any]]:
-    """Why a refutation or an inconclusive audit is no news: it was accepted, or it was expected."""
+    """Why a refutation or an inconclusive audit is not news: it was accepted, or it was expected."""
     accepted, expected = entry.accepted, entry.expected
     if accepted is not None and entry.is_excused(day):
         return [{"kind": "external", "status": "accepted", "justification": prose(str(accepted))}]

@@ -27,12 +27,13 @@ _HELP: Final = (
     "An audit runs the mechanism on two datasets and tests whether the observed counts of one event contradict the "
     "claim. An error says that they do: if the claim were true, this would happen with probability at most alpha. A "
     "warning says that the audit decided nothing: too few runs, or a failed health check. A result of kind pass says "
-    "that the claim is not refuted on this pair by this event. It does not say that the claim is true."
+    "that the claim is not refuted on this pair by this event. It does not say that the claim is true. A result of "
+    "kind review says the same with a caution, such as a detectable excess larger than the claim."
 )
 
 
 def rule_id(result: Checked) -> str:
-    """Return the rule of a result: the family of its claim, whatever the parameters and the distance."""
+    """Return the rule of a result: the family of its claim, without parameters and distance."""
     return STATEMENT if isinstance(result, StatementResult) else family(result.claim)
 
 
@@ -49,7 +50,7 @@ def family(claim: Claim) -> str:
 
 
 def family_title(name: str) -> str:
-    """Return the name of a family in words."""
+    """Return the long name of a family, such as "pure differential privacy (ε)"."""
     return _FAMILIES.get(name, (f"the type {name}", ""))[0]
 
 

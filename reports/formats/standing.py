@@ -6,7 +6,8 @@ import datetime
 from typing import Literal
 
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import Verdict
+from ..cautions import cautions
 
 Standing = Literal["passed", "warned", "failed"]
 
@@ -16,17 +17,11 @@ def standing(entry: Entry, day: datetime.date) -> Standing:
 
     Failed: an unmet expectation, a refutation without an acceptance that covers it, an inconclusive audit. Warned: a
     refuted or inconclusive audit that was expected, an accepted refutation, and a claim that is not refuted with a
-    warning about low bits or about the pair. Passed: every other claim that is not refuted.
+    caution (see `cautions`). Passed: every other claim that is not refuted.
     """
     result = entry.result
     if not entry.is_met:
         return "failed"
     if result.verdict is Verdict.NOT_REFUTED:
-        return "warned" if has_warning(entry) else "passed"
+        return "warned" if cautions(result) else "passed"
     return "warned" if entry.expected is not None or entry.is_excused(day) else "failed"
-
-
-def has_warning(entry: Entry) -> bool:
-    """Whether the verdict has to be read with a warning about low bits or about the pair."""
-    result = entry.result
-    return isinstance(result, AuditResult) and (result.low_bits is not None or bool(result.pair.doubt))

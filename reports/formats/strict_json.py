@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ...audit.records.suite import Entry, Scalar
 from ...audit.results.audit_result import AuditResult
+from ..cautions import cautions
 from ..pages.audit_facts import repetition
 from ..plain_text import visible
 
@@ -16,7 +17,7 @@ _LONG: Final = 2_000
 
 _COLUMNS: Final = (
     "kind", "mechanism", "claim", "claim_type", "claim_source", "strength_name", "claimed_strength", "adjacency",
-    "unit", "distance", "difference", "verdict", "expected", "bound", "estimate", "alpha", "p_value",
+    "unit", "distance", "difference", "doubt", "verdict", "expected", "bound", "estimate", "alpha", "p_value",
     "adjusted_p_value", "resolution", "power", "event", "likelier_on", "hits_x", "runs_x", "hits_y", "runs_y",
     "quantity", "at", "lower", "upper", "low", "high", "coins", "canaries", "included", "guesses", "right_guesses",
     "ceiling", "runs", "pilot_runs", "stopped", "seed", "is_replayable", "low_bits", "findings", "notes", "accepted",
@@ -61,6 +62,8 @@ def _strict(value: Any) -> Any:
 def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
     """Return what a results file says of an entry, by the names of `Suite.to_frame`, and the call that repeats it.
 
+    Silenced health checks are under ``ignored``, and what weakens the verdict under ``cautions``.
+
     Left out are bound, estimate, p-value and detectable excess after a failed health check; the detectable excess of an
     audit that stopped at a refutation; and the estimate of bets, which is biased.
     """
@@ -71,4 +74,8 @@ def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
         left_out |= {"estimate"} if result.stopped is not None and not result.is_closed else set()
     found = {name: row[name] for name in _COLUMNS if row[name] is not None and name not in left_out}
     own = {name: visible(value, _LONG) if isinstance(value, str) else value for name, value in found.items()}
+    if isinstance(result, AuditResult) and result.ignored:
+        own["ignored"] = visible(", ".join(result.ignored), _LONG)
+    if read_with := cautions(result):
+        own["cautions"] = visible("; ".join(one.text for one in read_with), _LONG)
     return own | {"repeat": visible(repetition(entry), _LONG)}

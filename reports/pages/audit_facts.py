@@ -28,6 +28,7 @@ from ..plain_text import (
     runs_made,
     visible,
 )
+from ..source_places import place_of_mechanism
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`
@@ -74,7 +75,7 @@ def facts(entry: Entry) -> Facts:
 
 
 def _of_audit(entry: Entry, result: AuditResult) -> Facts:
-    pair, claim = result.pair, result.claim
+    pair, claim, place = result.pair, result.claim, place_of_mechanism(entry)
     if result.findings:
         excess = ["not stated, because a health check failed"]
     elif result.stopped == "refuted":
@@ -93,14 +94,17 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     source_of_claim = visible(result.claim_source) or stated_by
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
+    p_value = p_text(result.p_value)
     if result.findings:
         lower = "none, because a health check failed and the sampling error is unknown"
+        p_value = "not stated, because a health check failed"
     source = "from the same counts, without a guarantee"
     if result.stopped is not None and not result.is_closed:
         source = "biased upward, because the counts include the runs on which the event was learned"
     return [
         ("Mechanism", visible(result.mechanism, 300)),
         ("Code", visible(provenance)),
+        *([("Source", f"{visible(place.file)}:{place.line}")] if place is not None else []),
         ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
         ("Source of the claim", source_of_claim),
         ("Unit of privacy", visible(pair.unit) or "not stated"),
@@ -115,7 +119,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         *([] if result.opposite is None else [("Guesses", str(result.opposite.guesses))]),
         ("Estimate", f"{number(result.estimate)} ({source})"),
         *([] if entry.exact is None else [("Exact value", f"{exact_text(entry)} on this pair")]),
-        ("p-value of the claim", p_text(result.p_value)),
+        ("p-value of the claim", p_value),
         ("Error budget", visible(error_budget(result))),
         ("Low bits of floats", _BITS[result.bits]),
         ("Runs", counted),

@@ -21,6 +21,7 @@ from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
+from ..cautions import APART, KINDS, cautions, heading
 from ..figures.before_after_figure import MOST_ROWS, before_after_figure, compared_bounds
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
@@ -106,6 +107,11 @@ def html(
         script=Markup(_script()),
         n_audits=len(suite.entries),
         groups=_groups(suite, audits),
+        warnings=[
+            (heading(kind, len(own)), own)
+            for kind in KINDS
+            if (own := [audit for audit in audits if kind in audit["cautions"]])
+        ],
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=plain.expectations(suite),
@@ -253,7 +259,14 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     """The values of one audit or statement for the template, as safe text."""
     result = entry.result
     sentence, remarks = plain.sentences(result)
-    shown: dict[str, Any] = {"points": [], "sides": [], "tests": [], "contents": [], "has_low_bits": False}
+    read_with = cautions(result)
+    remarks += [f"WARNING: {plain.prose(one.text)}" for one in read_with if one.kind in APART]
+    shown: dict[str, Any] = {
+        "points": [],
+        "sides": [],
+        "tests": [],
+        "contents": [],
+    }
     if isinstance(result, AuditResult):
         counts = result.counts
         shown["sides"] = [
@@ -261,7 +274,6 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
             for side, hits, runs in (("x", counts.hits_x, counts.runs_x), ("y", counts.hits_y, counts.runs_y))
         ]
         shown["contents"] = [plain.visible(text, 2_000) for text in result.pair.contents or ()]
-        shown["has_low_bits"] = result.low_bits is not None
     elif isinstance(result, CanaryResult):
         shown["tests"] = [
             (test.kind, plain.number(test.alpha), *(f"{n:,}" for n in best_guesses(result.guesses, test)))
@@ -275,7 +287,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     return {
         **shown,
         "is_open": result.is_refuted and index <= _MOST_OPEN,
-        "severity": plain.severity_text(result),
+        "severity": plain.severity_note(result),
         "id": f"audit-{index}",
         "name": plain.visible(entry.name, 100),
         "style": _style(result.verdict),
@@ -283,6 +295,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "sentence": sentence,
         "remarks": remarks,
+        "cautions": [one.kind for one in read_with],
         "claim": plain.visible(plain.stated(result), 100),
         "short_bound": plain.visible(plain.found(result)),
         "exact": plain.exact_text(entry),

@@ -10,15 +10,17 @@ from dataclasses import replace
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
+from ..cautions import KINDS, cautions, heading
 from .comparison_table import numbers_of
 from .page_limits import about, by_severity, limits_of, what_to_do
 
 _MOST_NAMED = 5  # audits of one verdict in the summary
+_MOST_WARNED = 20  # audits with one kind of caution
 
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
 _NUMERIC = ("bound", "exact value", "detectable excess", "runs")
@@ -58,11 +60,7 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
     parts = [f"## {escaped(suite.title, 100)}: {audits}, {plain.tally(suite)}", escaped(about(suite))]
     parts.append(plain.expectations(suite) if suite.is_met else f"**{plain.expectations(suite)}**")
     parts.append("\n".join(_next_steps(suite, today)))
-    results = [(escaped(entry.name, 80), entry.result) for entry in suite.entries]
-    telling = [name for name, result in results if isinstance(result, AuditResult) and result.low_bits is not None]
-    if telling:
-        what = "Low bits of the outputs break the claim; the verdict covers values only"
-        parts.append(f"**Warning** {what}: {', '.join(telling)}.")
+    parts += _warnings(suite)
     if comparisons:
         changed = [(one.name, filter(None, (*one.changes, one.not_compared))) for one in comparisons if _is_told(one)]
         parts += ["### Before and after", f"{numbers_of(comparisons)}."]
@@ -121,10 +119,23 @@ def _next_steps(suite: Suite, today: datetime.date) -> list[str]:
     return lines
 
 
+def _warnings(suite: Suite) -> list[str]:
+    """A paragraph for each kind of caution, with the names of its audits."""
+    read_with = [(entry.name, {one.kind for one in cautions(entry.result)}) for entry in suite.entries]
+    found = []
+    for kind in KINDS:
+        names = [name for name, kinds in read_with if kind in kinds]
+        more = f" and {len(names) - _MOST_WARNED:,} more" if len(names) > _MOST_WARNED else ""
+        if names:
+            named = ", ".join(escaped(name, 80) for name in names[:_MOST_WARNED])
+            found.append(f"**Warning** {heading(kind, len(names))}: {named}{more}.")
+    return found
+
+
 def _named(entry: Entry, today: datetime.date) -> str:
     """Name, severity and status of the acceptance of an audit."""
     status = plain.acceptance_note(entry, today)
-    parts = (escaped(entry.name, 80), plain.severity_text(entry.result), f"({status})" * bool(status))
+    parts = (escaped(entry.name, 80), plain.severity_note(entry.result), f"({status})" * bool(status))
     return " ".join(filter(None, parts))
 
 
@@ -191,7 +202,8 @@ def _detail(entry: Entry) -> str:
         f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, plain.other_way(result)))))}\n"
         f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({plain.number(counts.hits_x / counts.runs_x)}), "
         f"{counts.hits_y:,} of {counts.runs_y:,} on y ({plain.number(counts.hits_y / counts.runs_y)}); "
-        f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}p-value {plain.p_text(result.p_value)}\n"
+        f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}"
+        f"{'no p-value' if result.findings else f'p-value {plain.p_text(result.p_value)}'}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
         f"{'' if entry.replay is None else _replay(entry.replay)}"
     )

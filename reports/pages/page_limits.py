@@ -13,6 +13,15 @@ from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 
 FAMILY_WISE = 0.05
+IN_NO_AUDIT = (
+    "the composition of a mechanism with other releases (privacy accounting)",
+    "proofs, and whether the claimed parameters are adequate",
+    "post-processing that uses the data again",
+    "running time, memory and other side channels",
+    "the random generator used in production",
+    "data collection, security and access control",
+)
+"""What no audit examines."""
 _ORDER = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
 
 
@@ -94,6 +103,11 @@ def limits_of(suite: Suite) -> Limits:
     sentences += [plain.held_together(suite)] if n > 1 else []
     if any(isinstance(entry.result, AuditResult) and entry.result.findings for entry in suite.entries):
         sentences.append("Audits with a failed health check state no bound and refute nothing.")
+    if any(isinstance(entry.result, AuditResult) and entry.result.stopped == "refuted" for entry in refuted):
+        sentences.append(
+            "An audit that stopped at its refutation states the bound at that moment, which may be little above the "
+            "claim although the violation is large. Its multiple × says little about severity."
+        )
     parameters = {each.result.claim.strength_name for each in refuted if not isinstance(each.result, StatementResult)}
     if len(parameters) > 1:
         letters = " and ".join(sorted(map(plain.symbol, parameters)))
@@ -106,6 +120,7 @@ def limits_of(suite: Suite) -> Limits:
         "cover other datasets, the choice of the audits after a look at their results, or the warnings of low bits and "
         "the health checks, whose false-alarm probabilities are in each error budget."
     )
+    sentences.append(f"No audit examines {'; '.join(IN_NO_AUDIT)}.")
     return Limits(headline=headline, sentences=tuple(sentences), refuted_together=together, refuted_alone=alone)
 
 
@@ -148,18 +163,20 @@ def what_to_do(suite: Suite) -> dict[Verdict, str]:
     """For each verdict, what a reader does next."""
     refuted = [entry for entry in suite.entries if entry.result.is_refuted]
     on_refuted = (
-        "Do not release under these claims. Each audit names the datasets, the event and the command that repeats it. "
-        "Correct the code or weaken the claim, and audit again."
+        "Do not release under these claims. The section of each audit describes the pair and the event and has the "
+        "call that repeats the audit. Correct the code or weaken the claim, and audit again."
     )
     if refuted and plain.is_self_test(suite) and all(entry.is_met for entry in refuted):
         on_refuted = "These are deliberately faulty mechanisms that the self-test must refute. No action is needed."
     return {
         Verdict.REFUTED: on_refuted,
         Verdict.INCONCLUSIVE: (
-            "These audits show nothing. Correct what the failed health check names, or use more runs, and audit again."
+            "An inconclusive audit decides nothing, so do not release on it. Correct what the failed health check "
+            "names, or use more runs, and audit again."
         ),
         Verdict.NOT_REFUTED: (
             "No violation was found on these datasets. This is not a proof: a smaller excess than the detectable one, "
-            "or one on other datasets, may exist. Check in the table that the detectable excess is small enough."
+            "or one on other datasets, may exist. Before a release, check in the table that the detectable excess is "
+            "small enough, and in the limits what no audit examines."
         ),
     }

@@ -284,6 +284,13 @@ def test_save_and_load(tmp_path):
     assert load(path) == load(str(path)) == suite()
 
 
+def test_a_title_names_few_of_many_results(tmp_path):
+    path, one = tmp_path / "r.json", suite().entries[0].result
+    for names, title in (("abcd", "Audits of a, b, c, d"), ("abcde", "Audits of a, b, c and 2 more")):
+        save(dict.fromkeys(names, one), path)
+        assert load(path).title == title
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"{", b"[]"])
 def test_load_names_the_path(tmp_path, content):
     path = tmp_path / "r.json"

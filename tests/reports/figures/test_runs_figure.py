@@ -81,8 +81,22 @@ def test_the_figure_is_that_of_the_result():
 def test_nothing_is_projected_without_a_finite_estimate():
     shown = projection_of(result(counts=Counts(hits_x=30, runs_x=100, hits_y=0, runs_y=100), resolution=math.inf))
     assert math.isnan(shown.bound_after(400))
-    assert shown.caption.endswith("No curve, because the estimate is infinite or unknown.")
+    assert shown.caption.endswith("No curve, because the bound is 0 or the estimate is infinite or unknown.")
     assert runs_svg(shown).count("<path") == runs_svg(projection()).count("<path") - 4  # two curves and their keys
+
+
+def test_a_bound_of_zero_is_not_projected():
+    shown = projection(bound=0.0)
+    assert math.isnan(shown.bound_after(80_000)), "its distance from the estimate is unknown"
+    assert "lower bound if" not in shown.caption
+    assert "projected bound" not in runs_svg(shown)
+    assert "projected bound" in runs_svg(projection())
+
+
+def test_no_solid_line_looks_like_a_bound():
+    lines = re.findall(r'<path d="M[^"]*L[^"]*" style="([^"]*)"', runs_svg(projection()))
+    assert len(lines) == 2
+    assert all("stroke-dasharray" in style for style in lines)
 
 
 @pytest.mark.parametrize("bound", [0.0, 5e-324, 1e-5, 1.0, 1e300])

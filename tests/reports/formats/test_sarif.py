@@ -16,7 +16,7 @@ from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.reports import sarif
 from dpaudit.reports.formats.results_files import ResultsFile
 from dpaudit.reports.formats.sarif_rules import rule
-from dpaudit.reports.formats.source_places import place_of_mechanism, place_of_row, uri_of
+from dpaudit.reports.source_places import place_of_mechanism, place_of_row, uri_of
 
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
 DAY = datetime.date(2027, 6, 30)
@@ -64,7 +64,7 @@ def test_every_kind_of_result_is_valid(suite, entries):
         ("held", "pass", "none", False),
         ("no p", "fail", "warning", False),
         ("sick", "fail", "warning", False),
-        ("doubt", "pass", "none", False),
+        ("doubt", "review", "none", False),
         ("accepted", "fail", "error", True),
         ("twin", "fail", "error", True),
         ("surprise", "fail", "warning", False),

@@ -1,6 +1,7 @@
 """What a report says of an audit: nothing that the audit does not, and a call that gives the same numbers again."""
 
 import copy
+import dataclasses
 import datetime
 import functools
 import json
@@ -56,6 +57,13 @@ def audit(mechanism=noisy, x=0.0, y=1.0, **options):
 
 def of(result, **options):
     return dict(facts(Entry(name="a", result=result, **options)))
+
+
+def test_the_place_of_the_source_is_a_fact_if_it_is_recorded():
+    result = audit()
+    place = {"file": "lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
+    assert of(dataclasses.replace(result, environment={"source": place}))["Source"] == "lib/counts.py:12"
+    assert "Source" not in of(dataclasses.replace(result, environment={}))
 
 
 CALLS = [
@@ -168,7 +176,9 @@ def test_runs_that_are_not_independent_prove_nothing():
     assert "0 claims are refuted" in held_together(suite)
     for text in (html(suite), markdown(suite)):
         assert f"≥ {sick.bound:.4g}" not in text
-    assert "no bound, runs not independent" in html(suite)
+    assert "no bound, failed health check" in html(suite)
+    assert of(sick)["p-value of the claim"] == "not stated, because a health check failed"
+    assert "; no p-value" in markdown(suite)
 
 
 def test_what_becomes_of_an_acceptance():

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.experiments.bench.reports.chromium import browser_path, chromium, visit
 from dpaudit.experiments.bench.reports.sample_report import sample_suite, suite_of
@@ -98,6 +99,16 @@ def test_filters_hide_the_other_rows_and_say_how_many(laptop, suite):
     page.locator(".filter input").fill("")
     page.locator(".filter select").select_option("every verdict")
     assert len(names(page)) == len(suite.entries)
+
+
+def test_the_bar_of_a_comparison_fits_a_phone(browser, suite, tmp_path):
+    one, page = suite.entries[0], tmp_path / "compared.html"
+    compared = [Comparison(name=one.name, before=one, after=one)]
+    page.write_text(html(dataclasses.replace(suite, entries=(one,)), comparisons=compared, jobs=1), encoding="utf-8")
+    looked = visit(browser, page, width=390)
+    assert looked.page.locator("nav >> text=Before and after").is_visible()
+    assert looked.page.evaluate("document.documentElement.scrollWidth") <= 390
+    looked.page.close()
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False), (390, True)])

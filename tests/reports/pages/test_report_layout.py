@@ -15,9 +15,10 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import html, markdown
 from dpaudit.reports.figures.before_after_figure import before_after_figure, compared_bounds
@@ -25,7 +26,7 @@ from dpaudit.reports.figures.forest_figure import forest
 from dpaudit.reports.figures.page_style import THEMED
 from dpaudit.reports.figures.svg_figure import svg
 from dpaudit.reports.pages.page_limits import about, by_severity, limits_of, what_to_do
-from dpaudit.reports.plain_text import expectations, severity_text
+from dpaudit.reports.plain_text import expectations, severity_note, severity_text
 
 STATEMENT = StatementResult(
     statement="The slope is 0.5.", quantity="slope",
@@ -103,6 +104,16 @@ def test_equally_severe_claims_keep_their_order():
 )
 def test_the_factor_is_stated_for_refuted_claims(one, text):
     assert severity_text(one) == text
+
+
+def test_the_factor_of_an_early_stop_is_named_as_such():
+    sequential = SequentialResult(
+        **{each.name: getattr(MILD, each.name) for each in dataclasses.fields(AuditResult)}, stopped="refuted", looks=()
+    )
+    assert severity_note(sequential) == "×1.5 at an early stop"
+    assert severity_note(dataclasses.replace(sequential, stopped="runs")) == severity_note(MILD) == "×1.5"
+    assert [text for text in limits_of(suite_of(a=sequential)).sentences if "stopped at its refutation" in text]
+    assert not [text for text in limits_of(suite_of(a=MILD)).sentences if "stopped at its refutation" in text]
 
 
 def test_the_factor_is_in_the_figure_and_on_the_first_screen(mixed):

@@ -1,0 +1,124 @@
+"""Cautions: a verdict that a person must read first is not a plain pass in any format, and is on the first screen."""
+
+import datetime
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from dpaudit import PureDP, Verdict
+from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.reports import attestation, html, markdown, privacy_card, privacy_card_markdown, sarif
+from dpaudit.reports.cautions import KINDS, cautions, heading
+from dpaudit.reports.formats.standing import standing
+
+DAY = datetime.date(2027, 6, 30)
+SILENCED = (HealthCheck.SERIAL_DEPENDENCE.value,)
+
+
+def kinds(result):
+    return [one.kind for one in cautions(result)]
+
+
+@pytest.fixture(scope="module")
+def weak(audit):
+    return Entry(name="weak", result=audit(resolution=6.1))
+
+
+@pytest.fixture(scope="module")
+def silenced(audit):
+    return Entry(name="silenced", result=audit(ignored=SILENCED))
+
+
+def test_each_kind_has_its_reason(entries, weak, silenced):
+    assert kinds(entries["low"].result) == ["low bits"]
+    assert kinds(entries["doubt"].result) == ["pair"]
+    assert kinds(silenced.result) == ["silenced"]
+    assert kinds(weak.result) == ["excess"]
+    for name in ("held", "sick", "refuted", "slope", "training", "group"):
+        assert kinds(entries[name].result) == []
+
+
+def test_only_an_undetected_doubling_of_a_positive_claim_is_a_large_excess(audit, entries):
+    assert kinds(audit(resolution=1.0)) == []
+    assert kinds(audit(resolution=math.nextafter(1.0, 2.0))) == ["excess"]
+    assert kinds(audit(resolution=6.1, bound=1.5)) == [], "a refuted claim was detected"
+    assert kinds(audit(claim=PureDP(0.0), bound=0.0)) == []
+
+
+def test_checks_of_the_use_of_data_do_not_concern_a_claim_of_equal_laws(audit):
+    unused = ("constant-output", "equal-datasets", "idle-event")
+    assert kinds(audit(ignored=unused)) == ["silenced"]
+    assert kinds(audit(ignored=unused, claim=PureDP(0.0), bound=0.0)) == []
+    assert kinds(audit(ignored=(*unused, *SILENCED), claim=PureDP(0.0), bound=0.0)) == ["silenced"]
+
+
+def test_a_bound_of_zero_is_a_caution_as_nothing_was_seen(audit, entries):
+    assert kinds(audit(bound=0.0)) == ["idle"]
+    training = entries["training"].result
+    assert kinds(replace(training, bound=0.0)) == [], "a training run with few canaries often shows nothing"
+    (told,) = cautions(replace(training, bound=0.0, notes=("7 of 99 guesses were right, far fewer than by chance.",)))
+    assert told.text == "the scores tell little: 7 of 99 guesses were right, far fewer than by chance"
+
+
+def test_a_training_has_the_caution_too(entries):
+    assert kinds(replace(entries["training"].result, resolution=1.5)) == ["excess"]
+
+
+def test_a_caution_is_a_warning_of_the_attestation(entries, weak, silenced):
+    for one in (weak, silenced, entries["doubt"], entries["low"]):
+        assert standing(one, DAY) == "warned"
+        assert standing(replace(one, expected=Verdict.NOT_REFUTED), DAY) == "warned"
+        told = json.loads(attestation(Suite(title="t", entries=(entries["held"], one)), today=DAY))["predicate"]
+        assert (told["result"], told["warnedTests"]) == ("WARNED", [one.name])
+        assert told["configuration"][1]["annotations"]["cautions"]
+        assert "cautions" not in told["configuration"][0]["annotations"]
+
+
+def test_statements_alone_do_not_pass_as_privacy(entries):
+    alone = json.loads(attestation(Suite(title="t", entries=(entries["slope"],)), today=DAY))["predicate"]
+    assert (alone["result"], alone["passedTests"]) == ("WARNED", ["slope"])
+    both = json.loads(attestation(Suite(title="t", entries=(entries["slope"], entries["held"])), today=DAY))
+    assert both["predicate"]["result"] == "PASSED"
+
+
+def test_a_caution_is_for_review_in_sarif_and_no_alert(weak, silenced):
+    suite = Suite(title="t", entries=(weak, silenced))
+    first, second = json.loads(sarif(suite, today=DAY))["runs"][0]["results"]
+    assert [(one["kind"], one["level"]) for one in (first, second)] == [("review", "none")] * 2
+    assert "the smallest detectable excess (6.1) is larger than the claim (1)." in first["message"]["text"]
+    assert "silenced health checks: serial-dependence." in second["message"]["text"]
+    assert second["properties"]["ignored"] == "serial-dependence"
+    assert json.loads(sarif(suite, code_scanning=True, today=DAY))["runs"][0]["results"] == []
+
+
+def test_the_card_says_what_was_silenced(weak, silenced):
+    suite = Suite(title="t", entries=(weak, silenced))
+    first, second = json.loads(privacy_card(suite, today=DAY))["audits"]
+    assert first["cautions"] == ["the smallest detectable excess (6.1) is larger than the claim (1)"]
+    assert "the health check serial-dependence, which was silenced" in second["not_examined"]
+    for one, caution in ((first, "larger than the claim (1)."), (second, "silenced health checks: serial-dependence.")):
+        loss = one["registry_draft"]["entry"]["deployment"]["privacy_loss"]
+        assert caution in loss["privacy_parameters_details"]
+    (row,) = (line for line in privacy_card_markdown(suite, today=DAY).splitlines() if line.startswith("| weak"))
+    assert "| not refuted | 6.1 | the smallest detectable excess (6.1) is larger than the claim (1) |" in row
+
+
+def test_cautions_are_on_the_first_screen(entries, weak, silenced):
+    suite = Suite(title="t", entries=(weak, silenced, entries["doubt"]))
+    page = html(suite, jobs=1)
+    first = page[: page.index("<nav")]
+    for kind in ("pair", "silenced", "excess"):
+        assert heading(kind, 1) in first
+        assert f"**Warning** {heading(kind, 1)}: " in markdown(suite)
+    assert heading("low bits", 1) not in first
+    assert "WARNING: the smallest detectable excess (6.1) is larger than the claim (1)" in page
+    assert "WARNING: silenced health checks: serial-dependence" in page
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_headings_count_the_audits(kind):
+    assert heading(kind, 1) != heading(kind, 2)
+    assert "1,234" in heading(kind, 1_234)
