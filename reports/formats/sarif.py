@@ -250,7 +250,7 @@ def _fingerprint(entry: Entry, name: str, rule_name: str) -> str:
 
 
 def _suppressions(entry: Entry, day: datetime.date) -> list[dict[str, Any]]:
-    """Why a refutation or an inconclusive audit is no news: it was accepted, or it was expected."""
+    """Why a refutation or an inconclusive audit needs no attention: it was accepted, or it was expected."""
     accepted, expected = entry.accepted, entry.expected
     if accepted is not None and entry.is_excused(day):
         return [{"kind": "external", "status": "accepted", "justification": prose(str(accepted))}]

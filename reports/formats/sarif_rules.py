@@ -32,7 +32,7 @@ _HELP: Final = (
 
 
 def rule_id(result: Checked) -> str:
-    """Return the rule of a result: the family of its claim, whatever the parameters and the distance."""
+    """Return the rule of a result: the family of its claim, for any parameters and distance."""
     return STATEMENT if isinstance(result, StatementResult) else family(result.claim)
 
 
@@ -49,7 +49,7 @@ def family(claim: Claim) -> str:
 
 
 def family_title(name: str) -> str:
-    """Return the name of a family in words."""
+    """Return the plain name of a family."""
     return _FAMILIES.get(name, (f"the type {name}", ""))[0]
 
 
