@@ -113,9 +113,13 @@ def test_the_declaration():
         assert "${{" not in found["run"], "an input within a command could end it and start another"
 
 
-def test_a_broken_claim_fails_and_is_reported(folder):
+def test_a_broken_claim_fails_and_is_reported(folder, monkeypatch):
     installed = noted("Install dpaudit", "pip")
     assert installed == ["install", "--quiet", "--disable-pip-version-check", f"{ROOT}[all]", "pytest"]
+    copy = folder / "tools/dpaudit"  # its tests are not those of the project
+    copy.mkdir(parents=True)
+    (copy / "test_of_dpaudit.py").write_text("raise RuntimeError\n")
+    monkeypatch.setenv("GITHUB_ACTION_PATH", f"{folder}/./tools/dpaudit")
     done = step("Audit", budget="0.001")
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "2 tests, 2 audits × alpha 1e-05 = 2e-05 of error budget 0.001" in done.stdout
@@ -138,12 +142,19 @@ def test_inputs_are_data(folder):
     )
     assert given[0] == "--dp-audit-only"
     assert given[2:] == [
+        f"--ignore={ROOT}",
         "--dp-audit-budget=`touch stolen`",
         "--dp-audit-runs=$(touch stolen)",
         "test_good.py",
         "a b.py; touch stolen",
     ]
     assert not (folder / "stolen").exists()
+
+
+def test_the_repository_of_dpaudit_itself_is_not_left_out(folder, monkeypatch):
+    assert f"--ignore={ROOT}" in noted("Audit")
+    monkeypatch.setenv("GITHUB_ACTION_PATH", f"{folder}/.")
+    assert len(noted("Audit")) == 2
 
 
 def test_without_results_the_summary_says_so(folder):
@@ -159,8 +170,8 @@ def test_files_that_changed_since_the_base(folder):
     (folder / "bad.py").unlink()
     committed("good.py", "./--a b.py", "bad.py")
     asked = {"changed-only": "true"}
-    assert noted("Audit", **asked, base=base)[2:] == ["--dp-audit-changed", "./--a b.py", "./bad.py", "./good.py"]
-    assert noted("Audit", base=base)[2:] == []
+    assert noted("Audit", **asked, base=base)[3:] == ["--dp-audit-changed", "./--a b.py", "./bad.py", "./good.py"]
+    assert noted("Audit", base=base)[3:] == []
     done = step("Audit", "pytest", **asked, base="0" * 40)
     assert done.stdout == "::notice::The earlier commit is not available, so all audits run.\n"
     assert "--dp-audit-changed" not in (folder / "temp/noted").read_text()
@@ -180,6 +191,18 @@ def test_the_page_states_inputs_hook_and_options_as_they_are():
     steps = [each["run"] for each in workflow["jobs"]["audits"]["steps"] if "run" in each]
     assert steps == gitlab["audits"]["script"]
     assert any("--dp-audit-only" in step for step in steps)
+    (ignored,) = re.findall(r'^addopts = \["--ignore=([a-z_]+)"\]$', page, re.MULTILINE)
+    nightly = (ROOT / "docs/how-to/pytest.md").read_text(encoding="utf-8")
+    copies = re.findall(r"\S+(?=/dpaudit[\['`\n])", page + nightly)
+    assert len(copies) > 5
+    assert {copy.strip("`'./") for copy in copies} == {ignored}
+
+
+def test_setuptools_does_not_take_the_copy_for_a_package():
+    discovery = pytest.importorskip("setuptools.discovery", reason="setuptools finds the packages of a project")
+    page = (ROOT / "docs/how-to/continuous-integration.md").read_text(encoding="utf-8")
+    (ignored,) = re.findall(r"--ignore=([a-z_]+)", page)
+    assert ignored in discovery.FlatLayoutPackageFinder.DEFAULT_EXCLUDE
 
 
 def test_the_hook_audits_the_files_that_it_is_given(folder):

@@ -16,6 +16,8 @@ import warnings
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -166,13 +168,56 @@ def test_formulas_are_read_strictly():
         site_math["mathml"](r"\epsilom", display=True)
 
 
+def test_a_line_does_not_break_between_a_formula_and_its_comma():
+    pytest.importorskip("math_core", reason="math_core typesets formulas: pip install 'dpaudit[docs]'")
+    typeset = runpy.run_path(str(DOCS / "site_math.py"))["on_page_content"]
+    page: Any = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))
+
+    def made(text: str) -> str:
+        text = text.replace("$", r'<span class="arithmatex">\(p\)</span>')
+        return re.sub("<math>.*?</math>", "$", typeset(text, page, None, None))
+
+    assert (
+        made("if ($, $)-DP is claimed") == 'if <span class="tied">($,</span> <span class="tied">$)-DP</span> is claimed'
+    )
+    assert made("for $ the bound") == "for $ the bound"
+    assert made("so it holds. ∎") == "so it holds.&nbsp;∎"
+
+
+def test_radical_signs_have_one_width():
+    """Browsers reserve the largest width; and the lowest sign is for a letter without brackets."""
+    pytest.importorskip("math_core", reason="math_core typesets formulas: pip install 'dpaudit[docs]'")
+    ziamath = importlib.util.find_spec("ziamath")
+    if ziamath is None or ziamath.origin is None:
+        pytest.skip("ziamath has the font of formulas: pip install 'dpaudit[docs]'")
+    font = importlib.import_module("fontTools.ttLib").TTFont(
+        Path(ziamath.origin).with_name("fonts") / "STIXTwoMath-Regular.ttf"
+    )
+    variants = font["MATH"].table.MathVariants
+    root = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(font.getBestCmap()[0x221A])]
+
+    def widths() -> set[int]:
+        signs = [*(record.VariantGlyph for record in root.MathGlyphVariantRecord),
+                 *(part.glyph for part in root.GlyphAssembly.PartRecords)]  # fmt: skip
+        return {font["hmtx"][sign][0] for sign in signs}
+
+    assert len(widths()) > 1
+    runpy.run_path(str(DOCS / "site_math.py"))["even_radicals"](font)
+    assert len(widths()) == 1
+    heights = [record.AdvanceMeasurement for record in root.MathGlyphVariantRecord]
+    drawn = [font["glyf"][record.VariantGlyph] for record in root.MathGlyphVariantRecord]
+    assert heights == sorted(heights)
+    assert heights[0] < 1_000 < heights[1]
+    assert all(abs(sign.yMax - sign.yMin - height) <= 2 for sign, height in zip(drawn, heights, strict=True))
+
+
 FORMULAS = re.compile(r"\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)
 
 
 def test_formulas_are_read_by_forges_too():
     """Markdown takes a backslash before a sign away, so formulas have none; and they stay on one line."""
     seen = 0
-    for page in [*(DOCS / "proofs").glob("*.md"), *(DOCS / "explanation").glob("*.md")]:
+    for page in DOCS.rglob("*.md"):
         text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         assert text.count("$") % 2 == 0, page.name
         for formula in FORMULAS.findall(text):
