@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def even_radicals(font: Any) -> None:
     names = [record.VariantGlyph for record in records]
     parts = [part.glyph for part in signs.GlyphAssembly.PartRecords]
     made = {names[0]: scaled(root, LOW_RADICAL)}
-    made |= {larger: scaled(name, 1.0) for name, larger in zip(names, names[1:], strict=False)}
+    made |= {larger: scaled(name, 1.0) for name, larger in pairwise(names)}
     made |= {part: scaled(part, 1.0) for part in parts}
     heights = [records[0].AdvanceMeasurement * LOW_RADICAL, *(record.AdvanceMeasurement for record in records)]
     for record, height in zip(records, heights, strict=False):
