@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from ..claims.claim import Claim
 from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, sum_finding
@@ -105,6 +104,8 @@ def _may_correspond_otherwise(line: _Line, x: Tape, y: Tape, distance: float) ->
         return False
     if len(on_x) * len(on_y) > _MOST_MATCHED:
         return len(on_x) != len(on_y)
+    from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; rarely needed
+
     beyond = [[_is_beyond(paired(a, b), distance) for b in on_y] for a in on_x]
     rows, columns = linear_sum_assignment(np.array(beyond, dtype=np.float64))
     return not any(beyond[row][column] for row, column in zip(rows, columns, strict=True))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
 from .laws import Array, Law
@@ -58,6 +57,8 @@ def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tup
     Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call of a line on x may
     be for another group than the first on y. So the calls of a line are matched in the order with the least loss.
     """
+    from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; only searches need it
+
     lines: dict[tuple[str, Place], list[tuple[int, float]]] = {}
     for number, call in enumerate(calls):
         lines.setdefault((call.primitive, call.place), []).append((number, _of_call(call)))

@@ -95,7 +95,7 @@ def run_plan(
     plan : Plan
         Of this library.
     seed : int
-        Fixes every random number that the library draws from the audit, whatever the number of workers.
+        Fixes every random number that the library draws from the audit, for any number of workers.
     minutes : float
         Time for all targets. A target that began is finished, and takes about twice its equal share at most.
     workers : int

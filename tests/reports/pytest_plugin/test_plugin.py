@@ -249,7 +249,7 @@ def test_the_nightly_run_of_the_page_works(project):
     page = Path(__file__).parents[3] / "docs" / "how-to" / "pytest.md"
     text, known = page.read_text(encoding="utf-8"), text_of(run(project, "--help"))
     assert {option for option in re.findall(r"--dp-audit-[a-z]+", text) if option not in known} == set()
-    (nightly,) = re.findall(r"- run: pytest (.*)", text)
+    (nightly,) = re.findall(r"- run: >-\n\s+pytest ((?:.*\n)+?)      - uses", text)
     assert "--dp-audit-seed=random" in nightly
     project.makepyfile(ONE_OF_EACH)
     result = run(project, *nightly.split())
