@@ -97,7 +97,8 @@ def _may_correspond_otherwise(line: _Line, x: Tape, y: Tape, distance: float) ->
 
     Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call on x may be for
     another group than the first on y. As many calls are matched as both runs made; the others are for groups that are
-    in one dataset only, which the paths show.
+    in one dataset only, which the paths show. Each move must be within the sensitivities of both calls, so that a call
+    with a large one covers no move of another query.
     """
     on_x, on_y = ([call for call in tape.calls if _line(call) == line] for tape in (x, y))
     if len(on_x) == len(on_y) == 1:
@@ -106,7 +107,7 @@ def _may_correspond_otherwise(line: _Line, x: Tape, y: Tape, distance: float) ->
         return len(on_x) != len(on_y)
     from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; rarely needed
 
-    beyond = [[_is_beyond(paired(a, b), distance) for b in on_y] for a in on_x]
+    beyond = [[_is_beyond(paired(a, b), distance) or _is_beyond(paired(b, a), distance) for b in on_y] for a in on_x]
     rows, columns = linear_sum_assignment(np.array(beyond, dtype=np.float64))
     return not any(beyond[row][column] for row, column in zip(rows, columns, strict=True))
 

@@ -87,6 +87,7 @@ class Runner:
     def patching(self) -> Iterator[None]:
         """Keep the patches in place between runs, which would take most of a short run's time."""
         with ExitStack() as self._patches:
+            self._patches.enter_context(patched(outside_patches()))
             try:
                 yield
             finally:
@@ -95,7 +96,7 @@ class Runner:
     def _patch(self, families: Sequence[PrimitiveFamily], undone: ExitStack) -> None:
         """Apply the patches of the families, but for those in place."""
         stack, done = (undone, []) if self._patches is None else (self._patches, self._patched)
-        if not done:
+        if self._patches is None:
             stack.enter_context(patched(outside_patches()))
         for family in families:
             if family not in done:

@@ -86,7 +86,7 @@ def _of_call(call: ReplayedCall) -> float:
         return worst
     promise, moved = call.declared_on_x, call.moved
     if promise is not None and promise.sensitivity is not None and moved is not None:
-        far = moved / promise.sensitivity if promise.sensitivity else math.inf
+        far = moved / promise.sensitivity if promise.sensitivity and math.isfinite(moved) else math.inf
         return min((promise.epsilon or 1.0) * far, _CERTAIN) if moved else 0.0
     if not (x.is_known and x.name == y.name and x.shape == y.shape):
         return _OTHERWISE

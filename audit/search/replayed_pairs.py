@@ -97,8 +97,12 @@ class Replays:
         return [Replayed(pair.candidate, fmean(each)) for pair, each in zip(first, sizes, strict=True)]
 
     def _on_path(self, candidate: Candidate, seed: int) -> float:
+        before = self.runner.runs
         on_x = self.runner.run(candidate.x, seed=seed)
-        return visible_loss(on_x, self.runner.run(candidate.y, on_x.tape.calls, seed=seed), otherwise=0.0)
+        on_y = self.runner.run(candidate.y, on_x.tape.calls, seed=seed)
+        if self.progress is not None:
+            self.progress(self.runner.runs - before)
+        return visible_loss(on_x, on_y, otherwise=0.0)
 
     def _hides(self, number: int, reruns: Reruns, *, is_tried: bool) -> bool:
         """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs.
@@ -179,13 +183,14 @@ def guided_by_replays(
         climb = Climb(pool, replays)
         with replays.runner.patching():
             climb.run()
+            over_paths = replays.over_paths()
         if replays.failed and not replays.pairs:
             raise MechanismError(
                 f"{sampler.name} failed on all of {replays.failed:,} replayed pairs; the first error: "
                 f"{replays.first_error}",
                 mechanism=sampler.name,
             )
-        order = _in_turn(climb.leaders.values(), replays.over_paths())
+        order = _in_turn(climb.leaders.values(), over_paths)
         count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
         leaders: dict[Hashable, Candidate] = {}
         for pair in order[: count - count // _PATTERNS]:

@@ -104,7 +104,7 @@ def law_of(mechanism: Any, value: Any) -> Law:
         case "Exponential":
             held = {"probabilities": np.diff(mechanism._probabilities, prepend=0.0)}
             return Law("discrete", held, beside={"candidates": mechanism.candidates})
-        case "PermuteAndFlip" if len(mechanism.utility) <= _MOST_CANDIDATES:
+        case "PermuteAndFlip" if len(mechanism.utility) <= _MOST_CANDIDATES and _are_doubles(mechanism._probabilities):
             held = {"probabilities": _permuted_and_flipped(np.exp(mechanism._probabilities))}
             return Law("discrete", held, beside={"candidates": mechanism.candidates})
         case "Binary":
@@ -120,6 +120,11 @@ def law_of(mechanism: Any, value: Any) -> Law:
     if isinstance(utility, list):
         return Law(name, {**held, "input": np.array(utility)})
     return Law(name, {**held, "location" if np.ndim(value) == 0 else "input": value})
+
+
+def _are_doubles(logarithms: npt.NDArray[np.float64]) -> bool:
+    """Whether probabilities are 0 or doubles of full precision, so that no quotient of them is infinite by rounding."""
+    return bool(np.all((logarithms > math.log(np.finfo(float).tiny)) | np.isneginf(logarithms)))
 
 
 def _permuted_and_flipped(accepted: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

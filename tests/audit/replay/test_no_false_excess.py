@@ -261,6 +261,22 @@ def test_a_group_that_moves_too_far_is_an_excess_in_any_order():
     assert not run(groups(1), list("ab" + "c" * 9), list("abb" + "c" * 9)).has_excess
 
 
+@noise_primitive("laplace", location="value", scale="scale", sensitivity="scale")
+def calibrated(value, scale):
+    return value + np.random.default_rng().laplace(scale=scale)
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_a_large_sensitivity_covers_no_move_of_another_query(is_swapped):
+    """The first column moves by 3 at sensitivity 1; 4 to 5 and, at sensitivity 10, 9 to 7 would seem covered."""
+
+    def columns(rows, rng):
+        return [calibrated(each, scale) for each, scale in zip(rows, (1.0, 10.0), strict=True)]
+
+    x, y = [4.0, 9.0], [7.0, 5.0]
+    assert run(columns, *((y, x) if is_swapped else (x, y)), 9.0).has_excess
+
+
 def test_a_search_passes_over_draws_that_are_not_used():
     def decoy(rows, rng):
         rng.laplace(100.0 * sum(rows), 1.0)

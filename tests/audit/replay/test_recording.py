@@ -24,6 +24,18 @@ def run(mechanism, x=X, y=Y, claim=1.0, **options) -> ReplayResult:
     return replay(mechanism, x, y, claim=claim, **options)
 
 
+def test_without_families_the_patches_are_applied_once():
+    layers = []
+
+    def mechanism(rows, rng):
+        layers.append(os.urandom)
+        return rng.laplace(len(rows), 1.0)
+
+    run(mechanism, primitives=[])
+    assert len(layers) > 1
+    assert len(set(layers)) == 1
+
+
 def kinds(result):
     return [finding.kind for finding in result.findings]
 

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dpaudit.mechanisms.adapters.diffprivlib_primitives import _permuted_and_flipped
+from dpaudit.mechanisms.adapters.diffprivlib_primitives import _are_doubles, _permuted_and_flipped
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
@@ -28,3 +28,10 @@ def test_permute_and_flip_of_many_candidates_sums_to_one():
     found = _permuted_and_flipped(accepted)
     assert found.sum() == pytest.approx(1.0, rel=1e-10)
     assert np.all(np.diff(found) <= 1e-15)
+
+
+def test_probabilities_that_no_double_holds_are_not_compared():
+    """exp(-744) and exp(-746) are the smallest double and 0, whose quotient is infinite; the coins have no such end."""
+    assert _are_doubles(np.array([0.0, -700.0, -np.inf]))
+    assert not _are_doubles(np.array([0.0, -744.0]))
+    assert not _are_doubles(np.array([0.0, -746.0]))
