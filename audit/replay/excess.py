@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,13 @@ from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, 
 from .laws import Array, Law, moved
 from .other_values import MOST_NUMBERS, Calls, Changes, Reruns, is_shifted, is_unmoved, moved_by, nudged, stepped, typed
 from .output_values import difference, same_form, same_output
-from .places import Place
-from .replayed_call import Finding, FindingKind, ReplayedCall, paired
-from .tape import Drawn, Tape
+from .replayed_call import Finding, FindingKind, Line, ReplayedCall, calls_of, line_of, paired
+from .tape import Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
 _CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
 _REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
 _UNRECORDED: Final = "; what is not recorded may hide the value"
-
-_Line: TypeAlias = tuple[str, Place]  # a primitive, and where it is called
 
 
 def judged(
@@ -52,7 +49,7 @@ def judged(
     """
     chooses = any(map(_may_choose, calls))
     determined = _Determined(calls, reruns)
-    reordered: dict[_Line, bool] = {}
+    reordered: dict[Line, bool] = {}
     shown: dict[int, ReplayedCall | None] = {}
 
     def part_shown(number: int) -> ReplayedCall | None:
@@ -66,7 +63,7 @@ def judged(
         for each in call_findings(call, claim, distance):
             words = ""
             if each.is_excess and each.kind is FindingKind.BEYOND_SENSITIVITY:
-                line = _line(call)
+                line = line_of(call)
                 if line not in reordered:
                     reordered[line] = _may_correspond_otherwise(line, *tapes, distance)
                 words = _REORDERED if reordered[line] else ""
@@ -92,7 +89,7 @@ def judged(
 _NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
 
 
-def _may_correspond_otherwise(line: _Line, x: Tape, y: Tape, distance: float) -> bool:
+def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
     """Whether the calls of a line can be matched such that no input moves beyond its sensitivity.
 
     Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call on x may be for
@@ -100,7 +97,7 @@ def _may_correspond_otherwise(line: _Line, x: Tape, y: Tape, distance: float) ->
     in one dataset only, which the paths show. Each move must be within the sensitivities of both calls, so that a call
     with a large one covers no move of another query.
     """
-    on_x, on_y = ([call for call in tape.calls if _line(call) == line] for tape in (x, y))
+    on_x, on_y = calls_of(line, x), calls_of(line, y)
     if len(on_x) == len(on_y) == 1:
         return False
     if len(on_x) * len(on_y) > _MOST_MATCHED:
@@ -110,10 +107,6 @@ def _may_correspond_otherwise(line: _Line, x: Tape, y: Tape, distance: float) ->
     beyond = [[_is_beyond(paired(a, b), distance) or _is_beyond(paired(b, a), distance) for b in on_y] for a in on_x]
     rows, columns = linear_sum_assignment(np.array(beyond, dtype=np.float64))
     return not any(beyond[row][column] for row, column in zip(rows, columns, strict=True))
-
-
-def _line(call: ReplayedCall | Drawn) -> _Line:
-    return call.primitive, call.place
 
 
 def _is_beyond(call: ReplayedCall, distance: float) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Final
 
+from ..sampling.source_place import below_packages
+
 _INSIDE: Final = (
     "dpaudit.audit.",
     "dpaudit.mechanisms.adapters.",
@@ -70,10 +72,8 @@ def _short(file: str) -> str:
     path = Path(file)
     if not path.is_absolute():
         return file
-    for marker in ("site-packages", "dist-packages"):
-        if marker in path.parts:
-            at = len(path.parts) - 1 - path.parts[::-1].index(marker)
-            return "/".join(path.parts[at + 1 :])
+    if (installed := below_packages(path)) is not None:
+        return installed
     try:
         return path.relative_to(Path.cwd()).as_posix()
     except (ValueError, OSError):

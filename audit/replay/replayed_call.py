@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from .laws import Law, gaussian_mu, moved, realised_loss, worst_loss
 from .parameters import difference
 from .places import Place
 from .tape import Declared, Drawn, Tape
+
+Line: TypeAlias = tuple[str, Place]
+"""A primitive, and where it is called."""
 
 _NORMS: Final = {"normal": 2, "gumbel": math.inf}
 _CONTRADICTION: Final = 1e-6  # by which a realised loss may lie beyond the worst one, relative: rounding
@@ -186,6 +189,16 @@ class ReplayedCall:
     def mu(self) -> float | None:
         """The μ of normal noise of equal scales; None for other laws."""
         return gaussian_mu(self.law_on_x, self.law_on_y)
+
+
+def line_of(call: ReplayedCall | Drawn) -> Line:
+    """Return the line of code that makes a call."""
+    return call.primitive, call.place
+
+
+def calls_of(line: Line, tape: Tape) -> list[Drawn]:
+    """Return the calls that a line makes in a run."""
+    return [call for call in tape.calls if line_of(call) == line]
 
 
 def paired_calls(x: Tape, y: Tape) -> tuple[ReplayedCall, ...]:

@@ -16,9 +16,8 @@ from scipy.special import ndtri
 
 from .laws import Array, Law
 from .output_values import difference, numbers_of, same_output
-from .places import Place
 from .recorded_run import RecordedRun
-from .replayed_call import ReplayedCall, paired, paired_calls
+from .replayed_call import Line, ReplayedCall, calls_of, line_of, paired, paired_calls
 from .tape import Tape
 
 _RARE: Final = 1e-3
@@ -59,12 +58,12 @@ def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tup
     """
     from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; only searches need it
 
-    lines: dict[tuple[str, Place], list[tuple[int, float]]] = {}
+    lines: dict[Line, list[tuple[int, float]]] = {}
     for number, call in enumerate(calls):
-        lines.setdefault((call.primitive, call.place), []).append((number, _of_call(call)))
+        lines.setdefault(line_of(call), []).append((number, _of_call(call)))
     found, is_reordered = [], False
     for line, losses in lines.items():
-        on_x, on_y = ([call for call in tape.calls if (call.primitive, call.place) == line] for tape in (x, y))
+        on_x, on_y = calls_of(line, x), calls_of(line, y)
         if 1 < max(len(on_x), len(on_y)) <= _MOST_MATCHED and any(loss > 0.0 for _, loss in losses):
             costs = np.array([[_of_call(paired(a, b)) for b in on_y] for a in on_x])
             least = [float(loss) for loss in costs[linear_sum_assignment(costs)]]

@@ -47,12 +47,19 @@ def source_of(mechanism: Any) -> dict[str, dict[str, str | int]]:
     return {"source": {"file": path, "line": line, "sha256": digest, "below": below}}
 
 
-def _relative(path: Path) -> tuple[str, str | None]:
-    """The root that a file lies below, and its path from there."""
+def below_packages(path: Path) -> str | None:
+    """Return the path from the folder of installed packages; None for a file elsewhere."""
     for marker in ("site-packages", "dist-packages"):
         if marker in path.parts:
             at = len(path.parts) - 1 - path.parts[::-1].index(marker)
-            return "installed packages", "/".join(path.parts[at + 1 :])
+            return "/".join(path.parts[at + 1 :])
+    return None
+
+
+def _relative(path: Path) -> tuple[str, str | None]:
+    """The root that a file lies below, and its path from there."""
+    if (installed := below_packages(path)) is not None:
+        return "installed packages", installed
     try:
         return "working directory", path.resolve().relative_to(Path.cwd().resolve()).as_posix()
     except (ValueError, OSError):

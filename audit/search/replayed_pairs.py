@@ -15,7 +15,7 @@ from ..errors import MechanismError, described
 from ..replay.other_values import Reruns
 from ..replay.recorded_run import RecordedRun, Runner
 from ..replay.registered import registered_names
-from ..replay.replayed_call import paired_calls
+from ..replay.replayed_call import line_of, paired_calls
 from ..replay.tape import only_recording
 from ..replay.visible_loss import visible_loss
 from ..sampling.sampler import Sampler
@@ -110,7 +110,7 @@ class Replays:
         Where the paths of x and y part, nothing can be tried.
         """
         call = reruns.calls[number]
-        line = call.primitive, call.place
+        line = line_of(call)
         if is_tried and not self._shows.get(line) and self._hidden[line] < _LOOKED_AT:
             self._shows[line] = bool(reruns.shown(number).any())
             self._hidden[line] += not self._shows[line]

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.errors import OptionError
 from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult
 from ...reports.figures.output_figures import outputs_figure
 from ...reports.figures.svg_figure import standalone_svg
+from ...reports.plain_text import number, symbol
 from ..catalogue.entries import Fault, entries
 
 _ALPHA = 1e-5
@@ -138,7 +138,7 @@ def gallery_page(folder: Path) -> str:
         title = _TITLES[one.fault.name]
         link = f"[{title}](#{_anchor(title)})"
         rows.append(f"| {link} | {_claimed(one.fault)} | {_true(one.fault)} | {_found(one.result)} |")
-    return "\n".join([_HEAD.format(overview="\n".join(rows), alpha=_number(_ALPHA)), *map(section, shown)])
+    return "\n".join([_HEAD.format(overview="\n".join(rows), alpha=number(_ALPHA)), *map(section, shown)])
 
 
 def _anchor(title: str) -> str:
@@ -152,25 +152,17 @@ def _dataset(dataset: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _symbol(claim: Claim) -> str:
-    return {"epsilon": "ε", "delta": "δ"}.get(claim.strength_name, claim.strength_name)
-
-
-def _number(value: float) -> str:
-    return f"{value:.4g}".replace("e-0", "e-")
-
-
 def _claimed(fault: Fault) -> str:
-    return f"{_symbol(fault.claim)} = {_number(fault.claim.strength)}" + (
-        f" at ε = {_number(fault.claim.epsilon)}" if isinstance(fault.claim, ApproxDP) else ""
+    return f"{symbol(fault.claim.strength_name)} = {number(fault.claim.strength)}" + (
+        f" at ε = {number(fault.claim.epsilon)}" if isinstance(fault.claim, ApproxDP) else ""
     )
 
 
 def _true(fault: Fault) -> str:
     if fault.exact is None:
         return "not known"
-    return "not bounded" if math.isinf(fault.exact) else f"{_symbol(fault.claim)} = {fault.exact:.3g}"
+    return "not bounded" if math.isinf(fault.exact) else f"{symbol(fault.claim.strength_name)} = {fault.exact:.3g}"
 
 
 def _found(result: AuditResult) -> str:
-    return f"{_symbol(result.claim)} ≥ {math.floor(result.bound * 1e3) / 1e3:g}"
+    return f"{symbol(result.claim.strength_name)} ≥ {math.floor(result.bound * 1e3) / 1e3:g}"

@@ -54,8 +54,8 @@ CANARY_COST = Bench(
     name="canary-cost",
     title="Seconds and memory",
     method=(
-        "One audit of Gaussian scores, μ = 2: `check_canaries` with the bound, the smallest detectable excess and the "
-        "ceiling. Memory is the peak of a process of its own, and what it needs more than with 1,000 canaries."
+        "`check_canaries` audits Gaussian scores, μ = 2; the time covers the bound, the smallest detectable excess and "
+        "the ceiling. Memory is the peak of a separate process, and the increase over 1,000 canaries."
     ),
     columns=columns(
         "claim | canaries :, | lower bound = bound :.3f | seconds :.2f | peak MiB = memory :.0f | "

@@ -51,11 +51,7 @@ def _counts(name: str, seeds: range) -> Counter[str]:
     mechanism, draw = _subject(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of overflows in fits to noise
-        return _verdicts(mechanism, draw, seeds)
-
-
-def _verdicts(mechanism: Any, draw: DrawPair, seeds: range) -> Counter[str]:
-    found = verdicts(mechanism, (draw(np.random.default_rng(seed)) for seed in seeds), seeds.start)
+        found = verdicts(mechanism, (draw(np.random.default_rng(seed)) for seed in seeds), seeds.start)
     return Counter({"pairs": len(seeds), **{each: getattr(found, each) for each in _COUNTS[1:]}})
 
 

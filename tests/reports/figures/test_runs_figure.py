@@ -7,37 +7,16 @@ from xml.etree import ElementTree
 import pytest
 
 from dpaudit import PureDP, epsilon_lower
-from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.power.guess_test_power import guess_resolution
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.reports.figures.figure_files import save_figures
 from dpaudit.reports.figures.runs_figure import Projection, projection_of, runs_svg
 from dpaudit.reports.figures.svg_batches import drawings_of
 
-
-def result(**changes):
-    given = {
-        "mechanism": "mechanism",
-        "claim": PureDP(1.0),
-        "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
-        "event": Intervals(((-math.inf, -0.25),)),
-        "likelier_on": "x",
-        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100),
-        "alpha": 0.05,
-        "p_value": 0.3,
-        "bound": 0.5,
-        "resolution": 0.2,
-        "power": 0.95,
-        "runs": 200,
-        "pilot_runs": 100,
-        "seed": 1,
-    }
-    return FixedSizeResult(**{**given, **changes})
+from .test_figures import result
 
 
 def projection(**changes):
