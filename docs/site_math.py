@@ -29,6 +29,7 @@ FONT = "assets/fonts/stix-two-math.woff"
 LETTERS = ((0x20, 0x7F), (0xA0, 0x100), (0x300, 0x310), (0x391, 0x3F6), (0x2010, 0x2070), (0x2100, 0x2150),
            (0x2190, 0x2200), (0x2200, 0x2312), (0x27E6, 0x27F0), (0x1D400, 0x1D7FF))  # fmt: skip
 LOW_RADICAL = 0.72  # height of the added radical sign, as a part of the font's lowest
+RADICAL_GAP = 0.11  # em, between a letter and the bar above it
 _converter = LatexToMathML(fancy_error=False)
 
 
@@ -87,6 +88,12 @@ def even_radicals(font: Any) -> None:
         glyph = pen.glyph()
         glyph.recalcBounds(font["glyf"])
         return glyph
+
+    # In a line the bar of the font all but touches the letter below it.
+    constants = font["MATH"].table.MathConstants
+    constants.RadicalVerticalGap.Value = max(
+        constants.RadicalVerticalGap.Value, round(RADICAL_GAP * font["head"].unitsPerEm)
+    )
 
     records = signs.MathGlyphVariantRecord
     names = [record.VariantGlyph for record in records]
