@@ -125,7 +125,7 @@ class ReplayResult:
         raise TypeError("a ReplayResult is neither true nor false; use .has_excess, .verdict or .raise_if_excess().")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict, the losses and the calls as plain values, for JSON."""
+        """Return the verdict, the losses, which may be infinite, and the calls as texts."""
         return {
             "verdict": self.verdict.value,
             "mechanism": self.mechanism,
