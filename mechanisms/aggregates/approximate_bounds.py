@@ -80,7 +80,7 @@ class ApproximateBounds(PureMechanism):
         """Noisy counts that a bin has to reach, for the first attempt and for the later ones, descending."""
         failures = _FIRST * _FACTOR ** np.arange(math.floor(math.log(_MOST / _FIRST, _FACTOR)) + 1)
         per_bin = -np.expm1(np.log1p(-failures) / (2 * self.bins))
-        return self.contributions / self.epsilon * -np.log(2 * per_bin)
+        return np.asarray(self.contributions / self.epsilon * -np.log(2 * per_bin))
 
     @property
     def outcomes(self) -> tuple[tuple[float, float], ...]:

@@ -118,5 +118,5 @@ class BoundedMoments:
         count, *sums = np.asarray(parts, dtype=np.float64).T
         means = [total / np.maximum(count, 1.0) for total in sums]
         if len(means) == 1:
-            return np.clip((self.lower + self.upper) / 2 + means[0], self.lower, self.upper)
-        return np.clip(means[1] - means[0] ** 2, 0.0, (self.upper - self.lower) ** 2 / 4)
+            return np.asarray(np.clip((self.lower + self.upper) / 2 + means[0], self.lower, self.upper))
+        return np.asarray(np.clip(means[1] - means[0] ** 2, 0.0, (self.upper - self.lower) ** 2 / 4))

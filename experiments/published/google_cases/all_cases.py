@@ -22,8 +22,8 @@ REJECTED: Final = {
     "Laplace closeness": "variance 1.0625 times that of the law",
     "Gaussian closeness": "variance 1.0625 times that of the law",
 }
-"""Smallest fault that one vote of a file's tests is designed to reject, with probability .9 (of approximate bounds: about
-.9), besides larger failure probabilities, shifts and other laws."""
+"""Smallest fault that one vote of a file's tests is designed to reject, with probability about .9; the files also name
+larger failure probabilities, shifts and other laws."""
 
 
 def dp_cases() -> Iterator[Case]:
