@@ -20,9 +20,9 @@ from .case import VOTES, Case, Row
 
 _RANGE: Final = {"laplace": 25.0, "gaussian": 8.0}
 """Scales beyond the exact answers in which cells are formed; the outputs beyond are part of the last cells."""
-_STEPS: Final = 8
-_SHORTEST: Final = 0.5
-"""Share of the noise below which no case lets noise pass; the search begins there."""
+_STEPS: Final = 9
+_SHORTEST: Final = 0.1
+"""Share of the noise at which the search begins; a case that lets this much pass has it as its limit."""
 
 
 def passes(case: Case, share: float, *, seed: int) -> bool:
@@ -38,11 +38,13 @@ def passes(case: Case, share: float, *, seed: int) -> bool:
 
 
 def least_noise_that_passes(case: Case, *, seed: int) -> float:
-    """Return the least share of the noise of a count or sum that the test accepts, by bisection to 2⁻⁹."""
+    """Return the least share of the noise of a count or sum that the test accepts, by bisection to .002."""
     low, high = _SHORTEST, 1.0
+    if passes(case, low, seed=seed):
+        return low
     for step in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if passes(case, middle, seed=seed + step) else (middle, high)
+        low, high = (low, middle) if passes(case, middle, seed=seed + 1 + step) else (middle, high)
     return high
 
 
