@@ -242,7 +242,7 @@ _BENCH = Bench(
         f"Audits by values, alpha {SUITE_ALPHA:g} for all of right mechanisms together, {ALPHA:.2g} for each. Release: "
         "the output of the aggregation on the pair of the file, with an event that the audit searches. Noise: the same "
         "noise on a pair on which its claim is tight, with a known event, and with the runs that find a twin with 95% "
-        "of the noise. Of means, deviations and quantiles, it is the noise of the reference mechanism's sums or counts. "
+        "of it. Of means, deviations and quantiles, it is the noise of the reference mechanism's sums or counts. "
         "Cases of closeness check the law of the noise, and their figures are estimated scales as shares of the "
         "claimed one. Seconds are of one core, for the audits of right mechanisms. Three cases of standard deviations "
         "with Gaussian noise and many partitions have 5 of the file's 25 values of a user, since 25 values in one "

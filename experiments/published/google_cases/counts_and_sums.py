@@ -128,20 +128,17 @@ def sum_cases(*, whole: bool) -> Iterator[Case]:
     unit = (1.0, 0.0, 0.0, 0.0, 1.0) if whole else _FRACTIONS
     large, mixed = ((32.0, 35.0, 41.0, 33.0, 7.0), (-32.0, 35.0, -41.0, -33.0, 7.0)) if whole else (_LARGE, _MIXED)
     signed = (-50.0, 50.0 if whole else 49.9, -50_000.0)
-    datasets = {
+    datasets = {  # rows; bounds and the extra value; tolerances
         "empty sum": ((), (0.0, 1.0, 1_000.0), _EMPTY),
         "small positive sum": (unit, (0.0, 1.0, 1_000.0), _UNIT),
         "large positive sum": (large, (0.0, 50.0, 50_000.0), _FIFTY),
         "large mixed sum": (mixed, signed, _FIFTY),
     }
     for noise in ("Laplace", "Gaussian"):
-        for dataset, (rows, (lower, upper, value), tolerances) in datasets.items():
+        for dataset, (rows, usual, tolerances) in datasets.items():
             for setting, (tolerance, granularity) in tolerances[noise].items():
                 epsilon, delta, tested, partitions, added = _SETTINGS[noise][setting]
-                if setting == "large bounds":
-                    lower, upper, value = signed
-                elif dataset == "empty sum":
-                    lower, upper, value = 0.0, 1.0, 1_000.0
+                lower, upper, value = signed if setting == "large bounds" else usual
                 words = _WORDS.get(setting, setting)
                 if setting == "many":
                     is_turned = noise == "Gaussian" and dataset.startswith("large")
