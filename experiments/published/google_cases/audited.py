@@ -50,7 +50,7 @@ _COUNTS_AND_SUMS = ("count", "bounded sum", "long bounded sum")
 _LOSS, _LOSS_OF_MANY, _MU = 2.2, 1.1, 2.0  # losses and μ of all users for which few runs are enough
 _MANY = 25  # partitions from which the rows of several users take long to count
 _LIKELY: Final = 0.15  # probability of the event on y, for Gaussian noise
-_SLOW_RUNS = {"PyDP BoundedMean": 20_000, "PyDP BoundedStandardDeviation": 30_000, "PyDP QuantileTree": 10_000}
+_SLOW_RUNS = {"PyDP BoundedMean": 20_000, "PyDP BoundedStandardDeviation": 30_000, "PyDP QuantileTree": 20_000}
 _USUAL_RUNS, _REFERENCE_RUNS = 30_000, 1_000_000
 
 
