@@ -107,6 +107,7 @@ class BoundedMoments:
 
     @property
     def claim(self) -> Claim:
+        """Claim of the noisy sums, of which the output is computed."""
         return self.parts.claim
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
