@@ -32,6 +32,7 @@ PUBLIC = (
     "dpaudit",
     "dpaudit.mechanisms",
     "dpaudit.mechanisms.faulty",
+    "dpaudit.mechanisms.aggregates",
     "dpaudit.mechanisms.adapters",
     "dpaudit.reports",
 )

@@ -12,6 +12,7 @@ from .core.bench_json import Row, load_record, measured_on
 from .core.page import Page, effort_of, run_benches
 from .detection.detection_page import DETECTION
 from .faults.faults_page import FAULTS
+from .google_page import GOOGLE
 from .inference.inference_page import INFERENCE
 from .libraries_page import LIBRARIES
 from .peers.peer_table import Measured, peer_page, short_table
@@ -21,7 +22,7 @@ from .reports.reports_page import REPORTS
 from .scale.scale_page import SCALE
 
 _COST_RUNS, _QUICK_COST_RUNS = 100_000_000, 1_000_000
-PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPLAYS, CANARIES, REPORTS, FAULTS)
+PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, GOOGLE, REPLAYS, CANARIES, REPORTS, FAULTS)
 
 
 def measure_all(

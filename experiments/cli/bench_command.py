@@ -168,6 +168,8 @@ _PAGES = {
     "faults.faults_page": "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
     "libraries_page": "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, "
     "diffprivlib and pydp; rows of missing libraries are left out.",
+    "google_page": "Google's statistical test cases, with twins that have 5% too little noise. Needs the extra pydp; "
+    "rows that draw from it are left out otherwise.",
     "replays.replays_page": "Record and replay: false findings, composite mechanisms, models of diffprivlib. Needs the "
     "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",
     "canaries.canaries_page": "Audits of one training run: false alarms, bounds beside published ones, methods, "

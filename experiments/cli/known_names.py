@@ -35,6 +35,7 @@ TABLES = {
     "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "sent", "expected", "start"),
     "faults": ("faults", "kills"),
     "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided"),
+    "google": ("google",),
     "canaries": (
         "canary-false-alarms", "canary-bounds", "canary-methods", "jax-privacy", "dp-sgd", "training-mistakes",
         "canary-cost",

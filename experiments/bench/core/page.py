@@ -31,6 +31,8 @@ class Page:
         Audits, sessions or examples of a full measurement; None for the common default.
     left_out : callable
         Returns a line for each table that cannot be measured on this machine.
+    summary : callable, optional
+        Returns a table of the whole record in Markdown, which precedes the others; empty if there is nothing to show.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Page:
     benches: tuple[Bench, ...]
     audits: int | None = None
     left_out: Callable[[], Iterable[str]] = tuple
+    summary: Callable[[Record], str] | None = None
 
 
 def effort_of(
@@ -146,4 +149,5 @@ def document(page: Page, record: Record) -> str:
         for bench in page.benches
         if bench.name in record.tables
     ]
-    return "\n".join([f"# {page.title}", "", *parts])
+    first = "" if page.summary is None else page.summary(record)
+    return "\n".join([f"# {page.title}", "", *([first] if first else []), *parts])

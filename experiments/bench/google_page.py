@@ -1,0 +1,274 @@
+"""Google's statistical test cases: verdicts, twins with too little noise, and runs and time beside their tests."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ...audit.distribution_checks.check_noise import check_noise
+from ...audit.distribution_checks.noise_laws import GaussianNoise, LaplaceNoise
+from ...audit.results.audit_result import Verdict
+from ...audit.results.statement_result import StatementResult
+from ..libraries.installed import is_installed, left_out, release_of
+from ..published.google_cases.all_cases import REJECTED, closeness_cases, dp_cases
+from ..published.google_cases.audited import TWIN_SHARE, Audited, noise, release, why_not_pydp
+from ..published.google_cases.case import VOTES, Case, ClosenessCase
+from ..published.google_cases.samplers import Repeated, pydp_noise
+from ..published.google_cases.their_test import least_noise_that_passes, passes
+from .core.audit_cost import Table
+from .core.bench_json import Figures, Record, Row, at_least, at_most, columns
+from .core.effort import Bench, Effort, Task, once, seeds_of
+from .core.page import Page
+
+SUITE_ALPHA: Final = 1e-5
+"""Probability with which any right mechanism of the whole suite is refuted."""
+_CASES: Final = {case.key: case for case in dp_cases()}
+_CLOSENESS: Final = {case.key: case for case in closeness_cases()}
+ALPHA: Final = SUITE_ALPHA / (2 * len(_CASES) + len(_CLOSENESS))
+"""Alpha of each audit: two of each case of an aggregation, and one of each law of noise."""
+
+_TABLE = 35  # number for `seeds_of`
+_NOISE_RUNS, _QUICK_RUNS = 40_000, 2_000
+_TIMED = 5_000  # draws whose time is measured
+_SIMULATED = ("count", "bounded sum", "long bounded sum")
+_QUICK = (
+    "count: Laplace noise, empty count, large epsilon",
+    "bounded mean: Gaussian noise, empty mean, default parameters",
+    "approximate bounds: basic (bounding failure)",
+    "Laplace closeness: Default parameters",
+)
+
+
+def _tasks(effort: Effort) -> Iterator[Task]:
+    has_pydp = is_installed("pydp")
+    for place, key in enumerate((*_CASES, *_CLOSENESS)):
+        if not effort.wants(key) or (effort.is_quick and not effort.only and key not in _QUICK):
+            continue
+        if key in _CLOSENESS:
+            if has_pydp:
+                yield once(key, _closeness_cells, effort, place, key)
+        elif has_pydp or not needs_pydp(_CASES[key]):
+            yield once(key, _cells, effort, place, key)
+
+
+def needs_pydp(case: Case) -> bool:
+    """Return whether an audit of the case draws from PyDP."""
+    return case.file in (*_SIMULATED, "quantiles") or (case.noise == "laplace" and case.file != "approximate bounds")
+
+
+def _cells(effort: Effort, place: int, key: str) -> Figures:
+    case, seeds = _CASES[key], seeds_of(_TABLE, place, 0, 4)
+    audits = (release(case), noise(case, alpha=ALPHA), noise(case, alpha=ALPHA, share=TWIN_SHARE))
+    found, seconds = [], []
+    for audited, seed in zip(audits, seeds, strict=False):
+        runs = _QUICK_RUNS if effort.is_quick else audited.runs
+        started = time.process_time()
+        found.append(audited.audit(alpha=ALPHA, seed=seed, runs=runs))
+        seconds.append(time.process_time() - started)
+    released, right, twin = found
+    is_simulated = case.file in _SIMULATED and not effort.is_quick
+    wrong = sum(audit.verdict is Verdict.REFUTED for audit in (released, right))
+    targets = [at_most("refuted", wrong, 0)]
+    if not effort.is_quick:
+        targets.append(at_least("refuted twins", twin.is_refuted, 1))
+    return {
+        "file": case.file,
+        "case": case.name,
+        "claim": str(case.claim),
+        "on": audits[0].on,
+        "release": _release_of(audits[0]),
+        "why": why_not_pydp(case) or None,
+        "note": case.note or None,
+        "runs": released.runs,
+        "verdict": released.verdict.value,
+        "bound": released.bound,
+        "resolution": released.resolution,
+        "noise_on": audits[1].on,
+        "noise_claim": audits[1].claim_in_words,
+        "noise_runs": right.runs,
+        "right": right.verdict.value,
+        "right_bound": right.bound,
+        "twin": twin.verdict.value,
+        "twin_bound": twin.bound,
+        "seconds": seconds[0] + seconds[1],
+        "twin_seconds": seconds[2],
+        "their_samples": VOTES * case.samples,
+        "their_seconds": 2 * VOTES * case.samples * _seconds_of_a_draw(audits[0].mechanism, audits[0].x, audits[0].y),
+        "they_pass_twin": _yes(passes(case, TWIN_SHARE, seed=seeds[3])) if is_simulated else None,
+        "they_pass": least_noise_that_passes(case, seed=seeds[3]) if is_simulated else None,
+    }, targets
+
+
+def _closeness_cells(effort: Effort, place: int, key: str) -> Figures:
+    case, seeds = _CLOSENESS[key], seeds_of(_TABLE, place, 0, 2)
+    runs = _QUICK_RUNS if effort.is_quick else _NOISE_RUNS
+    found, seconds = [], []
+    for share, seed in zip((1.0, TWIN_SHARE), seeds, strict=True):
+        started = time.process_time()
+        found.append(closeness_check(case, share, runs=runs, seed=seed))
+        seconds.append(time.process_time() - started)
+    right, twin = found
+    targets = [at_most("refuted", right.verdict is Verdict.REFUTED, 0)]
+    if not effort.is_quick:
+        targets.append(at_least("refuted twins", twin.is_refuted, 1))
+    name, scale = str(_closeness_sampler(case, 1.0)), "scale" if case.noise == "laplace" else "standard deviation"
+    return {
+        "file": case.file,
+        "case": case.name,
+        "claim": f"{case.noise.capitalize()} noise, {scale} {_scale(case):.5g}",
+        "on": name,
+        "release": release_of("pydp"),
+        "why": None,
+        "note": None,
+        "runs": None,
+        "verdict": None,
+        "bound": None,
+        "resolution": None,
+        "noise_on": name,
+        "noise_claim": "law of the noise",
+        "noise_runs": runs,
+        "right": right.verdict.value,
+        "right_bound": right.points[0].estimate / _scale(case),
+        "twin": twin.verdict.value,
+        "twin_bound": twin.points[0].estimate / _scale(case),
+        "seconds": seconds[0],
+        "twin_seconds": seconds[1],
+        "their_samples": VOTES * case.samples,
+        "their_seconds": VOTES * case.samples * _seconds_of_a_draw(_closeness_sampler(case, 1.0), []),
+        "they_pass_twin": None,
+        "they_pass": None,
+    }, targets
+
+
+def closeness_check(case: ClosenessCase, share: float, *, runs: int, seed: int) -> StatementResult:
+    """Check the law of PyDP's noise for a case, or of noise with a smaller scale."""
+    mechanism, law = _closeness_sampler(case, share), _law(case)
+    return check_noise(mechanism, [], noise=law, answer=case.answer, runs=runs, alpha=ALPHA, seed=seed, jobs=1)
+
+
+def _closeness_sampler(case: ClosenessCase, share: float) -> Repeated:
+    made, answer = pydp_noise(case, case.change, share), case.answer
+    return Repeated(name=f"PyDP {type(made).__name__}", prepare=lambda values: lambda: made.add_noise(answer))
+
+
+def _seconds_of_a_draw(mechanism: Any, *datasets: Any) -> float:
+    """Return the core-seconds of one output, the mean over the datasets."""
+    rng, started = np.random.default_rng(0), time.process_time()
+    for dataset in datasets:
+        mechanism.sample(dataset, _TIMED, rng)
+    return (time.process_time() - started) / (_TIMED * len(datasets))
+
+
+def _law(case: ClosenessCase) -> Any:
+    return LaplaceNoise(_scale(case)) if case.noise == "laplace" else GaussianNoise(_scale(case))
+
+
+def _scale(case: ClosenessCase) -> float:
+    return math.sqrt(case.variance / 2) if case.noise == "laplace" else math.sqrt(case.variance)
+
+
+def _release_of(audited: Audited) -> str:
+    return release_of("pydp") if isinstance(audited.mechanism, Repeated) else "–"
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def summary(record: Record) -> str:
+    """Return a table with the sums of each file of cases; empty without rows."""
+    rows = list(record.tables.get("google", {}).values())
+    lines = []
+    for file in REJECTED:
+        measured = [row for row in rows if row.cells["file"] == file]
+        if measured:
+            lines.append(_line(file, measured))
+    if not lines:
+        return ""
+    method = (
+        "Sums over the cases of each file. Core-minutes are of the two audits of right mechanisms and of that of the "
+        "twin; theirs are the time in which the same releases draw their number of outputs. Noise that passes: the "
+        "least share of the noise that the majority of their nine votes accepts, in a simulation on the exact laws of "
+        "counts and sums."
+    )
+    header = (
+        "file", "cases", "on PyDP", "refuted", "twins refuted", "runs on each dataset: release", "noise",
+        "their outputs", "core-minutes", "of their outputs", "a vote is designed to reject", "twins that pass theirs",
+        "noise that passes theirs",
+    )  # fmt: skip
+    return "#" + str(Table("By file", method, header, tuple(lines)))
+
+
+def _line(file: str, rows: list[Row]) -> tuple[str, ...]:
+    cells = [row.cells for row in rows]
+    shares = [_number(one["they_pass"]) for one in cells if one["they_pass"] is not None]
+    passed = [one["they_pass_twin"] for one in cells if one["they_pass_twin"] is not None]
+    refuted = sum(Verdict.REFUTED.value in (one["verdict"], one["right"]) for one in cells)
+    twins = sum(one["twin"] == Verdict.REFUTED.value for one in cells)
+    return (
+        file,
+        str(len(rows)),
+        str(sum(str(one["on"]).startswith("PyDP") for one in cells)),
+        str(refuted),
+        f"{twins} of {len(rows)}",
+        *(_span([one[name] for one in cells]) for name in ("runs", "noise_runs", "their_samples")),
+        f"{sum(_number(one['seconds']) + _number(one['twin_seconds']) for one in cells) / 60:.1f}",
+        f"{sum(_number(one['their_seconds']) for one in cells) / 60:.0f}",
+        REJECTED[file],
+        f"{passed.count('yes')} of {len(passed)}" if passed else "–",
+        f"{min(shares):.1%} to {max(shares):.1%}" if shares else "–",
+    )
+
+
+def _span(values: list[Any]) -> str:
+    """Return the least and the largest of some numbers of runs; a dash where there are none."""
+    known = sorted({int(value) for value in values if value is not None})
+    ends = dict.fromkeys(known[:1] + known[-1:])
+    return " to ".join(f"{value:,}" for value in ends) or "–"
+
+
+def _number(value: Any) -> float:
+    return 0.0 if value is None else float(value)
+
+
+_BENCH = Bench(
+    name="google",
+    title="Cases",
+    method=(
+        f"Audits by values, alpha {SUITE_ALPHA:g} for all of right mechanisms together, {ALPHA:.2g} for each. Release: "
+        "the output of the aggregation on the pair of the file, with an event that the audit searches. Noise: the same "
+        "noise on a pair on which its claim is tight, with a known event, and with the runs that find a twin with 95% "
+        "of it. Of means, deviations and quantiles, it is the noise of the reference mechanism's sums or counts. "
+        "Cases of closeness check the law of the noise, and their figures are estimated scales as shares of the "
+        "claimed one. Seconds are of one core, for the audits of right mechanisms. Three cases of standard deviations "
+        "with Gaussian noise and many partitions have 5 of the file's 25 values of a user, since 25 values in one "
+        "partition are five times the L₂ sensitivity."
+    ),
+    columns=columns(
+        "file | case | claim | release of = on | not an aggregate of PyDP because = why | runs :, | verdict | "
+        "lower bound = bound :.4g | detectable excess = resolution :.2g | noise of = noise_on | "
+        "claim for one user, users = noise_claim | runs = noise_runs :, | verdict = right | "
+        "lower bound = right_bound :.4g | twin | lower bound of the twin = twin_bound :.4g | seconds :.1f | "
+        "seconds for their outputs = their_seconds :.0f | twin passes theirs = they_pass_twin | "
+        "least noise that passes theirs = they_pass :.1%"
+    ),
+    names=(*_CASES, *_CLOSENESS),
+    tasks=_tasks,
+)
+
+
+def _left_out() -> Iterable[str]:
+    return left_out(("pydp",))
+
+
+GOOGLE = Page(
+    name="google",
+    title="Google's statistical test cases",
+    benches=(_BENCH,),
+    left_out=_left_out,
+    summary=summary,
+)

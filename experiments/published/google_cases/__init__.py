@@ -1,0 +1,1 @@
+"""Statistical test cases of Google's library of differential privacy, as pairs and parameters."""
