@@ -35,6 +35,7 @@ _CLAIMS: dict[frozenset[str], tuple[dict[str, float], ...]] = {
 _INPUTS = {"input_data", "input_tuple"}
 _FIRST = "SS_Client puts the true value first if it keeps it"
 _AMPLIFIED = "RS+FD amplifies epsilon beyond what tuples that differ in all attributes allow"
+_BITS = "low bits of continuous noise"
 _ONE_REPORT = "The claim is eps_1, of one report; a call has no memory of earlier ones."
 
 
@@ -98,6 +99,7 @@ def _targets(
                     make=partial(_made, public.function, options, read),
                     domain=_domain(shape),
                     known=known_in("multi_freq_ldpy", _known(public.short)),
+                    known_bits=known_in("multi_freq_ldpy", _BITS if public.short == "HE_Client" else ""),
                     note=_ONE_REPORT if "eps_1" in claim else "",
                     cost=2 if "lst_k" in shape else 1,
                 )

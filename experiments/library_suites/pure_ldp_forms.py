@@ -22,6 +22,7 @@ _VALUES = Values(tuple(range(1, _D + 1)))  # the default index_mapper subtracts 
 _WORDS = Values(("0000", "0011", "0101", "1111"))
 _EPSILONS = (1.0, 3.0)
 _NO_ZEROS = "RAPPORClient sets zeros to 1 and never ones to 0"
+_BITS = "low bits of continuous noise"
 _TYPE = "the type of what HadamardMechClient returns"
 
 
@@ -69,6 +70,7 @@ def pure_ldp_form(public: PublicCallable) -> Form:
             make=partial(_made, way, epsilon),
             domain=way.domain,
             known=known_in("pure_ldp", way.known),
+            known_bits=known_in("pure_ldp", _BITS if public.short == "HEClient" else ""),
             note=way.note,
             cost=way.cost,
         )
