@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,8 @@ def test_a_new_client_of_pure_ldp_is_picked_up_and_its_leak_is_found():
     targets = form_of("NewClient", Leaky)
     assert [target.point for target in targets] == ["epsilon=1", "epsilon=3"]
     assert targets[1].make().claim == PureDP(3.0)
-    outcome = run_target(targets[0], alpha=1e-6, seed=0, seconds=1.0, with_bits=False)
+    small = dataclasses.replace(targets[0], runs=600, search_runs=400)
+    outcome = run_target(small, alpha=1e-6, seed=0, seconds=1e3, with_bits=False)
     assert outcome.is_refuted_by_values
     assert not outcome.unconfirmed
 
@@ -123,7 +126,8 @@ def test_every_callable_of_pure_ldp_has_targets_that_run_or_a_reason():
 )
 def test_known_defects_of_pure_ldp_are_found_and_others_are_not(point, is_refuted):
     (target,) = (each for each in plan_of(library_named("pure-ldp")).targets if each.name.endswith(point))
-    outcome = run_target(target, alpha=1e-6, seed=0, seconds=0.5, with_bits=False)
+    small = dataclasses.replace(target, runs=2_000, search_runs=600)
+    outcome = run_target(small, alpha=1e-6, seed=0, seconds=1e3, with_bits=False)
     assert outcome.is_refuted_by_values == is_refuted
     assert not outcome.failure
 
@@ -147,6 +151,7 @@ def test_every_callable_of_multi_freq_ldpy_has_targets_that_run_or_a_reason():
 )
 def test_known_defects_of_multi_freq_ldpy_are_found_and_others_are_not(point, is_refuted):
     (target,) = (each for each in plan_of(library_named("multi-freq-ldpy")).targets if each.name.endswith(point))
-    outcome = run_target(target, alpha=1e-6, seed=0, seconds=5.0, with_bits=False)
+    small = dataclasses.replace(target, runs=5_000, search_runs=2_000)
+    outcome = run_target(small, alpha=1e-6, seed=0, seconds=1e3, with_bits=False)
     assert outcome.is_refuted_by_values == is_refuted
     assert not outcome.failure

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, PureDP
+from dpaudit.audit.events.outputs import Raised
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.library_suites.audited_library import NotCovered, PublicCallable
 from dpaudit.experiments.library_suites.library_names import library_named
@@ -60,9 +62,13 @@ def test_every_metric_and_method_has_targets_that_run_or_fail_for_a_known_reason
     engine = {f"DPEngine.{name}" for name in ("aggregate", "select_partitions", "add_dp_noise")}
     assert metrics | engine <= {target.callable for target in plan.targets}
     for target in plan.targets:
-        (output,) = target.make().sample(example_of(target.domain), 1, np.random.default_rng(0))
-        is_crash = target.callable == "Metrics.VECTOR_SUM" and "public" in target.point
-        assert (getattr(output, "exception", "") == "ValueError") == is_crash, target.name
+        example, rng = example_of(target.domain), np.random.default_rng(0)
+        if target.callable == "Metrics.VECTOR_SUM" and "public" in target.point:
+            with pytest.raises(TypeError):  # of the empty partitions that the library adds
+                target.make().sample(example, 1, rng)
+        else:
+            (output,) = target.make().sample(example, 1, rng)
+            assert not isinstance(output, Raised), target.name
 
 
 @needs_pipeline_dp
@@ -77,6 +83,7 @@ def test_every_metric_and_method_has_targets_that_run_or_fail_for_a_known_reason
 )
 def test_known_defects_are_found_and_others_are_not(point, is_refuted):
     (target,) = (each for each in plan_of(library_named("pipeline-dp")).targets if each.name == point)
-    outcome = run_target(target, alpha=1e-6, seed=0, seconds=1.0, with_bits=False)
+    small = dataclasses.replace(target, runs=600, search_runs=400)
+    outcome = run_target(small, alpha=1e-6, seed=0, seconds=1e3, with_bits=False)
     assert outcome.is_refuted_by_values == is_refuted
     assert not outcome.failure
