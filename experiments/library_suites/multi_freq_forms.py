@@ -1,4 +1,4 @@
-"""Clients of multi-freq-ldpy: oracles, longitudinal protocols and solutions for many attributes, by their signatures."""
+"""Clients of multi-freq-ldpy by their signatures: oracles, longitudinal protocols, solutions for many attributes."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def from_ldp(
     Parameters
     ----------
     client : object or functools.partial
-        An object with `privatise`, such as a client of pure-ldp, or a function of a value with all its other parameters,
+        An object with `privatise`, such as a client of pure-ldp, or a function of a value with its other parameters,
         such as ``partial(GRR_Client, k=4, epsilon=1.0)`` for multi-freq-ldpy.
     claim : Claim, optional
         Of one report. By default the object's `epsilon`, or the function's `epsilon`, `eps_1` or `eps_perm`, the first
