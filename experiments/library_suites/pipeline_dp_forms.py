@@ -21,6 +21,8 @@ from .pipeline_dp_run import (
     keys_as_returned,
     metrics_in_order_of_keys,
     sorted_keys,
+    sums_of_variances,
+    values_as_returned,
     vector_extractors,
 )
 
@@ -91,13 +93,13 @@ def _metric(callable_name: str, name: str) -> Iterator[Target]:
     if name in _TOTALS:
         yield target("at most two rows of a user", _rows((-2.0, 0.0, 2.0)), total=2)
     if name == "COUNT":
-        options = {"accountant": "PLDBudgetAccountant", "noise": "GAUSSIAN", "delta": 0.01}
-        yield target("Gaussian, budget by PLD", _rows((0.0,)), **options)
+        accountant = "PLDBudgetAccountant"
+        yield target("Gaussian, budget by PLD", _rows((0.0,)), accountant=accountant, noise="GAUSSIAN", delta=0.01)
     if name == "SUM":
         yield target("bounds of the sum of a user", _rows((-2.0, 0.0, 2.0)), is_bounded_per_partition=True)
     if name == "PRIVACY_ID_COUNT":
-        options = {"public": None, "delta": 0.01, "more": {"post_aggregation_thresholding": True}}
-        yield target("thresholds after the aggregation", _rows((0.0,)), **options)
+        more = {"post_aggregation_thresholding": True}
+        yield target("thresholds after the aggregation", _rows((0.0,)), public=None, delta=0.01, more=more)
 
 
 def _target(
@@ -133,7 +135,9 @@ def _target(
         extracted = vector_extractors() if name == "VECTOR_SUM" else extractors()
         return engine.aggregate(rows, parameters, extracted, public)
 
-    read = in_order_of_keys if public is None else metrics_in_order_of_keys
+    read: Any = in_order_of_keys if public is None else metrics_in_order_of_keys
+    if name == "VARIANCE" and public is not None:
+        read = partial(sums_of_variances, (bounds[0] + bounds[1]) / 2)
     if name == "VARIANCE" and bounds[0] < 0 < bounds[1] and not known:
         known = _SPREAD
     is_gaussian = noise == "GAUSSIAN"
@@ -191,20 +195,13 @@ def _aggregate(callable_name: str) -> Iterator[Target]:
 
 
 def _selections(callable_name: str) -> Iterator[Target]:
-    package = import_module("pipeline_dp")
-    for strategy in package.PartitionSelectionStrategy:
-        for words, options in (("", {}), (", pre_threshold=2", {"pre_threshold": 2})):
-
-            def release(engine: Any, rows: list[Any], strategy: Any = strategy, options: Any = options) -> Any:
-                parameters = package.SelectPartitionsParams(
-                    max_partitions_contributed=2, partition_selection_strategy=strategy, **options
-                )
-                return engine.select_partitions(rows, parameters, extractors())
-
+    for strategy in import_module("pipeline_dp").PartitionSelectionStrategy:
+        for pre_threshold in (None, 2):
+            release = partial(_selected, strategy, pre_threshold)
             yield Target(
                 callable=callable_name,
-                point=f"{strategy.value}{words}",
-                make=lambda release=release: Pipeline(release=release, read=sorted_keys, delta=0.1),
+                point=strategy.value + ("" if pre_threshold is None else f", pre_threshold={pre_threshold}"),
+                make=partial(Pipeline, release=release, read=sorted_keys, delta=0.1),
                 domain=_rows((0.0,)),
                 adjacencies=(_USERS,),
                 runs=20_000,
@@ -213,27 +210,32 @@ def _selections(callable_name: str) -> Iterator[Target]:
             )
 
 
+def _selected(strategy: Any, pre_threshold: int | None, engine: Any, rows: list[Any]) -> Any:
+    parameters = import_module("pipeline_dp").SelectPartitionsParams(
+        max_partitions_contributed=2, partition_selection_strategy=strategy, pre_threshold=pre_threshold
+    )
+    return engine.select_partitions(rows, parameters, extractors())
+
+
 def _noises(callable_name: str) -> Iterator[Target]:
-    package = import_module("pipeline_dp")
-    for noise, norm, delta in (("LAPLACE", "l1", 0.0), ("GAUSSIAN", "l2", 0.01)):
-
-        def release(engine: Any, rows: list[Any], noise: str = noise) -> Any:
-            kind = package.NoiseKind[noise]
-            parameters = package.AddDPNoiseParams(noise_kind=kind, l1_sensitivity=1.0, l2_sensitivity=1.0)
-            return engine.add_dp_noise(list(enumerate(rows)), parameters)
-
+    for noise, adjacency, delta in (("LAPLACE", Within("l1", 1.0), 0.0), ("GAUSSIAN", Within("l2", 1.0), 0.01)):
+        release = partial(_noised, noise)
         yield Target(
             callable=callable_name,
             point=f"{noise.title()}, two answers",
-            make=lambda release=release, delta=delta: Pipeline(
-                release=release, read=lambda found: tuple(value for _, value in found), delta=delta, always=()
-            ),
+            make=partial(Pipeline, release=release, read=values_as_returned, delta=delta, always=()),
             domain=Answers(n_answers=2, low=0.0, high=2.0),
-            adjacencies=(Within(norm, 1.0),),
+            adjacencies=(adjacency,),
             runs=20_000,
             search_runs=10_000,
             known_bits=known_in("pipeline_dp", "low bits of PyDP's GaussianMechanism") if delta else "",
         )
+
+
+def _noised(noise: str, engine: Any, answers: list[Any]) -> Any:
+    package = import_module("pipeline_dp")
+    parameters = package.AddDPNoiseParams(noise_kind=package.NoiseKind[noise], l1_sensitivity=1.0, l2_sensitivity=1.0)
+    return engine.add_dp_noise(list(enumerate(answers)), parameters)
 
 
 def _bounds(callable_name: str) -> Iterator[Target]:

@@ -96,6 +96,15 @@ def metrics_in_order_of_keys(found: list[Any]) -> tuple[float, ...]:
     return tuple(part for part in in_order_of_keys(found) if not isinstance(part, str))
 
 
+def sums_of_variances(middle: float, found: list[Any]) -> tuple[float, ...]:
+    """Return count, sum and sum of squares of each partition, from which variance, mean and count were computed."""
+    parts: list[float] = []
+    for _, metrics in sorted(found, key=lambda each: str(each[0])):
+        size, mean = max(1.0, metrics.count), metrics.mean - middle
+        parts += [metrics.count, size * mean, size * (metrics.variance + mean**2)]
+    return tuple(parts)
+
+
 def keys_as_returned(found: list[Any]) -> tuple[str, ...]:
     """Return the keys of the partitions in the order of the list."""
     return tuple(str(key) for key, _ in found)
@@ -104,3 +113,8 @@ def keys_as_returned(found: list[Any]) -> tuple[str, ...]:
 def sorted_keys(found: list[Any]) -> tuple[str, ...]:
     """Return the selected keys in their own order."""
     return tuple(sorted(str(key) for key in found))
+
+
+def values_as_returned(found: list[Any]) -> tuple[float, ...]:
+    """Return the values of a list of (key, value), in its order."""
+    return tuple(float(value) for _, value in found)

@@ -114,14 +114,8 @@ def _ways(client: Any, name: str) -> Iterator[_Way]:
         case "PCSClient":
             yield _Way("two hash functions", lambda epsilon: client(epsilon, 2, 4, _signed_hashes(2, 4)))
         case "SketchResponseClient":
-            oracles = import_module("pure_ldp.frequency_oracles")
-            for words, count_sketch, hashes in (("count-mean", False, _hashes), ("count", True, _signed_hashes)):
-                yield _Way(
-                    f"{words} sketch of DEClient",
-                    lambda epsilon, is_count=count_sketch, hashes=hashes: client(
-                        epsilon, 4, hashes(2, 4), fo_client=oracles.DEClient(epsilon, 4), count_sketch=is_count
-                    ),
-                )
+            for words, is_count in (("count-mean", False), ("count", True)):
+                yield _Way(f"{words} sketch of DEClient", partial(_sketch, client, is_count))
         case "RAPPORClient":
             for k in (1, 2):
                 yield _Way(f"{k} hash function{'s' * (k > 1)}", partial(_rappor, client, k), known=_NO_ZEROS)
@@ -164,6 +158,12 @@ def _rappor(client: Any, k: int, epsilon: float) -> Any:
     """Return a client with f such that k hash functions have this epsilon: f = 2 / (exp(ε / 2k) + 1)."""
     f = 2.0 / (math.exp(epsilon / (2 * k)) + 1.0)
     return client(f, 8, [_hashes(k, 8, first=k * cohort) for cohort in range(2)], num_of_cohorts=2)
+
+
+def _sketch(client: Any, is_count: bool, epsilon: float) -> Any:
+    oracle = import_module("pure_ldp.frequency_oracles").DEClient(epsilon, 4)
+    hashes = _signed_hashes(2, 4) if is_count else _hashes(2, 4)
+    return client(epsilon, 4, hashes, fo_client=oracle, count_sketch=is_count)
 
 
 def _of_words(client: Any, name: str, epsilon: float) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from dpaudit.experiments.library_suites.pipeline_dp_run import (
     keys_as_returned,
     metrics_in_order_of_keys,
     sorted_keys,
+    sums_of_variances,
+    values_as_returned,
 )
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.run_target import example_of, run_target
@@ -35,6 +38,9 @@ def test_readings_of_a_list_of_partitions():
     assert metrics_in_order_of_keys(FOUND) == (1.0, 2.0, 3.0, 4.0)
     assert keys_as_returned(FOUND) == ("b", "a")
     assert sorted_keys(["b", "a"]) == ("a", "b")
+    assert values_as_returned([(0, 2), (1, 1.5)]) == (2.0, 1.5)
+    moments = SimpleNamespace(count=4.0, mean=1.5, variance=2.0)  # sum 2 and sum of squares 9 around 1
+    assert sums_of_variances(1.0, [("a", moments)]) == (4.0, 2.0, 9.0)
 
 
 def test_the_claim_is_the_budget_of_the_accountant():
