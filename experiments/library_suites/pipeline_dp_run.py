@@ -83,7 +83,7 @@ def vector_extractors() -> Any:
 
 
 def in_order_of_keys(found: list[Any]) -> tuple[Any, ...]:
-    """Return key and metrics of the partitions, in the order of the keys, whatever the order of the list."""
+    """Return key and metrics of the partitions, in the order of the keys, not of the list."""
     parts: list[Any] = []
     for key, metrics in sorted(found, key=lambda each: str(each[0])):
         parts.append(str(key))
