@@ -82,14 +82,14 @@ def _metric(callable_name: str, name: str) -> Iterator[Target]:
     if name not in {*_TOTALS, "VARIANCE", "VECTOR_SUM", "PERCENTILE"}:
         return
     target = partial(_target, callable_name, name)
+    if name == "VARIANCE":
+        yield target("bounds -1 and 1, epsilon=3", _rows((-2.0, 0.0, 2.0)), epsilon=3.0)
     yield target("Laplace, public partitions", _rows((-2.0, 0.0, 2.0)))
     yield target("Gaussian, public partitions", _rows((-2.0, 0.0, 2.0)), noise="GAUSSIAN", contributions=2, delta=0.01)
     yield target("Laplace, selected partitions", _rows((-2.0, 0.0, 2.0)), public=None, delta=0.01)
     if name in _BOUNDED:
         yield target("bounds 1 and 3, epsilon=3", _rows((0.0, 2.0, 4.0)), bounds=(1.0, 3.0), epsilon=3.0)
         yield target("a row of NaN", _rows((0.0, _NAN)), known=_NANS)
-    if name == "VARIANCE":
-        yield target("bounds -1 and 1, epsilon=3", _rows((-2.0, 0.0, 2.0)), epsilon=3.0)
     if name in _TOTALS:
         yield target("at most two rows of a user", _rows((-2.0, 0.0, 2.0)), total=2)
     if name == "COUNT":
