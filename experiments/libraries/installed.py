@@ -11,6 +11,9 @@ _DISTRIBUTIONS = {
     "diffprivlib": "diffprivlib",
     "pydp": "python-dp",
     "jax_privacy": "jax-privacy",
+    "pure_ldp": "pure-ldp",
+    "multi_freq_ldpy": "multi-freq-ldpy",
+    "pipeline_dp": "pipeline-dp",
 }
 _MECHANISMS = ("opendp", "diffprivlib", "pydp")
 

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from ..libraries.installed import release_of
 
-_RELEASES = {"diffprivlib": "diffprivlib 0.6.6", "opendp": "opendp 0.16.0", "pydp": "python-dp 1.1.5"}
+_RELEASES = {
+    "diffprivlib": "diffprivlib 0.6.6",
+    "opendp": "opendp 0.16.0",
+    "pydp": "python-dp 1.1.5",
+    "pure_ldp": "pure-ldp 1.2.0",
+    "multi_freq_ldpy": "multi-freq-ldpy 0.2.5",
+    "pipeline_dp": "pipeline-dp 0.3.1",
+}
 _PAGE = "docs/findings.md"
 
 

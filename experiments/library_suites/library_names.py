@@ -10,8 +10,11 @@ from ..libraries.installed import is_installed, release_of
 from .audited_library import Form, Library, NotCovered, PublicCallable
 from .diffprivlib_mechanism_forms import mechanism_form
 from .diffprivlib_tool_forms import model_form, tool_form
+from .multi_freq_forms import multi_freq_form, multi_freq_public
 from .opendp_forms import opendp_form, opendp_public
+from .pipeline_dp_forms import pipeline_dp_form, pipeline_dp_public
 from .public_callables import public_callables
+from .pure_ldp_forms import pure_ldp_form, pure_ldp_public
 from .pydp_forms import pydp_form, pydp_public
 
 
@@ -25,7 +28,7 @@ def library_named(name: str) -> Library:
     """
     if name not in _LIBRARIES:
         raise OptionError(f"library={name!r} has no suite; use one of {', '.join(_LIBRARIES)}.", library=name)
-    if not is_installed(name):
+    if not is_installed(name.replace("-", "_")):
         raise OptionError(f"{name} cannot be imported; install it in this environment to audit it.", library=name)
     return _LIBRARIES[name]
 
@@ -62,4 +65,22 @@ _LIBRARIES = {
     ),
     "opendp": Library(name="opendp", release=_release("opendp"), public=opendp_public, form_of=opendp_form),
     "pydp": Library(name="pydp", release=_release("pydp"), public=pydp_public, form_of=pydp_form),
+    "pure-ldp": Library(
+        name="pure-ldp",
+        release=_release("pure_ldp"),
+        public=pure_ldp_public,
+        form_of=pure_ldp_form,
+    ),
+    "multi-freq-ldpy": Library(
+        name="multi-freq-ldpy",
+        release=_release("multi_freq_ldpy"),
+        public=multi_freq_public,
+        form_of=multi_freq_form,
+    ),
+    "pipeline-dp": Library(
+        name="pipeline-dp",
+        release=_release("pipeline_dp"),
+        public=pipeline_dp_public,
+        form_of=pipeline_dp_form,
+    ),
 }

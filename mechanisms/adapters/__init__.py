@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from .accounting import claim_from_event
     from .diffprivlib import DiffprivlibMechanism, from_diffprivlib
     from .diffprivlib_tools import DiffprivlibTool, from_diffprivlib_tool
+    from .ldp import LDPMechanism, flat_report, from_ldp
     from .opendp import OpenDPMechanism, from_opendp
     from .program import Program
     from .pydp import PyDPMechanism, from_pydp
@@ -17,6 +18,7 @@ _MODULES = {
     "diffprivlib": ("from_diffprivlib", "DiffprivlibMechanism"),
     "diffprivlib_tools": ("from_diffprivlib_tool", "DiffprivlibTool"),
     "pydp": ("from_pydp", "PyDPMechanism"),
+    "ldp": ("from_ldp", "LDPMechanism", "flat_report"),
     "accounting": ("claim_from_event",),
     "program": ("Program",),
     "replay_accounting": ("pld_from_replay",),
@@ -31,6 +33,9 @@ __all__ = [
     "DiffprivlibTool",
     "from_pydp",
     "PyDPMechanism",
+    "from_ldp",
+    "LDPMechanism",
+    "flat_report",
     "claim_from_event",
     "pld_from_replay",
     "Program",

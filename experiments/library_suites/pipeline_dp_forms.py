@@ -1,0 +1,265 @@
+"""Metrics of PipelineDP and the methods of its engine, on the local backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+from ...audit.datasets.adjacency import UserLevel, Within
+from ...audit.datasets.domains import Answers, Rows
+from .audited_library import Form, NotCovered, PublicCallable, Target
+from .known_defects import known_in
+from .pipeline_dp_run import (
+    KNOWN,
+    PUBLIC,
+    Pipeline,
+    extractors,
+    in_order_of_keys,
+    keys_as_returned,
+    metrics_in_order_of_keys,
+    sorted_keys,
+    sums_of_variances,
+    values_as_returned,
+    vector_extractors,
+)
+
+_USERS = UserLevel(0)
+_NAN = float("nan")
+_SPREAD = "the sum of squares, of which the noise is for half of the range"
+_NANS = "a row of NaN makes the result NaN"
+_ORDER = "the order of the partitions"
+_EMPTY = "an empty collection is refused"
+_BOUNDED = {"SUM", "MEAN", "VARIANCE", "PERCENTILE"}
+_PARAMETERS = ("Params", "Metrics", "NoiseKind", "Strategy", "Extractors", "Bounds", "Report")
+_TOTALS = ("COUNT", "PRIVACY_ID_COUNT", "SUM", "MEAN")
+
+
+def pipeline_dp_public() -> tuple[PublicCallable, ...]:
+    """Return the metrics, the methods of the engine and the other public names of PipelineDP."""
+    package = import_module("pipeline_dp")
+    found = {name: getattr(package, name, None) for name in package.__all__}
+    for owner in ("Metrics", "DPEngine"):
+        held = getattr(package, owner)
+        found |= {f"{owner}.{name}": getattr(held, name) for name in vars(held) if not name.startswith("_")}
+    return tuple(PublicCallable(name, found[name]) for name in sorted(found))
+
+
+def pipeline_dp_form(public: PublicCallable) -> Form:
+    """Return the targets of a metric or of a method of the engine."""
+    owner, _, name = public.name.rpartition(".")
+    if owner == "Metrics":
+        return tuple(_metric(public.name, name)) or NotCovered("no form says what values it takes")
+    match public.name:
+        case "DPEngine.aggregate":
+            return tuple(_aggregate(public.name))
+        case "DPEngine.select_partitions":
+            return tuple(_selections(public.name))
+        case "DPEngine.add_dp_noise":
+            return tuple(_noises(public.name))
+        case "DPEngine.calculate_private_contribution_bounds":
+            return tuple(_bounds(public.name))
+        case "LocalBackend" | "DPEngine" | "NaiveBudgetAccountant" | "PLDBudgetAccountant":
+            return NotCovered("it releases nothing alone, and is a part of the audits of metrics")
+    if public.function is None:
+        return NotCovered("it is listed, but the package does not have it")
+    if public.name.endswith(_PARAMETERS):
+        return NotCovered("it holds parameters, and releases nothing")
+    if public.name.endswith("Backend"):
+        return NotCovered("it runs the same computation elsewhere, or is an interface; the local backend is audited")
+    return NotCovered("no form says what it releases")
+
+
+def _rows(values: tuple[float, ...], partitions: tuple[int, ...] = PUBLIC) -> Rows:
+    """Rows (user, partition, value, value) of three users, each with up to two rows."""
+    rows = tuple((user, part, value, value) for user, part, value in product(range(3), partitions, values))
+    return Rows(values=rows, most=4, rows_per_user=2)
+
+
+def _metric(callable_name: str, name: str) -> Iterator[Target]:
+    if name not in {*_TOTALS, "VARIANCE", "VECTOR_SUM", "PERCENTILE"}:
+        return
+    target = partial(_target, callable_name, name)
+    if name == "VARIANCE":
+        yield target("bounds -1 and 1, epsilon=3", _rows((-2.0, 0.0, 2.0)), epsilon=3.0)
+    yield target("Laplace, public partitions", _rows((-2.0, 0.0, 2.0)))
+    yield target("Gaussian, public partitions", _rows((-2.0, 0.0, 2.0)), noise="GAUSSIAN", contributions=2, delta=0.01)
+    yield target("Laplace, selected partitions", _rows((-2.0, 0.0, 2.0)), public=None, delta=0.01)
+    if name in _BOUNDED:
+        yield target("bounds 1 and 3, epsilon=3", _rows((0.0, 2.0, 4.0)), bounds=(1.0, 3.0), epsilon=3.0)
+        yield target("a row of NaN", _rows((0.0, _NAN)), known=_NANS)
+    if name in _TOTALS:
+        yield target("at most two rows of a user", _rows((-2.0, 0.0, 2.0)), total=2)
+    if name == "COUNT":
+        accountant = "PLDBudgetAccountant"
+        yield target("Gaussian, budget by PLD", _rows((0.0,)), accountant=accountant, noise="GAUSSIAN", delta=0.01)
+    if name == "SUM":
+        yield target("bounds of the sum of a user", _rows((-2.0, 0.0, 2.0)), is_bounded_per_partition=True)
+    if name == "PRIVACY_ID_COUNT":
+        more = {"post_aggregation_thresholding": True}
+        yield target("thresholds after the aggregation", _rows((0.0,)), public=None, delta=0.01, more=more)
+
+
+def _target(
+    callable_name: str,
+    name: str,
+    point: str,
+    domain: Rows,
+    *,
+    noise: str = "LAPLACE",
+    public: tuple[int, ...] | None = PUBLIC,
+    bounds: tuple[float, float] = (-1.0, 1.0),
+    contributions: int = 1,
+    total: int | None = None,
+    is_bounded_per_partition: bool = False,
+    more: dict[str, Any] | None = None,
+    known: str = "",
+    **claim: Any,
+) -> Target:
+    def release(engine: Any, rows: list[Any]) -> Any:
+        package = import_module("pipeline_dp")
+        if total is None:
+            limits = {"max_partitions_contributed": contributions, "max_contributions_per_partition": contributions}
+        else:
+            limits = {"max_contributions": total}
+        kind = "sum_per_partition" if is_bounded_per_partition else "value"
+        values: dict[str, Any] = {f"min_{kind}": bounds[0], f"max_{kind}": bounds[1]} if name in _BOUNDED else {}
+        if name == "VECTOR_SUM":
+            norm = package.aggregate_params.NormKind.Linf
+            values = {"vector_norm_kind": norm, "vector_max_norm": 1.0, "vector_size": 2}
+        parameters = package.AggregateParams(
+            metrics=_metrics(package, name), noise_kind=package.NoiseKind[noise], **limits, **values, **(more or {})
+        )
+        extracted = vector_extractors() if name == "VECTOR_SUM" else extractors()
+        return engine.aggregate(rows, parameters, extracted, public)
+
+    read: Any = in_order_of_keys if public is None else metrics_in_order_of_keys
+    if name == "VARIANCE" and public is not None:
+        read = partial(sums_of_variances, (bounds[0] + bounds[1]) / 2)
+    if name == "VARIANCE" and bounds[0] < 0 < bounds[1] and not known:
+        known = _SPREAD
+    is_gaussian = noise == "GAUSSIAN"
+    return Target(
+        callable=callable_name,
+        point=point,
+        make=lambda: Pipeline(release=release, read=read, **claim),
+        domain=domain,
+        adjacencies=(_USERS,),
+        runs=20_000,
+        search_runs=4_000,
+        cost=3,
+        known=known_in("pipeline_dp", known),
+        known_bits=known_in("pipeline_dp", "low bits of PyDP's GaussianMechanism") if is_gaussian else "",
+    )
+
+
+def _metrics(package: Any, name: str) -> list[Any]:
+    """Return the metric; with a variance, also the mean and the count, which the same noise gives."""
+    if name == "PERCENTILE":
+        return [package.Metrics.PERCENTILE(50)]
+    names = ("VARIANCE", "MEAN", "COUNT") if name == "VARIANCE" else (name,)
+    return [getattr(package.Metrics, each) for each in names]
+
+
+def _aggregate(callable_name: str) -> Iterator[Target]:
+    """Yield what the list of partitions and its presence show, for any metric."""
+
+    def release(engine: Any, rows: list[Any]) -> Any:
+        package = import_module("pipeline_dp")
+        parameters = package.AggregateParams(
+            metrics=[package.Metrics.COUNT], max_partitions_contributed=1, max_contributions_per_partition=1
+        )
+        return engine.aggregate(rows, parameters, extractors(), PUBLIC)
+
+    yield Target(
+        callable=callable_name,
+        point="order of public partitions in the list",
+        make=lambda: Pipeline(release=release, read=keys_as_returned),
+        domain=_rows((0.0,)),
+        adjacencies=(_USERS,),
+        runs=5_000,
+        search_runs=2_000,
+        known=known_in("pipeline_dp", _ORDER),
+    )
+    yield Target(
+        callable=callable_name,
+        point="no rows",
+        make=lambda: Pipeline(release=release, read=metrics_in_order_of_keys, always=()),
+        domain=(([(0, 0, 0.0, 0.0)], []),),
+        adjacencies=(_USERS,),
+        runs=5_000,
+        known=known_in("pipeline_dp", _EMPTY),
+    )
+
+
+def _selections(callable_name: str) -> Iterator[Target]:
+    for strategy in import_module("pipeline_dp").PartitionSelectionStrategy:
+        for pre_threshold in (None, 2):
+            release = partial(_selected, strategy, pre_threshold)
+            yield Target(
+                callable=callable_name,
+                point=strategy.value + ("" if pre_threshold is None else f", pre_threshold={pre_threshold}"),
+                make=partial(Pipeline, release=release, read=sorted_keys, delta=0.1),
+                domain=_rows((0.0,)),
+                adjacencies=(_USERS,),
+                runs=20_000,
+                search_runs=4_000,
+                cost=2,
+            )
+
+
+def _selected(strategy: Any, pre_threshold: int | None, engine: Any, rows: list[Any]) -> Any:
+    parameters = import_module("pipeline_dp").SelectPartitionsParams(
+        max_partitions_contributed=2, partition_selection_strategy=strategy, pre_threshold=pre_threshold
+    )
+    return engine.select_partitions(rows, parameters, extractors())
+
+
+def _noises(callable_name: str) -> Iterator[Target]:
+    for noise, adjacency, delta in (("LAPLACE", Within("l1", 1.0), 0.0), ("GAUSSIAN", Within("l2", 1.0), 0.01)):
+        release = partial(_noised, noise)
+        yield Target(
+            callable=callable_name,
+            point=f"{noise.title()}, two answers",
+            make=partial(Pipeline, release=release, read=values_as_returned, delta=delta, always=()),
+            domain=Answers(n_answers=2, low=0.0, high=2.0),
+            adjacencies=(adjacency,),
+            runs=20_000,
+            search_runs=10_000,
+            known_bits=known_in("pipeline_dp", "low bits of PyDP's GaussianMechanism") if delta else "",
+        )
+
+
+def _noised(noise: str, engine: Any, answers: list[Any]) -> Any:
+    package = import_module("pipeline_dp")
+    parameters = package.AddDPNoiseParams(noise_kind=package.NoiseKind[noise], l1_sensitivity=1.0, l2_sensitivity=1.0)
+    return engine.add_dp_noise(list(enumerate(answers)), parameters)
+
+
+def _bounds(callable_name: str) -> Iterator[Target]:
+    package = import_module("pipeline_dp")
+
+    def release(engine: Any, rows: list[Any]) -> Any:
+        parameters = package.CalculatePrivateContributionBoundsParams(
+            aggregation_noise_kind=package.NoiseKind.LAPLACE,
+            aggregation_eps=1.0,
+            aggregation_delta=0.0,
+            calculation_eps=1.0,
+            max_partitions_contributed_upper_bound=4,
+        )
+        engine._budget_accountant.request_budget(package.aggregate_params.MechanismType.LAPLACE)
+        public = [*range(4), KNOWN[1]]
+        return engine.calculate_private_contribution_bounds(rows, parameters, extractors(), public)
+
+    yield Target(
+        callable=callable_name,
+        point="calculation_eps=1, four partitions",
+        make=lambda: Pipeline(release=release, read=lambda found: found[0].max_partitions_contributed),
+        domain=Rows(values=_rows((0.0,), tuple(range(4))).values, most=8, rows_per_user=4),
+        adjacencies=(_USERS,),
+        runs=5_000,
+        search_runs=2_000,
+        cost=4,
+    )

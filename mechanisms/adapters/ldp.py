@@ -1,0 +1,149 @@
+"""Clients of local differential privacy, of pure-ldp, multi-freq-ldpy and others, with the claim of their parameters.
+
+Such clients draw from global generators, which each block seeds, so that audits with one seed repeat. Blocks take turns
+in threads.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...audit.claims.claim import Claim
+from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.datasets.adjacency import Adjacency, Local
+from ...audit.datasets.named_adjacency import as_adjacency
+from ...audit.errors import ClaimError, MechanismError
+from ...audit.options import check_claim_source
+from .global_generators import seeded_globals
+from .library_calls import released
+
+_EPSILONS = ("epsilon", "eps_1", "eps_perm")
+"""Parameters of a client that state the claim of one report: of two rounds, `eps_1` is for a single report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LDPMechanism:
+    """Block sampler for a client; use `from_ldp` to create one.
+
+    Attributes
+    ----------
+    client : object or callable
+    release : callable
+        Maps the client and a value to one report.
+    """
+
+    client: Any = field(repr=False)
+    release: Callable[[Any, Any], Any] = field(repr=False)
+    claim: Claim
+    claim_source: str
+    adjacency: Adjacency
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
+        """`size` reports of a value; a run that raises is an output too, except for a TypeError."""
+        with seeded_globals(rng):
+            return [released(self.release, self.client, dataset) for _ in range(size)]
+
+
+def from_ldp(
+    client: Any,
+    *,
+    claim: Claim | None = None,
+    claim_source: str = "",
+    adjacency: Adjacency | None = None,
+    release: Callable[[Any, Any], Any] | None = None,
+) -> LDPMechanism:
+    """Return a client of local differential privacy with its claim, ready for `check` and `find_worst_pair`.
+
+    Parameters
+    ----------
+    client : object or functools.partial
+        An object with `privatise`, such as a client of pure-ldp, or a function of a value with its other parameters,
+        such as ``partial(GRR_Client, k=4, epsilon=1.0)`` for multi-freq-ldpy.
+    claim : Claim, optional
+        Of one report. By default the object's `epsilon`, or the function's `epsilon`, `eps_1` or `eps_perm`, the first
+        that is given by name.
+    claim_source : str
+        Source of a claim that is passed.
+    adjacency : Adjacency, optional
+        By default ``Local()``: any two values.
+    release : callable, optional
+        Maps the client and a value to one report; by default ``client.privatise(value)`` or ``client(value)``, as one
+        flat tuple (`flat_report`).
+
+    Raises
+    ------
+    MechanismError
+        If the client is neither of these.
+    ClaimError
+        If the client states no epsilon.
+    """
+    said = client.keywords if isinstance(client, functools.partial) else vars(client) if _privatises(client) else {}
+    name = _name_of(client)
+    if not _privatises(client) and not callable(client):
+        raise MechanismError(
+            f"client={client!r:.60} has no method privatise and cannot be called; use a client of pure-ldp, or a "
+            "function of a value.",
+            client=client,
+        )
+    if claim is None:
+        stated = next((each for each in _EPSILONS if said.get(each) is not None), None)
+        if stated is None:
+            raise ClaimError(
+                f"{name} states none of {', '.join(_EPSILONS)}; pass claim=, such as PureDP(1.0).", client=name
+            )
+        claim, claim_source = PureDP(float(said[stated])), f"{stated} of {name}"
+    return LDPMechanism(
+        client=client,
+        release=_release if release is None else release,
+        claim=claim,
+        claim_source=check_claim_source(claim_source),
+        adjacency=Local() if adjacency is None else as_adjacency(adjacency),
+        name=name,
+    )
+
+
+def flat_report(report: Any) -> Any:
+    """Return a report of nested lists, tuples and arrays as one tuple of its parts.
+
+    Any other iterator is told from a list of the same parts by the name of its type, which comes first.
+    """
+    return tuple(_parts(report)) if isinstance(report, list | tuple | np.ndarray) or _is_iterator(report) else report
+
+
+def _parts(report: Any) -> Iterator[Any]:
+    if isinstance(report, np.ndarray):
+        yield from report.ravel().tolist()
+    elif isinstance(report, list | tuple):
+        for part in report:
+            yield from _parts(part)
+    elif _is_iterator(report):
+        yield type(report).__name__
+        yield from _parts(list(report))
+    else:
+        yield report.item() if isinstance(report, np.generic) else report
+
+
+def _is_iterator(report: Any) -> bool:
+    return hasattr(report, "__next__")
+
+
+def _privatises(client: Any) -> bool:
+    return hasattr(client, "privatise") and not isinstance(client, type)
+
+
+def _release(client: Any, value: Any) -> Any:
+    return flat_report(client.privatise(value) if _privatises(client) else client(value))
+
+
+def _name_of(client: Any) -> str:
+    function = client.func if isinstance(client, functools.partial) else client
+    return str(getattr(function, "__name__", type(function).__name__))
