@@ -38,6 +38,10 @@ def suite(
     ] = True,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     workers: Annotated[int, typer.Option(help="Number of processes, each of which audits one point at a time.")] = 1,
+    deadline: Annotated[
+        float | None,
+        optional("Seconds after which a point that does not answer is ended; by default ten times its time, at least 60."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and reports.", show_default=str(_OUT))] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the suite in --out; repeat its options.")] = False,
 ) -> None:
@@ -81,6 +85,7 @@ def suite(
             out=folder,
             is_resumed=resume,
             only=only,
+            deadline=deadline,
             watch=watch,
         )
     except KeyboardInterrupt:

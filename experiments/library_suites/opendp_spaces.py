@@ -69,7 +69,8 @@ def _atom(kind: type, *, nan: bool = False, **options: Any) -> Any:
     return make(T=kind, **options)
 
 
-def _number(kind: type) -> tuple[Any, Any]:
+def number_space(kind: type) -> tuple[Any, Any]:
+    """Return the domain and the metric of a single number."""
     return _atom(kind), prelude().absolute_distance(T=kind)
 
 
@@ -90,7 +91,7 @@ def answer_spaces() -> tuple[Space, ...]:
         found.append(
             Space(
                 words=f"a number, {kind.__name__}",
-                make=partial(_number, kind),
+                make=partial(number_space, kind),
                 data=Answers(low=kind(0), high=high, integer=kind is int),
                 kind=kind,
                 d_in=kind(1),
