@@ -135,7 +135,7 @@ def _left_out(matrix: Matrix) -> str:
     never = [row.callable for row in rest if row not in same]
     said = []
     if same:
-        said.append(f"{len(same)} callables that only call an audited one have no row.")
+        said.append(f"Left out because they only call another callable: {len(same)}.")
     if never:
         said.append(f"Covered in no release: {', '.join(never)}.")
     return " ".join(said)
