@@ -143,13 +143,18 @@ def _noise_form(public: PublicCallable) -> Form:
         options = {"epsilon": epsilon, "delta": delta, "sensitivity": sensitivity}
         options = {name: value for name, value in options.items() if name in said}
         words = ", ".join(f"{name}={value:g}" for name, value in options.items())
-        for kind, is_whole in (("float", False), ("int", True)):
+        step = sensitivity
+        for kind, domain in (
+            (f"0 and {step:g}", ((0.0, step),)),  # low bits of noise show best at 0, and a search sees values only
+            ("float", Answers(low=0, high=2.0 * step)),
+            ("int", Answers(low=0, high=4, integer=True)),
+        ):
             targets.append(
                 Target(
                     callable=public.name,
                     point=f"{words}, {kind}",
                     make=_maker(public.function, options),
-                    domain=Answers(low=0, high=4 if is_whole else 2.0 * sensitivity, integer=is_whole),
+                    domain=domain,
                     runs=50_000,
                     known_bits=known_in("pydp", _GAUSSIAN_BITS if public.short == "GaussianMechanism" else ""),
                 )
