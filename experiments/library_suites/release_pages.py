@@ -13,8 +13,8 @@ from .suite_pages import cell_text
 
 _UNSEEN = (Standing.NOT_COVERED, Standing.ABSENT, Standing.SAME, Standing.NO_SUITE)
 _LEGEND = (
-    "A cell says what became of a callable in a release. “Not refuted” is no proof: the audits of that release did not "
-    "refute the claim with the runs that they had. “Refuted by values” holds for any rounding of the output, “refuted "
+    "A cell says what became of a callable in a release. “Not refuted” proves nothing: the audits of that release "
+    "did not refute the claim with the runs that they had. “Refuted by values” holds for any rounding of the output, “refuted "
     "by low bits” needs all digits; both were confirmed by fresh runs with another seed and the pair swapped. “Not "
     "covered” callables have no form, or none that fits this release. “Not in this release” means that the release has "
     "no public callable of this name: it may have another name there."
@@ -43,17 +43,17 @@ def matrix_text(matrix: Matrix) -> str:
     return "\n".join(lines)
 
 
-def matrix_markdown(matrix: Matrix, *, level: int = 1) -> str:
-    """Return the matrix as Markdown, with a heading of the given level."""
+def matrix_markdown(matrix: Matrix) -> str:
+    """Return the matrix as a page of Markdown."""
     names = [release.name for release in matrix.releases]
     changes = matrix.changes
     parts = [
-        f"{'#' * level} Releases of {matrix.library}",
+        f"# Releases of {matrix.library}",
         _alpha(matrix),
         _table(
             ["release", "points audited", "alpha", "seed"], [_release_row(one) for one in matrix.releases], {1, 2, 3}
         ),
-        _LEGEND if level == 1 else "",
+        _LEGEND,
         _table(
             ["callable", *names],
             [[f"`{row.callable}`", *(cell_text(_short(cell)) for cell in row.cells)] for row in _shown(matrix)],
@@ -62,8 +62,8 @@ def matrix_markdown(matrix: Matrix, *, level: int = 1) -> str:
     ]
     if changes:
         parts += [
-            f"{'#' * (level + 1)} Differences between releases of {matrix.library}",
-            _CHANGES if level == 1 else "",
+            "## Differences between releases",
+            _CHANGES,
             _table(["point", *names], [[cell_text(one.name), *map(cell_text, one.told)] for one in changes]),
         ]
     return "\n\n".join(filter(None, parts)) + "\n"
