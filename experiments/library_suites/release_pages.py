@@ -13,11 +13,11 @@ from .suite_pages import cell_text
 
 _UNSEEN = (Standing.NOT_COVERED, Standing.ABSENT, Standing.SAME, Standing.NO_SUITE)
 _LEGEND = (
-    "A cell says what became of a callable in a release. “Not refuted” proves nothing: the audits of that release "
-    "did not refute the claim with the runs that they had. “Refuted by values” holds for any rounding of the output, “refuted "
-    "by low bits” needs all digits; both were confirmed by fresh runs with another seed and the pair swapped. “Not "
-    "covered” callables have no form, or none that fits this release. “Not in this release” means that the release has "
-    "no public callable of this name: it may have another name there."
+    "A cell says what became of a callable in a release. “Not refuted” proves nothing: the audits of that release did "
+    "not refute the claim with the runs that they had. “Refuted by values” holds for any rounding of the output, "
+    "“refuted by low bits” needs all digits; both were confirmed by fresh runs with another seed and the pair swapped. "
+    "“Not covered” callables have no form, or none that fits this release. A dash stands for a release without a public "
+    "callable of this name: it may have another name there."
 )
 _CHANGES = (
     "Points that were refuted in one release and audited in another without a refutation. Fewer runs or another pair "
@@ -149,7 +149,7 @@ def _short(cell: Cell) -> str:
 
 def _page_cell(cell: Cell) -> PageCell:
     remark = cell.point if cell.standing in REFUTED else cell.remark
-    return PageCell(cell.words, _STYLES.get(cell.standing, "soft"), remark)
+    return PageCell("–" if cell.standing is Standing.ABSENT else cell.words, _STYLES.get(cell.standing, "soft"), remark)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:

@@ -12,7 +12,8 @@ TABLE = PageTable(
     columns=("Callable", "Status"),
     rows=(("a.b", PageCell("refuted", "refuted", "at 1 < 2")), ("c.d", "audited")),
 )
-CELL = '<td data-label="Status" class="refuted"><bdi>refuted</bdi><br><span class="soft"><bdi>at 1 &lt; 2</bdi></span></td>'
+REMARK = '<span class="soft"><bdi>at 1 &lt; 2</bdi></span>'
+CELL = f'<td data-label="Status" class="refuted"><bdi>refuted</bdi><br>{REMARK}</td>'
 
 
 def test_a_table_is_a_section_of_a_report_with_a_link():
