@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -95,23 +100,41 @@ def suite(
 
     typer.echo(plan_text(plan, points=False))
     try:
-        run = run_plan(
-            known,
-            plan,
-            seed=seed,
-            minutes=minutes,
-            workers=workers,
-            out=folder,
-            is_resumed=resume,
-            only=only,
-            deadline=deadline,
-            watch=watch,
-        )
+        with _terminated_as_ctrl_c():
+            run = run_plan(
+                known,
+                plan,
+                seed=seed,
+                minutes=minutes,
+                workers=workers,
+                out=folder,
+                is_resumed=resume,
+                only=only,
+                deadline=deadline,
+                watch=watch,
+            )
     except KeyboardInterrupt:
         say("interrupted; the same command with --resume continues")
         raise typer.Exit(130) from None
     _write(run, folder)
     raise typer.Exit(run.status)
+
+
+@contextmanager
+def _terminated_as_ctrl_c() -> Iterator[None]:
+    """Let a termination of this process end its workers, one of which may hang and would go on for ever."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 def _write(run: SuiteRun, folder: Path) -> None:

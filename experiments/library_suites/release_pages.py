@@ -16,8 +16,8 @@ _LEGEND = (
     "A cell says what became of a callable in a release. “Not refuted” proves nothing: the audits of that release did "
     "not refute the claim with the runs that they had. “Refuted by values” holds for any rounding of the output, "
     "“refuted by low bits” needs all digits; both were confirmed by fresh runs with another seed and the pair swapped. "
-    "“Not covered” callables have no form, or none that fits this release. A dash stands for a release without a public "
-    "callable of this name: it may have another name there."
+    "“Not covered” callables have no form, or none that fits this release. A dash stands for a release without a "
+    "public callable of this name: it may have another name there."
 )
 _CHANGES = (
     "Points that were refuted in one release and audited in another without a refutation. Fewer runs or another pair "

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 import pytest
 
 from dpaudit import Answers, PureDP, Within
 from dpaudit.audit.errors import OptionError
+from dpaudit.experiments.library_suites import run_plan as of_plans
 from dpaudit.experiments.library_suites.audited_library import Library, PublicCallable, Target
 from dpaudit.experiments.library_suites.coverage import Status, coverage_of_run
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.run_plan import run_plan
+
+from ..cli.test_main import run
+
+__all__ = ["run"]
 
 
 class Noise:
@@ -80,3 +86,17 @@ def test_processes_and_this_process_give_the_same_results():
 def test_impossible_deadlines_are_refused(options):
     with pytest.raises(OptionError, match="deadline"):
         run_plan(LIBRARY, plan_of(LIBRARY), **options)
+
+
+def test_a_termination_of_the_command_ends_its_processes_as_ctrl_c_does(run, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def terminated(library, plan, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr(of_plans, "run_plan", terminated)
+    status, _, errors = run("suite", "pydp", "--only", "Count")
+    assert status == 130
+    assert "the same command with --resume continues" in errors
+    assert signal.getsignal(signal.SIGTERM) == before
