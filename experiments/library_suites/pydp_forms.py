@@ -35,6 +35,7 @@ _SLOW = {"Max", "Min", "Median", "Percentile"}
 _REVIEWED = {"BoundedMean", "BoundedStandardDeviation", "BoundedSum", "BoundedVariance", "Count", *_SLOW}
 _ASSUMED = "Neighbours are assumed: one row is added or removed."
 _GAUSSIAN_BITS = "low bits of GaussianMechanism"
+_INVERSE_BITS = "low bits of LaplaceBoundedDomain"
 _ONE_SIDED = "noise that is never negative"
 
 
@@ -268,6 +269,7 @@ def _ml_form(public: PublicCallable) -> Form:
                 make=make,
                 domain=Answers(low=low, high=high, integer=is_whole),
                 known=known_in("pydp", _ONE_SIDED if public.short in ("Geometric", "GeometricTruncated") else ""),
+                known_bits=known_in("pydp", _INVERSE_BITS if public.short == "LaplaceBoundedDomain" else ""),
             )
         )
     return tuple(targets)
