@@ -176,14 +176,12 @@ class Matrix:
     @property
     def changes(self) -> tuple[Change, ...]:
         """Points that are refuted in one release and not in another."""
-        names = dict.fromkeys(
-            name for one in self.releases for name, entry in one.entries.items() if _is_refuted(entry)
-        )
-        found = [(name, [one.entries.get(name) for one in self.releases]) for name in names]
+        audits = [pair for release in self.releases for pair in release.entries.items()]
+        names = dict.fromkeys(name for name, entry in audits if _is_refuted(entry))
         return tuple(
-            Change(name=name, told=tuple(map(_told, self.releases, entries, [name] * len(entries))))
-            for name, entries in found
-            if any(entry is not None and not _is_refuted(entry) for entry in entries)
+            Change(name=name, told=tuple(_told(release, name) for release in self.releases))
+            for name in names
+            if any(_has_spared(release, name) for release in self.releases)
         )
 
     @property
@@ -323,15 +321,24 @@ def _bound(entry: Entry) -> str:
     return f"{found(entry.result)}, claimed {stated(entry.result)}"
 
 
-def _told(release: Release, entry: Entry | None, name: str) -> str:
+def _has_spared(release: Release, name: str) -> bool:
+    """Whether a release was audited at a point and not refuted; by values, if the pilot showed no low bits."""
+    entry = release.entries.get(name) or release.entries.get(name.removesuffix(BITS))
+    return entry is not None and not _is_refuted(entry)
+
+
+def _told(release: Release, name: str) -> str:
     """Return the bound of a point in a release, with the runs on each dataset, or why it was not audited."""
+    entry = release.entries.get(name)
     if entry is None:
         if release.problem:
             return Standing.NO_SUITE.value
         known = name.removesuffix(BITS) in release.settings["targets"]
         by_values = release.entries.get(name.removesuffix(BITS))
         if by_values is not None:
-            return "low bits not audited: refuted by values" if _is_refuted(by_values) else "no low bits in the pilot"
+            if _is_refuted(by_values):
+                return "low bits not audited: refuted by values"
+            return f"no low bits in the pilot, {by_values.result.runs:,} runs"
         return "not audited" if known else "no such point"
     return f"{entry.result.verdict.value}, {_bound(entry)}, {entry.result.runs:,} runs"
 

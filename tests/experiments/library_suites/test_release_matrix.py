@@ -123,6 +123,19 @@ def test_points_that_are_refuted_in_one_release_only_are_compared(matrix):
     assert change.told[2] == "the suite did not run"
 
 
+def test_low_bits_that_the_pilot_of_another_release_did_not_show_are_compared(folders):
+    new, old, log = [read_release(folder, "pydp") for folder in folders]
+    refuted = old.entries["m.mended: a"]
+    by_bits = dataclasses.replace(refuted, name="m.right: a [low bits]", experiment="m.right")
+    old = dataclasses.replace(old, entries={**old.entries, by_bits.name: by_bits})
+    changes = {one.name: one.told for one in matrix_of("pydp", [new, old, log]).changes}
+    assert changes["m.right: a [low bits]"][0].startswith("refuted, ε ≥ ")
+    assert changes["m.right: a [low bits]"][1:] == ("no low bits in the pilot, 500 runs", "the suite did not run")
+    swapped = dataclasses.replace(new, entries={**new.entries, "m.right: a": refuted})
+    changes = {one.name: one.told for one in matrix_of("pydp", [swapped, old]).changes}
+    assert "m.right: a [low bits]" not in changes
+
+
 def test_pages_say_alpha_reasons_and_links(matrix, folders, tmp_path):
     text, page = matrix_markdown(matrix), matrix_html(matrix, tmp_path)
     assert "| 0.11 | the suite did not run (ImportError: no wheel for this Python) |  |  |" in text
