@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .pages.html_page import html
     from .pages.junit_page import junit
     from .pages.markdown_page import markdown
+    from .pages.page_tables import PageCell, PageTable, table_page
     from .plain_text import lines, table
 
 _WHERE = {
@@ -26,6 +27,9 @@ _WHERE = {
     "markdown": "pages.markdown_page",
     "table": "plain_text",
     "lines": "plain_text",
+    "PageTable": "pages.page_tables",
+    "PageCell": "pages.page_tables",
+    "table_page": "pages.page_tables",
     "junit": "pages.junit_page",
     "csv": "pages.csv_page",
     "sarif": "formats.sarif",
@@ -42,6 +46,9 @@ __all__ = [
     "markdown",
     "table",
     "lines",
+    "PageTable",
+    "PageCell",
+    "table_page",
     "junit",
     "csv",
     "sarif",

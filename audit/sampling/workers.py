@@ -141,14 +141,14 @@ def _in_processes(
     owners = [*_owners(plan), *(owner for _, task in numbered for owner in task.owners)]
     parts = pack_each(numbered, owners, plan.sampler.name)
     parallel = _parallel("processes", jobs, limit)
-    with _ctrl_c_waiting():
+    with ctrl_c_waiting():
         results = parallel(joblib.delayed(_in_process)(parcel, part) for part in parts)
     for result in results:
         yield _told(plan, result)
 
 
 @contextmanager
-def _ctrl_c_waiting() -> Iterator[None]:
+def ctrl_c_waiting() -> Iterator[None]:
     """Keep Ctrl-C from the processes that are started in the block; this process receives it after the block.
 
     A worker that is interrupted while it imports its modules would print a traceback.

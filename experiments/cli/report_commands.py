@@ -14,6 +14,7 @@ from .options import optional
 
 if TYPE_CHECKING:
     from ...audit.records.baseline_comparison import Comparison
+    from ...reports.pages.page_tables import PageTable
 
 FORMS = {
     "html": "report.html",
@@ -159,16 +160,23 @@ def show(suite: Any) -> None:
 
 
 def write_reports(
-    suite: Any, out: Path, forms: Sequence[str] = ("html", "markdown"), comparisons: Sequence[Comparison] = ()
+    suite: Any,
+    out: Path,
+    forms: Sequence[str] = ("html", "markdown"),
+    comparisons: Sequence[Comparison] = (),
+    tables: Sequence[PageTable] = (),
 ) -> None:
-    """Write a suite in the given forms, each file completely or not at all, and print the paths."""
+    """Write a suite in the given forms, each file completely or not at all, and print the paths.
+
+    The tables are sections of the HTML page.
+    """
     from ... import reports
     from ...audit.records.json_codec import to_json, write_whole
     from ..suite.figures_of_experiments import drawings
 
     for form in forms:
         if form == "html":
-            text = reports.html(suite, drawings(suite), comparisons=comparisons)
+            text = reports.html(suite, drawings(suite), comparisons=comparisons, tables=tables)
         elif form == "markdown":
             text = reports.markdown(suite, comparisons=comparisons)
         else:

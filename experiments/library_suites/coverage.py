@@ -18,6 +18,8 @@ class Status(enum.Enum):
     AUDITED = "audited"
     REFUTED = "refuted"
     REFUTED_BY_BITS = "refuted by low bits only"
+    NOT_CONFIRMED = "refuted once, not confirmed"
+    INCONCLUSIVE = "inconclusive"
     PLANNED = "planned"
     SAME = "audited as another callable"
     NOT_REACHED = "not reached in the time"
@@ -25,7 +27,7 @@ class Status(enum.Enum):
     NOT_COVERED = "not covered"
 
 
-AUDITED = (Status.AUDITED, Status.REFUTED, Status.REFUTED_BY_BITS)
+AUDITED = (Status.AUDITED, Status.REFUTED, Status.REFUTED_BY_BITS, Status.NOT_CONFIRMED, Status.INCONCLUSIVE)
 """Statuses of callables with audits of their own."""
 
 
@@ -109,6 +111,10 @@ def coverage_of_run(run: SuiteRun) -> Coverage:
             status = Status.REFUTED
         elif any(outcome.is_refuted_by_bits_only for outcome in done):
             status = Status.REFUTED_BY_BITS
+        elif any(outcome.unconfirmed for outcome in done):
+            status = Status.NOT_CONFIRMED
+        elif any(outcome.is_inconclusive for outcome in done):
+            status = Status.INCONCLUSIVE
         elif done:
             status = Status.AUDITED
         else:

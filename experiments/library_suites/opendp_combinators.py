@@ -14,7 +14,7 @@ from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms.adapters import from_opendp
 from ...mechanisms.adapters.opendp_claims import MapClaim, claim_of
 from .audited_library import Form, NotCovered, PublicCallable, Target
-from .opendp_spaces import prelude
+from .opendp_spaces import number_space, prelude
 from .public_callables import required_of
 
 _SCALE = 2.0
@@ -39,17 +39,12 @@ _REASONS = {
 }
 
 
-def _number_space() -> tuple[Any, Any]:
-    dp = prelude()
-    return dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
-
-
 def _laplace() -> Any:
-    return prelude().m.make_laplace(*_number_space(), scale=_SCALE)
+    return prelude().m.make_laplace(*number_space(float), scale=_SCALE)
 
 
 def _gaussian() -> Any:
-    return prelude().m.make_gaussian(*_number_space(), scale=_SCALE)
+    return prelude().m.make_gaussian(*number_space(float), scale=_SCALE)
 
 
 def _bases() -> dict[str, Callable[[], Any]]:
@@ -61,7 +56,7 @@ def _bases() -> dict[str, Callable[[], Any]]:
     def scored() -> Any:
         dp, noisy = prelude(), _laplace()
         return dp.m.make_user_measurement(
-            *_number_space(),
+            *number_space(float),
             dp.max_divergence(),
             lambda answer: (noisy(answer), noisy(answer)),
             lambda distance: distance,  # of two answers with noise of scale 2
@@ -162,7 +157,7 @@ def _interactive(public: PublicCallable) -> Target:
 
     def make() -> Any:
         dp = prelude()
-        space = (*_number_space(), dp.max_divergence())
+        space = (*number_space(float), dp.max_divergence())
         queries = (_laplace(), _laplace())
         if public.short == "make_privacy_filter":
             made = public.function(dp.c.make_fully_adaptive_composition(*space), 1.0, 1.0)

@@ -35,6 +35,7 @@ _MEASURES: dict[str, Callable[[Any], Any]] = {
 _KNOWN = {
     "scale", "threshold", "k", "alpha", "candidates", "d_in", "d_out", "f", "bounds", "size", "size_limit", "constant",
     "categories", "edges", "null", "value", "leaf_count", "branching_factor", "TOA", "TA", "output_measure",
+    "optimize",
 }  # fmt: skip
 """Parameters that have values to try."""
 _THRESHOLDS = "thresholds of integers release counts on the threshold"
@@ -128,6 +129,7 @@ def _values(space: Space) -> dict[str, list[Any]]:
         "TOA": [float, int],
         "TA": [float],
         "output_measure": list(_MEASURES),
+        "optimize": ["max"],
     }
 
 

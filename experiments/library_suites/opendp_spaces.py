@@ -11,6 +11,7 @@ from typing import Any
 
 from ...audit.datasets.adjacency import Adjacency, Replace
 from ...audit.datasets.domains import Answers, Rows, Values
+from .public_callables import parameters_of
 
 _ROWS = 4  # of datasets whose size is public
 
@@ -60,13 +61,16 @@ def prelude() -> Any:
     return library
 
 
-def _atom(kind: type, **options: Any) -> Any:
+def _atom(kind: type, *, nan: bool = False, **options: Any) -> Any:
+    """Return a domain of single values; the parameter for NaN had another name before OpenDP 0.13."""
+    make = prelude().atom_domain
     if kind is float:
-        options["nan"] = False
-    return prelude().atom_domain(T=kind, **options)
+        options["nan" if "nan" in parameters_of(make) else "nullable"] = nan
+    return make(T=kind, **options)
 
 
-def _number(kind: type) -> tuple[Any, Any]:
+def number_space(kind: type) -> tuple[Any, Any]:
+    """Return the domain and the metric of a single number."""
     return _atom(kind), prelude().absolute_distance(T=kind)
 
 
@@ -87,7 +91,7 @@ def answer_spaces() -> tuple[Space, ...]:
         found.append(
             Space(
                 words=f"a number, {kind.__name__}",
-                make=partial(_number, kind),
+                make=partial(number_space, kind),
                 data=Answers(low=kind(0), high=high, integer=kind is int),
                 kind=kind,
                 d_in=kind(1),
@@ -156,7 +160,7 @@ def row_spaces() -> tuple[Space, ...]:
         rows("rows", lambda: _atom(float), Rows(low=-1.0, high=2.0), float),
         rows(
             "rows with NaN",
-            lambda: prelude().atom_domain(T=float, nan=True),
+            lambda: _atom(float, nan=True),
             Rows(values=(float("nan"), 0.0, 1.0)),
             float,
         ),

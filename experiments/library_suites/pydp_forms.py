@@ -35,6 +35,7 @@ _SLOW = {"Max", "Min", "Median", "Percentile"}
 _REVIEWED = {"BoundedMean", "BoundedStandardDeviation", "BoundedSum", "BoundedVariance", "Count", *_SLOW}
 _ASSUMED = "Neighbours are assumed: one row is added or removed."
 _GAUSSIAN_BITS = "low bits of GaussianMechanism"
+_INVERSE_BITS = "low bits of LaplaceBoundedDomain"
 _ONE_SIDED = "noise that is never negative"
 
 
@@ -143,13 +144,18 @@ def _noise_form(public: PublicCallable) -> Form:
         options = {"epsilon": epsilon, "delta": delta, "sensitivity": sensitivity}
         options = {name: value for name, value in options.items() if name in said}
         words = ", ".join(f"{name}={value:g}" for name, value in options.items())
-        for kind, is_whole in (("float", False), ("int", True)):
+        step = sensitivity
+        for kind, domain in (
+            (f"0 and {step:g}", ((0.0, step),)),  # low bits of noise show best at 0, and a search sees values only
+            ("float", Answers(low=0, high=2.0 * step)),
+            ("int", Answers(low=0, high=4, integer=True)),
+        ):
             targets.append(
                 Target(
                     callable=public.name,
                     point=f"{words}, {kind}",
                     make=_maker(public.function, options),
-                    domain=Answers(low=0, high=4 if is_whole else 2.0 * sensitivity, integer=is_whole),
+                    domain=domain,
                     runs=50_000,
                     known_bits=known_in("pydp", _GAUSSIAN_BITS if public.short == "GaussianMechanism" else ""),
                 )
@@ -263,6 +269,7 @@ def _ml_form(public: PublicCallable) -> Form:
                 make=make,
                 domain=Answers(low=low, high=high, integer=is_whole),
                 known=known_in("pydp", _ONE_SIDED if public.short in ("Geometric", "GeometricTruncated") else ""),
+                known_bits=known_in("pydp", _INVERSE_BITS if public.short == "LaplaceBoundedDomain" else ""),
             )
         )
     return tuple(targets)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import joblib
-
 from ...audit.errors import OptionError, StoreError
 from ...audit.records.json_codec import load, save, write_whole
 from ...audit.records.suite import Suite, Topic
 from ...audit.results.audit_result import Verdict
+from ...audit.sampling.pickling import Parcel, pack
 from .audited_library import Library, Target
+from .limited_processes import answers
 from .plan import Plan, plan_of
 from .run_target import Outcome, run_target
 
@@ -25,6 +26,7 @@ PLAN_FILE, TARGETS = "suite.json", "targets"
 """File of the settings, and folder of the finished targets."""
 _LEAST_SECONDS = 2.0  # of a target, in which 400 runs of a millisecond fit
 _SHARE = 2.0  # times its equal share of the time that a target may take, as most take less
+_DEADLINE, _LEAST_DEADLINE = 10.0, 60.0  # times its time, as low bits and fresh runs are not part of it; seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,8 @@ def run_plan(
     out: Path | None = None,
     is_resumed: bool = False,
     only: str | None = None,
+    deadline: float | None = None,
+    in_process: bool = False,
     watch: Callable[[Outcome, int, int], None] | None = None,
 ) -> SuiteRun:
     """Audit the targets of a plan in its order until the time is over.
@@ -99,25 +103,35 @@ def run_plan(
     minutes : float
         Time for all targets. A target that began is finished, and takes about twice its equal share at most.
     workers : int
-        Processes.
+        Processes, each of which audits one target at a time.
     out : Path, optional
         Folder for finished targets.
     is_resumed : bool
         Whether finished targets in `out` are kept.
     only : str, optional
         Selection by which the plan was made.
+    deadline : float, optional
+        Seconds after which a target that does not answer is ended; by default ten times the time of a target, and at
+        least 60.
+    in_process : bool
+        Audit the targets in this process, without a deadline, as for a debugger.
     watch : callable, optional
         Receives each outcome, the number of finished targets, and the number of targets of the plan.
 
     Raises
     ------
     OptionError
-        If the minutes or the workers are not positive, the folder holds another suite, or there is nothing to resume.
+        If the minutes, the workers or the deadline are not positive, the folder holds another suite, or there is
+        nothing to resume.
     """
     if not minutes > 0:
         raise OptionError(f"minutes={minutes!r} is not a time; use a positive number.", minutes=minutes)
     if workers < 1:
         raise OptionError(f"workers={workers!r} is not a number of processes; use 1 or more.", workers=workers)
+    if deadline is not None and not deadline > 0:
+        raise OptionError(f"deadline={deadline!r} is not a time; use a positive number.", deadline=deadline)
+    if in_process and (workers > 1 or deadline is not None):
+        raise OptionError("in_process=True has one worker and no deadline; omit workers and deadline.")
     settings = {
         "library": plan.library,
         "release": plan.release,
@@ -132,12 +146,14 @@ def run_plan(
     total = 60.0 * minutes
     each = max(_SHARE * total * workers / max(len(rest), 1), _LEAST_SECONDS)
     job = _Job(library, plan.alpha, only, plan.share, seed, min(each, total), plan.with_bits, time.time() + total)
-    for outcome in _outcomes(job, plan, rest, workers):
-        done[outcome.name] = outcome
-        if out is not None and not outcome.failure:
-            _keep(outcome, out)
-        if watch is not None:
-            watch(outcome, len(done), len(plan.targets))
+    limit = max(_DEADLINE * job.seconds, _LEAST_DEADLINE) if deadline is None else deadline
+    with closing(_here(job, rest) if in_process else _in_processes(job, rest, workers, limit)) as outcomes:
+        for outcome in outcomes:
+            done[outcome.name] = outcome
+            if out is not None and not outcome.failure:
+                _keep(outcome, out)
+            if watch is not None:
+                watch(outcome, len(done), len(plan.targets))
     ordered = tuple(done[target.name] for target in plan.targets if target.name in done)
     return SuiteRun(plan=plan, seed=seed, outcomes=ordered)
 
@@ -155,24 +171,42 @@ class _Job:
     with_bits: bool
     deadline: float
 
-    def run(self, target: Target) -> Outcome | None:
-        """Return the outcome of a target; None if the time is over."""
-        if time.time() >= self.deadline:
-            return None
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.time() >= self.deadline
+
+    def run(self, target: Target) -> Outcome:
+        """Return the outcome of a target."""
         return run_target(target, alpha=self.share, seed=self.seed, seconds=self.seconds, with_bits=self.with_bits)
 
-
-def _outcomes(job: _Job, plan: Plan, rest: Sequence[Target], workers: int) -> Iterator[Outcome]:
-    if workers == 1:
-        found: Any = (job.run(target) for target in rest)
-    else:
-        pool = joblib.Parallel(n_jobs=workers, backend="loky", return_as="generator_unordered", pre_dispatch=workers)
-        found = pool(joblib.delayed(_run_by_name)(job, target.name) for target in rest)
-    return (outcome for outcome in found if outcome is not None)
+    def targets(self) -> dict[str, Target]:
+        """Return the targets by their names, which a process finds once."""
+        return _targets(self.library, self.alpha, self.only, self.with_bits)
 
 
-def _run_by_name(job: _Job, name: str) -> Outcome | None:
-    return job.run(_targets(job.library, job.alpha, job.only, job.with_bits)[name])
+def _here(job: _Job, rest: Sequence[Target]) -> Generator[Outcome]:
+    for target in rest:
+        if job.is_over():
+            return
+        yield job.run(target)
+
+
+def _in_processes(job: _Job, rest: Sequence[Target], workers: int, limit: float) -> Generator[Outcome]:
+    parts = [job.library.release, job.library.public, job.library.form_of]
+    parcel, names = pack(job, parts, job.library.name), [target.name for target in rest]
+    for name, answer in answers(
+        _run_by_name, _prepare, parcel, names, workers=workers, limit=limit, is_over=job.is_over
+    ):
+        yield Outcome(name=name, failure=answer, seconds=limit) if isinstance(answer, str) else answer
+
+
+def _run_by_name(parcel: Parcel, name: str) -> Outcome:
+    job: _Job = parcel.open_once()
+    return job.run(job.targets()[name])
+
+
+def _prepare(parcel: Parcel) -> None:
+    parcel.open_once().targets()
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from ...audit.errors import AuditError, OptionError, described
 from ...audit.options import LEAST_SEARCH
 from ...audit.procedures.check import check
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.sampler import as_sampler
 from ...audit.search.find_worst_pair import find_worst_pair
@@ -72,6 +72,11 @@ class Outcome:
         """Whether low bits refute a claim that values do not refute."""
         by_bits = any(entry.result.is_refuted and entry.name.endswith(BITS) for entry in self.entries)
         return by_bits and not self.is_refuted_by_values
+
+    @property
+    def is_inconclusive(self) -> bool:
+        """Whether an audit is inconclusive."""
+        return any(entry.result.verdict is Verdict.INCONCLUSIVE for entry in self.entries)
 
 
 def run_target(target: Target, *, alpha: float, seed: int, seconds: float, with_bits: bool) -> Outcome:

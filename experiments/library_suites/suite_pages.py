@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...reports.pages.page_tables import CellStyle, PageCell, PageTable
 from ...reports.plain_text import visible
 from .coverage import AUDITED, Coverage, Line, Status
 from .plan import Plan
@@ -63,6 +64,39 @@ def coverage_markdown(coverage: Coverage, release: str) -> str:
     return "\n".join([f"# Coverage of {release}", "", f"{counts_text(coverage).capitalize()}.", "", *head, *rows, ""])
 
 
+def coverage_table(coverage: Coverage) -> PageTable:
+    """Return the coverage as a section of a report; refuted callables first, those without audits before audited ones.
+
+    Callables that call others are only counted.
+    """
+    order = list(_STYLES)
+    shown = [line for line in coverage.lines if line.status is not Status.SAME]
+    return PageTable(
+        id="coverage",
+        title="Coverage",
+        caption=f"{counts_text(coverage)}.",
+        columns=("Callable", "Status", "Points audited", "Remarks"),
+        rows=tuple(
+            (line.callable, PageCell(line.status.value, _STYLES[line.status]), _points(line), _said(line))
+            for line in sorted(shown, key=lambda line: order.index(line.status))
+        ),
+    )
+
+
+_STYLES: dict[Status, CellStyle] = {
+    Status.REFUTED: "refuted",
+    Status.REFUTED_BY_BITS: "refuted",
+    Status.NOT_CONFIRMED: "inconclusive",
+    Status.INCONCLUSIVE: "inconclusive",
+    Status.FAILED: "inconclusive",
+    Status.NOT_REACHED: "inconclusive",
+    Status.NOT_COVERED: "soft",
+    Status.PLANNED: "",
+    Status.AUDITED: "",
+    Status.SAME: "",
+}
+
+
 def counts_text(coverage: Coverage) -> str:
     """Return the number of public callables, and of those with each status."""
     counts = [f"{coverage.count(status)} {status.value}" for status in Status if coverage.count(status)]
@@ -77,6 +111,14 @@ def _points(line: Line) -> str:
     return f"{line.audited} of {line.targets}" if line.targets else ""
 
 
+def _said(line: Line) -> str:
+    return "; ".join([*([f"known defect: {line.known}"] if line.known else []), *line.reasons])
+
+
 def _remarks(line: Line) -> str:
-    said = [*([f"known defect: {line.known}"] if line.known else []), *line.reasons]
-    return visible("; ".join(said), 1_000).replace("|", "\\|").replace("<", "&lt;")
+    return cell_text(_said(line))
+
+
+def cell_text(text: str) -> str:
+    """Return text for a cell of a Markdown table."""
+    return visible(text, 1_000).replace("|", "\\|").replace("<", "&lt;")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import datetime
 import functools
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
@@ -33,9 +31,9 @@ from .audit_facts import facts, in_words
 from .comparison_table import numbers_of, side_of
 from .glossary import GLOSSARY
 from .page_limits import about, by_severity, limits_of, what_to_do
+from .page_tables import PageTable, content_policy, shown_table, templates
 
 if TYPE_CHECKING:
-    from jinja2 import Template
     from matplotlib.figure import Figure
 
 
@@ -44,6 +42,7 @@ def html(
     drawings: Sequence[tuple[str, str, Figure]] = (),
     *,
     comparisons: Sequence[Comparison] = (),
+    tables: Sequence[PageTable] = (),
     today: datetime.date | None = None,
     jobs: int | None = None,
 ) -> str:
@@ -61,6 +60,8 @@ def html(
         Figures over several audits.
     comparisons : sequence of Comparison
         Comparisons with an earlier record from `dpaudit.audit.records.baseline_comparison.compare`, for a section.
+    tables : sequence of PageTable
+        Further tables, each a section after the table of audits.
     today : date, optional
         Day on which acceptances are checked; by default the current day.
     jobs : int, optional
@@ -99,11 +100,12 @@ def html(
     versions = {part for entry in suite.entries for part in entry.result.versions}
     alphas = sorted({entry.result.alpha for entry in suite.entries})
     limits = limits_of(suite)
-    return _template().render(
+    template = templates().get_template("report.html.j2")
+    return template.render(
         title=plain.visible(suite.title, 150),
         about=about(suite),
         glossary=GLOSSARY,
-        policy=_policy(),
+        policy=content_policy(_script()),
         script=Markup(_script()),
         n_audits=len(suite.entries),
         groups=_groups(suite, audits),
@@ -140,6 +142,7 @@ def html(
             if (accepted := entry.accepted) is not None
         ],
         drawings=overviews,
+        tables=[shown_table(table) for table in tables],
         topics=[
             (plain.visible(each.id, 100), plain.prose(each.statement), plain.prose(each.source))
             for each in suite.topics
@@ -185,29 +188,8 @@ def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, An
 
 
 @functools.cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader(__package__ or "dpaudit.reports.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2")
-
-
-@functools.cache
 def _script() -> str:
     return files(__package__ or "dpaudit.reports.pages").joinpath("templates", "page.js").read_text(encoding="utf-8")
-
-
-def _policy() -> str:
-    """The content security policy: inline styles and drawings, the page's script, and nothing external."""
-    digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
-    allowed = ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'")
-    return "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
 
 
 def _style(verdict: Verdict) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.library_suites.audited_library import NotCovered, PublicCallable, SameAs, Target
 from dpaudit.experiments.library_suites.library_names import library_named
+from dpaudit.experiments.library_suites.opendp_spaces import number_space
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.public_callables import public_callables
 from dpaudit.experiments.library_suites.run_target import example_of
@@ -101,6 +102,27 @@ def test_a_new_constructor_of_opendp_is_picked_up():
 
     form = library.form_of(PublicCallable("measurements.make_other", make_other))
     assert form == NotCovered("its parameters (secret) fit no known form")
+
+
+def test_domains_of_older_releases_of_opendp_are_read(monkeypatch):
+    """Up to 0.12 the parameter for NaN was `nullable`."""
+    seen = []
+
+    def atom_domain(bounds=None, nullable=False, T=None):
+        seen.append((bounds, nullable, T))
+
+    old = SimpleNamespace(atom_domain=atom_domain, absolute_distance=lambda T: None)
+    monkeypatch.setattr("dpaudit.experiments.library_suites.opendp_spaces.prelude", lambda: old)
+    number_space(float)
+    number_space(int)
+    assert seen == [(None, False, float), (None, False, int)]
+
+
+def test_noise_of_pydp_is_audited_where_its_low_bits_show():
+    library = library_named("pydp")
+    form = library.form_of(public_of(library)["algorithms.numerical_mechanisms.GaussianMechanism"])
+    (first, *_) = form
+    assert (first.point, first.domain) == ("epsilon=1, delta=0.1, sensitivity=1, 0 and 1", ((0.0, 1.0),))
 
 
 def test_a_new_aggregate_of_pydp_is_picked_up_with_what_is_assumed():
@@ -194,6 +216,9 @@ def test_the_command_writes_every_report_and_the_coverage(run, tmp_path):
     assert "1 of 1 points audited: 0 refuted by values" in out
     names = {path.name for path in (tmp_path / "found").iterdir()}
     assert names >= {"results.json", "report.html", "report.md", "junit.xml", "coverage.json", "coverage.md"}
+    page = (tmp_path / "found" / "report.html").read_text()
+    assert '<h2 id="coverage">' in page
+    assert '<th scope="row"><bdi>distributions.LaplaceDistribution</bdi></th>' in page
     assert "[1/1] algorithms.laplacian.Count: epsilon=1: NOT REFUTED" in errors
     assert run(*arguments)[0] == 2
     status, out, errors = run(*arguments, "--resume")

@@ -90,7 +90,7 @@ LIBRARY = Library(name="small", release=lambda: "small 1.0", public=public, form
 @pytest.fixture(scope="module")
 def run():
     plan = plan_of(LIBRARY)
-    return run_plan(LIBRARY, plan, minutes=5)
+    return run_plan(LIBRARY, plan, minutes=5, in_process=True)
 
 
 def outcome(run, name):
@@ -167,7 +167,7 @@ def test_the_audits_are_a_suite_for_all_reports(run):
 
 def test_what_the_time_does_not_reach_is_a_line_of_the_coverage():
     plan = plan_of(LIBRARY, only="right")
-    run = run_plan(LIBRARY, plan, minutes=1e-9)
+    run = run_plan(LIBRARY, plan, minutes=1e-9, in_process=True)
     assert len(run.not_reached) == 2
     (line,) = [line for line in coverage_of_run(run).lines if line.callable == "tools.right"]
     assert (line.status, line.reasons) == (Status.NOT_REACHED, ("2 of 2 points not reached in the time",))
@@ -182,7 +182,7 @@ def test_a_suite_that_ended_resumes_with_the_same_results(run, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_plan(LIBRARY, plan, out=tmp_path, only="right|fail", watch=stop)
+        run_plan(LIBRARY, plan, out=tmp_path, only="right|fail", watch=stop, in_process=True)
     again = []
     resumed = run_plan(
         LIBRARY,
@@ -190,10 +190,11 @@ def test_a_suite_that_ended_resumes_with_the_same_results(run, tmp_path):
         out=tmp_path,
         is_resumed=True,
         only="right|fail",
+        in_process=True,
         watch=lambda found, done, total: again.append(found.name),
     )
     assert again == ["tools.failing: any", "tools.right: epsilon=1 again"]
-    whole = run_plan(LIBRARY, plan, only="right|fail")
+    whole = run_plan(LIBRARY, plan, only="right|fail", in_process=True)
     assert resumed.suite() == whole.suite()
 
 
@@ -201,9 +202,9 @@ def test_a_folder_belongs_to_one_suite(tmp_path):
     plan = plan_of(LIBRARY, only="fail")
     with pytest.raises(OptionError, match="nothing to resume"):
         run_plan(LIBRARY, plan, out=tmp_path, is_resumed=True, only="fail")
-    run_plan(LIBRARY, plan, out=tmp_path, only="fail")
+    run_plan(LIBRARY, plan, out=tmp_path, only="fail", in_process=True)
     with pytest.raises(OptionError, match="continue that suite with --resume"):
-        run_plan(LIBRARY, plan, out=tmp_path, only="fail")
+        run_plan(LIBRARY, plan, out=tmp_path, only="fail", in_process=True)
     later = dataclasses.replace(plan, release="small 2.0")
     with pytest.raises(OptionError, match=r"the release of the suite in .* differ: 'small 1.0' then, 'small 2.0' now"):
         run_plan(LIBRARY, later, out=tmp_path, is_resumed=True, only="fail")

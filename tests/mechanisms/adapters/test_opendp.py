@@ -188,6 +188,15 @@ def test_draws_are_those_of_the_measurement(dp: Any, draws: Any) -> None:
     assert len({tuple(outputs[i : i + 50]) for i in range(0, 2_500, 50)}) == 50
 
 
+def test_draws_together_use_the_name_of_a_composition_before_0_14(dp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    combinators = sys.modules["opendp.combinators"]
+    measurement = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0)
+    made = combinators.make_composition
+    monkeypatch.delattr(combinators, "make_composition")
+    monkeypatch.setattr(combinators, "make_basic_composition", made, raising=False)
+    assert len(from_opendp(measurement).sample(0, 5, np.random.default_rng(0))) == 5
+
+
 def test_vectors_keep_every_parameter(dp: Any) -> None:
     fine = from_opendp(dp.m.make_laplace(*_numbers(dp, float), scale=1.0, k=-2), draws="vectors")
     outputs = np.array(fine.sample(0.0, 1_500, _rng()))
