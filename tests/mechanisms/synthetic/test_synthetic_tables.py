@@ -21,7 +21,7 @@ ONE_COLUMN = NoisyMarginals(1.0, (2,), rows=3)
 MECHANISMS = [ONE_COLUMN, NoisyMarginals(1.0, (2, 3)), NoisyMarginals(0.5, (4,), 5, 2)]
 
 
-def by_slow_code(counts, ratio, rows, reach=60):
+def by_slow_code(counts, ratio, rows, reach=25):
     """Law of the values of category 1: every pair of noises, by its geometric probabilities."""
     law = np.zeros(rows + 1)
     for a in range(-reach, reach + 1):
@@ -48,21 +48,21 @@ def test_draws_follow_the_law():
 
 @pytest.mark.parametrize("sensitivity", [1, 2])
 def test_the_loss_is_at_most_epsilon(sensitivity):
-    """Over all small pairs of neighbours, and epsilon is nearly reached."""
-    mechanism = NoisyMarginals(1.0, (2, 2), 20, sensitivity)
-    rows = [(0, 0), (1, 1), (0, 1), (None, 0)]
+    """Over small pairs of neighbours, and epsilon is nearly reached."""
+    mechanism = NoisyMarginals(2.0, (2, 2), 10, sensitivity)
+    rows = [(0, 0), (1, 1), (None, 0)]
     losses = []
-    for other in ([], [(0, 0)], [(0, 0), (1, 1)]):
+    for other in ([], [(0, 0)]):
         for row in rows:
             for change in [None] if sensitivity == 1 else rows:
                 neighbour = other if change is None else [*other, change]
                 losses.append(exact_loss(mechanism, [*other, row], neighbour))
-    assert 0.75 < max(losses) <= 1.0 + 1e-9
+    assert 1.6 < max(losses) <= 2.0 + 1e-9
 
 
 def test_epsilon_not_split_is_lost_in_each_column():
     twin = MarginalsNotSplit(1.0, (2, 2), 50)
-    assert 1.5 < exact_loss(twin.runs_as, [(0, 0), (1, 1)], [(0, 0)]) <= twin.truth.epsilon
+    assert exact_loss(twin.runs_as, [(0, 0), (1, 1)], [(0, 0)]) == pytest.approx(twin.truth.epsilon)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
@@ -140,8 +140,9 @@ def test_the_event_names_a_category():
         [(0,)],
         claim=1.0,
         adjacency=AddRemove(),
-        runs=1_000,
+        runs=500,
         alpha=1e-6,
+        bits=False,
         jobs=1,
     )
     assert result.is_refuted
