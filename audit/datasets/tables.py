@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .table_features import CategoricalColumn, NumericColumn, table_features
 Column: TypeAlias = CategoricalColumn | NumericColumn
 Row: TypeAlias = tuple[Any, ...]
 Oddity = Literal["beyond", "new", "missing"]
+Form = Literal["frame", "columns", "rows", "tuples"]
 
 _FAR = 10  # widths of the range between its end and a number far outside
 _ODD = 0.15  # share of the cells of a random row that are outside the declared values
@@ -39,8 +40,8 @@ class Tables(Domain):
         The declared values of each column.
     most, least, size : int
         Largest and smallest number of rows, or a fixed number, as in `Rows`.
-    form : {"frame", "columns", "rows"}
-        Type of the dataset: a pandas data frame, a dict of lists, or a list of dicts.
+    form : {"frame", "columns", "rows", "tuples"}
+        Type of the dataset: a pandas data frame, a dict of lists, or a list of dicts or of tuples.
     outside : iterable of {"beyond", "new", "missing"}
         Values outside the declaration that occur: numbers beyond the range, new categories, missing values. Empty for
         tables that keep to it.
@@ -64,7 +65,7 @@ class Tables(Domain):
     most: int = 5
     least: int = 0
     size: int | None = None
-    form: Literal["frame", "columns", "rows"] = "frame"
+    form: Form = "frame"
     outside: tuple[Oddity, ...] = ("beyond", "new", "missing")
     _corners: tuple[Row, ...] = field(init=False, repr=False, compare=False)
 
@@ -74,7 +75,7 @@ class Tables(Domain):
         most: int = 5,
         least: int = 0,
         size: int | None = None,
-        form: Literal["frame", "columns", "rows"] = "frame",
+        form: Form = "frame",
         outside: Iterable[Oddity] = ("beyond", "new", "missing"),
     ) -> None:
         pairs = tuple(columns.items()) if isinstance(columns, Mapping) else tuple(columns)
@@ -109,9 +110,11 @@ class Tables(Domain):
                 least=self.least,
                 most=self.most,
             )
-        if self.form not in ("frame", "columns", "rows"):
-            raise DatasetError(f'form={self.form!r} is unknown; use "frame", "columns" or "rows".', form=self.form)
-        unknown = [name for name in self.outside if name not in ("beyond", "new", "missing")]
+        if self.form not in get_args(Form):
+            raise DatasetError(
+                f'form={self.form!r} is unknown; use "frame", "columns", "rows" or "tuples".', form=self.form
+            )
+        unknown = [name for name in self.outside if name not in get_args(Oddity)]
         if unknown:
             raise DatasetError(
                 f'outside={unknown[0]!r} is unknown; use "beyond" (numbers), "new" (categories) or "missing".',
@@ -162,6 +165,11 @@ class Tables(Domain):
     def _missing(self, column: Column) -> Any:
         return None if "missing" in self.outside else _NONE
 
+    @property
+    def empty(self) -> Row | None:
+        """A row of missing values; None if the domain has none."""
+        return (None,) * len(self.columns) if "missing" in self.outside else None
+
     def draw(self, rng: np.random.Generator) -> Row:
         """Draw a row: cells at an end or inside the declared values, and some outside them."""
         return tuple(self._cell(column, rng) for _, column in self.columns)
@@ -182,6 +190,8 @@ class Tables(Domain):
 
     def build(self, rows: Sequence[Row]) -> Any:
         """Return the table with these rows."""
+        if self.form == "tuples":
+            return list(rows)
         names = [name for name, _ in self.columns]
         if self.form == "rows":
             return [dict(zip(names, row, strict=True)) for row in rows]

@@ -268,6 +268,8 @@ class TablePairs(RowPairs):
         low, high = self.domain.usual
         room, k = self.domain.most - self.steps, self.steps
         bases = [(low,) * room, (low,) * (room // 2) + (high,) * (room - room // 2), (low,) * self._fewest, (high,) * room]
+        if self.domain.empty is not None:
+            bases.append((self.domain.empty,) * room)
         corners = self.domain.corners()
         if self.kind == "replaced":
             pairs = [(low, row) for row in corners[1:]] + [(high, row) for row in corners[2:]]

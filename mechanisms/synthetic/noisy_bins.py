@@ -78,8 +78,9 @@ class NoisyBins(PureMechanism):
 
 
 def present(dataset: Any) -> Floats:
-    """Return the numbers of a dataset that are not missing."""
-    numbers = as_numbers([np.nan if row is None else row for row in dataset])
+    """Return the numbers of a dataset, a list of numbers or of rows of one number, that are not missing."""
+    cells = [row[0] if isinstance(row, tuple) else row for row in dataset]
+    numbers = as_numbers([np.nan if cell is None else cell for cell in cells])
     kept: Floats = numbers[~np.isnan(numbers)].astype(np.float64)
     return kept
 
