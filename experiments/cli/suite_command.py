@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from ..library_suites.run_plan import SuiteRun
     from ..library_suites.run_target import Outcome
 
-_LIBRARIES = ("opendp", "diffprivlib", "pydp")
+_LIBRARIES = ("opendp", "diffprivlib", "pydp", "datasynthesizer")
 _OUT = Path("audit-suite")
 
 
 def suite(
     library: Annotated[
         str,
-        typer.Argument(metavar="LIBRARY", help="opendp, diffprivlib or pydp.", autocompletion=completion(_LIBRARIES)),
+        typer.Argument(metavar="LIBRARY", help=f"One of {', '.join(_LIBRARIES)}.", autocompletion=completion(_LIBRARIES)),
     ],
     list_only: Annotated[
         bool, typer.Option("--list", help="Show the plan and its coverage, and audit nothing.")

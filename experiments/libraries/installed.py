@@ -11,14 +11,16 @@ _DISTRIBUTIONS = {
     "diffprivlib": "diffprivlib",
     "pydp": "python-dp",
     "jax_privacy": "jax-privacy",
+    "datasynthesizer": "DataSynthesizer",
 }
+_PACKAGES = {"datasynthesizer": "DataSynthesizer"}
 _MECHANISMS = ("opendp", "diffprivlib", "pydp")
 
 
 def is_installed(library: str) -> bool:
     """Return whether a library can be imported."""
     try:
-        import_module(library)
+        import_module(_PACKAGES.get(library, library))
     except ImportError:
         return False
     return True

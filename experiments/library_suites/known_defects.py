@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from ..libraries.installed import release_of
 
-_RELEASES = {"diffprivlib": "diffprivlib 0.6.6", "opendp": "opendp 0.16.0", "pydp": "python-dp 1.1.5"}
+_RELEASES = {
+    "diffprivlib": "diffprivlib 0.6.6",
+    "opendp": "opendp 0.16.0",
+    "pydp": "python-dp 1.1.5",
+    "datasynthesizer": "DataSynthesizer 0.1.13",
+}
 _PAGE = "docs/findings.md"
 
 

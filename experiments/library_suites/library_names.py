@@ -8,6 +8,7 @@ from typing import Any
 from ...audit.errors import OptionError
 from ..libraries.installed import is_installed, release_of
 from .audited_library import Form, Library, NotCovered, PublicCallable
+from .datasynthesizer_forms import datasynthesizer_form, datasynthesizer_public
 from .diffprivlib_mechanism_forms import mechanism_form
 from .diffprivlib_tool_forms import model_form, tool_form
 from .opendp_forms import opendp_form, opendp_public
@@ -54,6 +55,12 @@ def _release(name: str) -> Any:
 
 
 _LIBRARIES = {
+    "datasynthesizer": Library(
+        name="datasynthesizer",
+        release=_release("datasynthesizer"),
+        public=datasynthesizer_public,
+        form_of=datasynthesizer_form,
+    ),
     "diffprivlib": Library(
         name="diffprivlib",
         release=_release("diffprivlib"),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .accounting import claim_from_event
+    from .datasynthesizer import DataSynthesizerTable, from_datasynthesizer
     from .diffprivlib import DiffprivlibMechanism, from_diffprivlib
     from .diffprivlib_tools import DiffprivlibTool, from_diffprivlib_tool
     from .opendp import OpenDPMechanism, from_opendp
@@ -17,6 +18,7 @@ _MODULES = {
     "diffprivlib": ("from_diffprivlib", "DiffprivlibMechanism"),
     "diffprivlib_tools": ("from_diffprivlib_tool", "DiffprivlibTool"),
     "pydp": ("from_pydp", "PyDPMechanism"),
+    "datasynthesizer": ("from_datasynthesizer", "DataSynthesizerTable"),
     "accounting": ("claim_from_event",),
     "program": ("Program",),
     "replay_accounting": ("pld_from_replay",),
@@ -31,6 +33,8 @@ __all__ = [
     "DiffprivlibTool",
     "from_pydp",
     "PyDPMechanism",
+    "from_datasynthesizer",
+    "DataSynthesizerTable",
     "claim_from_event",
     "pld_from_replay",
     "Program",
