@@ -236,7 +236,11 @@ def _number(cell: Any) -> float:
 
 def _is_missing(cell: Any) -> bool:
     """Whether a cell is None, NaN, NaT or the missing value of pandas, which equals nothing."""
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, numbers.Real) and cell != cell)
+    return (
+        cell is None
+        or type(cell).__name__ in ("NAType", "NaTType")
+        or (isinstance(cell, numbers.Real) and cell != cell)
+    )
 
 
 def _comparable(value: Any) -> Any:

@@ -97,8 +97,8 @@ class Tables(Domain):
             for name, column in self.columns
         ):
             raise DatasetError(
-                f"columns={self.columns!r:.80} are not the columns of a table; use a dict of names to CategoricalColumn "
-                "or NumericColumn.",
+                f"columns={self.columns!r:.80} are not the columns of a table; use a dict of names to "
+                "CategoricalColumn or NumericColumn.",
                 columns=self.columns,
             )
         check_whole("most", self.most, "rows")
@@ -137,7 +137,7 @@ class Tables(Domain):
         return self._corners[0], self._corners[1]
 
     def corners(self) -> tuple[Row, ...]:
-        """Return representative rows: the two usual ones, then rows that break the declaration in all columns or one."""
+        """Return representative rows: the usual two, then those that break the declaration in all columns or in one."""
         return self._corners
 
     def _rows_at_corners(self) -> Iterable[Row]:
@@ -226,4 +226,3 @@ def _dtype(column: Column, cells: Sequence[Any]) -> str:
     if isinstance(column, NumericColumn):
         return "int64" if column.integer and None not in cells else "float64"
     return "object"
-

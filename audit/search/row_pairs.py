@@ -267,7 +267,12 @@ class TablePairs(RowPairs):
     def splits(self) -> Iterator[Split]:
         low, high = self.domain.usual
         room, k = self.domain.most - self.steps, self.steps
-        bases = [(low,) * room, (low,) * (room // 2) + (high,) * (room - room // 2), (low,) * self._fewest, (high,) * room]
+        bases = [
+            (low,) * room,
+            (low,) * (room // 2) + (high,) * (room - room // 2),
+            (low,) * self._fewest,
+            (high,) * room,
+        ]
         if self.domain.empty is not None:
             bases.append((self.domain.empty,) * room)
         corners = self.domain.corners()

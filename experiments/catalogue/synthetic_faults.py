@@ -58,7 +58,13 @@ def synthetic_faults() -> list[Fault]:
             exact=_exact(not_split, both),
             runs=50_000,
         ),
-        _TABLE("categories-from-the-data", LearnedCategories(_EPSILON, one, _DRAWN), new_value, correct=added, exact=math.inf),
+        _TABLE(
+            "categories-from-the-data",
+            LearnedCategories(_EPSILON, one, _DRAWN),
+            new_value,
+            correct=added,
+            exact=math.inf,
+        ),
         _TABLE(
             "undeclared-categories",
             LearnedCategories(_EPSILON, one, _DRAWN, "besides"),

@@ -21,7 +21,9 @@ _OUT = Path("audit-suite")
 def suite(
     library: Annotated[
         str,
-        typer.Argument(metavar="LIBRARY", help=f"One of {', '.join(_LIBRARIES)}.", autocompletion=completion(_LIBRARIES)),
+        typer.Argument(
+            metavar="LIBRARY", help=f"One of {', '.join(_LIBRARIES)}.", autocompletion=completion(_LIBRARIES)
+        ),
     ],
     list_only: Annotated[
         bool, typer.Option("--list", help="Show the plan and its coverage, and audit nothing.")

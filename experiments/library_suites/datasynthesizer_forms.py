@@ -23,9 +23,14 @@ _MODES = {
     "describe_dataset_in_independent_attribute_mode": "independent",
     "describe_dataset_in_correlated_attribute_mode": "correlated",
 }
-_COLUMNS = {"sex": CategoricalColumn(("f", "m")), "age": NumericColumn(0.0, 100.0)}
+_COLUMNS: dict[str, CategoricalColumn | NumericColumn] = {
+    "sex": CategoricalColumn(("f", "m")),
+    "age": NumericColumn(0.0, 100.0),
+}
 _NEIGHBOURS = (AddRemove(), Replace())
-_NOTE = "Types, categories and ranges are declared. The claim counts as refuted if it is for added and for replaced rows."
+_NOTE = (
+    "Types, categories and ranges are declared. The claim counts as refuted if it is for added and for replaced rows."
+)
 _RUNS = 400
 
 
@@ -76,12 +81,16 @@ def datasynthesizer_form(public: PublicCallable) -> Form:
 
 def _targets(public: PublicCallable, mode: str) -> Iterator[Target]:
     points: list[tuple[str, dict[str, Any], str]] = [
-        ("rows as declared", {"outside": ()}, "codes of the data" if mode == "correlated" else ""),
-        ("values beyond the range, new categories", {"outside": ("beyond", "new")}, "categories of the data"),
+        ("rows as declared", {"outside": (), "most": 12}, "codes of the data" if mode == "correlated" else ""),
+        (
+            "values beyond the range, new categories",
+            {"outside": ("beyond", "new"), "most": 12},
+            "categories of the data",
+        ),
         ("missing values", {"outside": ("missing",), "most": 30}, "shares of present rows"),
     ]
     for point, options, defect in points:
-        tables = Tables(_COLUMNS, **{"least": 3, "most": 12, **options})
+        tables = Tables(_COLUMNS, least=3, **options)
         yield Target(
             callable=public.name,
             point=point,

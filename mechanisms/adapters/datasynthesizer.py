@@ -54,7 +54,7 @@ class DataSynthesizerTable:
         generators = imported("DataSynthesizer.DataGenerator", "pandas")
         data, domain, description = (str(folder / name) for name in ("data.csv", "domain.json", "description.json"))
         dataset.to_csv(data, index=False)
-        categories = {name: list(column.values) for name, column in self.columns if _is_categorical(column)}
+        categories = {name: list(one.values) for name, one in self.columns if isinstance(one, CategoricalColumn)}
         Path(domain).write_text(json.dumps(categories), encoding="utf-8")
         declared = {
             "attribute_to_datatype": {name: _type_of(column) for name, column in self.columns},
@@ -144,7 +144,7 @@ def _type_of(column: CategoricalColumn | NumericColumn) -> str:
 
 @contextlib.contextmanager
 def _in_this_process() -> Iterator[None]:
-    """Let the correlated mode compute scores in this process, not in a pool of them for each column: it is no result."""
+    """Let the correlated mode compute its scores in this process, not in a pool for each column, with equal results."""
     module = imported("DataSynthesizer.lib.PrivBayes", "pandas")
     pool, module.Pool = module.Pool, _OneProcess
     try:

@@ -100,7 +100,7 @@ SYNTHETIC = Bench(
     title="Generators of synthetic tables",
     method=(
         f"Faulty generators and the right ones. Share of {_AUDITS} audits of the catalogue's pair at alpha {ALPHA:g}, "
-        f"with {_RUNS:,} runs on each dataset or as many as the entry needs, that refute the claim; at least 95% should. "
+        f"with {_RUNS:,} runs on each dataset or as many as the entry needs, that refute the claim; 95% should. "
         f"One search over tables with values outside the declared ones ({_SEARCH:,} executions), followed by an audit, "
         "should find each twin. No right generator should be refuted, on the pairs and by the search."
     ),

@@ -28,7 +28,8 @@ FORMS = {
 SHOWN = {
     "rows": 6, "other columns": 0,
     "sex: f": 2, "sex: m": 2, "sex: other": 1, "sex: missing": 1,
-    "age: from 0 to 50": 1, "age: from 50 to 100": 2, "age: other": 1, "age: missing": 2, "age: min": -5, "age: max": 100,
+    "age: from 0 to 50": 1, "age: from 50 to 100": 2, "age: other": 1, "age: missing": 2,
+    "age: min": -5, "age: max": 100,
 }  # fmt: skip
 
 
