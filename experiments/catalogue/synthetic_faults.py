@@ -67,11 +67,11 @@ def synthetic_faults() -> list[Fault]:
         ),
         _TABLE(
             "undeclared-categories",
-            LearnedCategories(_EPSILON, one, _DRAWN, "besides"),
+            LearnedCategories(_EPSILON, one, _DRAWN, "added"),
             undeclared,
             correct=added,
             exact=math.inf,
-            cause="Categories of the data used besides the declared ones: no finite ε",
+            cause="Categories of the data that are added to the declared ones: no finite ε",
         ),
         _TABLE(
             "rows-of-the-data",

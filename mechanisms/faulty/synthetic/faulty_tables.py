@@ -68,8 +68,8 @@ class MarginalsNotSplit(Flaw):
 class LearnedCategories(Flaw):
     """A table with the categories that occur in the data, each with a noisy share: no finite ε.
 
-    A category that only one row has is in the table or cannot be. `learned` says what becomes of the declared
-    categories: "instead" of them those of the data are used, or the data's are used "besides" them.
+    A category that only one row has is in the table or cannot be. The categories of the data are used "alone",
+    or they are "added" to the declared ones.
 
     In practice, the categories are read from the data when none are declared, or a value counter of the data adds its
     own keys to the declared ones.
@@ -78,14 +78,14 @@ class LearnedCategories(Flaw):
     epsilon: float
     categories: tuple[int, ...]
     rows: int
-    learned: Literal["instead", "besides"] = "instead"
+    learned: Literal["alone", "added"] = "alone"
 
     def __post_init__(self) -> None:
         Flaw.__post_init__(self)
-        check_choice("learned", self.learned, ("instead", "besides"))
+        check_choice("learned", self.learned, ("alone", "added"))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
-        others = 1 if self.learned == "besides" else 0  # one more category, for all that are not declared
+        others = 1 if self.learned == "added" else 0  # one more category, for all that are not declared
         right = NoisyMarginals(self.epsilon, self.categories, self.rows)
         columns = []
         for place, (k, counts) in enumerate(zip(self.categories, marginals(dataset, self.categories), strict=True)):

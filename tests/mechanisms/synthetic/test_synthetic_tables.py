@@ -92,7 +92,7 @@ def test_learned_categories_give_no_other():
     rng = np.random.default_rng(0)
     instead = LearnedCategories(1.0, (3,), 20).sample([(0,), (2,)], 200, rng)
     assert instead["column 0: 1"].max() == 0 < instead["column 0: 2"].max()
-    besides = LearnedCategories(1.0, (3,), 20, "besides")
+    besides = LearnedCategories(1.0, (3,), 20, "added")
     assert besides.sample([(0,)], 200, rng)["column 0: 3"].max() == 0
     assert besides.sample([(0,), (9,)], 200, rng)["column 0: 3"].max() > 0
 
