@@ -55,12 +55,6 @@ def _release(name: str) -> Any:
 
 
 _LIBRARIES = {
-    "datasynthesizer": Library(
-        name="datasynthesizer",
-        release=_release("datasynthesizer"),
-        public=datasynthesizer_public,
-        form_of=datasynthesizer_form,
-    ),
     "diffprivlib": Library(
         name="diffprivlib",
         release=_release("diffprivlib"),
@@ -69,4 +63,10 @@ _LIBRARIES = {
     ),
     "opendp": Library(name="opendp", release=_release("opendp"), public=opendp_public, form_of=opendp_form),
     "pydp": Library(name="pydp", release=_release("pydp"), public=pydp_public, form_of=pydp_form),
+    "datasynthesizer": Library(
+        name="datasynthesizer",
+        release=_release("datasynthesizer"),
+        public=datasynthesizer_public,
+        form_of=datasynthesizer_form,
+    ),
 }
