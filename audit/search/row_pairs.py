@@ -267,14 +267,9 @@ class TablePairs(RowPairs):
     def splits(self) -> Iterator[Split]:
         low, high = self.domain.usual
         room, k = self.domain.most - self.steps, self.steps
-        bases = [
-            (low,) * room,
-            (low,) * (room // 2) + (high,) * (room - room // 2),
-            (low,) * self._fewest,
-            (high,) * room,
-        ]
-        if self.domain.empty is not None:
-            bases.append((self.domain.empty,) * room)
+        empty = [] if self.domain.empty is None else [(self.domain.empty,) * room]
+        mixed = (low,) * (room // 2) + (high,) * (room - room // 2)
+        bases = [(low,) * room, *empty, mixed, (low,) * self._fewest, (high,) * room]
         corners = self.domain.corners()
         if self.kind == "replaced":
             pairs = [(low, row) for row in corners[1:]] + [(high, row) for row in corners[2:]]

@@ -31,7 +31,7 @@ _NEIGHBOURS = (AddRemove(), Replace())
 _NOTE = (
     "Types, categories and ranges are declared. The claim counts as refuted if it is for added and for replaced rows."
 )
-_RUNS = 400
+_RUNS, _SEARCH = 400, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _targets(public: PublicCallable, mode: str) -> Iterator[Target]:
             domain=tables,
             adjacencies=_NEIGHBOURS,
             runs=_RUNS,
-            search_runs=_RUNS,
+            search_runs=_SEARCH,
             cost=4 if mode == "correlated" else 3,
             known=known_in("datasynthesizer", defect),
             note=_NOTE,

@@ -24,6 +24,7 @@ from .library_calls import imported
 
 Mode = Literal["independent", "correlated"]
 _SEEDS = 2**32
+_EXTRA = "datasynthesizer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,8 +51,8 @@ class DataSynthesizerTable:
             return self._run(dataset, Path(folder), *seeds)
 
     def _run(self, dataset: Any, folder: Path, for_noise: dict[str, int], for_rows: dict[str, int]) -> Any:
-        describers = imported("DataSynthesizer.DataDescriber", "pandas")
-        generators = imported("DataSynthesizer.DataGenerator", "pandas")
+        describers = imported("DataSynthesizer.DataDescriber", _EXTRA)
+        generators = imported("DataSynthesizer.DataGenerator", _EXTRA)
         data, domain, description = (str(folder / name) for name in ("data.csv", "domain.json", "description.json"))
         dataset.to_csv(data, index=False)
         categories = {name: list(one.values) for name, one in self.columns if isinstance(one, CategoricalColumn)}
@@ -113,12 +114,15 @@ def from_datasynthesizer(
         If `mode` is unknown, or the tables are not of data frames.
     ClaimError
         If epsilon is not positive: at 0 the library adds no noise.
+    MissingExtraError
+        If the library cannot be imported.
     """
     if mode not in get_args(Mode):
         raise OptionError(f'mode={mode!r} is unknown; use "independent" or "correlated".', mode=mode)
     if tables.form != "frame":
         raise OptionError(f'tables have form={tables.form!r}; the library reads data frames, so use "frame".')
     check_number("epsilon", epsilon, 0, np.inf, "the library adds no noise at 0", closed=False)
+    imported("DataSynthesizer", _EXTRA)
     return DataSynthesizerTable(
         columns=tables.columns,
         mode=mode,
@@ -145,7 +149,7 @@ def _type_of(column: CategoricalColumn | NumericColumn) -> str:
 @contextlib.contextmanager
 def _in_this_process() -> Iterator[None]:
     """Let the correlated mode compute its scores in this process, not in a pool for each column, with equal results."""
-    module = imported("DataSynthesizer.lib.PrivBayes", "pandas")
+    module = imported("DataSynthesizer.lib.PrivBayes", _EXTRA)
     pool, module.Pool = module.Pool, _OneProcess
     try:
         yield
