@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
     from .audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
     from .audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+    from .audit.datasets.table_features import CategoricalColumn, NumericColumn, table_features
+    from .audit.datasets.tables import Tables
     from .audit.distribution_checks.check_independence import check_independence
     from .audit.distribution_checks.check_noise import check_noise
     from .audit.distribution_checks.check_slope import check_slope
@@ -77,6 +79,8 @@ _WHERE = {
         "datasets.adjacency": "AddRemove Adjacency Local Replace UserLevel Within",
         "datasets.domains": "Answers Domain Graphs Rows Values",
         "datasets.graph_adjacency": "EdgeNeighbours NodeNeighbours",
+        "datasets.table_features": "CategoricalColumn NumericColumn table_features",
+        "datasets.tables": "Tables",
         "distribution_checks.check_independence": "check_independence",
         "distribution_checks.check_noise": "check_noise",
         "distribution_checks.check_slope": "check_slope",
@@ -128,7 +132,7 @@ __all__ = [
     "Claim", "PureDP", "ApproxDP", "GaussianDP", "RenyiDP", "ZeroConcentratedDP",
     "ProbabilityPreservation", "NFoldComposition", "PrivacyProfile", "TradeOffCurve",
     "Adjacency", "AddRemove", "Replace", "Local", "UserLevel", "Within", "EdgeNeighbours", "NodeNeighbours",
-    "Domain", "Answers", "Values", "Rows", "Graphs",
+    "Domain", "Answers", "Values", "Rows", "Graphs", "Tables", "CategoricalColumn", "NumericColumn", "table_features",
     "WorstPair", "SensitivityResult", "AuditError", "settings",
 ]  # fmt: skip
 

@@ -4,7 +4,7 @@ A parameter outside its documented range raises `ClaimError`; a dataset that the
 `DatasetError`.
 """
 
-from . import composition, laws, local, noise, selection
+from . import composition, laws, local, noise, selection, synthetic
 from .composition import *
 from .laws import *
 from .local import *
@@ -12,6 +12,7 @@ from .noise import *
 from .queries import CategoryCounts, EachCandidate
 from .selection import *
 from .sensitivity import query_sensitivity, utility_sensitivity
+from .synthetic import *
 
 __all__ = ["CategoryCounts", "EachCandidate", "query_sensitivity", "utility_sensitivity"]
 __all__ += composition.__all__
@@ -19,3 +20,4 @@ __all__ += laws.__all__
 __all__ += local.__all__
 __all__ += noise.__all__
 __all__ += selection.__all__
+__all__ += synthetic.__all__

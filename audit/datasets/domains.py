@@ -52,8 +52,8 @@ class Answers(Domain):
 
     def __post_init__(self) -> None:
         if self.n_answers is not None:
-            _check_whole("n_answers", self.n_answers, "answers", "; None is for a single number outside a vector")
-        _check_range(self.low, self.high, integer=self.integer)
+            check_whole("n_answers", self.n_answers, "answers", "; None is for a single number outside a vector")
+        check_range(self.low, self.high, integer=self.integer)
 
     @property
     def width(self) -> float:
@@ -76,7 +76,7 @@ class Values(Domain):
     values: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _in_order("values", self.values))
+        object.__setattr__(self, "values", in_order("values", self.values))
         if len(self.values) < 2:
             raise DatasetError(f"values={self.values!r:.60} do not form a pair; list two or more.", values=self.values)
 
@@ -135,16 +135,16 @@ class Rows(Domain):
 
     def __post_init__(self) -> None:
         for name in ("values", "columns"):
-            object.__setattr__(self, name, _in_order(name, getattr(self, name)))
+            object.__setattr__(self, name, in_order(name, getattr(self, name)))
         for name in ("low", "high"):
             end = getattr(self, name)
             object.__setattr__(self, name, tuple(end) if isinstance(end, (list, np.ndarray)) else end)
         if self.size is not None:
-            _check_whole("size", self.size, "rows")
+            check_whole("size", self.size, "rows")
             for name in ("least", "most"):
                 object.__setattr__(self, name, self.size)
-        _check_whole("most", self.most, "rows")
-        _check_whole("least", self.least, "rows", least=0)
+        check_whole("most", self.most, "rows")
+        check_whole("least", self.least, "rows", least=0)
         if self.least > self.most:
             raise DatasetError(
                 f"least={self.least} rows are more than most={self.most}; use a larger most, or size= for a fixed "
@@ -153,7 +153,7 @@ class Rows(Domain):
                 most=self.most,
             )
         if self.rows_per_user is not None:
-            _check_whole("rows_per_user", self.rows_per_user, "rows")
+            check_whole("rows_per_user", self.rows_per_user, "rows")
         if self.form not in ("list", "array", "frame"):
             raise DatasetError(f'form={self.form!r} is unknown; use "list", "array" or "frame".', form=self.form)
         if isinstance(self.low, tuple) != isinstance(self.high, tuple) or (
@@ -166,7 +166,7 @@ class Rows(Domain):
                 high=self.high,
             )
         for low, high in zip(*self.ranges, strict=True):
-            _check_range(low, high, integer=self.integer)
+            check_range(low, high, integer=self.integer)
         width = len(self.corners()[0]) if isinstance(self.corners()[0], (tuple, dict)) else 1
         if self.columns and (len(self.columns) != width or self.form == "array"):
             raise DatasetError(
@@ -243,9 +243,9 @@ class Graphs(Domain):
     max_degree: int | None = None
 
     def __post_init__(self) -> None:
-        _check_whole("most", self.most, "nodes", least=2)
+        check_whole("most", self.most, "nodes", least=2)
         if self.max_degree is not None:
-            _check_whole("max_degree", self.max_degree, "edges at a node")
+            check_whole("max_degree", self.max_degree, "edges at a node")
 
     @property
     def degree(self) -> int:
@@ -263,14 +263,16 @@ class Graphs(Domain):
         return graph
 
 
-def _check_whole(name: str, value: Any, what: str, note: str = "", *, least: int = 1) -> None:
+def check_whole(name: str, value: Any, what: str, note: str = "", *, least: int = 1) -> None:
+    """Raise a `DatasetError` unless the value is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise DatasetError(
             f"{name}={value!r} is not a number of {what}; use a whole number >= {least}{note}.", **{name: value}
         )
 
 
-def _check_range(low: Any, high: Any, *, integer: bool) -> None:
+def check_range(low: Any, high: Any, *, integer: bool) -> None:
+    """Raise a `DatasetError` unless low and high are finite numbers in order, whole ones if `integer`."""
     are_numbers = isinstance(low, numbers.Real) and isinstance(high, numbers.Real)
     if not are_numbers or not (-math.inf < low < high < math.inf):  # NaN fails
         raise DatasetError(
@@ -284,7 +286,7 @@ def _check_range(low: Any, high: Any, *, integer: bool) -> None:
         )
 
 
-def _in_order(name: str, values: Any) -> tuple[Any, ...]:
+def in_order(name: str, values: Any) -> tuple[Any, ...]:
     """Return the values as a tuple; unordered values are refused, because a random seed could not reproduce a draw."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes, set, frozenset)):
         raise DatasetError(f"{name}={values!r:.60} is not an ordered list; use a tuple or a list.", **{name: values})

@@ -81,7 +81,7 @@ def find_worst_pair(
     mechanism : callable or object
         As in `check`.
     domain : Domain, callable, iterable or Hypothesis strategy
-        `Answers`, `Values`, `Rows` or `Graphs`; or a function that makes a pair (x, y) from a
+        `Answers`, `Values`, `Rows`, `Tables` or `Graphs`; or a function that makes a pair (x, y) from a
         ``numpy.random.Generator``; or pairs; or a strategy of pairs (tuples of two) or of datasets.
     claim : Claim, float, (float, float) or callable, optional
         As in `check`.

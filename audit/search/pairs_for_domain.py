@@ -8,18 +8,20 @@ from typing import Any
 from ..datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
 from ..datasets.domains import Answers, Domain, Graphs, Rows, Values
 from ..datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ..datasets.tables import Tables
 from ..errors import AdjacencyError, DatasetError, OptionError
 from .answer_pairs import AnswerPairs
 from .candidates import PairSource, whole_distance
 from .given_pairs import GeneratedPairs, GivenPairs, ListedPairs, StrategyPairs, is_strategy
 from .graph_pairs import GraphPairs
-from .row_pairs import RowPairs
+from .row_pairs import RowPairs, TablePairs
 from .user_level_pairs import UserPairs
 
 _NEIGHBOURS: dict[type[Domain], str] = {
     Answers: "Within (or Local, for any two)",
     Rows: "AddRemove, Replace or UserLevel",
     Graphs: "EdgeNeighbours or NodeNeighbours",
+    Tables: "AddRemove or Replace",
 }
 
 
@@ -51,8 +53,8 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
     if isinstance(domain, Iterable) and not isinstance(domain, (str, bytes, dict)):
         return GivenPairs(domain)
     raise OptionError(
-        f"domain={domain!r:.80} describes no datasets; use Answers, Values, Rows or Graphs, a function of a random "
-        "generator that makes a pair, an iterable of pairs, or a Hypothesis strategy.",
+        f"domain={domain!r:.80} describes no datasets; use Answers, Values, Rows, Tables or Graphs, a function of a "
+        "random generator that makes a pair, an iterable of pairs, or a Hypothesis strategy.",
         domain=domain,
     )
 
@@ -74,6 +76,10 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
             return RowPairs(domain, whole_distance(distance, "rows"), "replaced")
         case Rows(), UserLevel(user=user):
             return UserPairs(domain, whole_distance(distance, "users"), user)
+        case Tables(), AddRemove():
+            return TablePairs(domain, whole_distance(distance, "rows"), "added")
+        case Tables(), Replace():
+            return TablePairs(domain, whole_distance(distance, "rows"), "replaced")
         case Graphs(), EdgeNeighbours():
             return GraphPairs(domain, whole_distance(distance, "edges"), "edges")
         case Graphs(), NodeNeighbours():
@@ -86,7 +92,7 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
             adjacency=adjacency,
         )
     raise DatasetError(
-        f"domain={domain!r:.80} is of an unknown kind; use Answers, Values, Rows or Graphs, or a function of a random "
-        "generator that makes a pair.",
+        f"domain={domain!r:.80} is of an unknown kind; use Answers, Values, Rows, Tables or Graphs, or a function of "
+        "a random generator that makes a pair.",
         domain=domain,
     )

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..datasets.domains import Rows
+from ..datasets.tables import Tables
 from ..errors import AdjacencyError, DatasetError
 from ..printing import shorten
 from .candidates import Candidate, Line, PairSource
@@ -45,7 +46,7 @@ class Split:
 class SplitPairs(PairSource):
     """Pairs of collections of rows, each made from a `Split`."""
 
-    domain: Rows
+    domain: Rows | Tables
     steps: int
 
     @property
@@ -255,6 +256,30 @@ class RowPairs(SplitPairs):
         alone = list(getattr(split, side))
         alone[int(rng.integers(len(alone)))] = row
         return split.with_rows(side, alone)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePairs(RowPairs):
+    """The same for tables: the other rows keep to the declared columns, the row that differs may break them."""
+
+    domain: Tables
+
+    def splits(self) -> Iterator[Split]:
+        low, high = self.domain.usual
+        room, k = self.domain.most - self.steps, self.steps
+        empty = [] if self.domain.empty is None else [(self.domain.empty,) * room]
+        mixed = (low,) * (room // 2) + (high,) * (room - room // 2)
+        bases = [(low,) * room, *empty, mixed, (low,) * self._fewest, (high,) * room]
+        corners = self.domain.corners()
+        if self.kind == "replaced":
+            pairs = [(low, row) for row in corners[1:]] + [(high, row) for row in corners[2:]]
+            changes = [((row,) * k, (usual,) * k) for usual, row in pairs]
+        else:
+            changes = [((row,) * k, ()) for row in corners]
+        return (Split(common, *change) for common in dict.fromkeys(bases) for change in changes)
+
+    def staircases(self) -> Iterator[Candidate]:
+        return iter(())
 
 
 def _key(row: Row) -> Hashable:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..datasets.domains import Rows
 from ..errors import AdjacencyError, DatasetError
 from ..events.outputs import outcome_key
 from ..printing import shorten
@@ -23,6 +24,7 @@ _MOST_USERS = 1000  # most users named by numbers
 class UserPairs(SplitPairs):
     """Datasets that differ in `steps` users, added or removed with all their rows."""
 
+    domain: Rows
     user: str | int
 
     def __post_init__(self) -> None:

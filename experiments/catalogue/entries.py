@@ -16,6 +16,7 @@ from .local_faults import oracle_faults, response_faults
 from .noise_faults import noise_faults
 from .selection_faults import selection_faults
 from .statistic_faults import statistic_faults
+from .synthetic_faults import synthetic_faults
 from .table_and_output_faults import table_faults
 
 __all__ = ["Fault", "entries"]
@@ -41,6 +42,7 @@ def entries() -> tuple[Fault, ...]:
         *statistic_faults(),
         *composition_faults(),
         *oracle_faults(),
+        *synthetic_faults(),
     ]
     order = {family: place for place, family in enumerate(dict.fromkeys(fault.family for fault in faults))}
     return tuple(sorted(faults, key=lambda fault: order[fault.family]))

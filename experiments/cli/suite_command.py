@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..library_suites.run_plan import SuiteRun
     from ..library_suites.run_target import Outcome
 
-_LIBRARIES = ("opendp", "diffprivlib", "pydp", "pure-ldp", "multi-freq-ldpy", "pipeline-dp")
+_LIBRARIES = ("opendp", "diffprivlib", "pydp", "pure-ldp", "multi-freq-ldpy", "pipeline-dp", "datasynthesizer")
 _OUT, _RELEASES_OUT = Path("audit-suite"), Path("audit-releases")
 
 

@@ -14,14 +14,16 @@ _DISTRIBUTIONS = {
     "pure_ldp": "pure-ldp",
     "multi_freq_ldpy": "multi-freq-ldpy",
     "pipeline_dp": "pipeline-dp",
+    "datasynthesizer": "DataSynthesizer",
 }
+_PACKAGES = {"datasynthesizer": "DataSynthesizer"}
 _MECHANISMS = ("opendp", "diffprivlib", "pydp")
 
 
 def is_installed(library: str) -> bool:
     """Return whether a library can be imported."""
     try:
-        import_module(library)
+        import_module(_PACKAGES.get(library, library))
     except ImportError:
         return False
     return True

@@ -14,6 +14,7 @@ _RELEASES = {
     "pure_ldp": "pure-ldp 1.2.0",
     "multi_freq_ldpy": "multi-freq-ldpy 0.2.5",
     "pipeline_dp": "pipeline-dp 0.3.1",
+    "datasynthesizer": "DataSynthesizer 0.1.13",
 }
 _PAGE = "docs/findings.md"
 

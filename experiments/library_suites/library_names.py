@@ -8,6 +8,7 @@ from typing import Any
 from ...audit.errors import OptionError
 from ..libraries.installed import is_installed, release_of
 from .audited_library import Form, Library, NotCovered, PublicCallable
+from .datasynthesizer_forms import datasynthesizer_form, datasynthesizer_public
 from .diffprivlib_mechanism_forms import mechanism_form
 from .diffprivlib_tool_forms import model_form, tool_form
 from .multi_freq_forms import multi_freq_form, multi_freq_public
@@ -82,5 +83,11 @@ _LIBRARIES = {
         release=_release("pipeline_dp"),
         public=pipeline_dp_public,
         form_of=pipeline_dp_form,
+    ),
+    "datasynthesizer": Library(
+        name="datasynthesizer",
+        release=_release("datasynthesizer"),
+        public=datasynthesizer_public,
+        form_of=datasynthesizer_form,
     ),
 }

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Answers, Domain, Rows, Values
+from ...audit.datasets.tables import Tables
 from ...audit.errors import AuditError, OptionError, described
 from ...audit.options import LEAST_SEARCH
 from ...audit.procedures.check import check
@@ -242,8 +243,8 @@ def example_of(domain: Any) -> Any:
     match domain:
         case Answers():
             return domain.build(np.full(domain.n_answers or 1, domain.low))
-        case Rows():
-            corners = domain.corners()
+        case Rows() | Tables():
+            corners = domain.corners() if isinstance(domain, Rows) else domain.usual
             return domain.build([corners[place % len(corners)] for place in range(domain.most)])
         case Values():
             return domain.values[0]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .accounting import claim_from_event
+    from .datasynthesizer import DataSynthesizerTable, from_datasynthesizer
     from .diffprivlib import DiffprivlibMechanism, from_diffprivlib
     from .diffprivlib_tools import DiffprivlibTool, from_diffprivlib_tool
     from .ldp import LDPMechanism, flat_report, from_ldp
@@ -19,6 +20,7 @@ _MODULES = {
     "diffprivlib_tools": ("from_diffprivlib_tool", "DiffprivlibTool"),
     "pydp": ("from_pydp", "PyDPMechanism"),
     "ldp": ("from_ldp", "LDPMechanism", "flat_report"),
+    "datasynthesizer": ("from_datasynthesizer", "DataSynthesizerTable"),
     "accounting": ("claim_from_event",),
     "program": ("Program",),
     "replay_accounting": ("pld_from_replay",),
@@ -36,6 +38,8 @@ __all__ = [
     "from_ldp",
     "LDPMechanism",
     "flat_report",
+    "from_datasynthesizer",
+    "DataSynthesizerTable",
     "claim_from_event",
     "pld_from_replay",
     "Program",

@@ -66,6 +66,15 @@ from .selection.faulty_sparse_vector import (
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
+from .synthetic.faulty_tables import (
+    LeakedRow,
+    LearnedCategories,
+    LearnedRange,
+    MarginalsForReplace,
+    MarginalsNotSplit,
+    RowsOfTheData,
+    SharesOfPresentRows,
+)
 from .twin import Twin
 
 __all__ = [
@@ -150,6 +159,13 @@ __all__ = [
     "SmallCount",
     "GroupMeans",
     "CheckedCount",
+    "MarginalsForReplace",
+    "MarginalsNotSplit",
+    "LearnedCategories",
+    "LearnedRange",
+    "RowsOfTheData",
+    "LeakedRow",
+    "SharesOfPresentRows",
     "NaiveLaplace",
     "NaiveGaussian",
     "SinglePrecisionNoise",

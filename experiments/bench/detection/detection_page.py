@@ -1,5 +1,5 @@
 """Detection of violations: published suites, the catalogue of bugs, leaks and low bits,
-single wrong outcomes, hidden losses, local protocols, and the cost of an event."""
+single wrong outcomes, hidden losses, local protocols, synthetic tables, and the cost of an event."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from .local_protocols import LOCAL
 from .published_suites import SUITES
 from .rare_leaks import RARE_LEAKS
 from .searched_bugs import SEARCHED
+from .synthetic_tables import SYNTHETIC
 from .wrong_outcomes import OUTCOMES
 
 DETECTION = Page(
     "detection",
     "Benchmarks of detection",
-    (SNIPER, SNIPER_LONG, SUITES, CATALOGUE, SEARCHED, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, LOCAL, COST),
+    (SNIPER, SNIPER_LONG, SUITES, CATALOGUE, SEARCHED, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, LOCAL, SYNTHETIC, COST),
 )

@@ -276,7 +276,7 @@ def test_listed_values_of_any_kind():
         ),
         (Graphs(), AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
         (Graphs(3), NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
-        (42, Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows or Graphs"),
+        (42, Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows, Tables or Graphs"),
         ("ab", Local(), 1, OptionError, "describes no datasets"),
         (Answers, Local(), 1, OptionError, "describes no datasets"),
     ],

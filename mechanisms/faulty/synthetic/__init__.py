@@ -1,0 +1,1 @@
+"""Known bugs of generators of synthetic tables."""
