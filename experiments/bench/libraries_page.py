@@ -19,6 +19,7 @@ from .core.bench_json import Figures, at_least, at_most, columns
 from .core.effort import Bench, Effort, Task, once, seeds_of, spread
 from .core.page import Page
 from .core.timing import timed
+from .library_suites_bench import SUITES
 from .replays.guided_searches import guided_bench, span
 
 _ALPHA, _DEFECT_ALPHA = 1e-5, 1e-6
@@ -185,6 +186,7 @@ LIBRARIES = Page(
         _bench("pydp", "PyDP"),
         _DEFECTS,
         _GUIDED,
+        SUITES,
     ),
     left_out=left_out,
 )

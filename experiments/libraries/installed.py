@@ -23,7 +23,7 @@ _MECHANISMS = ("opendp", "diffprivlib", "pydp")
 def is_installed(library: str) -> bool:
     """Return whether a library can be imported."""
     try:
-        import_module(_PACKAGES.get(library, library))
+        import_module(_PACKAGES.get(library, library.replace("-", "_")))
     except ImportError:
         return False
     return True
