@@ -12,13 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("audit", "mechanisms", "experiments", "reports")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-QUOTED = (
-    "benchmarks",
-    "sources.md",
-    "sources-errata.md",
-    "findings.md",
-    "findings",
-)  # titles, and texts that a program wrote
+QUOTED = ("benchmarks", "sources.md", "sources-errata.md", "findings.md", "findings")  # titles, output of programs
 
 # What is avoided, with an example, and what to write.
 AVOIDED = {
