@@ -73,7 +73,7 @@ SUITES = Bench(
         f"`dpaudit suite` of the installed release, with alpha {_ALPHA:g} for each suite. A suite has one worker for "
         "the stated minutes; what it reaches depends on the machine and on other work there. Not audited: callables "
         "that no form covers, that could not be audited, or that were not reached; `coverage.md` of a suite gives the "
-        "reasons. Without a known cause: callables refuted by values that the findings do not describe for this release."
+        "reasons. Without a known cause: callables refuted by values that the findings do not describe."
     ),
     columns=columns(
         "release | seed | minutes :.3g | public callables = public | audited | audited as another = same | "
