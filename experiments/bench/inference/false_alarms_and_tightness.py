@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 
 from ....audit.claims.pure_approx_gaussian import ApproxDP
@@ -16,6 +17,7 @@ from ....audit.results.audit_result import AuditResult
 from ....mechanisms import ScalarLaw
 from ..core.bench_json import CERTAIN, Figures, Row, Value, at_least, at_most, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, counted, in_batches, once, seeds_of
+from .known_events import best_pairs, known_bound
 from .known_pairs import Subject, expected_bound, oracle_bound, probability, subjects
 
 _KINDS = ("fixed size", "sequential", "sequential, short")
@@ -141,7 +143,18 @@ _LARGEST_RATIO = {
 _LARGEST_RATIO_ELSEWHERE = 1.05
 
 
-def _bounds_of(name: str, runs: int, seeds: range) -> list[tuple[float, float, float]]:
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """Bounds of one audit, and what its test had: a share of alpha, and runs beside those of the pilot."""
+
+    audit: float
+    two_limits: float
+    chosen: float  # expected, of the chosen event
+    alpha: float
+    runs: int
+
+
+def _bounds_of(name: str, runs: int, seeds: range) -> list[_Bound]:
     """Return for each seed the bound, that of two limits, and the expected bound of the chosen event."""
     subject = _subjects()[name]
     law_x, law_y = subject.laws()
@@ -158,13 +171,14 @@ def _bounds_of(name: str, runs: int, seeds: range) -> list[tuple[float, float, f
             delta=subject.claim.delta if isinstance(subject.claim, ApproxDP) else 0.0,
             method="clopper-pearson",
         )
-        found.append((result.bound, two_limits, _expected(result, law_p, law_q)))
+        alpha = dict(result.ledger.shares)["event test"]
+        chosen = _expected(result, law_p, law_q, alpha)
+        found.append(_Bound(result.bound, two_limits, chosen, alpha, runs - result.pilot_runs))
     return found
 
 
-def _expected(result: AuditResult, law_p: ScalarLaw, law_q: ScalarLaw) -> float:
+def _expected(result: AuditResult, law_p: ScalarLaw, law_q: ScalarLaw, alpha: float) -> float:
     """Return the bound at the expected counts of the chosen event, or of both events."""
-    alpha = dict(result.ledger.shares)["event test"]
     p, q = probability(result.event, law_p), probability(result.event, law_q)
     if result.opposite is None:
         runs = result.counts.runs_x
@@ -178,11 +192,20 @@ def _expected(result: AuditResult, law_p: ScalarLaw, law_q: ScalarLaw) -> float:
 def _tightness(effort: Effort, name: str, runs: int, seeds: range) -> Figures:
     subject = _subjects()[name]
     found = in_batches(_bounds_of, (name, runs), seeds, 1 if effort.is_quick else 5, effort.jobs)
-    bound, two_limits, chosen = (statistics.median(side) for side in zip(*found, strict=True))
+    bound, two_limits, chosen, alpha, left = (
+        statistics.median_low([getattr(each, cell) for each in found])
+        for cell in ("audit", "two_limits", "chosen", "alpha", "runs")
+    )
     truth, oracle = subject.claim.strength, oracle_bound(subject, runs, alpha=ALPHA)
-    ratio = (truth - chosen) / (truth - oracle)
+    known = {
+        "known": _known_bound(subject, runs, ALPHA, is_whole=True),
+        "shared": _known_bound(subject, runs, alpha, is_whole=False),
+        "left": _known_bound(subject, left, alpha, is_whole=False),
+    }
+    gaps = {**known, "chosen": chosen, "bound": bound, "two_limits": two_limits}
+    ratios = {f"ratio_{cell}": (truth - each) / (truth - oracle) for cell, each in gaps.items()}
     is_judged, limit = not effort.is_quick and runs == _JUDGED_RUNS, _LARGEST_RATIO.get(name, _LARGEST_RATIO_ELSEWHERE)
-    return {
+    cells: dict[str, Value] = {
         "subject": name,
         "runs": runs,
         "audits": len(seeds),
@@ -191,10 +214,18 @@ def _tightness(effort: Effort, name: str, runs: int, seeds: range) -> Figures:
         "chosen": chosen,
         "bound": bound,
         "two_limits": two_limits,
-        "ratio_chosen": ratio,
-        "ratio_bound": (truth - bound) / (truth - oracle),
-        "ratio_two_limits": (truth - two_limits) / (truth - oracle),
-    }, [at_most("relative gap of the chosen event", ratio, limit)] if is_judged else []
+        **ratios,
+    }
+    return cells, [at_most("relative gap of the chosen event", ratios["ratio_chosen"], limit)] if is_judged else []
+
+
+def _known_bound(subject: Subject, runs: int, alpha: float, *, is_whole: bool) -> float:
+    """Return the bound of the best event, or of the best two where that is larger, by their exact laws."""
+    pairs = best_pairs(*subject.laws())
+    return max(
+        oracle_bound(subject, runs, alpha=alpha),
+        known_bound(pairs, subject.claim, runs, alpha=alpha, is_whole=is_whole)[0],
+    )
 
 
 def _tightness_tasks(effort: Effort) -> Iterator[Task]:
@@ -212,7 +243,9 @@ TIGHTNESS = Bench(
         f"Lower bounds at alpha {ALPHA:g} on pairs where the claim holds with equality, so that the truth is its "
         "strength. Best event: one event in one direction, known from the exact laws, with every run counted and the "
         "expected hits. Chosen event: the event or the two events of the audit's pilot, with the remaining runs, the "
-        "expected hits and the alpha of their test, median over audits. Audit and "
+        "expected hits and the alpha of their test, median over audits. Known events: the same for the best event or the "
+        "best two, known from the exact laws; with every run and all of alpha, with the alpha and the coins of the "
+        "audits' test, and with the runs that their pilots left too, so that what remains is the choice. Audit and "
         "two limits: medians of the audit's bound and of the bound by two Clopper-Pearson limits on the same hits. A "
         "gap is the truth less a bound, relative to the gap of the best event. Medians of bounds from hits include the "
         "noise of the hits."
@@ -220,7 +253,9 @@ TIGHTNESS = Bench(
     columns=columns(
         "mechanism = subject | runs :, | audits | truth :.4f | bound of the best event = oracle :.4f | "
         "bound of the chosen event = chosen :.4f | bound of the audit = bound :.4f | "
-        "bound by two limits = two_limits :.4f | relative gap of the chosen event = ratio_chosen :.3f | "
+        "bound by two limits = two_limits :.4f | relative gap of known events = ratio_known :.3f | "
+        "with the alpha of the test = ratio_shared :.3f | with the runs left = ratio_left :.3f | "
+        "relative gap of the chosen event = ratio_chosen :.3f | "
         "relative gap of the audit = ratio_bound :.3f | relative gap of two limits = ratio_two_limits :.3f"
     ),
     names=_NAMES,
