@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 
 from ....audit.claims.pure_approx_gaussian import ApproxDP
@@ -16,7 +15,7 @@ from ....audit.procedures.epsilon_lower import epsilon_lower
 from ....audit.results.audit_result import AuditResult
 from ....mechanisms import ScalarLaw
 from ..core.bench_json import CERTAIN, Figures, Row, Value, at_least, at_most, columns
-from ..core.effort import ALPHA, Bench, Effort, Task, counted, in_batches, once, seeds_of
+from ..core.effort import ALPHA, Bench, Effort, Task, counted, in_batches, once_beside, seeds_of
 from .known_events import best_pairs, known_bound
 from .known_pairs import Subject, expected_bound, oracle_bound, probability, subjects
 
@@ -141,20 +140,10 @@ _LARGEST_RATIO = {
     "gaussian-0.001": 0.78,
 }
 _LARGEST_RATIO_ELSEWHERE = 1.05
+_KNOWN, _FEW = ("ratio_known", "ratio_shared", "ratio_left"), 5  # audits that show the alpha and the pilot of all
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """Bounds of one audit, and what its test had: a share of alpha, and runs beside those of the pilot."""
-
-    audit: float
-    two_limits: float
-    chosen: float  # expected, of the chosen event
-    alpha: float
-    runs: int
-
-
-def _bounds_of(name: str, runs: int, seeds: range) -> list[_Bound]:
+def _bounds_of(name: str, runs: int, seeds: range) -> list[tuple[float, float, float]]:
     """Return for each seed the bound, that of two limits, and the expected bound of the chosen event."""
     subject = _subjects()[name]
     law_x, law_y = subject.laws()
@@ -171,14 +160,13 @@ def _bounds_of(name: str, runs: int, seeds: range) -> list[_Bound]:
             delta=subject.claim.delta if isinstance(subject.claim, ApproxDP) else 0.0,
             method="clopper-pearson",
         )
-        alpha = dict(result.ledger.shares)["event test"]
-        chosen = _expected(result, law_p, law_q, alpha)
-        found.append(_Bound(result.bound, two_limits, chosen, alpha, runs - result.pilot_runs))
+        found.append((result.bound, two_limits, _expected(result, law_p, law_q)))
     return found
 
 
-def _expected(result: AuditResult, law_p: ScalarLaw, law_q: ScalarLaw, alpha: float) -> float:
+def _expected(result: AuditResult, law_p: ScalarLaw, law_q: ScalarLaw) -> float:
     """Return the bound at the expected counts of the chosen event, or of both events."""
+    alpha = dict(result.ledger.shares)["event test"]
     p, q = probability(result.event, law_p), probability(result.event, law_q)
     if result.opposite is None:
         runs = result.counts.runs_x
@@ -192,20 +180,11 @@ def _expected(result: AuditResult, law_p: ScalarLaw, law_q: ScalarLaw, alpha: fl
 def _tightness(effort: Effort, name: str, runs: int, seeds: range) -> Figures:
     subject = _subjects()[name]
     found = in_batches(_bounds_of, (name, runs), seeds, 1 if effort.is_quick else 5, effort.jobs)
-    bound, two_limits, chosen, alpha, left = (
-        statistics.median_low([getattr(each, cell) for each in found])
-        for cell in ("audit", "two_limits", "chosen", "alpha", "runs")
-    )
+    bound, two_limits, chosen = (statistics.median(side) for side in zip(*found, strict=True))
     truth, oracle = subject.claim.strength, oracle_bound(subject, runs, alpha=ALPHA)
-    known = {
-        "known": _known_bound(subject, runs, ALPHA, is_whole=True),
-        "shared": _known_bound(subject, runs, alpha, is_whole=False),
-        "left": _known_bound(subject, left, alpha, is_whole=False),
-    }
-    gaps = {**known, "chosen": chosen, "bound": bound, "two_limits": two_limits}
-    ratios = {f"ratio_{cell}": (truth - each) / (truth - oracle) for cell, each in gaps.items()}
+    ratio = (truth - chosen) / (truth - oracle)
     is_judged, limit = not effort.is_quick and runs == _JUDGED_RUNS, _LARGEST_RATIO.get(name, _LARGEST_RATIO_ELSEWHERE)
-    cells: dict[str, Value] = {
+    return {
         "subject": name,
         "runs": runs,
         "audits": len(seeds),
@@ -214,18 +193,32 @@ def _tightness(effort: Effort, name: str, runs: int, seeds: range) -> Figures:
         "chosen": chosen,
         "bound": bound,
         "two_limits": two_limits,
-        **ratios,
+        "ratio_chosen": ratio,
+        "ratio_bound": (truth - bound) / (truth - oracle),
+        "ratio_two_limits": (truth - two_limits) / (truth - oracle),
+    }, [at_most("relative gap of the chosen event", ratio, limit)] if is_judged else []
+
+
+def _known(effort: Effort, name: str, runs: int, seeds: range) -> dict[str, Value]:
+    """Relative gaps of the events that are best by the exact laws, with all that the audits' test and pilot leave."""
+    subject = _subjects()[name]
+    audits = [_audit(subject, runs, seed) for seed in seeds[: effort.either(1, _FEW)]]
+    alpha = statistics.median_low([dict(audit.ledger.shares)["event test"] for audit in audits])
+    left = runs - statistics.median_low([audit.pilot_runs for audit in audits])
+    truth, oracle = subject.claim.strength, oracle_bound(subject, runs, alpha=ALPHA)
+    bounds = {
+        "known": _known_bound(subject, runs, ALPHA, is_whole=True),
+        "shared": _known_bound(subject, runs, alpha, is_whole=False),
+        "left": _known_bound(subject, left, alpha, is_whole=False),
     }
-    return cells, [at_most("relative gap of the chosen event", ratios["ratio_chosen"], limit)] if is_judged else []
+    return {f"ratio_{cell}": (truth - bound) / (truth - oracle) for cell, bound in bounds.items()}
 
 
 def _known_bound(subject: Subject, runs: int, alpha: float, *, is_whole: bool) -> float:
     """Return the bound of the best event, or of the best two where that is larger, by their exact laws."""
     pairs = best_pairs(*subject.laws())
-    return max(
-        oracle_bound(subject, runs, alpha=alpha),
-        known_bound(pairs, subject.claim, runs, alpha=alpha, is_whole=is_whole)[0],
-    )
+    both = known_bound(pairs, subject.claim, runs, alpha=alpha, is_whole=is_whole)[0]
+    return max(oracle_bound(subject, runs, alpha=alpha), both)
 
 
 def _tightness_tasks(effort: Effort) -> Iterator[Task]:
@@ -233,7 +226,7 @@ def _tightness_tasks(effort: Effort) -> Iterator[Task]:
         for place, runs in enumerate(effort.either(_TIGHT_RUNS[:1], _TIGHT_RUNS)):
             if effort.wants(name) and (not effort.is_quick or name in _QUICK):
                 seeds = seeds_of(3, 10 * number + place, 0, effort.either(1, 50 if runs > _JUDGED_RUNS else 200))
-                yield once(f"{name}, {runs}", _tightness, effort, name, runs, seeds)
+                yield once_beside(f"{name}, {runs}", _tightness, _known, _KNOWN, effort, name, runs, seeds)
 
 
 TIGHTNESS = Bench(

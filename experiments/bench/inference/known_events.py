@@ -229,4 +229,3 @@ def _counted(cells: Array) -> list[BetCounts]:
 
 def _joint(both: int, hits_p: int, hits_q: int, runs: int) -> JointCounts:
     return JointCounts(both=both, only_p=hits_p - both, only_q=hits_q - both, neither=runs - hits_p - hits_q + both)
-
