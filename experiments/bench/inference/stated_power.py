@@ -175,8 +175,8 @@ STATED_POWER = Bench(
     method=(
         "Audits of mechanisms whose claims hold with equality state the excess that they detect with power "
         f"{_POWER:g}: the median of {_STATING} audits, among those of the intended event. Audits with other seeds then "
-        "test mechanisms with this excess; the refuted share must reach the stated power less its standard error. Where "
-        f"it does not in {_AUDITS} audits, the row has {_MORE_AUDITS:,}. A "
+        "test mechanisms with this excess; the refuted share must reach the stated power less its standard error. "
+        f"Where it does not in {_AUDITS} audits, the row has {_MORE_AUDITS:,}. A "
         "rare leak is an output of the stated probability, on average over the datasets, at every excess."
     ),
     columns=columns(
