@@ -171,8 +171,8 @@ REFUTATION = Bench(
         "runs. Runs on each dataset until the refutation include those from which events are learned. Infinite: no "
         f"refutation within the runs. Known events: {_SIMULATED[1]} simulated audits with the same bets, looks and "
         "final test, which know from the first run the two events on which bets win most. Known laws: the same with a "
-        "single bet of the best size, on runs of a dataset drawn by coin, and with a look after each hundredth of the runs. "
-        "Fixed with known events: a test of all runs of both best events, with all of alpha."
+        "single bet of the best size, on runs of a dataset drawn by coin, and with a look after each hundredth of the "
+        "runs. Fixed with known events: a test of all runs of both best events, with all of alpha."
     ),
     columns=columns(
         "mechanism = name | true ε = truth :g | audit = kind | audits | maximum runs = runs :, | "
