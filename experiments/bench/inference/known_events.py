@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from ....audit.claims.claim import Claim
@@ -211,7 +212,7 @@ def _runs_of_one(
     return math.inf
 
 
-def _counted(cells: Array) -> list[BetCounts]:
+def _counted(cells: npt.NDArray[np.int64]) -> list[BetCounts]:
     """The counts of a batch for the accounts of both directions, of both together, and of rare events."""
     on_x, on_y, both = cells.sum(axis=1), cells.sum(axis=0), int(cells.sum())
     first = _joint(int(cells[0, 0]), int(on_x[0]), int(on_y[0]), both)

@@ -98,7 +98,7 @@ def _taken(name: str, truth: float, runs: int, kind: str, seeds: range) -> list[
     return [float(result.runs) if result.is_refuted else math.inf for result in results]
 
 
-def _quantile(taken: npt.ArrayLike, share: float) -> float:
+def _quantile(taken: list[float] | npt.NDArray[np.float64], share: float) -> float:
     """The order statistic, so that audits without a refutation can count as infinite."""
     return float(np.quantile(taken, share, method="inverted_cdf"))
 
