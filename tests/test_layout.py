@@ -34,7 +34,7 @@ ROOMS = [
     "experiments.cases", "experiments.statements", "experiments.documents", "experiments.suite",
     "experiments.catalogue", "experiments.published", "experiments.libraries",
     "experiments.library_suites",
-    "experiments.bench.core", "experiments.bench.detection", "experiments.bench.inference", "experiments.bench.peers",
+    "experiments.bench.core", "experiments.bench.inference", "experiments.bench.detection", "experiments.bench.peers",
     "experiments.bench.regression", "experiments.bench.reports", "experiments.bench.scale", "experiments.bench.faults",
     "experiments.bench.replays", "experiments.bench.canaries",
     "experiments.bench", "experiments.cli",
