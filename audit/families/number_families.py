@@ -37,6 +37,7 @@ _CELL_RUNS = 100  # pilot runs per cell
 _SLOPED_CELLS = 64  # cells of the curve of a learned score
 _INTERVALS = 8  # most intervals in an event: each costs two passes over the outputs
 _LEVELS = 129  # thresholds of half-lines on the logistic scale (dense in both tails); four times as many evenly
+_LEAST_SHARE = 0.02  # of the counts' error that a fitted curve leaves
 TABLE = 512
 """Most values that are compared one by one."""
 
@@ -54,6 +55,8 @@ class Family(Generic[E]):
         ``build(i, inside)`` makes the event {score ≥ t_i}, or its complement.
     fitted : tuple of ndarray, optional
         Hits on x and y expected by a fitted curve; events are compared on them because they lack the counts' noise.
+    error_shares : ndarray, optional
+        Standard error of the log ratio of these hits if the curve is right, as a share of that of the counts' own.
     margin : float
         Required advantage over events of earlier families, in units of the claim's strength.
     is_learned : bool
@@ -67,6 +70,7 @@ class Family(Generic[E]):
     fitted: tuple[Array, Array] | None = None
     margin: float = 1e-3
     is_learned: bool = False
+    error_shares: Array | None = None
 
 
 def value_families(score: Score, values: PilotSplit, *, fit: bool) -> Iterator[Family[Any]]:
@@ -92,8 +96,7 @@ def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
     """The same events as events of the score; events of the output itself need no change."""
     if isinstance(score, Number):
         return family
-    build = _OfScore(score, family.build)
-    return Family(family.hits_x, family.hits_y, family.runs, build, family.fitted, family.margin, family.is_learned)
+    return replace(family, build=_OfScore(score, family.build))
 
 
 def number_families(split: PilotSplit, *, fit: bool = True, learned: bool = False) -> Iterator[Family[Intervals]]:
@@ -150,7 +153,8 @@ def _fitted_family(
     found = ratio_by_cell(all_x, all_y, values, most=_SLOPED_CELLS if sloped else CELLS, sloped=sloped)
     if found is None:
         return
-    cells, ratio, hits_x, hits_y = found
+    cells, curve, hits_x, hits_y = found
+    ratio = curve.log_ratio
     if np.ptp(ratio) == 0:  # no two cells differ
         return
     order = _from_the_inside(ratio)
@@ -168,7 +172,14 @@ def _fitted_family(
             len(all_x),
             _Cells(cells, order, tuple(ends.tolist()), others, ratio),
             (fitted[0], fitted[1]),
+            error_shares=_shares(curve.errors(hits, order, len(all_x))[ends], *fitted, len(all_x)),
         )
+
+
+def _shares(errors: Array, hits_x: Array, hits_y: Array, runs: int) -> Array:
+    """Errors of log ratios as shares of those that independent counts would have; at most 1."""
+    alone = np.sqrt(sum(1.0 / np.maximum(hits, 0.5) - 1.0 / (runs + 1.0) for hits in (hits_x, hits_y)))
+    return np.clip(errors / alone, _LEAST_SHARE, 1.0)
 
 
 def _from_the_inside(ratio: Array) -> npt.NDArray[np.int64]:
