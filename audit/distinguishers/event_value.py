@@ -162,7 +162,8 @@ class _Side(NamedTuple):
 
     def sloped(self, caution: float) -> Events:
         """The same, with the standard errors of the curve."""
-        return self.fitted(caution)._replace(shares=self.family.error_shares)
+        assert self.family.error_shares is not None
+        return self.fitted(caution)._replace(shares=self.family.error_shares[0 if self.is_inside else 1])
 
     def is_contradicted(self) -> npt.NDArray[np.bool_]:
         """Whether fewer hits tell x from y than the curve expects, by more than chance explains."""

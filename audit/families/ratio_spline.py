@@ -81,6 +81,12 @@ class Curve:
     columns: Array
     covariance: Array
 
+    def expected(self, hits: Array, order: npt.NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return the hits on x and on y expected in the first 1, 2, … cells in the order, at least half a hit."""
+        share = expit(self.log_ratio)
+        on_x, on_y = (np.maximum((hits * part)[order].cumsum(), 0.5) for part in (share, 1.0 - share))
+        return on_x, on_y
+
     def errors(self, hits: Array, order: npt.NDArray[np.int64], runs: int) -> Array:
         """Return the standard error of the log ratio of the first 1, 2, … cells in the order, if the curve is right.
 
@@ -95,8 +101,7 @@ class Curve:
         runs : int
             Outputs on each dataset, also those in no cell.
         """
-        share = expit(self.log_ratio)
-        on_x, on_y = ((hits * part)[order].cumsum() for part in (share, 1.0 - share))
+        share, (on_x, on_y) = expit(self.log_ratio), self.expected(hits, order)
         moved = (hits * share * (1.0 - share) * self.columns)[:, order].cumsum(axis=1) * (1.0 / on_x + 1.0 / on_y)
         variance = np.einsum("pc,pq,qc->c", moved, self.covariance, moved) - 2.0 / runs * moved[0] ** 2
         return np.sqrt(np.maximum(variance, 0.0))

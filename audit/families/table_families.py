@@ -119,7 +119,8 @@ def _half_table(
     )
     both = PilotSplit(on_x, on_y, np.zeros(0), np.zeros(0))
     for family in number_families(both, learned=True):
-        yield replace(family, runs=runs, build=_OfTable(scored, family.build), is_learned=True)
+        build = _OfTable(scored, family.build)  # the ratio of outcomes need not rise with their learned order
+        yield replace(family, runs=runs, build=build, is_learned=True, error_shares=None)
 
 
 def _predicted(table: OutcomeCounts, curve: Callable[[Array], Array] | None) -> Array:
