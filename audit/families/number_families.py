@@ -38,7 +38,7 @@ _CELL_RUNS = 100  # pilot runs per cell
 _SLOPED_CELLS = 64  # cells of the curve of a learned score
 _INTERVALS = 8  # most intervals in an event: each costs two passes over the outputs
 _LEVELS = 129  # thresholds of half-lines on the logistic scale (dense in both tails); four times as many evenly
-_MISFIT, _TINY = 0.1, 1e-12  # share of a fitted log ratio that may be wrong because the curve has another form
+_MISFIT, _TINY = 0.2, 1e-12  # share of a fitted log ratio that may be wrong because the curve has another form
 TABLE = 512
 """Most values that are compared one by one."""
 

@@ -61,7 +61,18 @@ def of_objects():
         (Parities(Coordinates(3), (((0, 0.0), (1, 0.0)), ((0, 0.0), (1, 1.0), (2, 0.0)))), NUMBERS),
         (Coordinates(3), objects()),
     ],
-    ids=["leaves", "conditional", "products", "summaries", "coordinates", "differences", "order", "released", "parities", "others"],
+    ids=[
+        "leaves",
+        "conditional",
+        "products",
+        "summaries",
+        "coordinates",
+        "differences",
+        "order",
+        "released",
+        "parities",
+        "others",
+    ],
 )
 def test_a_column_alone_is_the_same(columns, outputs):
     matrix = columns.read(outputs)
