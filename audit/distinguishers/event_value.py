@@ -32,6 +32,7 @@ _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
 # The ratio that a curve in a learned score expects has a smaller error than the counts; so many of these are subtracted.
 # An event with so many standard errors less in its counts contradicts the curve.
 _SLOPE_CAUTION, _CONTRADICTED = 2.0, 2.0
+_SLOPE_DOUBT = 0.5  # further standard errors by which it must be better than an event of a simpler family
 DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 
 
@@ -240,7 +241,7 @@ def _has_fit(family: Family[Any], *, is_curve: bool) -> bool:
 
 
 def _of_slopes(sides: Sequence[_Side], criterion: Criterion) -> list[tuple[Best, float]]:
-    """The best event of each side by the fitted ratio of a learned score, and the standard error of its value.
+    """The best event of each side by the fitted ratio of a learned score, and half the standard error of its value.
 
     The slope of the ratio is known from all runs, so the ratio in a tail is known better than from its own few hits.
     Events whose hits contradict the curve are left out.
@@ -253,7 +254,7 @@ def _of_slopes(sides: Sequence[_Side], criterion: Criterion) -> list[tuple[Best,
         allowed = np.where(side.is_contradicted(), -math.inf, values)
         index = int(np.argmax(allowed))
         value = float(allowed[index])
-        doubt = value - float(doubted[index]) if value > -math.inf else 0.0
+        doubt = _SLOPE_DOUBT * (value - float(doubted[index])) if value > -math.inf else 0.0
         found.append((side.best(index, value, _SLOPE_CAUTION), doubt))
     return found
 
