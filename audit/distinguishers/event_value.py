@@ -29,8 +29,8 @@ _ABOVE_HALF = 2.0  # standard errors by which the mean probability of the second
 _SPARE = 0.02  # share of the gap between bound and ratio given away to keep an event well inside a plateau
 # There are only a dozen learned scores, each with a single slope, so the best looks only slightly better than it is.
 _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
-# The ratio that a curve in a learned score expects has a smaller error than the counts; so many of these are subtracted.
-# An event with so many standard errors less in its counts contradicts the curve.
+# The ratio that a curve in a learned score expects has a smaller error than the counts. So many of its standard errors
+# are subtracted, and an event whose counts show less by so many of their own contradicts the curve.
 _SLOPE_CAUTION, _CONTRADICTED = 2.0, 2.0
 _SLOPE_DOUBT = 0.5  # further standard errors by which it must be better than an event of a simpler family
 DIRECTIONS: tuple[Direction, ...] = ("x", "y")

@@ -104,7 +104,7 @@ class Curve:
         share, (on_x, on_y) = expit(self.log_ratio), self.expected(hits, order)
         moved = (hits * share * (1.0 - share) * self.columns)[:, order].cumsum(axis=1) * (1.0 / on_x + 1.0 / on_y)
         variance = np.einsum("pc,pq,qc->c", moved, self.covariance, moved) - 2.0 / runs * moved[0] ** 2
-        return np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 def fit_curve(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Curve:

@@ -90,10 +90,10 @@ TYPES: dict[str, type[Any]] = {
         ProbabilityPreservation, NFoldComposition, Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted,
         Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
         Additive, Forest, Tree, Coordinates, OrderStatistics, Released, Conditional, Products, Parities, Leaves,
-        Summaries, KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look,
-        CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, CanaryGuesses,
-        CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic, Suite, Raised,
-        Dictionary, Foreign, Opaque,
+        Summaries, KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance, Finding,
+        Look, CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult,
+        CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic,
+        Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
