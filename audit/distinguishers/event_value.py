@@ -32,7 +32,6 @@ _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
 # The ratio that a curve in a learned score expects has a smaller error than the counts. So many of its standard errors
 # are subtracted, and an event whose counts show less by so many of their own contradicts the curve.
 _SLOPE_CAUTION, _CONTRADICTED = 2.0, 2.0
-_SLOPE_DOUBT = 0.5  # further standard errors by which it must be better than an event of a simpler family
 DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 
 
@@ -232,7 +231,7 @@ def _counted(sides: Sequence[tuple[_Side, float]], criterion: Criterion) -> list
         found[place] = replace(best, index=index, value=min(best.value, most)), doubt
     sloped = [place for place, (side, _) in enumerate(sides) if _has_fit(side.family, is_curve=True)]
     for place, best in zip(sloped, _of_slopes([sides[place][0] for place in sloped], criterion), strict=True):
-        found[place] = best
+        found[place] = best, 0.0  # its errors are subtracted already
     return found
 
 
@@ -240,22 +239,18 @@ def _has_fit(family: Family[Any], *, is_curve: bool) -> bool:
     return family.fitted is not None and (family.error_shares is not None) == is_curve
 
 
-def _of_slopes(sides: Sequence[_Side], criterion: Criterion) -> list[tuple[Best, float]]:
-    """The best event of each side by the fitted ratio of a learned score, and half the standard error of its value.
+def _of_slopes(sides: Sequence[_Side], criterion: Criterion) -> list[Best]:
+    """The best event of each side by the fitted ratio of a learned score.
 
     The slope of the ratio is known from all runs, so the ratio in a tail is known better than from its own few hits.
     Events whose hits contradict the curve are left out.
     """
-    expected, less = (
-        criterion.values_of_each([side.sloped(_SLOPE_CAUTION + more) for side in sides]) for more in (0.0, 1.0)
-    )
+    expected = criterion.values_of_each([side.sloped(_SLOPE_CAUTION) for side in sides])
     found = []
-    for side, values, doubted in zip(sides, expected, less, strict=True):
+    for side, values in zip(sides, expected, strict=True):
         allowed = np.where(side.is_contradicted(), -math.inf, values)
         index = int(np.argmax(allowed))
-        value = float(allowed[index])
-        doubt = _SLOPE_DOUBT * (value - float(doubted[index])) if value > -math.inf else 0.0
-        found.append((side.best(index, value, _SLOPE_CAUTION), doubt))
+        found.append(side.best(index, float(allowed[index]), _SLOPE_CAUTION))
     return found
 
 

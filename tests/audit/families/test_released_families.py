@@ -33,7 +33,7 @@ def test_a_number_that_stands_anywhere():
     rng = np.random.default_rng(0)
     choice = best_of(one_number(0.5, 6_000, rng), one_number(0.0, 6_000, rng), PureDP(0.3), 200_000)
     p, q = (np.mean(choice.event.contains(one_number(shift, 100_000, rng))) for shift in (0.5, 0.0))
-    assert max(p, q) > 0.25  # a coordinate has a twelfth of the runs
+    assert max(p, q) > 0.15  # a coordinate has a twelfth of the runs
     assert abs(np.log(p / q)) > 0.45
 
 
