@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from ..inference.direction import Direction
 from ..inference.guess_test import coins_for
 
 Places = npt.NDArray[np.int64]
-T = TypeVar("T", float, Array)
 
 _MANY = 200  # events of which only the promising ones are looked at closely, since for fewer that takes longer
 _AT_ONCE = (
@@ -146,13 +145,13 @@ class Criterion:
         correlation = 1.0 if right + wrong >= runs else math.sqrt(c * w / ((1.0 - c) * (1.0 - w)))
         widest = math.acos(min(correlation, 1.0))
         turn = np.linspace(-0.5, 0.5, 9) * widest
-        size = self._size(coins_for(self.runs), runs, caution)
+        size = float(self._size(coins_for(self.runs), runs, caution))
         p, p_rest = _turned(np.full(9, right), runs, -size * np.cos(turn - 0.5 * widest))
         q, q_rest = _turned(np.full(9, wrong), runs, size * np.cos(turn + 0.5 * widest))
         found = self.claim.rough_strength_of(p, q, p_rest, q_rest).min()
         return -math.inf if math.isnan(found) else float(found) - self.claim.strength
 
-    def _size(self, runs: int, held: int, caution: T) -> T:
+    def _size(self, runs: int, held: int, caution: float | Array) -> float | Array:
         return 0.5 * (self.z / math.sqrt(runs) + caution / math.sqrt(held))
 
 

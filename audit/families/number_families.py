@@ -98,7 +98,8 @@ def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
     """The same events as events of the score; events of the output itself need no change."""
     if isinstance(score, Number):
         return family
-    return replace(family, build=_OfScore(score, family.build))
+    same: Family[Any] = family
+    return replace(same, build=_OfScore(score, family.build))
 
 
 def number_families(split: PilotSplit, *, fit: bool = True, learned: bool = False) -> Iterator[Family[Intervals]]:

@@ -12,7 +12,7 @@ most, by their hits times the distance of their log ratio from that of the outco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def _half_table(
     both = PilotSplit(on_x, on_y, np.zeros(0), np.zeros(0))
     for family in number_families(both, learned=True):
         build = _OfTable(scored, family.build)  # the ratio of outcomes need not rise with their learned order
-        yield replace(family, runs=runs, build=build, is_learned=True, error_shares=None)
+        yield Family(family.hits_x, family.hits_y, runs, build, family.fitted, family.margin, is_learned=True)
 
 
 def _predicted(table: OutcomeCounts, curve: Callable[[Array], Array] | None) -> Array:
