@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -181,6 +181,8 @@ class Bench:
         Names that `Effort.only` accepts.
     tasks : callable
         Returns the tasks of the requested rows.
+    summary : callable, optional
+        Returns a sentence on the rows of the page, by table and key; empty if there is nothing to sum up.
     """
 
     name: str
@@ -189,6 +191,7 @@ class Bench:
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     tasks: Callable[[Effort], Iterator[Task]]
+    summary: Callable[[Mapping[str, Mapping[str, Row]]], str] | None = None
 
 
 def spread(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
