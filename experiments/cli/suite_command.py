@@ -176,6 +176,9 @@ def _releases(library: str, paths: list[Path], options: list[str], alpha: float,
     check_choices([library], _LIBRARIES, "library")
     require_for_html()
     interpreters = [interpreter_of(path) for path in paths]
+    for path, python in zip(paths, interpreters, strict=True):
+        if python is None:
+            read_release(path, library)  # an unusable folder is an error before the first suite runs
     n_run = sum(python is not None for python in interpreters)
     options = [*options, f"--alpha={alpha / max(n_run, 1)!r}"]
     folders = []

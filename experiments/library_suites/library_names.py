@@ -30,7 +30,7 @@ def library_named(name: str) -> Library:
     if name not in _LIBRARIES:
         raise OptionError(f"library={name!r} has no suite; use one of {', '.join(_LIBRARIES)}.", library=name)
     if not is_installed(name):
-        raise OptionError(f"{name} cannot be imported; install it in this environment to audit it.", library=name)
+        raise OptionError(f"{name} cannot be imported here; pip install 'dpaudit[{name}]'.", library=name)
     return _LIBRARIES[name]
 
 

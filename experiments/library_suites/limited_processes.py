@@ -63,7 +63,7 @@ class _Lane:
         answer, self.answer = self.answer, None
         if not answer.done():
             self.end()
-            return self.name, f"it did not answer within {limit:g} s, and its process was ended"
+            return self.name, f"it did not answer within its deadline of {limit:g} s, and its process was ended"
         self.ready.result()
         try:
             return self.name, answer.result()

@@ -17,7 +17,7 @@ from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.adjacency import Adjacency, Local
 from ...audit.datasets.named_adjacency import as_adjacency
-from ...audit.errors import ClaimError, MechanismError
+from ...audit.errors import ClaimError, DatasetError, MechanismError
 from ...audit.options import check_claim_source
 from .global_generators import seeded_globals
 from .library_calls import released
@@ -49,6 +49,7 @@ class LDPMechanism:
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """`size` reports of a value; a run that raises is an output too, except for a TypeError."""
+        _check_value(self.client, dataset)
         with seeded_globals(rng):
             return [released(self.release, self.client, dataset) for _ in range(size)]
 
@@ -109,6 +110,19 @@ def from_ldp(
         adjacency=Local() if adjacency is None else as_adjacency(adjacency),
         name=name,
     )
+
+
+def _check_value(client: Any, value: Any) -> None:
+    """Raise a `DatasetError` for a whole number outside the domain that the client states as `d` or `k`."""
+    said = client.keywords if isinstance(client, functools.partial) else getattr(client, "__dict__", {})
+    size, index = said.get("d", said.get("k")), said.get("index_mapper", lambda each: each)
+    if not isinstance(size, int) or not isinstance(value, int | np.integer) or not callable(index):
+        return
+    place = index(value)
+    if isinstance(place, int | np.integer) and not 0 <= place < size:
+        first = next((each for each in (0, 1) if index(each) == 0), None)
+        known = "" if first is None else f"; its values are {first} to {first + size - 1}"
+        raise DatasetError(f"value {value} is outside the domain of {_name_of(client)}{known}.", value=value)
 
 
 def flat_report(report: Any) -> Any:

@@ -39,7 +39,7 @@ _OF_CANARIES = (
 _CAVEATS = (
     "<sub>{of_runs}{of_canaries}A bound holds with probability {confidence}. *Not refuted* does not mean that the "
     "claim is true: only these {examined} were examined. The *detectable excess* is the smallest amount above the "
-    "claim that the audit detects with its power. {of_statements}Alpha is not corrected for the number of audits: if "
+    "claim that the audit detects with its power. {of_statements}Alpha is that of each audit: if "
     "every claim held, at most {false_alarms} false alarms would be expected among {audits}.</sub>"
 )
 

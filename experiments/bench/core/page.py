@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from ....audit.errors import OptionError, UnknownNameError
@@ -14,6 +15,7 @@ from ....audit.records.json_codec import write_whole
 from .bench_json import Record, Row, load_record, markdown, save_record
 from .effort import AUDITS, Bench, Effort
 
+_FEW_NAMES = 60  # rows that an error names
 _QUICK_AUDITS = {"audits": 30, "sequential_audits": 20}
 
 
@@ -90,8 +92,13 @@ def select_benches(page: Page, tables: Sequence[str], only: Sequence[str]) -> li
     chosen = [bench for bench in page.benches if not tables or bench.name in tables]
     for name in only:
         if not any(name in bench.names for bench in chosen):
+            names = [row for bench in chosen for row in bench.names]
+            hint = did_you_mean(name, names) or "."
+            if len(names) > _FEW_NAMES:
+                near = get_close_matches(name, names, 3, 0.0)
+                said = f"near it among {len(names):,} rows: {'; '.join(near)}"
+                raise UnknownNameError(f"{name!r} is not a row; {said}{hint}", name=name)
             rows = "; ".join(f"{bench.name}: {', '.join(bench.names)}" for bench in chosen)
-            hint = did_you_mean(name, [row for bench in chosen for row in bench.names]) or "."
             raise UnknownNameError(f"{name!r} is not a row; use one of {rows}{hint}", name=name)
     return [bench for bench in chosen if not only or any(name in bench.names for name in only)]
 

@@ -71,7 +71,7 @@ def test_a_target_that_hangs_and_one_that_dies_are_lines_of_the_coverage():
         "hanging": Status.FAILED,
         "right": Status.AUDITED,
     }
-    assert lines["hanging"].reasons == ("any: it did not answer within 3 s, and its process was ended",)
+    assert lines["hanging"].reasons == ("any: it did not answer within its deadline of 3 s, and its process was ended",)
     assert lines["dying"].reasons == ("any: its process died, by a crash in compiled code or for want of memory",)
     assert [(done, total) for _, done, total in seen] == [(1, 3), (2, 3), (3, 3)]
     assert {name for name, *_ in seen} == {"dying: any", "hanging: any", "right: any"}

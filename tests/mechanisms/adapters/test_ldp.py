@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpaudit import Local, PureDP, check
-from dpaudit.audit.errors import ClaimError, MechanismError
+from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError
 from dpaudit.mechanisms.adapters import flat_report, from_ldp
 from dpaudit.mechanisms.adapters import global_generators as generators
 
@@ -45,6 +45,20 @@ def test_claims_are_read_from_objects_and_from_named_parameters():
     assert from_ldp(longitudinal).claim_source == "eps_1 of two_values"
     assert from_ldp(two_values, claim=PureDP(3.0)).claim == PureDP(3.0)
     assert str(from_ldp(longitudinal)) == "two_values"
+
+
+def test_a_value_outside_the_stated_domain_is_an_error_and_no_output():
+    client = Response(1.0)
+    client.d, client.index_mapper = 3, lambda value: value - 1
+    rng = np.random.default_rng(0)
+    for value, mechanism, values in (
+        (0, from_ldp(client), "1 to 3"),
+        (4, from_ldp(client), "1 to 3"),
+        (4, from_ldp(functools.partial(two_values, k=4, epsilon=1.0)), "0 to 3"),
+    ):
+        with pytest.raises(DatasetError, match=f"value {value} is outside the domain of .*; its values are {values}"):
+            mechanism.sample(value, 2, rng)
+    assert len(from_ldp(client).sample(3, 2, rng)) == 2
 
 
 def test_what_states_no_claim_or_makes_no_report_is_an_error():
