@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .outputs import Outputs, as_vectors, coordinate_words
+from .outputs import Outputs, as_vectors, coordinate_words, output_words
 
 Matrix = npt.NDArray[np.float64]
 
@@ -92,6 +92,46 @@ class OrderStatistics(Columns):
         columns = np.sort(as_vectors(outputs, self.width).astype(np.float64), axis=1).T  # NaN last
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns, columns[1:] - columns[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Released(Columns):
+    """What vectors with missing numbers say wherever the others are: how many and at which places, and their size.
+
+    A vector without a number has its first and last number beyond its end.
+
+    Examples
+    --------
+    >>> Released(3).read(np.array([[np.nan, 2.5, 1.0], [np.nan, np.nan, np.nan]])).tolist()
+    [[2.0, 0.0], [1.0, 3.0], [2.0, 3.0], [1.0, nan], [2.5, nan]]
+    """
+
+    width: int
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        what = output_words(self.column_names)
+        return tuple(f"{words} in {what}" for words in _RELEASED)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        vectors = as_vectors(outputs, self.width).astype(np.float64)
+        has = ~np.isnan(vectors)
+        is_any = has.any(axis=1)
+        first = np.where(is_any, has.argmax(axis=1), self.width)
+        last = np.where(is_any, self.width - 1 - has[:, ::-1].argmax(axis=1), self.width)
+        smallest = np.where(is_any, np.where(has, vectors, np.inf).min(axis=1), np.nan)
+        largest = np.where(is_any, np.where(has, vectors, -np.inf).max(axis=1), np.nan)
+        return np.array([has.sum(axis=1), first, last, smallest, largest], dtype=np.float64)
+
+
+_RELEASED = (
+    "number of numbers",
+    "place of the first number",
+    "place of the last number",
+    "smallest number",
+    "largest number",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class Weighted(Score):
         vectors = as_vectors(outputs, len(self.weights))
         used = [i for i, w in enumerate(self.weights) if w != 0.0]
         if len(used) == 1 and self.weights[used[0]] == 1.0:
-            return np.asarray(vectors[:, used[0]], dtype=np.float64)
+            return np.ascontiguousarray(vectors[:, used[0]], dtype=np.float64)  # each comparison reads it again
         # In a matrix product, the rounding of a row depends on the number of rows. In a sum along a row, or coordinate
         # by coordinate, it does not.
         if len(used) > _ALONG_ROWS:

@@ -32,6 +32,7 @@ from .parity_families import parity_families
 from .pilot_split import PilotSplit
 from .product_families import product_families
 from .quantile_cells import distinct, merged
+from .released_families import released_families
 from .shrunken_ratios import calibrated, log_likelihood
 from .table_families import table_families
 from .text_families import text_families
@@ -101,6 +102,7 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
                 yield from key_families(columns, read)
                 yield from product_families(columns, read)
                 yield from parity_families(columns, read)
+        yield from released_families(vectors, width, together=True)
         yield from order_families(vectors, width, together=effort != "quick")
         weights = fisher_direction(vectors.learn_x, vectors.learn_y)
         if weights is not None:

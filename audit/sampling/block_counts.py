@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..events.events import Event
+from ..events.events import Event, Scored
 from ..events.events_apart import count_both
 from ..events.outputs import Outputs
 from ..events.partitions import Labels, Partition
@@ -105,10 +105,19 @@ class FinalCounts:
 
 
 def hits_of(events: Sequence[Event], outputs: Outputs) -> list[int]:
-    """Return the hits of each event; the first two may share a score, which is then read once."""
+    """Return the hits of each event; a score that the first two share is read once for all of its events."""
     if len(events) < 2:
         return [event.count(outputs) for event in events]
-    return [*count_both(events[0], events[1], outputs), *(event.count(outputs) for event in events[2:])]
+    first, second, *others = events
+    if isinstance(first, Scored) and isinstance(second, Scored) and first.score == second.score:
+        values = first.score.values(outputs)
+        return [
+            event.event.count(values)
+            if isinstance(event, Scored) and event.score == first.score
+            else event.count(outputs)
+            for event in events
+        ]
+    return [*count_both(first, second, outputs), *(event.count(outputs) for event in others)]
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:

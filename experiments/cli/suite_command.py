@@ -169,9 +169,9 @@ def _releases(library: str, paths: list[Path], options: list[str], alpha: float,
     """Run suites in the environments among some paths, write the matrix of all releases, and return its status."""
     from ...audit.records.json_codec import write_whole
     from ...reports.libraries import require_for_html
-    from ..library_suites.release_matrix import matrix_of, read_release
-    from ..library_suites.release_pages import matrix_html, matrix_markdown, matrix_text
-    from ..library_suites.release_runs import interpreter_of, run_release
+    from ..library_suites.releases.matrix import matrix_of, read_release
+    from ..library_suites.releases.pages import matrix_html, matrix_markdown, matrix_text
+    from ..library_suites.releases.runs import interpreter_of, run_release
 
     check_choices([library], _LIBRARIES, "library")
     require_for_html()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import joblib
@@ -78,6 +78,30 @@ def once(key: str, cells: Callable[..., Figures], *arguments: Any) -> Task:
             return
         (found, targets), seconds = timed(cells, *arguments)
         yield finished(key, found, targets, seconds)
+
+    return Task(key, measure)
+
+
+def once_beside(
+    key: str,
+    cells: Callable[..., Figures],
+    beside: Callable[..., dict[str, Value]],
+    names: tuple[str, ...],
+    *arguments: Any,
+) -> Task:
+    """Return the task of a row that `once` measures, with cells that ``beside(*arguments)`` computes without audits.
+
+    A former row without the cells of these `names` is kept, and they are added.
+    """
+
+    def measure(former: Row | None) -> Iterator[Row]:
+        if former is None:
+            (found, targets), seconds = timed(cells, *arguments)
+            yield finished(key, {**found, **beside(*arguments)}, targets, seconds)
+        elif any(name not in former.cells for name in names):
+            yield replace(former, cells={**former.cells, **beside(*arguments)})
+        else:
+            yield former
 
     return Task(key, measure)
 
@@ -157,6 +181,8 @@ class Bench:
         Names that `Effort.only` accepts.
     tasks : callable
         Returns the tasks of the requested rows.
+    summary : callable, optional
+        Returns a sentence on the rows of the page, by table and key; empty if there is nothing to sum up.
     """
 
     name: str
@@ -165,6 +191,7 @@ class Bench:
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     tasks: Callable[[Effort], Iterator[Task]]
+    summary: Callable[[Mapping[str, Mapping[str, Row]]], str] | None = None
 
 
 def spread(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,17 +137,20 @@ def run_benches(
                     write_whole(out / f"{stem}.md", document(page, record))
                 if watch is not None:
                     watch(f"{bench.name}: {row.key} ({row.seconds:.0f} s)")
-        show(markdown(bench.title, bench.method, bench.columns, measured.values()))
+        show(_table(bench, {bench.name: measured}))
         all_met = all_met and all(row.is_met for row in measured.values())
     return all_met
 
 
 def document(page: Page, record: Record) -> str:
     """Return the page with the tables that the record holds."""
-    parts = [
-        markdown(bench.title, bench.method, bench.columns, record.tables[bench.name].values())
-        for bench in page.benches
-        if bench.name in record.tables
-    ]
+    parts = [_table(bench, record.tables) for bench in page.benches if bench.name in record.tables]
     first = "" if page.summary is None else page.summary(record)
     return "\n".join([f"# {page.title}", "", *([first] if first else []), *parts])
+
+
+def _table(bench: Bench, tables: Mapping[str, Mapping[str, Row]]) -> str:
+    """Return a table with its method, which ends in the summary of the rows."""
+    summary = "" if bench.summary is None else bench.summary(tables)
+    method = f"{bench.method} {summary}" if summary else bench.method
+    return markdown(bench.title, method, bench.columns, tables[bench.name].values())

@@ -33,7 +33,7 @@ class _Case:
 _FLAT = [0.0] * 10
 _CASES = {
     "one number": _Case(LaplaceMechanism(1.0), 0.0, 1.0, 1.5),
-    "vector of 10": _Case(NoisyAnswers(PureDP(1.0), 1.0), _FLAT, [1.0, *_FLAT[1:]], 3.0),
+    "vector of 10": _Case(NoisyAnswers(PureDP(1.0), 1.0), _FLAT, [1.0, *_FLAT[1:]], 2.6),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,18 @@ import numpy as np
 
 from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.procedures.check import check
+from ....audit.results.audit_settings import FINAL_SHARE
 from ..core.bench_json import Figures, Value, at_least, at_most, columns
-from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of
+from ..core.effort import Bench, Effort, Task, in_batches, once_beside, seeds_of
+from ..inference.known_events import KnownPair, runs_of_best_bet
 
 _AUDITS, _QUICK_AUDITS, _BATCH = 100, 2, 5
 _PLACES = ("beyond", "narrow interval", "one value")
 _PROBABILITIES = (0.01, 0.003, 0.001, 1e-4)
 _MOST_TIMES = {0.05: 1.3, 1e-5: 1.0}  # multiples of 3·ln(1/alpha)/p
 _CAP_TIMES = 12.0  # planned runs, as a multiple of the same
+_SIMULATED = (20, 400)  # simulated audits, in the quick form and in the full one
+_NEVER = 1e-12  # probability of an output that never occurs
 _SHARE_RUNS, _SHARE_PROBABILITY, _SHARE_ALPHA, _LEAST_SHARE = 100_000, 0.003, 1e-5, 0.95
 
 
@@ -106,6 +111,30 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     return cells, targets
 
 
+def _known(effort: Effort, place: int, name: str) -> dict[str, Value]:
+    """The median runs of simulated audits that know both leaks, as a multiple of the same."""
+    case = _CASES[name]
+    unit = 3.0 * math.log(1.0 / case.alpha) / case.probability
+    pair = KnownPair((case.probability, _NEVER), (case.probability, _NEVER))
+    final = FINAL_SHARE * case.alpha
+    taken = runs_of_best_bet(
+        [pair],
+        PureDP(1.0),
+        int(_CAP_TIMES * unit),
+        alpha=case.alpha - final,
+        final_alpha=final,
+        audits=effort.either(*_SIMULATED),
+        seed=seeds_of(25, place, 300_000, 1)[0],
+    )
+    return {"known": float(np.quantile(taken, 0.5, method="inverted_cdf")) / unit}
+
+
+def _tasks(effort: Effort) -> Iterator[Task]:
+    for place, name in enumerate(_CASES):
+        if effort.wants(name) and (not effort.is_quick or name in _QUICK):
+            yield once_beside(name, _cells, _known, ("known",), effort, place, name)
+
+
 RARE_LEAKS = Bench(
     name="rare-leaks",
     title="Rare leaks",
@@ -113,13 +142,15 @@ RARE_LEAKS = Bench(
         "Laplace noise for the claimed ε = 1 that reveals the dataset with probability p: by numbers far beyond the "
         f"noise, in two intervals of length 1e-4, or at two values. Median runs to refutation of {_AUDITS} audits by "
         "`check(..., sequential=True)` with planned runs of 36 ln(1/alpha)/p, and as a multiple of 3 ln(1/alpha)/p. "
+        f"Known leak: {_SIMULATED[1]} simulated audits that know both leaks and stake all on them from the first run. "
         f"For p = {_SHARE_PROBABILITY:g} and alpha {_SHARE_ALPHA:g}: shares found in {_SHARE_RUNS:,} runs by audits of "
         "fixed size and by sequential ones."
     ),
     columns=columns(
         "leak = place | p = probability :g | alpha :g | median runs = median :,.0f | multiple = times :.2f | "
+        "multiple, known leak = known :.2f | "
         "found, fixed = fixed :.2f | found, sequential = sequential :.2f"
     ),
     names=tuple(_CASES),
-    tasks=one_row_each(_CASES, _cells, _QUICK),
+    tasks=_tasks,
 )

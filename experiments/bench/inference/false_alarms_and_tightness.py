@@ -15,7 +15,8 @@ from ....audit.procedures.epsilon_lower import epsilon_lower
 from ....audit.results.audit_result import AuditResult
 from ....mechanisms import ScalarLaw
 from ..core.bench_json import CERTAIN, Figures, Row, Value, at_least, at_most, columns
-from ..core.effort import ALPHA, Bench, Effort, Task, counted, in_batches, once, seeds_of
+from ..core.effort import ALPHA, Bench, Effort, Task, counted, in_batches, once_beside, seeds_of
+from .known_events import best_pairs, known_bound
 from .known_pairs import Subject, expected_bound, oracle_bound, probability, subjects
 
 _KINDS = ("fixed size", "sequential", "sequential, short")
@@ -139,6 +140,7 @@ _LARGEST_RATIO = {
     "gaussian-0.001": 0.78,
 }
 _LARGEST_RATIO_ELSEWHERE = 1.05
+_KNOWN, _FEW = ("ratio_known", "ratio_shared", "ratio_left"), 15  # audits that show the alpha and the pilot of all
 
 
 def _bounds_of(name: str, runs: int, seeds: range) -> list[tuple[float, float, float]]:
@@ -167,8 +169,8 @@ def _expected(result: AuditResult, law_p: ScalarLaw, law_q: ScalarLaw) -> float:
     alpha = dict(result.ledger.shares)["event test"]
     p, q = probability(result.event, law_p), probability(result.event, law_q)
     if result.opposite is None:
-        runs = result.counts.runs_x
-        return expected_bound(result.directed_claim, p, q, runs, runs, alpha=alpha)
+        counts = result.directed_counts  # an event that hardly occurs on one dataset has more runs there
+        return expected_bound(result.directed_claim, p, q, counts.runs_x, counts.runs_y, alpha=alpha)
     p, q = p + probability(result.opposite.event, law_q), q + probability(result.opposite.event, law_p)
     runs = result.opposite.guesses.runs
     guesses = Guesses(right=round(0.5 * p * runs), wrong=round(0.5 * q * runs), runs=runs)
@@ -197,12 +199,34 @@ def _tightness(effort: Effort, name: str, runs: int, seeds: range) -> Figures:
     }, [at_most("relative gap of the chosen event", ratio, limit)] if is_judged else []
 
 
+def _known(effort: Effort, name: str, runs: int, seeds: range) -> dict[str, Value]:
+    """Relative gaps of the events that are best by the exact laws, with all that the audits' test and pilot leave."""
+    subject = _subjects()[name]
+    audits = [_audit(subject, runs, seed) for seed in seeds[: effort.either(1, _FEW)]]
+    alpha = statistics.median_low([dict(audit.ledger.shares)["event test"] for audit in audits])
+    left = runs - statistics.median_low([audit.pilot_runs for audit in audits])
+    truth, oracle = subject.claim.strength, oracle_bound(subject, runs, alpha=ALPHA)
+    bounds = {
+        "known": _known_bound(subject, runs, ALPHA, is_whole=True),
+        "shared": _known_bound(subject, runs, alpha, is_whole=False),
+        "left": _known_bound(subject, left, alpha, is_whole=False),
+    }
+    return {f"ratio_{cell}": (truth - bound) / (truth - oracle) for cell, bound in bounds.items()}
+
+
+def _known_bound(subject: Subject, runs: int, alpha: float, *, is_whole: bool) -> float:
+    """Return the bound of the best event, or of the best two where that is larger, by their exact laws."""
+    pairs = best_pairs(*subject.laws())
+    both = known_bound(pairs, subject.claim, runs, alpha=alpha, is_whole=is_whole)[0]
+    return max(oracle_bound(subject, runs, alpha=alpha), both)
+
+
 def _tightness_tasks(effort: Effort) -> Iterator[Task]:
     for number, name in enumerate(_NAMES):
         for place, runs in enumerate(effort.either(_TIGHT_RUNS[:1], _TIGHT_RUNS)):
             if effort.wants(name) and (not effort.is_quick or name in _QUICK):
                 seeds = seeds_of(3, 10 * number + place, 0, effort.either(1, 50 if runs > _JUDGED_RUNS else 200))
-                yield once(f"{name}, {runs}", _tightness, effort, name, runs, seeds)
+                yield once_beside(f"{name}, {runs}", _tightness, _known, _KNOWN, effort, name, runs, seeds)
 
 
 TIGHTNESS = Bench(
@@ -212,7 +236,10 @@ TIGHTNESS = Bench(
         f"Lower bounds at alpha {ALPHA:g} on pairs where the claim holds with equality, so that the truth is its "
         "strength. Best event: one event in one direction, known from the exact laws, with every run counted and the "
         "expected hits. Chosen event: the event or the two events of the audit's pilot, with the remaining runs, the "
-        "expected hits and the alpha of their test, median over audits. Audit and "
+        "expected hits and the alpha of their test, median over audits. Known events: the same for the best event or "
+        "the best two, known from the exact laws, on as many runs on x as on y; with every run and all of alpha, with "
+        "the alpha and the coins of the audits' test, and with the runs that their pilots left too, so that what "
+        "remains is the choice. Audit and "
         "two limits: medians of the audit's bound and of the bound by two Clopper-Pearson limits on the same hits. A "
         "gap is the truth less a bound, relative to the gap of the best event. Medians of bounds from hits include the "
         "noise of the hits."
@@ -220,7 +247,9 @@ TIGHTNESS = Bench(
     columns=columns(
         "mechanism = subject | runs :, | audits | truth :.4f | bound of the best event = oracle :.4f | "
         "bound of the chosen event = chosen :.4f | bound of the audit = bound :.4f | "
-        "bound by two limits = two_limits :.4f | relative gap of the chosen event = ratio_chosen :.3f | "
+        "bound by two limits = two_limits :.4f | relative gap of known events = ratio_known :.3f | "
+        "with the alpha of the test = ratio_shared :.3f | with the runs left = ratio_left :.3f | "
+        "relative gap of the chosen event = ratio_chosen :.3f | "
         "relative gap of the audit = ratio_bound :.3f | relative gap of two limits = ratio_two_limits :.3f"
     ),
     names=_NAMES,

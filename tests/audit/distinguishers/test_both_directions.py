@@ -10,11 +10,13 @@ from scipy import stats
 
 from dpaudit import ApproxDP, FixedSizeResult, GaussianDP, PureDP, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.events_apart import Apart, count_both, ways_apart
 from dpaudit.audit.events.outputs import merge
+from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.families.one_sided_sets import one_sided_sets
 from dpaudit.audit.families.pilot_split import PilotSplit
+from dpaudit.audit.sampling.block_counts import hits_of
 
 
 def laplace(dataset, size, rng):
@@ -181,3 +183,16 @@ def test_events_apart():
     assert len(ways_apart(Outcomes((1,)), Outcomes((1, 2), others=True))) == 1
     assert len(ways_apart(Outcomes((3,)), Outcomes((1, 2), others=True))) == 3
     assert str(Apart(low, middle)) == "output ≤ 0, but not -1 ≤ output ≤ 2"
+
+
+def test_events_that_share_a_score_are_counted_as_each_alone():
+    rows = np.random.default_rng(1).normal(size=(1_000, 3))
+    rows[:5, 1] = math.nan
+    second, total = Weighted((0.0, 1.0, 0.0)), Weighted((1.0, 0.0, 1.0))
+    low, high = Intervals(((-math.inf, -0.5),)), Intervals(((0.5, math.inf),))
+    some = Intervals(((-0.1, 0.1), (0.3, 0.3), (2.0, 3.0)), others=True)
+    for scores in ((second, second, second), (second, second, total), (second, total, second)):
+        events = [Scored(score, event) for score, event in zip(scores, (low, high, some), strict=True)]
+        expected = [int(np.count_nonzero(event.contains(rows))) for event in events]
+        assert hits_of(events, rows) == [event.count(rows) for event in events] == expected
+        assert min(expected) > 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events.features import Conditional, Coordinates, OrderStatistics, Parities, Products
+from dpaudit.audit.events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released
 from dpaudit.audit.events.leaves import Summaries, learn_leaves
 from dpaudit.audit.events.outputs import as_outputs
 
@@ -57,10 +57,22 @@ def of_objects():
         (Coordinates(3), NUMBERS),
         (Coordinates(3, differences=True), NUMBERS),
         (OrderStatistics(3), NUMBERS),
+        (Released(3), np.array([[1.0, -2.0, np.nan], [np.nan, 2.0, np.inf], [np.nan, np.nan, np.nan]])),
         (Parities(Coordinates(3), (((0, 0.0), (1, 0.0)), ((0, 0.0), (1, 1.0), (2, 0.0)))), NUMBERS),
         (Coordinates(3), objects()),
     ],
-    ids=["leaves", "conditional", "products", "summaries", "coordinates", "differences", "order", "parities", "others"],
+    ids=[
+        "leaves",
+        "conditional",
+        "products",
+        "summaries",
+        "coordinates",
+        "differences",
+        "order",
+        "released",
+        "parities",
+        "others",
+    ],
 )
 def test_a_column_alone_is_the_same(columns, outputs):
     matrix = columns.read(outputs)

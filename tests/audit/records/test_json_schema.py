@@ -34,7 +34,7 @@ from dpaudit.audit.events.digit_scores import (
 )
 from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
 from dpaudit.audit.events.events_apart import Apart
-from dpaudit.audit.events.features import Conditional, Coordinates, OrderStatistics, Parities, Products
+from dpaudit.audit.events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released
 from dpaudit.audit.events.keyed_values import KeyedValues
 from dpaudit.audit.events.leaves import Leaves, Summaries
 from dpaudit.audit.events.outputs import Raised
@@ -166,7 +166,7 @@ SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
     Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))), Units(Number(), 3),
     TrailingZeros(LastDigits()), LastDigits(1), NegativeZero(Number()), DifferentSizes(3),
-    Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
+    Column(OrderStatistics(3), 4), Column(Released(3), 2), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
     Column(KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)), ((), None, (Foreign(COLOUR.RED),)))), 0),
     Column(TEXTS, 1), Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Column(Parities(Coordinates(3), (((0, 0.5), (1, 0.0), (2, -0.5)),)), 0), Column(Summaries(), 2),

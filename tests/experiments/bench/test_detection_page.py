@@ -9,6 +9,7 @@ from scipy import stats
 
 from dpaudit import epsilon_lower
 from dpaudit.audit.events.events import Intervals
+from dpaudit.experiments.bench.core.bench_json import Row
 from dpaudit.experiments.bench.detection import (
     dp_sniper_pairs,
     event_cost,
@@ -69,6 +70,22 @@ def test_an_infinite_loss_has_no_hits_on_the_other_side():
     found = best_event(mechanism, (0.0, 1.0), (1.0, 0.0), audit_runs=1_000_000, alpha=0.1, runs=50_000, seed=0)
     assert found.q == 0.0
     assert found.p > 0.1
+
+
+def test_the_page_says_how_many_published_bounds_are_reached():
+    def row(key, expected, published, oracle):
+        cells = {"expected": expected, "published": published, "oracle": oracle, "seconds": 90.0}
+        return Row(key=key, cells=cells, targets=(), machine="", seconds=1.0, date="")
+
+    short = {each.key: each for each in (row("a", 0.10004, 0.1, 0.2), row("b", 0.0994, 0.1, 0.0999996))}
+    long = {"b": row("b", 0.0999, 0.1, 0.0998)}
+    said = dp_sniper_pairs.SNIPER.summary({"dp-sniper": short})
+    assert "the expected bound in 1 of 2 rows, the oracle bound in 2" in said
+    assert "3 minutes" in said
+    both = dp_sniper_pairs.SNIPER_LONG.summary({"dp-sniper": short, "dp-sniper-long": long})
+    assert "for 1 of 2 mechanisms, the oracle bound for 2" in both
+    long["b"] = row("b", 0.09996, 0.1, 0.0998)  # published bounds have four digits
+    assert "for 2 of 2 mechanisms" in dp_sniper_pairs.SNIPER_LONG.summary({"dp-sniper": short, "dp-sniper-long": long})
 
 
 def test_equal_laws_have_no_best_event():

@@ -16,9 +16,9 @@ from dpaudit.audit.records.json_codec import save
 from dpaudit.experiments.library_suites.audited_library import Library, NotCovered, PublicCallable, SameAs, Target
 from dpaudit.experiments.library_suites.coverage import coverage_of_run
 from dpaudit.experiments.library_suites.plan import plan_of
-from dpaudit.experiments.library_suites.release_matrix import Standing, matrix_of, read_release
-from dpaudit.experiments.library_suites.release_pages import matrix_html, matrix_markdown, matrix_text
-from dpaudit.experiments.library_suites.release_runs import interpreter_of
+from dpaudit.experiments.library_suites.releases.matrix import Standing, matrix_of, read_release
+from dpaudit.experiments.library_suites.releases.pages import matrix_html, matrix_markdown, matrix_text
+from dpaudit.experiments.library_suites.releases.runs import interpreter_of
 from dpaudit.experiments.library_suites.run_plan import run_plan
 
 from ..cli.test_main import run

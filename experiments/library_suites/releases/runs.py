@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...audit.errors import OptionError
-from .release_matrix import LOG_FILE
-from .run_plan import PLAN_FILE
+from ....audit.errors import OptionError
+from ..run_plan import PLAN_FILE
+from .matrix import LOG_FILE
 
 _RELEASE = "import sys; from dpaudit.experiments.libraries.installed import release_of as of; print(of(sys.argv[1]))"
 _PYTHONS = ("bin/python", "Scripts/python.exe")

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...audit.errors import OptionError, StoreError
-from ...audit.records.json_codec import load
-from ...audit.records.suite import Entry
-from ...audit.results.audit_result import Verdict
-from ...reports.plain_text import found, severity, stated
-from .coverage import Status
-from .run_plan import PLAN_FILE
-from .run_target import BITS
+from ....audit.errors import OptionError, StoreError
+from ....audit.records.json_codec import load
+from ....audit.records.suite import Entry
+from ....audit.results.audit_result import Verdict
+from ....reports.plain_text import found, severity, stated
+from ..coverage import Status
+from ..run_plan import PLAN_FILE
+from ..run_target import BITS
 
 LOG_FILE = "log.txt"
 """Output of a suite in the folder of its release; alone in a folder if the suite could not run."""

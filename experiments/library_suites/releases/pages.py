@@ -6,10 +6,10 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from ...reports.pages.page_tables import CellStyle, PageCell, PageTable, table_page
-from ...reports.plain_text import number
-from .release_matrix import REFUTED, Cell, Matrix, Release, Row, Standing
-from .suite_pages import cell_text
+from ....reports.pages.page_tables import CellStyle, PageCell, PageTable, table_page
+from ....reports.plain_text import number
+from ..suite_pages import cell_text
+from .matrix import REFUTED, Cell, Matrix, Release, Row, Standing
 
 _UNSEEN = (Standing.NOT_COVERED, Standing.ABSENT, Standing.SAME, Standing.NO_SUITE)
 _LEGEND = (
