@@ -102,7 +102,7 @@ def run_target(target: Target, *, alpha: float, seed: int, seconds: float, with_
             entries, unconfirmed = _audits(target, alpha, seed, seconds, with_bits)
     except AuditError as error:
         return Outcome(name=target.name, failure=_stable(str(error)), seconds=time.perf_counter() - start)
-    except Exception as error:  # of the library, on arguments that its signature allows
+    except (Exception, SystemExit) as error:  # of the library, on arguments that its signature allows
         failure = f"it raised {_stable(described(error))}"
         return Outcome(name=target.name, failure=failure, seconds=time.perf_counter() - start)
     return Outcome(name=target.name, entries=entries, unconfirmed=unconfirmed, seconds=time.perf_counter() - start)

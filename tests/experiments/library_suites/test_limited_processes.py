@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -78,6 +79,18 @@ def test_a_target_that_hangs_and_one_that_dies_are_lines_of_the_coverage():
     here = run_plan(LIBRARY, plan_of(LIBRARY, with_bits=False, only="right"), in_process=True)
     ((entry,), (same,)) = (each.suite().entries for each in (found, here))
     assert entry.result.counts == same.result.counts
+
+
+def leaving():
+    sys.exit("no data")
+
+
+def test_a_constructor_that_leaves_the_program_could_not_be_audited(monkeypatch):
+    monkeypatch.setitem(MAKERS, "leaving", leaving)
+    plan = plan_of(LIBRARY, with_bits=False, only="leaving|right")
+    found = run_plan(LIBRARY, plan, in_process=True)
+    failures = {outcome.name: outcome.failure for outcome in found.outcomes}
+    assert failures == {"leaving: any": "it raised SystemExit: no data", "right: any": ""}
 
 
 @pytest.mark.parametrize("options", [{"deadline": 0.0}, {"deadline": 5.0, "in_process": True}])
