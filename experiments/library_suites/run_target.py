@@ -189,7 +189,7 @@ def _confirmed(
             notes.insert(0, f"Confirmed on fresh runs with another seed and the pair swapped: {again.sentence}.")
             known = target.known_bits if str(options["name"]).endswith(BITS) else target.known
             if known:
-                notes.insert(0, f"Known defect of this release: {known}.")
+                notes.insert(0, f"Known for this release: {known}.")
         else:
             doubt = f"{options['name']}: {audit.sentence}; fresh runs: {again.sentence}"
             notes.insert(0, f"A first audit refuted the claim ({audit.sentence}); fresh runs did not confirm this.")
