@@ -21,6 +21,7 @@ from .rows import is_frame
 Codes: TypeAlias = npt.NDArray[np.int64]
 
 _OTHER, _MISSING = -1, -2  # codes of cells that are in no declared cell of their column
+_REST = ("other", "missing")  # names of their counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,7 @@ def table_features(
 
 
 def _of_one_column(name: str, column: Column, cells: Sequence[Any] | None, codes: Codes | None) -> dict[str, float]:
-    words = [f"{name}: {cell.removeprefix('= ')}" for cell in column.cells]
-    words += [f"{name}: other", f"{name}: missing"]
+    words = [f"{name}: {label}" for label in [*_labels(column), *_REST]]
     if cells is None or codes is None:
         counts = [math.nan] * len(words)
     else:
@@ -178,6 +178,15 @@ def _of_one_column(name: str, column: Column, cells: Sequence[Any] | None, codes
         for word, ends in (("min", values.min), ("max", values.max)):
             features[f"{name}: {word}"] = float(ends()) if len(values) else math.nan
     return features
+
+
+def _labels(column: Column) -> list[str]:
+    """Return names of the declared cells; categories of one spelling, or named like other values, have their place."""
+    labels = [cell.removeprefix("= ") for cell in column.cells]
+    return [
+        f"{label} (category {place})" if label in _REST or labels.count(label) > 1 else label
+        for place, label in enumerate(labels, 1)
+    ]
 
 
 def _of_two_columns(a: Codes | None, b: Codes | None, n_a: int, n_b: int) -> npt.NDArray[np.float64]:

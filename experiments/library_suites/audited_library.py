@@ -55,7 +55,8 @@ class Target:
     cost : int
         Rank of the expected time: cheaper targets are audited first.
     known, known_bits : str
-        Description of a known defect of this release that the target shows, by values or by low bits; empty for none.
+        The defect of this release, or the limit that the library states, by which the target is refuted, by values or
+        by low bits; empty if none is known.
     note : str
         What the form assumes beyond what the library states; empty if it states everything.
     """

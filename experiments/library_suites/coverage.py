@@ -44,7 +44,7 @@ class Line:
     reasons : tuple of str
         Why the callable, or points of its grid, were not audited.
     known : str
-        Known defects among the refuted points.
+        Known causes of the refuted points.
     """
 
     callable: str

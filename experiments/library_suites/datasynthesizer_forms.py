@@ -85,7 +85,7 @@ def _targets(public: PublicCallable, mode: str) -> Iterator[Target]:
         (
             "values beyond the range, new categories",
             {"outside": ("beyond", "new"), "most": 12},
-            "categories of the data",
+            "the active domain, which the library says it does not hide",
         ),
         ("missing values", {"outside": ("missing",), "most": 30}, "shares of present rows"),
     ]

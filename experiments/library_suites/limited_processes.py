@@ -34,7 +34,17 @@ class _Lane:
         self.begun = 0.0
 
     def give(self, name: str) -> None:
-        """Begin a target; the preparation of a new process is not part of its time."""
+        """Begin a target, in a new process if there is none or it died after its last target.
+
+        The preparation of a new process is not part of the time of the target.
+        """
+        try:
+            self._submit(name)
+        except TerminatedWorkerError:
+            self.end()
+            self._submit(name)
+
+    def _submit(self, name: str) -> None:
         if self.pool is None:
             with ctrl_c_waiting():
                 self.pool = ProcessPoolExecutor(max_workers=1, env=self.env)
@@ -56,7 +66,7 @@ class _Lane:
         Raises
         ------
         Exception
-            If the process could not be prepared, or the call raised.
+            If the preparation or the call raised.
         """
         if self.answer is None or not (self.answer.done() or self.left(limit) <= 0):
             return None
@@ -64,8 +74,8 @@ class _Lane:
         if not answer.done():
             self.end()
             return self.name, f"it did not answer within its deadline of {limit:g} s, and its process was ended"
-        self.ready.result()
         try:
+            self.ready.result()
             return self.name, answer.result()
         except TerminatedWorkerError:
             self.end()

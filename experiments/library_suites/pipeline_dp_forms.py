@@ -256,7 +256,9 @@ def _bounds(callable_name: str) -> Iterator[Target]:
     yield Target(
         callable=callable_name,
         point="calculation_eps=1, four partitions",
-        make=lambda: Pipeline(release=release, read=lambda found: found[0].max_partitions_contributed),
+        make=lambda: Pipeline(
+            release=release, read=lambda found: found[0].max_partitions_contributed, source="calculation_eps"
+        ),
         domain=Rows(values=_rows((0.0,), tuple(range(4))).values, most=8, rows_per_user=4),
         adjacencies=(_USERS,),
         runs=5_000,

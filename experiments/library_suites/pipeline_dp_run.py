@@ -29,8 +29,14 @@ class Pipeline:
         Maps the engine and the rows to a lazy collection.
     read : callable
         Maps the list of what the collection holds to one output.
+    epsilon, delta : float
+        Budget of the accountant, and the claim; epsilon in nats.
     accountant : str
         Name of the class of the accountant.
+    always : tuple
+        Rows of every dataset.
+    source : str
+        Where the claim is stated, if not as the budget of the accountant.
     """
 
     release: Callable[[Any, list[Any]], Any] = field(repr=False)
@@ -39,6 +45,7 @@ class Pipeline:
     delta: float = 0.0
     accountant: str = "NaiveBudgetAccountant"
     always: tuple[Any, ...] = (KNOWN,)
+    source: str = ""
 
     @property
     def claim(self) -> Claim:
@@ -48,7 +55,7 @@ class Pipeline:
     @property
     def claim_source(self) -> str:
         """Where the claim is stated."""
-        return f"total_epsilon and total_delta of {self.accountant}"
+        return self.source or f"total_epsilon and total_delta of {self.accountant}"
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """`size` outputs, with PyDP's own entropy and the global generator of numpy."""

@@ -102,7 +102,7 @@ def run_target(target: Target, *, alpha: float, seed: int, seconds: float, with_
             entries, unconfirmed = _audits(target, alpha, seed, seconds, with_bits)
     except AuditError as error:
         return Outcome(name=target.name, failure=_stable(str(error)), seconds=time.perf_counter() - start)
-    except Exception as error:  # of the library, on arguments that its signature allows
+    except (Exception, SystemExit) as error:  # of the library, on arguments that its signature allows
         failure = f"it raised {_stable(described(error))}"
         return Outcome(name=target.name, failure=failure, seconds=time.perf_counter() - start)
     return Outcome(name=target.name, entries=entries, unconfirmed=unconfirmed, seconds=time.perf_counter() - start)
@@ -189,7 +189,7 @@ def _confirmed(
             notes.insert(0, f"Confirmed on fresh runs with another seed and the pair swapped: {again.sentence}.")
             known = target.known_bits if str(options["name"]).endswith(BITS) else target.known
             if known:
-                notes.insert(0, f"Known defect of this release: {known}.")
+                notes.insert(0, f"Known for this release: {known}.")
         else:
             doubt = f"{options['name']}: {audit.sentence}; fresh runs: {again.sentence}"
             notes.insert(0, f"A first audit refuted the claim ({audit.sentence}); fresh runs did not confirm this.")

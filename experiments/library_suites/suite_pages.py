@@ -112,7 +112,7 @@ def _points(line: Line) -> str:
 
 
 def _said(line: Line) -> str:
-    return "; ".join([*([f"known defect: {line.known}"] if line.known else []), *line.reasons])
+    return "; ".join([*([f"known: {line.known}"] if line.known else []), *line.reasons])
 
 
 def _remarks(line: Line) -> str:

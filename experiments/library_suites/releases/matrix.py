@@ -322,8 +322,13 @@ def _bound(entry: Entry) -> str:
 
 
 def _has_spared(release: Release, name: str) -> bool:
-    """Whether a release was audited at a point and not refuted; by values, if the pilot showed no low bits."""
-    entry = release.entries.get(name) or release.entries.get(name.removesuffix(BITS))
+    """Whether a release was audited at a point and not refuted; by values, if the pilot showed no low bits.
+
+    A suite with ``--no-bits`` spares no point of low bits, as its pilot did not look at them.
+    """
+    entry = release.entries.get(name)
+    if entry is None and release.settings.get("bits", True):
+        entry = release.entries.get(name.removesuffix(BITS))
     return entry is not None and not _is_refuted(entry)
 
 
@@ -338,6 +343,8 @@ def _told(release: Release, name: str) -> str:
         if by_values is not None:
             if _is_refuted(by_values):
                 return "low bits not audited: refuted by values"
+            if not release.settings.get("bits", True):
+                return "low bits not audited: --no-bits"
             return f"no low bits in the pilot, {by_values.result.runs:,} runs"
         return "not audited" if known else "no such point"
     return f"{entry.result.verdict.value}, {_bound(entry)}, {entry.result.runs:,} runs"

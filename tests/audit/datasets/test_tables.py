@@ -188,3 +188,18 @@ def test_the_pairs_of_a_search_show_a_range_that_is_learned():
     )  # fmt: skip
     assert result.is_refuted
     assert "age: " in result.event_in_words
+
+
+def test_categories_named_like_other_values_or_spelt_alike_are_counted_apart():
+    column = CategoricalColumn(("other", "missing", 1, "1"))
+    found = table_features({"a": ["other", "other", None, "x", "x", "x", 1, 1, 1, 1, "1"]}, {"a": column})
+    assert found == {
+        "rows": 11.0,
+        "other columns": 0.0,
+        "a: other (category 1)": 2.0,
+        "a: missing (category 2)": 0.0,
+        "a: 1 (category 3)": 4.0,
+        "a: 1 (category 4)": 1.0,
+        "a: other": 3.0,
+        "a: missing": 1.0,
+    }

@@ -126,7 +126,7 @@ def test_verdicts(run):
 def test_a_known_defect_is_marked_and_stays_refuted(run):
     (entry,) = outcome(run, "tools.faulty: epsilon=1").entries
     assert entry.result.verdict is Verdict.REFUTED
-    assert entry.note.startswith("Known defect of this release: too little noise. Confirmed on fresh runs")
+    assert entry.note.startswith("Known for this release: too little noise. Confirmed on fresh runs")
     (new,) = outcome(run, "tools.wrong_rows: rows").entries
     assert "Known" not in new.note
     assert "tools.faulty: epsilon=1: REFUTED" in outcome_text(run)
@@ -162,7 +162,7 @@ def test_the_audits_are_a_suite_for_all_reports(run):
     suite = run.suite()
     assert from_json(to_json(suite)) == suite
     assert junit(suite).count("<failure") == 3
-    assert "Known defect of this release" in markdown(suite)
+    assert "Known for this release" in markdown(suite)
 
 
 def test_what_the_time_does_not_reach_is_a_line_of_the_coverage():

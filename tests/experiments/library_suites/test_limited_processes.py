@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dpaudit import Answers, PureDP, Within
 from dpaudit.audit.errors import OptionError
+from dpaudit.experiments.library_suites import limited_processes
 from dpaudit.experiments.library_suites import run_plan as of_plans
 from dpaudit.experiments.library_suites.audited_library import Library, PublicCallable, Target
 from dpaudit.experiments.library_suites.coverage import Status, coverage_of_run
@@ -78,6 +82,40 @@ def test_a_target_that_hangs_and_one_that_dies_are_lines_of_the_coverage():
     here = run_plan(LIBRARY, plan_of(LIBRARY, with_bits=False, only="right"), in_process=True)
     ((entry,), (same,)) = (each.suite().entries for each in (found, here))
     assert entry.result.counts == same.result.counts
+
+
+class Dead:
+    """A pool whose process died between two targets."""
+
+    def submit(self, *_):
+        raise TerminatedWorkerError("it died")
+
+    def shutdown(self, **_):
+        self.is_ended = True
+
+
+def test_a_process_that_died_between_two_targets_is_replaced(monkeypatch):
+    monkeypatch.setattr(limited_processes, "ProcessPoolExecutor", lambda **_: ThreadPoolExecutor(1))
+    dead, prepared = Dead(), []
+    lane = limited_processes._Lane(lambda parcel, name: f"{name} done", prepared.append, "parcel", None)
+    lane.pool = dead
+    lane.give("second")
+    wait([lane.answer], 60)
+    assert lane.take(60.0) == ("second", "second done")
+    assert dead.is_ended
+    assert prepared == ["parcel"]
+
+
+def leaving():
+    sys.exit("no data")
+
+
+def test_a_constructor_that_leaves_the_program_could_not_be_audited(monkeypatch):
+    monkeypatch.setitem(MAKERS, "leaving", leaving)
+    plan = plan_of(LIBRARY, with_bits=False, only="leaving|right")
+    found = run_plan(LIBRARY, plan, in_process=True)
+    failures = {outcome.name: outcome.failure for outcome in found.outcomes}
+    assert failures == {"leaving: any": "it raised SystemExit: no data", "right: any": ""}
 
 
 @pytest.mark.parametrize("options", [{"deadline": 0.0}, {"deadline": 5.0, "in_process": True}])

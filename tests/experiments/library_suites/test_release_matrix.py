@@ -125,12 +125,15 @@ def test_points_that_are_refuted_in_one_release_only_are_compared(matrix):
 
 def test_low_bits_that_the_pilot_of_another_release_did_not_show_are_compared(folders):
     new, old, log = [read_release(folder, "pydp") for folder in folders]
+    without_bits, new = new, dataclasses.replace(new, settings={**new.settings, "bits": True})
     refuted = old.entries["m.mended: a"]
     by_bits = dataclasses.replace(refuted, name="m.right: a [low bits]", experiment="m.right")
     old = dataclasses.replace(old, entries={**old.entries, by_bits.name: by_bits})
     changes = {one.name: one.told for one in matrix_of("pydp", [new, old, log]).changes}
     assert changes["m.right: a [low bits]"][0].startswith("refuted, ε ≥ ")
     assert changes["m.right: a [low bits]"][1:] == ("no low bits in the pilot, 500 runs", "the suite did not run")
+    compared = matrix_of("pydp", [old, without_bits, log]).changes
+    assert "m.right: a [low bits]" not in {change.name for change in compared}
     swapped = dataclasses.replace(new, entries={**new.entries, "m.right: a": refuted})
     changes = {one.name: one.told for one in matrix_of("pydp", [swapped, old]).changes}
     assert "m.right: a [low bits]" not in changes
