@@ -32,8 +32,7 @@ _DIAGONAL = np.sin(_ANGLES[4:5]), np.cos(_ANGLES[4:5])
 class Events(NamedTuple):
     """Nested events or their complements, by their hits in `held` runs, tested in one direction.
 
-    `caution` is the number of standard errors of the pilot's frequencies that are subtracted, or, with `shares`, how
-    many times this share of them for each event.
+    `caution` is the number of standard errors of the pilot's frequencies that are subtracted.
     """
 
     hits_x: Array
@@ -42,7 +41,6 @@ class Events(NamedTuple):
     is_inside: bool
     direction: Direction
     caution: float
-    shares: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +96,9 @@ class Criterion:
         """Places of families that can be looked at together, of at most some ten thousand events."""
         is_same = self.claim.reversed() is self.claim
         groups: list[list[int]] = []
-        last: dict[tuple[int, float, bool, Direction | None], tuple[list[int], int]] = {}
+        last: dict[tuple[int, float, Direction | None], tuple[list[int], int]] = {}
         for place, family in enumerate(families):
-            key = family.held, family.caution, family.shares is None, None if is_same else family.direction
+            key = family.held, family.caution, None if is_same else family.direction
             group, size = last.get(key, ([], _AT_ONCE))
             if size + len(family.hits_x) > _AT_ONCE:
                 group, size = [], 0
@@ -112,9 +110,8 @@ class Criterion:
     def _excess(self, pooled: _Pooled, angles: tuple[Array, Array] = _QUARTER) -> Array:
         """The least excess over the claim on the ellipse at these angles, given by their sines and cosines."""
         held = pooled.like.held
-        caution = pooled.like.caution
-        size = self._size(self.runs, held, caution if pooled.shares is None else caution * pooled.shares)
-        sines, cosines = angles if np.any(size > 0.0) else (angles[0][:1], angles[1][:1])
+        size = self._size(self.runs, held, pooled.like.caution)
+        sines, cosines = angles if size > 0.0 else (angles[0][:1], angles[1][:1])
         p, p_rest = _turned(pooled.hits_p, held, -size * sines)
         q, q_rest = _turned(pooled.hits_q, held, size * cosines)
         claim = self.claim if pooled.like.direction == "x" else self.claim.reversed()
@@ -145,13 +142,13 @@ class Criterion:
         correlation = 1.0 if right + wrong >= runs else math.sqrt(c * w / ((1.0 - c) * (1.0 - w)))
         widest = math.acos(min(correlation, 1.0))
         turn = np.linspace(-0.5, 0.5, 9) * widest
-        size = float(self._size(coins_for(self.runs), runs, caution))
+        size = self._size(coins_for(self.runs), runs, caution)
         p, p_rest = _turned(np.full(9, right), runs, -size * np.cos(turn - 0.5 * widest))
         q, q_rest = _turned(np.full(9, wrong), runs, size * np.cos(turn + 0.5 * widest))
         found = self.claim.rough_strength_of(p, q, p_rest, q_rest).min()
         return -math.inf if math.isnan(found) else float(found) - self.claim.strength
 
-    def _size(self, runs: int, held: int, caution: float | Array) -> float | Array:
+    def _size(self, runs: int, held: int, caution: float) -> float:
         return 0.5 * (self.z / math.sqrt(runs) + caution / math.sqrt(held))
 
 
@@ -164,7 +161,6 @@ class _Pooled:
     hits_q: Array
     owner: Places
     index: Places
-    shares: Array | None = None  # of the caution
 
     @classmethod
     def of(cls, families: Sequence[Events], group: Sequence[int]) -> _Pooled:
@@ -177,14 +173,12 @@ class _Pooled:
             np.concatenate([q for _, q in sides]),
             np.repeat(np.arange(len(own)), lengths),
             np.concatenate([np.arange(length) for length in lengths]),
-            None if own[0].shares is None else np.concatenate([family.shares for family in own]),
         )
 
     def at(self, chosen: Places) -> _Pooled:
         """The chosen events."""
         own = self.owner[chosen], self.index[chosen]
-        shares = None if self.shares is None else self.shares[chosen]
-        return _Pooled(self.like, self.hits_p[chosen], self.hits_q[chosen], *own, shares)
+        return _Pooled(self.like, self.hits_p[chosen], self.hits_q[chosen], *own)
 
     def families(self) -> tuple[Places, Places]:
         """Where the events of each family begin, and how many there are."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..claims.claim import Array
@@ -29,9 +28,6 @@ _ABOVE_HALF = 2.0  # standard errors by which the mean probability of the second
 _SPARE = 0.02  # share of the gap between bound and ratio given away to keep an event well inside a plateau
 # There are only a dozen learned scores, each with a single slope, so the best looks only slightly better than it is.
 _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
-# The ratio that a curve in a learned score expects has a smaller error than the counts. So many of its standard errors
-# are subtracted, and an event whose counts show less by so many of their own contradicts the curve.
-_SLOPE_CAUTION, _CONTRADICTED = 2.0, 2.0
 DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 
 
@@ -160,23 +156,6 @@ class _Side(NamedTuple):
         assert self.family.fitted is not None
         return Events(*self.family.fitted, self.family.runs, self.is_inside, self.direction, caution)
 
-    def sloped(self, caution: float) -> Events:
-        """The same, with the standard errors of the curve."""
-        assert self.family.error_shares is not None
-        return self.fitted(caution)._replace(shares=self.family.error_shares[0 if self.is_inside else 1])
-
-    def is_contradicted(self) -> npt.NDArray[np.bool_]:
-        """Whether fewer hits tell x from y than the curve expects, by more than chance explains."""
-        assert self.family.fitted is not None
-        runs, sign = self.family.runs, 1.0 if self.direction == "x" else -1.0
-        counted, expected = (
-            [part if self.is_inside else runs - part for part in both]
-            for both in ((self.family.hits_x, self.family.hits_y), self.family.fitted)
-        )
-        error = np.sqrt(sum(1.0 / np.maximum(part, 0.5) - 1.0 / (runs + 1.0) for part in expected))
-        apart = [np.log((on_x + 0.5) / (on_y + 0.5)) for on_x, on_y in (counted, expected)]
-        return np.asarray(sign * (apart[1] - apart[0]) > _CONTRADICTED * error)
-
     def best(self, index: int, value: float, caution: float) -> Best:
         return Best(value, self.family, self.is_inside, self.direction, index, caution)
 
@@ -223,34 +202,12 @@ def _counted(sides: Sequence[tuple[_Side, float]], criterion: Criterion) -> list
     for place, less in zip(learned, doubted, strict=True):
         best = found[place][0]
         found[place] = best, best.value - float(less[0])
-    # Hits of a few outcomes: their order tells where the best event lies, and its value has to show in the hits.
-    tables = [place for place, (side, _) in enumerate(sides) if _has_fit(side.family, is_curve=False)]
-    expected = criterion.largest_of_each([sides[place][0].fitted(_CURVE_CAUTION) for place in tables])
-    for place, (index, most) in zip(tables, expected, strict=True):
+    # The curve tells where the best event lies; its value has to show in the counts, there or elsewhere.
+    fitted = [place for place, (side, _) in enumerate(sides) if side.family.fitted is not None]
+    expected = criterion.largest_of_each([sides[place][0].fitted(_CURVE_CAUTION) for place in fitted])
+    for place, (index, most) in zip(fitted, expected, strict=True):
         best, doubt = found[place]
         found[place] = replace(best, index=index, value=min(best.value, most)), doubt
-    sloped = [place for place, (side, _) in enumerate(sides) if _has_fit(side.family, is_curve=True)]
-    for place, best in zip(sloped, _of_slopes([sides[place][0] for place in sloped], criterion), strict=True):
-        found[place] = best, 0.0  # its errors are subtracted already
-    return found
-
-
-def _has_fit(family: Family[Any], *, is_curve: bool) -> bool:
-    return family.fitted is not None and (family.error_shares is not None) == is_curve
-
-
-def _of_slopes(sides: Sequence[_Side], criterion: Criterion) -> list[Best]:
-    """The best event of each side by the fitted ratio of a learned score.
-
-    The slope of the ratio is known from all runs, so the ratio in a tail is known better than from its own few hits.
-    Events whose hits contradict the curve are left out.
-    """
-    expected = criterion.values_of_each([side.sloped(_SLOPE_CAUTION) for side in sides])
-    found = []
-    for side, values in zip(sides, expected, strict=True):
-        allowed = np.where(side.is_contradicted(), -math.inf, values)
-        index = int(np.argmax(allowed))
-        found.append(side.best(index, float(allowed[index]), _SLOPE_CAUTION))
     return found
 
 

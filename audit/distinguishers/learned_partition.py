@@ -84,8 +84,8 @@ def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] |
     known_x, known_y = np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)])
     found = ratio_by_cell(known_x, known_y)
     if found is not None:
-        cells, curve, hits_x, hits_y = found
-        order = np.argsort(-curve.log_ratio, kind="stable")
+        cells, ratio, hits_x, hits_y = found
+        order = np.argsort(-ratio, kind="stable")
         position = np.maximum(hits_x / len(x), hits_y / len(y))[order].cumsum()
         rank = np.minimum((position / position[-1] * n_cells).astype(np.int64), n_cells - 1)
         different, rank = np.unique(rank, return_inverse=True)

@@ -28,7 +28,6 @@ from .quantile_cells import (
     quantile_cells,
     ratio_by_cell,
 )
-from .ratio_spline import Curve
 
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound=Event)
@@ -38,7 +37,6 @@ _CELL_RUNS = 100  # pilot runs per cell
 _SLOPED_CELLS = 64  # cells of the curve of a learned score
 _INTERVALS = 8  # most intervals in an event: each costs two passes over the outputs
 _LEVELS = 129  # thresholds of half-lines on the logistic scale (dense in both tails); four times as many evenly
-_MISFIT, _TINY = 0.2, 1e-12  # share of a fitted log ratio that may be wrong because the curve has another form
 TABLE = 512
 """Most values that are compared one by one."""
 
@@ -56,9 +54,6 @@ class Family(Generic[E]):
         ``build(i, inside)`` makes the event {score ≥ t_i}, or its complement.
     fitted : tuple of ndarray, optional
         Hits on x and y expected by a fitted curve; events are compared on them because they lack the counts' noise.
-    error_shares : pair of ndarray, optional
-        Standard error of the log ratio of these hits as a share of that of the counts, for each event and for each
-        complement.
     margin : float
         Required advantage over events of earlier families, in units of the claim's strength.
     is_learned : bool
@@ -72,7 +67,6 @@ class Family(Generic[E]):
     fitted: tuple[Array, Array] | None = None
     margin: float = 1e-3
     is_learned: bool = False
-    error_shares: tuple[Array, Array] | None = None
 
 
 def value_families(score: Score, values: PilotSplit, *, fit: bool) -> Iterator[Family[Any]]:
@@ -98,8 +92,8 @@ def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
     """The same events as events of the score; events of the output itself need no change."""
     if isinstance(score, Number):
         return family
-    same: Family[Any] = family
-    return replace(same, build=_OfScore(score, family.build))
+    build = _OfScore(score, family.build)
+    return Family(family.hits_x, family.hits_y, family.runs, build, family.fitted, family.margin, family.is_learned)
 
 
 def number_families(split: PilotSplit, *, fit: bool = True, learned: bool = False) -> Iterator[Family[Intervals]]:
@@ -156,8 +150,7 @@ def _fitted_family(
     found = ratio_by_cell(all_x, all_y, values, most=_SLOPED_CELLS if sloped else CELLS, sloped=sloped)
     if found is None:
         return
-    cells, curve, hits_x, hits_y = found
-    ratio = curve.log_ratio
+    cells, ratio, hits_x, hits_y = found
     if np.ptp(ratio) == 0:  # no two cells differ
         return
     order = _from_the_inside(ratio)
@@ -175,27 +168,7 @@ def _fitted_family(
             len(all_x),
             _Cells(cells, order, tuple(ends.tolist()), others, ratio),
             (fitted[0], fitted[1]),
-            error_shares=_error_shares(curve, hits, order, ends, len(all_x)) if sloped else None,
         )
-
-
-def _error_shares(
-    curve: Curve, hits: Array, order: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], runs: int
-) -> tuple[Array, Array]:
-    """Errors of fitted log ratios as shares of those of independent counts, at most 1: of prefixes, and of the rests.
-
-    The curve itself may be wrong by some share of the log ratio.
-    """
-    inside = _share_of_error(curve, hits, order, runs)[ends]
-    outside = _share_of_error(curve, hits, order[::-1], runs)[::-1]
-    return inside, np.append(outside[1:], 1.0)[ends]
-
-
-def _share_of_error(curve: Curve, hits: Array, order: npt.NDArray[np.int64], runs: int) -> Array:
-    on_x, on_y = curve.expected(hits, order)
-    alone = np.sqrt(sum(np.maximum(1.0 / part - 1.0 / runs, _TINY) for part in (on_x, on_y)))
-    misfit = _MISFIT * np.abs(np.log(on_x / on_y))
-    return np.minimum(np.hypot(curve.errors(hits, order, runs), misfit) / alone, 1.0)
 
 
 def _from_the_inside(ratio: Array) -> npt.NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from .ratio_spline import Curve, fit_curve
+from .ratio_spline import fit_log_ratio
 
 Array = npt.NDArray[np.float64]
 Cells = list[tuple[float, float]]
@@ -23,8 +23,8 @@ CELL_RUNS_LEAST = 8
 
 def ratio_by_cell(
     all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS, sloped: bool = False
-) -> tuple[Cells, Curve, Array, Array] | None:
-    """Cells that cover all numbers, with the curve fitted to their counts and the outputs on x and on y in each.
+) -> tuple[Cells, Array, Array, Array] | None:
+    """Cells that cover all numbers, with their fitted log ratio of counts and the outputs on x and on y in each.
 
     Takes sorted outputs, their different values if there are few, and whether the ratio is known to have a slope. None
     if there are fewer than two cells.
@@ -33,7 +33,7 @@ def ratio_by_cell(
     if found is None:
         return None
     cells, at, hits_x, hits_y = found
-    return cells, fit_curve(at, hits_x, hits_y, sloped=sloped), hits_x, hits_y
+    return cells, fit_log_ratio(at, hits_x, hits_y, sloped=sloped).round(9), hits_x, hits_y
 
 
 def fine_cells(

@@ -64,57 +64,6 @@ def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = Fal
     return _fit(at, hits_x, hits_y, sloped)[0].log_ratio
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A fitted log-likelihood ratio in cells of numbers, and how well its parameters are known.
-
-    Attributes
-    ----------
-    log_ratio : ndarray, shape (cells,)
-    columns : ndarray, shape (parameters, cells)
-        A constant, and the ramps.
-    covariance : ndarray, shape (parameters, parameters)
-        Of the weights of the columns.
-    """
-
-    log_ratio: Array
-    columns: Array
-    covariance: Array
-
-    def expected(self, hits: Array, order: npt.NDArray[np.int64]) -> tuple[Array, Array]:
-        """Return the hits on x and on y expected in the first 1, 2, … cells in the order, at least half a hit."""
-        share = expit(self.log_ratio)
-        on_x, on_y = (np.maximum((hits * part)[order].cumsum(), 0.5) for part in (share, 1.0 - share))
-        return on_x, on_y
-
-    def errors(self, hits: Array, order: npt.NDArray[np.int64], runs: int) -> Array:
-        """Return the standard error of the log ratio of the first 1, 2, … cells in the order, if the curve is right.
-
-        The intercept is known better than in a regression on random labels, as the numbers of outputs on x and on y are
-        given (Qin 1998, Theorem 1).
-
-        Parameters
-        ----------
-        hits : ndarray, shape (cells,)
-            Outputs in each cell, on both datasets together.
-        order : ndarray, shape (cells,)
-        runs : int
-            Outputs on each dataset, also those in no cell.
-        """
-        share, (on_x, on_y) = expit(self.log_ratio), self.expected(hits, order)
-        moved = (hits * share * (1.0 - share) * self.columns)[:, order].cumsum(axis=1) * (1.0 / on_x + 1.0 / on_y)
-        variance = np.einsum("pc,pq,qc->c", moved, self.covariance, moved) - 2.0 / runs * moved[0] ** 2
-        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
-
-
-def fit_curve(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Curve:
-    """The smoothed log-likelihood ratio of x against y in cells of numbers, as `fit_log_ratio`, with its error."""
-    fit, data = _fit(at, hits_x, hits_y, sloped)
-    columns, share = data.columns([fit.ramps])[0], expit(fit.log_ratio)
-    information = (data.hits * share * (1.0 - share) * columns) @ columns.T
-    return Curve(fit.log_ratio.round(9), columns, np.linalg.pinv(information, rcond=1e-12, hermitian=True))
-
-
 def fit_ramps(at: Array, hits_x: Array, hits_y: Array) -> tuple[float, list[tuple[float, float, float]]]:
     """The same fit as a formula: its value below all ramps, and the low end, high end and rise of each ramp."""
     fit, data = _fit(at, hits_x, hits_y)

@@ -119,7 +119,7 @@ def _half_table(
     )
     both = PilotSplit(on_x, on_y, np.zeros(0), np.zeros(0))
     for family in number_families(both, learned=True):
-        build = _OfTable(scored, family.build)  # the ratio of outcomes need not rise with their learned order
+        build = _OfTable(scored, family.build)
         yield Family(family.hits_x, family.hits_y, runs, build, family.fitted, family.margin, is_learned=True)
 
 

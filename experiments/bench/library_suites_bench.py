@@ -67,7 +67,7 @@ def _cells(library: str, seed: int, effort: Effort) -> Figures:
 
 
 SUITES = Bench(
-    name="suites",
+    name="library-suites",
     title="Suites of whole libraries",
     method=(
         f"`dpaudit suite` of the installed release, with alpha {_ALPHA:g} for each suite. A suite has one worker for "

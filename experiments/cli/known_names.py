@@ -34,7 +34,7 @@ TABLES = {
     "regression": ("sessions", "planted", "calibration", "baselines"),
     "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "sent", "expected", "start"),
     "faults": ("faults", "kills"),
-    "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided", "suites"),
+    "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided", "library-suites"),
     "google": ("google",),
     "canaries": (
         "canary-false-alarms", "canary-bounds", "canary-methods", "jax-privacy", "dp-sgd", "training-mistakes",
