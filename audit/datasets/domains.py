@@ -143,15 +143,7 @@ class Rows(Domain):
             check_whole("size", self.size, "rows")
             for name in ("least", "most"):
                 object.__setattr__(self, name, self.size)
-        check_whole("most", self.most, "rows")
-        check_whole("least", self.least, "rows", least=0)
-        if self.least > self.most:
-            raise DatasetError(
-                f"least={self.least} rows are more than most={self.most}; use a larger most, or size= for a fixed "
-                "number.",
-                least=self.least,
-                most=self.most,
-            )
+        check_numbers_of_rows(self.least, self.most)
         if self.rows_per_user is not None:
             check_whole("rows_per_user", self.rows_per_user, "rows")
         if self.form not in ("list", "array", "frame"):
@@ -268,6 +260,18 @@ def check_whole(name: str, value: Any, what: str, note: str = "", *, least: int 
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise DatasetError(
             f"{name}={value!r} is not a number of {what}; use a whole number >= {least}{note}.", **{name: value}
+        )
+
+
+def check_numbers_of_rows(least: Any, most: Any) -> None:
+    """Raise a `DatasetError` unless these are whole numbers of rows in order."""
+    check_whole("most", most, "rows")
+    check_whole("least", least, "rows", least=0)
+    if least > most:
+        raise DatasetError(
+            f"least={least} rows are more than most={most}; use a larger most, or size= for a fixed number.",
+            least=least,
+            most=most,
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import DatasetError
 from ..extras import require
-from .domains import Domain, check_whole, in_order
+from .domains import Domain, check_numbers_of_rows, in_order
 from .table_features import CategoricalColumn, NumericColumn, table_features
 
 Column: TypeAlias = CategoricalColumn | NumericColumn
@@ -101,15 +101,7 @@ class Tables(Domain):
                 "CategoricalColumn or NumericColumn.",
                 columns=self.columns,
             )
-        check_whole("most", self.most, "rows")
-        check_whole("least", self.least, "rows", least=0)
-        if self.least > self.most:
-            raise DatasetError(
-                f"least={self.least} rows are more than most={self.most}; use a larger most, or size= for a fixed "
-                "number.",
-                least=self.least,
-                most=self.most,
-            )
+        check_numbers_of_rows(self.least, self.most)
         if self.form not in get_args(Form):
             raise DatasetError(
                 f'form={self.form!r} is unknown; use "frame", "columns", "rows" or "tuples".', form=self.form

@@ -44,6 +44,8 @@ TABLES = {
     "reports": ("reports",),
 }  # fmt: skip
 """Tables of each benchmark page."""
+LIBRARIES = ("opendp", "diffprivlib", "pydp", "pure-ldp", "multi-freq-ldpy", "pipeline-dp", "datasynthesizer")
+"""Libraries that have suites."""
 ADJACENCIES = ("add-remove", "replace", "edge", "node", "local", "l1", "l2", "linf")
 CANARY_ADJACENCIES = ("add-remove", "replace")
 CANARY_ANSWERS = ("both", "in", "out")

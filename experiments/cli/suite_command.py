@@ -14,22 +14,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...audit.errors import OptionError
+from .known_names import LIBRARIES
 from .options import check_choices, completion, environment_of_command, optional, say
 
 if TYPE_CHECKING:
     from ..library_suites.run_plan import SuiteRun
     from ..library_suites.run_target import Outcome
 
-_LIBRARIES = ("opendp", "diffprivlib", "pydp", "pure-ldp", "multi-freq-ldpy", "pipeline-dp", "datasynthesizer")
 _OUT, _RELEASES_OUT = Path("audit-suite"), Path("audit-releases")
 
 
 def suite(
     library: Annotated[
         str,
-        typer.Argument(
-            metavar="LIBRARY", help=f"One of {', '.join(_LIBRARIES)}.", autocompletion=completion(_LIBRARIES)
-        ),
+        typer.Argument(metavar="LIBRARY", help=f"One of {', '.join(LIBRARIES)}.", autocompletion=completion(LIBRARIES)),
     ],
     list_only: Annotated[
         bool, typer.Option("--list", help="Show the plan and its coverage, and audit nothing.")
@@ -173,7 +171,7 @@ def _releases(library: str, paths: list[Path], options: list[str], alpha: float,
     from ..library_suites.releases.pages import matrix_html, matrix_markdown, matrix_text
     from ..library_suites.releases.runs import interpreter_of, run_release
 
-    check_choices([library], _LIBRARIES, "library")
+    check_choices([library], LIBRARIES, "library")
     require_for_html()
     interpreters = [interpreter_of(path) for path in paths]
     for path, python in zip(paths, interpreters, strict=True):

@@ -6,17 +6,9 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 
-_DISTRIBUTIONS = {
-    "opendp": "opendp",
-    "diffprivlib": "diffprivlib",
-    "pydp": "python-dp",
-    "jax_privacy": "jax-privacy",
-    "pure_ldp": "pure-ldp",
-    "multi_freq_ldpy": "multi-freq-ldpy",
-    "pipeline_dp": "pipeline-dp",
-    "datasynthesizer": "DataSynthesizer",
-}
+_DISTRIBUTIONS = {"pydp": "python-dp", "datasynthesizer": "DataSynthesizer"}
 _PACKAGES = {"datasynthesizer": "DataSynthesizer"}
+"""Libraries whose distribution or package has another name; in names of packages a hyphen is an underscore."""
 _MECHANISMS = ("opendp", "diffprivlib", "pydp")
 
 
@@ -38,4 +30,7 @@ def left_out(libraries: Iterable[str] = _MECHANISMS) -> Iterator[str]:
 
 def release_of(library: str) -> str:
     """Return the name and the version of a library; a dash for code of this project, without a library."""
-    return f"{_DISTRIBUTIONS[library]} {version(_DISTRIBUTIONS[library])}" if library else "–"
+    if not library:
+        return "–"
+    distribution = _DISTRIBUTIONS.get(library, library)
+    return f"{distribution} {version(distribution)}"

@@ -11,7 +11,7 @@ from ...mechanisms.adapters import from_diffprivlib
 from ...mechanisms.adapters.opendp_neighbours import Monotonic
 from ..libraries.diffprivlib_targets import diffprivlib_subjects
 from .audited_library import Form, NotCovered, PublicCallable, Target
-from .known_defects import known_in
+from .known_defects import LOW_BITS, known_in
 from .public_callables import parameters_of, required_of
 
 _NUMERIC = {"epsilon", "delta", "sensitivity", "lower", "upper"}
@@ -70,7 +70,7 @@ def _of_numbers(public: PublicCallable, required: set[str], known: set[str]) -> 
     kind = _kind_of_value(public.function, points[0])
     if kind is None:
         return NotCovered("it randomises neither floating-point numbers nor integers")
-    bits = known_in("diffprivlib", "low bits of continuous noise" if public.short in _CONTINUOUS else "")
+    bits = known_in("diffprivlib", LOW_BITS if public.short in _CONTINUOUS else "")
 
     def target(point: dict[str, Any]) -> Target:
         options = {name: _whole(name, value) if kind is int else value for name, value in point.items()}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...audit.errors import OptionError
@@ -27,11 +29,11 @@ def library_named(name: str) -> Library:
     OptionError
         If the name is unknown or the library cannot be imported.
     """
-    if name not in _LIBRARIES:
-        raise OptionError(f"library={name!r} has no suite; use one of {', '.join(_LIBRARIES)}.", library=name)
+    if name not in LIBRARIES:
+        raise OptionError(f"library={name!r} has no suite; use one of {', '.join(LIBRARIES)}.", library=name)
     if not is_installed(name):
         raise OptionError(f"{name} cannot be imported here; pip install 'dpaudit[{name}]'.", library=name)
-    return _LIBRARIES[name]
+    return LIBRARIES[name]
 
 
 def _diffprivlib_public() -> tuple[PublicCallable, ...]:
@@ -53,41 +55,19 @@ def _diffprivlib_form(public: PublicCallable) -> Form:
             return model_form(public)
 
 
-def _release(name: str) -> Any:
-    return lambda: release_of(name)
+def _library(name: str, public: Callable[[], tuple[PublicCallable, ...]], form_of: Callable[..., Form]) -> Library:
+    return Library(name=name, release=partial(release_of, name), public=public, form_of=form_of)
 
 
-_LIBRARIES = {
-    "diffprivlib": Library(
-        name="diffprivlib",
-        release=_release("diffprivlib"),
-        public=_diffprivlib_public,
-        form_of=_diffprivlib_form,
-    ),
-    "opendp": Library(name="opendp", release=_release("opendp"), public=opendp_public, form_of=opendp_form),
-    "pydp": Library(name="pydp", release=_release("pydp"), public=pydp_public, form_of=pydp_form),
-    "pure-ldp": Library(
-        name="pure-ldp",
-        release=_release("pure_ldp"),
-        public=pure_ldp_public,
-        form_of=pure_ldp_form,
-    ),
-    "multi-freq-ldpy": Library(
-        name="multi-freq-ldpy",
-        release=_release("multi_freq_ldpy"),
-        public=multi_freq_public,
-        form_of=multi_freq_form,
-    ),
-    "pipeline-dp": Library(
-        name="pipeline-dp",
-        release=_release("pipeline_dp"),
-        public=pipeline_dp_public,
-        form_of=pipeline_dp_form,
-    ),
-    "datasynthesizer": Library(
-        name="datasynthesizer",
-        release=_release("datasynthesizer"),
-        public=datasynthesizer_public,
-        form_of=datasynthesizer_form,
-    ),
+LIBRARIES = {
+    library.name: library
+    for library in (
+        _library("diffprivlib", _diffprivlib_public, _diffprivlib_form),
+        _library("opendp", opendp_public, opendp_form),
+        _library("pydp", pydp_public, pydp_form),
+        _library("pure-ldp", pure_ldp_public, pure_ldp_form),
+        _library("multi-freq-ldpy", multi_freq_public, multi_freq_form),
+        _library("pipeline-dp", pipeline_dp_public, pipeline_dp_form),
+        _library("datasynthesizer", datasynthesizer_public, datasynthesizer_form),
+    )
 }

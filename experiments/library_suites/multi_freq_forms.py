@@ -11,7 +11,7 @@ from typing import Any
 from ...audit.datasets.domains import Values
 from ...mechanisms.adapters import flat_report, from_ldp
 from .audited_library import Form, NotCovered, PublicCallable, Target
-from .known_defects import known_in
+from .known_defects import LOW_BITS, known_in
 from .public_callables import parameters_of, public_callables
 
 _MODULES = (
@@ -35,7 +35,6 @@ _CLAIMS: dict[frozenset[str], tuple[dict[str, float], ...]] = {
 _INPUTS = {"input_data", "input_tuple"}
 _FIRST = "SS_Client puts the true value first if it keeps it"
 _AMPLIFIED = "RS+FD amplifies epsilon beyond what tuples that differ in all attributes allow"
-_BITS = "low bits of continuous noise"
 _ONE_REPORT = "The claim is eps_1, of one report; a call has no memory of earlier ones."
 
 
@@ -98,8 +97,8 @@ def _targets(
                     point=words + reading,
                     make=partial(_made, public.function, options, read),
                     domain=_domain(shape),
-                    known=known_in("multi_freq_ldpy", _known(public.short)),
-                    known_bits=known_in("multi_freq_ldpy", _BITS if public.short == "HE_Client" else ""),
+                    known=known_in("multi-freq-ldpy", _known(public.short)),
+                    known_bits=known_in("multi-freq-ldpy", LOW_BITS if public.short == "HE_Client" else ""),
                     note=_ONE_REPORT if "eps_1" in claim else "",
                     cost=2 if "lst_k" in shape else 1,
                 )

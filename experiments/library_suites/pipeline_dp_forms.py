@@ -150,8 +150,8 @@ def _target(
         runs=20_000,
         search_runs=4_000,
         cost=3,
-        known=known_in("pipeline_dp", known),
-        known_bits=known_in("pipeline_dp", "low bits of PyDP's GaussianMechanism") if is_gaussian else "",
+        known=known_in("pipeline-dp", known),
+        known_bits=known_in("pipeline-dp", "low bits of PyDP's GaussianMechanism") if is_gaussian else "",
     )
 
 
@@ -181,7 +181,7 @@ def _aggregate(callable_name: str) -> Iterator[Target]:
         adjacencies=(_USERS,),
         runs=5_000,
         search_runs=2_000,
-        known=known_in("pipeline_dp", _ORDER),
+        known=known_in("pipeline-dp", _ORDER),
     )
     yield Target(
         callable=callable_name,
@@ -190,7 +190,7 @@ def _aggregate(callable_name: str) -> Iterator[Target]:
         domain=(([(0, 0, 0.0, 0.0)], []),),
         adjacencies=(_USERS,),
         runs=5_000,
-        known=known_in("pipeline_dp", _EMPTY),
+        known=known_in("pipeline-dp", _EMPTY),
     )
 
 
@@ -228,7 +228,7 @@ def _noises(callable_name: str) -> Iterator[Target]:
             adjacencies=(adjacency,),
             runs=20_000,
             search_runs=10_000,
-            known_bits=known_in("pipeline_dp", "low bits of PyDP's GaussianMechanism") if delta else "",
+            known_bits=known_in("pipeline-dp", "low bits of PyDP's GaussianMechanism") if delta else "",
         )
 
 

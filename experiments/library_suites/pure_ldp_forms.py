@@ -14,7 +14,7 @@ from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.domains import Values
 from ...mechanisms.adapters import flat_report, from_ldp
 from .audited_library import Form, NotCovered, PublicCallable, Target
-from .known_defects import known_in
+from .known_defects import LOW_BITS, known_in
 from .public_callables import public_callables, required_of
 
 _D = 4
@@ -22,7 +22,6 @@ _VALUES = Values(tuple(range(1, _D + 1)))  # the default index_mapper subtracts 
 _WORDS = Values(("0000", "0011", "0101", "1111"))
 _EPSILONS = (1.0, 3.0)
 _NO_ZEROS = "RAPPORClient sets zeros to 1 and never ones to 0"
-_BITS = "low bits of continuous noise"
 _TYPE = "the type of what HadamardMechClient returns"
 
 
@@ -69,8 +68,8 @@ def pure_ldp_form(public: PublicCallable) -> Form:
             point=f"{way.words}{', ' if way.words else ''}epsilon={epsilon:g}",
             make=partial(_made, way, epsilon),
             domain=way.domain,
-            known=known_in("pure_ldp", way.known),
-            known_bits=known_in("pure_ldp", _BITS if public.short == "HEClient" else ""),
+            known=known_in("pure-ldp", way.known),
+            known_bits=known_in("pure-ldp", LOW_BITS if public.short == "HEClient" else ""),
             note=way.note,
             cost=way.cost,
         )
@@ -98,13 +97,9 @@ def _ways(client: Any, name: str) -> Iterator[_Way]:
         case "HadamardMechClient":
             make = partial(_with, client, {"t": 2})
             yield _Way("as returned", make, known=_TYPE)
-            yield _Way("as the server reads it", make, lambda held, value: flat_report(list(held.privatise(value))))
+            yield _Way("as the server reads it", make, _as_list)
             optimal = partial(_with, client, {"t": None, "use_optimal_t": True})
-            yield _Way(
-                "optimal t, as the server reads it",
-                optimal,
-                lambda held, value: flat_report(list(held.privatise(value))),
-            )
+            yield _Way("optimal t, as the server reads it", optimal, _as_list)
         case "HadamardResponseClient":
             yield _Way("", lambda epsilon: client(epsilon, _D, list(range(_D))))
         case "CMSClient":
@@ -136,6 +131,11 @@ def _hashed(words: str, make: Callable[[float], Any]) -> Iterator[_Way]:
     """Yield a client of local hashing by the values that its report supports, and by hash and seed."""
     yield _Way(f"{words}, values that the report supports", make, _supported)
     yield _Way(f"{words}, hash and seed", make)
+
+
+def _as_list(client: Any, value: Any) -> Any:
+    """Return the parts of a report, whether it is a list or another iterable."""
+    return flat_report(list(client.privatise(value)))
 
 
 def _supported(client: Any, value: Any) -> tuple[bool, ...]:

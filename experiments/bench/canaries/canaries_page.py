@@ -26,5 +26,5 @@ CANARIES = Page(
         TRAINING_MISTAKES,
         CANARY_COST,
     ),
-    left_out=partial(left_out, ("jax_privacy",)),
+    left_out=partial(left_out, ("jax-privacy",)),
 )

@@ -30,7 +30,7 @@ from ..core.timing import timed
 from .false_alarms import Remembered
 from .known_scores import epsilon_of_gaussian, gaussian_scores
 
-_LIBRARY, _EXTRA, _TABLE = "jax_privacy", "jax-privacy", 44
+_LIBRARY, _TABLE = "jax-privacy", 44
 
 _TRAININGS: dict[str, Fault] = {"right": "", "half the noise": "half the noise", "clipped mean": "clipped mean"}
 _SEEN = {"step scores": "step_scores", "last scores": "last_scores"}
@@ -54,12 +54,12 @@ _PLACES = {_TRAINING: 0, _PUBLISHED_NUMBERS: 20, _RANDOM: 30, _ALARMS: 40}  # of
 
 
 def _auditor(scores: NDArray[Any], included: NDArray[np.bool_]) -> Any:
-    return imported("jax_privacy.auditing", _EXTRA).CanaryScoreAuditor(scores[included], scores[~included])
+    return imported("jax_privacy.auditing", _LIBRARY).CanaryScoreAuditor(scores[included], scores[~included])
 
 
 def _library_bounds(scores: NDArray[Any], included: NDArray[np.bool_], delta: float, seed: int) -> tuple[float, ...]:
     """Bounds on ε by the library, for (ε, δ) and by f-DP: thresholds by default, and by a split of the canaries."""
-    auditor, split = _auditor(scores, included), imported("jax_privacy.auditing", _EXTRA).Split(seed=seed)
+    auditor, split = _auditor(scores, included), imported("jax_privacy.auditing", _LIBRARY).Split(seed=seed)
     return (
         float(auditor.epsilon_one_run(ALPHA, delta)),
         float(auditor.epsilon_one_run(ALPHA, delta, threshold_strategy=split)),

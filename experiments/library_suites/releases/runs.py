@@ -21,7 +21,7 @@ def interpreter_of(path: Path) -> Path | None:
     Raises
     ------
     OptionError
-        If there is no such file or folder.
+        If the path does not exist.
     """
     if not path.exists():
         raise OptionError(f"{path} does not exist; pass an environment, its Python, or the folder of a suite.")

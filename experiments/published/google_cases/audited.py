@@ -157,7 +157,7 @@ def _one_answer(case: Case, share: float, alpha: float) -> Audited:
     else:
         answers = [float(sum(min(max(value, case.lower), case.upper) for _, value in rows)) for rows in (x, y)]
     up = math.copysign(1.0, answers[1] - answers[0])
-    is_whole = case.file != "bounded sum"  # rounded outputs at the exact answer are no evidence
+    is_whole = case.file != "bounded sum"  # a rounded output that equals the exact answer favours neither
     q = None
     if isinstance(claim, GaussianDP):
         sigma = analytic_gaussian_scale(case.epsilon, case.delta) * math.sqrt(case.partitions) * change

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from ....audit.claims.claim import Claim
 from ....audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ....mechanisms.aggregates.noisy_answers import Noise
 
 LN3: Final = math.log(3)
 SAMPLES: Final = 1_000_000
@@ -25,7 +26,6 @@ SAMPLES: Final = 1_000_000
 VOTES: Final = 9
 """Votes of a case; the majority decides."""
 
-Noise = Literal["laplace", "gaussian"]
 Row = tuple[int, float]
 """A user and a value."""
 
@@ -40,7 +40,6 @@ class Case:
         Aggregation whose file has the case.
     name : str
         Noise, dataset and setting, as in the file.
-    noise : {"laplace", "gaussian"}
     epsilon, delta : float
         Parameters of the aggregation; delta is 0 for Laplace noise.
     tested_delta : float
@@ -69,7 +68,6 @@ class Case:
 
     file: str
     name: str
-    noise: Noise
     epsilon: float
     delta: float = 0.0
     tested_delta: float
@@ -85,6 +83,11 @@ class Case:
     ranks: tuple[float, ...] = ()
     samples: int = SAMPLES
     note: str = ""
+
+    @property
+    def noise(self) -> Noise:
+        """Gaussian noise where there is a delta."""
+        return "gaussian" if self.delta else "laplace"
 
     @property
     def key(self) -> str:
@@ -109,8 +112,8 @@ class ClosenessCase:
     Attributes
     ----------
     file, name : str
-    noise : {"laplace", "gaussian"}
     epsilon, delta : float
+        Parameters of the noise; delta is 0 for Laplace noise.
     partitions : int
         Largest number of coordinates that a user changes (the L₀ sensitivity).
     change : float
@@ -127,7 +130,6 @@ class ClosenessCase:
 
     file: str
     name: str
-    noise: Noise
     epsilon: float
     delta: float = 0.0
     partitions: int = 1
@@ -137,6 +139,11 @@ class ClosenessCase:
     tolerance: float
     granularity: float
     samples: int = SAMPLES
+
+    @property
+    def noise(self) -> Noise:
+        """Gaussian noise where there is a delta."""
+        return "gaussian" if self.delta else "laplace"
 
     @property
     def key(self) -> str:

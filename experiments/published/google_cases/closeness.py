@@ -64,7 +64,6 @@ def laplace_closeness_cases() -> Iterator[ClosenessCase]:
         yield ClosenessCase(
             file="Laplace closeness",
             name=name,
-            noise="laplace",
             epsilon=epsilon,
             partitions=partitions,
             change=change,
@@ -83,7 +82,6 @@ def gaussian_closeness_cases() -> Iterator[ClosenessCase]:
         yield ClosenessCase(
             file="Gaussian closeness",
             name=name,
-            noise="gaussian",
             epsilon=epsilon,
             delta=delta,
             partitions=partitions,

@@ -42,7 +42,6 @@ def count_cases() -> Iterator[Case]:
                 yield Case(
                     file="count",
                     name=f"{noise} noise, {dataset}, {setting}",
-                    noise="gaussian" if delta else "laplace",
                     epsilon=epsilon,
                     delta=delta,
                     tested_delta=delta,
@@ -146,7 +145,6 @@ def sum_cases(*, whole: bool) -> Iterator[Case]:
                 yield Case(
                     file="long bounded sum" if whole else "bounded sum",
                     name=f"{noise} noise, {dataset}, {words}",
-                    noise="gaussian" if delta else "laplace",
                     epsilon=epsilon,
                     delta=delta,
                     tested_delta=tested,

@@ -90,7 +90,6 @@ def mean_cases() -> Iterator[Case]:
             yield Case(
                 file="bounded mean",
                 name=f"{noise} noise, {dataset}, {words}",
-                noise="gaussian" if delta else "laplace",
                 epsilon=epsilon,
                 delta=delta,
                 tested_delta=delta,
@@ -150,7 +149,6 @@ def deviation_cases() -> Iterator[Case]:
                 yield Case(
                     file="standard deviation",
                     name=f"{noise} noise, {dataset}, {words}",
-                    noise="gaussian" if delta else "laplace",
                     epsilon=epsilon,
                     delta=delta,
                     tested_delta=delta,

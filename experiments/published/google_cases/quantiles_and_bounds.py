@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .case import LN3, Case, Noise
+from .case import LN3, Case
 
 _WIDE: Final = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _NARROW: Final = (0.0, 0.01, 0.05, 0.45, 0.49, 0.5, 0.51, 0.55, 0.95, 0.99, 1.0)
@@ -50,7 +50,6 @@ def quantile_cases() -> Iterator[Case]:
                 yield Case(
                     file="quantiles",
                     name=f"{noise} noise, {dataset} distribution, {setting}",
-                    noise="gaussian" if delta else "laplace",
                     epsilon=epsilon,
                     delta=delta,
                     tested_delta=delta,
@@ -90,12 +89,10 @@ _BOUNDS: tuple[tuple[str, float, int, dict[float, int], float, float], ...] = (
 
 def bounds_cases() -> Iterator[Case]:
     """Yield the 14 cases of approximate bounds: five bins of each sign, base 2, first edge 1."""
-    noise: Noise = "laplace"
     for name, epsilon, values, counts, value, tolerance in _BOUNDS:
         yield Case(
             file="approximate bounds",
             name=name,
-            noise=noise,
             epsilon=epsilon,
             tested_delta=0.0,
             per_partition=values,

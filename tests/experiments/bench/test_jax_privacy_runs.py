@@ -14,7 +14,7 @@ from dpaudit.experiments.bench.canaries.jax_privacy_runs import JAX_PRIVACY_RUNS
 from dpaudit.experiments.bench.core.effort import Effort
 from dpaudit.experiments.libraries.installed import is_installed
 
-needs_jax_privacy = pytest.mark.skipif(not is_installed("jax_privacy"), reason="jax-privacy cannot be imported")
+needs_jax_privacy = pytest.mark.skipif(not is_installed("jax-privacy"), reason="jax-privacy cannot be imported")
 pytestmark = pytest.mark.filterwarnings("ignore:optax.global_norm is deprecated:DeprecationWarning")  # in the library
 
 

@@ -12,6 +12,7 @@ from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.experiments.cli import known_names
 from dpaudit.experiments.cli.bench_command import _PAGES
 from dpaudit.experiments.cli.commands import command_line
+from dpaudit.experiments.library_suites.library_names import LIBRARIES
 from dpaudit.experiments.suite.registry import all_experiments
 
 START = "from dpaudit.experiments.cli.main import main; main()"
@@ -45,6 +46,7 @@ def test_known_names_are_those_of_the_suite():
     (reference,) = (each for each in experiments if each.id == "reference")
     assert [case.name for case in reference.cases] == list(known_names.REFERENCE_CASES)
     assert [check.value for check in HealthCheck] == list(known_names.HEALTH_CHECKS)
+    assert set(known_names.LIBRARIES) == set(LIBRARIES)
     pages = {module.rpartition(".")[2].removesuffix("_page"): module for module in _PAGES}
     assert set(pages) == set(known_names.TABLES)
     for name, module in pages.items():

@@ -17,8 +17,8 @@ from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.pure_ldp_forms import pure_ldp_form
 from dpaudit.experiments.library_suites.run_target import example_of, run_target
 
-needs_pure_ldp = pytest.mark.skipif(not is_installed("pure_ldp"), reason="pure-ldp is not installed")
-needs_multi_freq = pytest.mark.skipif(not is_installed("multi_freq_ldpy"), reason="multi-freq-ldpy is not installed")
+needs_pure_ldp = pytest.mark.skipif(not is_installed("pure-ldp"), reason="pure-ldp is not installed")
+needs_multi_freq = pytest.mark.skipif(not is_installed("multi-freq-ldpy"), reason="multi-freq-ldpy is not installed")
 
 
 class Leaky:
@@ -104,14 +104,28 @@ def test_what_multi_freq_ldpy_has_beside_clients_is_not_covered():
     assert reason("Other_Client", other) == "its parameters (epsilon, k, salt) fit no known form"
 
 
+def is_refuted_at(library, point, **sizes):
+    """Whether a small audit of a point refutes it by values."""
+    (target,) = (each for each in plan_of(library_named(library)).targets if each.name.endswith(point))
+    small = dataclasses.replace(target, **sizes)
+    outcome = run_target(small, alpha=1e-6, seed=0, seconds=1e3, with_bits=False)
+    assert not outcome.failure
+    return outcome.is_refuted_by_values
+
+
+def all_run(targets):
+    """Whether each target gives as many outputs as are asked for."""
+    samples = (target.make().sample(example_of(target.domain), 2, np.random.default_rng(0)) for target in targets)
+    return all(len(sample) == 2 for sample in samples)
+
+
 @needs_pure_ldp
 def test_every_callable_of_pure_ldp_has_targets_that_run_or_a_reason():
     library = library_named("pure-ldp")
     plan = plan_of(library)
     assert {"frequency_oracles.RAPPORClient", "heavy_hitters.PEMClient"} <= {each.callable for each in plan.targets}
     assert all("fit no known form" not in each.reason for each in plan.excluded)
-    for target in plan.targets:
-        assert len(target.make().sample(example_of(target.domain), 2, np.random.default_rng(0))) == 2
+    assert all_run(plan.targets)
 
 
 @needs_pure_ldp
@@ -125,19 +139,14 @@ def test_every_callable_of_pure_ldp_has_targets_that_run_or_a_reason():
     ],
 )
 def test_known_defects_of_pure_ldp_are_found_and_others_are_not(point, is_refuted):
-    (target,) = (each for each in plan_of(library_named("pure-ldp")).targets if each.name.endswith(point))
-    small = dataclasses.replace(target, runs=2_000, search_runs=600)
-    outcome = run_target(small, alpha=1e-6, seed=0, seconds=1e3, with_bits=False)
-    assert outcome.is_refuted_by_values == is_refuted
-    assert not outcome.failure
+    assert is_refuted_at("pure-ldp", point, runs=2_000, search_runs=600) == is_refuted
 
 
 @needs_multi_freq
 def test_every_callable_of_multi_freq_ldpy_has_targets_that_run_or_a_reason():
     plan = plan_of(library_named("multi-freq-ldpy"))
     assert sum("_Client" in each for each in plan.callables) == len({target.callable for target in plan.targets})
-    for target in plan.targets:
-        assert len(target.make().sample(example_of(target.domain), 2, np.random.default_rng(0))) == 2
+    assert all_run(plan.targets)
 
 
 @needs_multi_freq
@@ -150,8 +159,4 @@ def test_every_callable_of_multi_freq_ldpy_has_targets_that_run_or_a_reason():
     ],
 )
 def test_known_defects_of_multi_freq_ldpy_are_found_and_others_are_not(point, is_refuted):
-    (target,) = (each for each in plan_of(library_named("multi-freq-ldpy")).targets if each.name.endswith(point))
-    small = dataclasses.replace(target, runs=5_000, search_runs=2_000)
-    outcome = run_target(small, alpha=1e-6, seed=0, seconds=1e3, with_bits=False)
-    assert outcome.is_refuted_by_values == is_refuted
-    assert not outcome.failure
+    assert is_refuted_at("multi-freq-ldpy", point, runs=5_000, search_runs=2_000) == is_refuted

@@ -29,7 +29,7 @@ from dpaudit.experiments.library_suites.run_target import example_of, run_target
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of escapes in its docstrings
-    needs_pipeline_dp = pytest.mark.skipif(not is_installed("pipeline_dp"), reason="pipeline-dp is not installed")
+    needs_pipeline_dp = pytest.mark.skipif(not is_installed("pipeline-dp"), reason="pipeline-dp is not installed")
 FOUND = [("b", (2.0, np.array([3.0, 4.0]))), ("a", (1.0, None))]
 
 
