@@ -26,8 +26,8 @@ def rows_of(*only, audits=5):
 def test_without_the_library_the_rows_are_left_out_or_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_privacy", None)
     assert rows_of() == []
-    assert list(CANARIES.left_out()) == ["jax_privacy cannot be imported: its rows are left out"]
-    with pytest.raises(OptionError, match="jax_privacy cannot be imported; install it to measure random scores"):
+    assert list(CANARIES.left_out()) == ["jax-privacy cannot be imported: its rows are left out"]
+    with pytest.raises(OptionError, match="jax-privacy cannot be imported; install it to measure random scores"):
         rows_of("random scores")
 
 
