@@ -51,11 +51,12 @@ class Intervals(Event):
         if outputs.ndim != 1:
             return np.full(len(outputs), self.others)
         values = as_numbers(outputs)
-        inside = np.zeros(len(values), dtype=np.bool_)
-        for low, high in self.intervals:
-            inside |= (values >= low) & (values <= high)
+        parts = [_between(values, low, high) for low, high in self.intervals]
         if self.others:
-            inside |= values != values
+            parts.append(values != values)
+        inside = parts[0] if parts else np.zeros(len(values), dtype=np.bool_)
+        for part in parts[1:]:
+            inside |= part
         return inside
 
     def count(self, outputs: Outputs) -> int:
@@ -78,6 +79,13 @@ class Intervals(Event):
         output = output_words(self.column_names)
         parts = [_interval_words(output, low, high) for low, high in self.intervals]
         return " or ".join(parts + [f"{output} is not a number"] * self.others) or "no output"
+
+
+def _between(values: Outputs, low: float, high: float) -> Mask:
+    """Whether numbers lie in a closed interval, by one comparison for a half-line; a NaN lies in none."""
+    if low == -math.inf:
+        return values <= high
+    return values >= low if high == math.inf else (values >= low) & (values <= high)
 
 
 def _interval_words(output: str, low: float, high: float) -> str:

@@ -43,7 +43,7 @@ from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.output_bytes import note_of_cut
-from ..sampling.tasks import Events, PairCounts
+from ..sampling.pair_counts import Events, PairCounts
 from .bet_placement import RARE_ACCOUNT, Placed, place_bets
 from .earlier_draws import EarlierDraws
 from .evidence import SequentialEvidence
@@ -59,9 +59,10 @@ _MANY, _MANY_RARE = 10_000, 100_000
 _ENOUGH = 250_000  # runs from which an event is learned anew only where it is not yet known well
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 # Blocks that a batch is cut into, depending on its size alone: for a looped function, with at least as many runs each,
-# and for a block sampler, whose runs of one call may share randomness.
+# and for a block sampler, whose runs of one call may share randomness. Once outputs are only counted, thousands of
+# calls have been compared, and blocks of a block sampler have the maximum size.
 _FEWEST_BLOCKS, _CALLS = 16, 32
-_WORKERS_FROM = {"threads": 0.03, "processes": 0.3}  # seconds from which a batch is spread over workers
+_WORKERS_FROM = {"threads": 0.01, "processes": 0.3}  # seconds from which a batch is spread over workers
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
@@ -162,7 +163,7 @@ def draw_sequentially(
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
             pairs, more_x, more_y, counted = count_pairs(
-                batch,
+                batch.in_blocks(plan.most) if plan.sampler.is_block else batch,
                 state.events,
                 shapes,
                 size,

@@ -27,8 +27,9 @@ from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
 from .output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
 from .output_hashes import BLOCK_MARKS
+from .pair_counts import PAIR_NUMBERS, Events, PairCounts
 from .sampler import Sampler, as_sampler
-from .tasks import PAIR_NUMBERS, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, LearnForm, PairCounts, Shapes
+from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, LearnForm, Shapes
 from .workers import spread
 
 _BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a block sampler: a megabyte, the fastest of 2¹⁵ … 2¹⁷
@@ -214,20 +215,16 @@ def count_pairs(
             raised[side].update(dict(times))
         hits += own_hits
         cells += own_cells
-    totals = np.zeros(PAIR_NUMBERS, np.int64)
-    hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
-    marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
-    for index, (numbers, own_marks) in enumerate(found):
-        totals += numbers
-        pairs = PairCounts.from_numbers(numbers)
-        shown = pairs.first if events[0] is not None else pairs.second
-        hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
-        hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
-        marks[index] = own_marks
+    numbers = np.array([each for each, _ in found], np.int64).reshape(-1, PAIR_NUMBERS)
+    marks = np.array([each for _, each in found], np.uint64).reshape(-1, 2 * BLOCK_MARKS)
+    both, only_p, only_q, _ = (numbers[:, :4] if events[0] is not None else numbers[:, 4:8]).T
+    hits_x, hits_y = both + only_p, both + only_q
+    if events[0] is None:
+        hits_x, hits_y = hits_y, hits_x
     every, no_cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
     blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], no_cells, raised["x"])
     blocks_y = BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], no_cells, raised["y"])
-    return PairCounts.from_numbers(totals.tolist()), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
+    return PairCounts.from_numbers(numbers.sum(axis=0).tolist()), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
 
 
 def draw_pilot(

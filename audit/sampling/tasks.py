@@ -8,27 +8,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..errors import MechanismError
-from ..events.events import Event, Mask
+from ..events.events import Event
 from ..events.events_apart import Apart
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
 from ..events.records import Form
-from ..inference.betting_test import JointCounts, PairedGuesses
-from ..inference.counts import Counts
 from .block_counts import FinalCounts, hits_of
 from .block_plan import SIDES, Side
 from .output_hashes import BLOCK_MARKS, block_marks, digest
+from .pair_counts import PAIR_NUMBERS, Events, pair_numbers
 
 if TYPE_CHECKING:
     from .block_plan import Plan
 Shapes = dict[str, tuple[int, ...]] | None
-Events = tuple[Event | None, Event | None]
 RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # above all marks
@@ -173,7 +171,7 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CountPairs:
-    """Counts pairs of main runs: (numbers of `PairCounts`, marks) of each block, and exceptions.
+    """Counts pairs of main runs: (`pair_numbers`, marks) of each block, and exceptions.
 
     The events of the `final` test and the `outcomes` are counted in addition, for the final test.
     """
@@ -212,10 +210,10 @@ class CountPairs:
     def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], FinalCounts]:
         shapes = {} if self.shapes is None else self.shapes
         x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
-        pairs = PairCounts.of(self.events, self.rare, x, y)
+        pairs = pair_numbers(self.events, self.rare, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
         final = FinalCounts.of(self.final, self.outcomes, x, y)
-        return (pairs.numbers(), marks), raised_in(x), raised_in(y), final
+        return (pairs, marks), raised_in(x), raised_in(y), final
 
     def fits(self, result: Any) -> bool:
         match result:
@@ -288,97 +286,6 @@ def _marks(plan: Plan, number: int, outputs: Outputs) -> tuple[int, ...]:
 
 def _blocks_in_words(first: int, count: int) -> str:
     return f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
-
-
-@dataclass(frozen=True, slots=True)
-class PairCounts:
-    """Counts of pairs of runs, one on each dataset.
-
-    Attributes
-    ----------
-    first, second : JointCounts
-        For the event likelier on x, and for the event likelier on y.
-    both : PairedGuesses
-        For both events together.
-    rare : tuple of Counts
-        Hits of two events that exclude each other, seen on one dataset only, the one likelier on x first.
-    """
-
-    first: JointCounts
-    second: JointCounts
-    both: PairedGuesses
-    rare: tuple[Counts, Counts]
-
-    @classmethod
-    def of(cls, events: Events, rare: Events, x: Outputs, y: Outputs) -> PairCounts:
-        """Count the pairs of outputs by which of them are in the events; None is never hit."""
-        (x_first, x_second), (y_first, y_second) = (_masks(events, side) for side in (x, y))
-        return cls(
-            _joint_counts(x_first, y_first),
-            _joint_counts(y_second, x_second),
-            _paired_guesses(x_first, x_second, y_first, y_second),
-            _counts_of_both(*_masks(rare, x), *_masks(rare, y)),
-        )
-
-    def numbers(self) -> tuple[int, ...]:
-        """Return all counts as numbers, from which `from_numbers` makes them again."""
-        rare = (number for each in self.rare for number in (each.hits_x, each.hits_y))
-        return *astuple(self.first), *astuple(self.second), *astuple(self.both), *rare
-
-    @classmethod
-    def from_numbers(cls, numbers: Sequence[int]) -> PairCounts:
-        """Return the counts for their numbers, or for the sums of those of several blocks."""
-        first, second = (JointCounts(**dict(zip(_FATES, part, strict=True))) for part in (numbers[:4], numbers[4:8]))
-        both = PairedGuesses(**dict(zip(_GUESSES, numbers[8:14], strict=True)))
-        runs = first.runs
-        on_x, on_y = (Counts(hits_x=x, runs_x=runs, hits_y=y, runs_y=runs) for x, y in (numbers[14:16], numbers[16:18]))
-        return cls(first, second, both, (on_x, on_y))
-
-
-_FATES, _GUESSES = (tuple(each.name for each in fields(kind)) for kind in (JointCounts, PairedGuesses))
-PAIR_NUMBERS = 18
-"""Numbers in the counts of pairs."""
-
-
-def _masks(events: Events, outputs: Outputs) -> tuple[Mask, Mask]:
-    first, second = (
-        np.zeros(len(outputs), dtype=np.bool_) if event is None else event.contains(outputs) for event in events
-    )
-    return first, second
-
-
-def _paired_guesses(x_first: Mask, x_second: Mask, y_first: Mask, y_second: Mask) -> PairedGuesses:
-    right = (x_first & ~x_second).astype(np.int8) + (y_second & ~y_first)
-    wrong = (x_second & ~x_first).astype(np.int8) + (y_first & ~y_second)
-    times = np.bincount(3 * right + wrong, minlength=9).tolist()
-    return PairedGuesses(
-        both_right=times[6],
-        one_each=times[4],
-        one_right=times[3],
-        both_wrong=times[2],
-        one_wrong=times[1],
-        unguessed=times[0],
-    )
-
-
-def _counts_of_both(x_first: Mask, x_second: Mask, y_first: Mask, y_second: Mask) -> tuple[Counts, Counts]:
-    """Hits of each of two events alone."""
-    runs = len(x_first)
-    hits = [
-        int(np.count_nonzero(mask))
-        for mask in (x_first & ~x_second, y_first & ~y_second, x_second & ~x_first, y_second & ~y_first)
-    ]
-    return (
-        Counts(hits_x=hits[0], runs_x=runs, hits_y=hits[1], runs_y=runs),
-        Counts(hits_x=hits[2], runs_x=runs, hits_y=hits[3], runs_y=runs),
-    )
-
-
-def _joint_counts(on_p: Mask, on_q: Mask) -> JointCounts:
-    both, hits_p, hits_q = (int(np.count_nonzero(mask)) for mask in (on_p & on_q, on_p, on_q))
-    return JointCounts(
-        both=both, only_p=hits_p - both, only_q=hits_q - both, neither=len(on_p) - hits_p - hits_q + both
-    )
 
 
 def _are_within(numbers: Any, ends: Sequence[int]) -> bool:

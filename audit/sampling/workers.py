@@ -98,11 +98,13 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
             yield first
             del numbered[0]
             parcel = _for_processes(plan) if is_long else None
-        if parcel is None:
+        if parcel is not None:
+            yield from _in_processes(plan, numbered, jobs, limit, parcel)
+        elif isinstance(backend, joblib.parallel.BACKENDS["threading"]):
+            yield from _in_threads(plan, numbered, backend.effective_n_jobs(jobs), limit)
+        else:
             parallel = _parallel("threads", jobs, limit)
             yield from parallel(joblib.delayed(_done)(plan, *each) for each in numbered)
-        else:
-            yield from _in_processes(plan, numbered, jobs, limit, parcel)
 
 
 def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float | None) -> Iterator[tuple[int, Any]]:
@@ -122,6 +124,19 @@ def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float |
     finally:
         if pool is not None:
             pool.terminate()
+
+
+def _in_threads(
+    plan: Plan, numbered: Sequence[tuple[int, Task]], jobs: int, limit: float | None
+) -> Iterator[tuple[int, Any]]:
+    """Run tasks in threads of this call.
+
+    joblib looks for results every hundredth of a second, in which a whole batch can be drawn.
+    """
+    with ThreadPool(jobs) as pool:  # its end does not wait for threads that hang
+        results = pool.imap_unordered(lambda each: _done(plan, *each), numbered)
+        for _ in numbered:
+            yield results.next(limit)
 
 
 def _is_small(dataset: Any) -> bool:
