@@ -299,7 +299,10 @@ class RowLookup:
 
 def are_same_rows(rows: Outputs, wanted: Outputs) -> npt.NDArray[np.bool_]:
     """Return whether each row equals the wanted one, or the one at its place; NaN equals NaN."""
-    return np.asarray(((rows == wanted) | ((rows != rows) & (wanted != wanted))).all(axis=1))
+    same, has_nan = np.ones(len(rows), dtype=np.bool_), bool((wanted != wanted).any())
+    for own, other in zip(rows.T, wanted.T, strict=True):  # a reduction along short rows takes three times as long
+        same &= (own == other) | ((own != own) & (other != other)) if has_nan else own == other
+    return same
 
 
 def _first_bits(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:

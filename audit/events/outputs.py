@@ -300,9 +300,11 @@ def row_keys(rows: Outputs) -> npt.NDArray[np.uint64]:
         whole = rows.astype(np.int64).view(np.uint64)
     weights = np.random.SeedSequence(0).generate_state(rows.shape[1], np.uint64) | np.uint64(1)
     # A double that is a small whole number has only high bits, which multiplication alone would lose.
-    mixed = (whole ^ (whole >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = whole >> np.uint64(32)
+    mixed ^= whole
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
-    return np.asarray((mixed * weights).sum(axis=1, dtype=np.uint64))
+    return np.asarray(mixed @ weights)
 
 
 def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Outputs]:

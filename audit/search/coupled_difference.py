@@ -7,12 +7,12 @@ often.
 
 from __future__ import annotations
 
-from collections import Counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..events.outputs import Outputs, as_numbers, as_vectors, is_real, outcome_key, outcome_list, vector_width
+from ..events.outputs import Outputs, as_numbers, as_vectors, is_real, merge, outcome_key, outcome_list, row_keys, vector_width
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,13 +74,21 @@ def _discrimination(x: Outputs, y: Outputs) -> float:
     An outcome with a hits on x and b on y contributes (a − b)²/(a + b). Of equal distributions (a − b)² has as its mean
     the number of runs in which the outcome occurs on one dataset only.
     """
-    on_x, on_y = ([outcome_key(one) for one in outcome_list(side)] for side in (x, y))
-    hits_x, hits_y, alone = Counter(on_x), Counter(on_y), Counter[object]()
-    for a, b in zip(on_x, on_y, strict=True):
-        if a != b:
-            alone.update((a, b))
-    found = sum(((hits_x[one] - hits_y[one]) ** 2 - alone[one]) / (hits_x[one] + hits_y[one]) for one in alone)
+    on_x, on_y = np.split(_outcome_numbers(np.concatenate(merge([x], [y]))), 2)
+    most, differ = max(on_x.max(), on_y.max()) + 1, on_x != on_y
+    hits_x, hits_y = (np.bincount(side, minlength=most) for side in (on_x, on_y))
+    alone = np.bincount(on_x[differ], minlength=most) + np.bincount(on_y[differ], minlength=most)
+    found = float(np.sum(((hits_x - hits_y) ** 2 - alone) / (hits_x + hits_y)))
     return max(found, 0.0) / (2.0 * len(on_x))
+
+
+def _outcome_numbers(outputs: Outputs) -> npt.NDArray[np.int64]:
+    """Return numbers from 0 that are equal for equal outputs, shape (runs,)."""
+    if outputs.dtype != object:
+        return np.unique(row_keys(outputs.reshape(len(outputs), -1)), return_inverse=True)[1]
+    numbers: dict[Any, int] = {}
+    found = (numbers.setdefault(outcome_key(one), len(numbers)) for one in outcome_list(outputs))
+    return np.fromiter(found, dtype=np.int64, count=len(outputs))
 
 
 def _apart(x: Floats, y: Floats) -> float:
