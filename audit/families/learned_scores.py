@@ -16,11 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import Columns
+from ..events.outputs import row_keys
 from ..events.scores import Additive, Forest, Piece, Tree
 from .quantile_cells import count_cells, fine_cells, quantile_cells
 from .ratio_spline import fit_ramps
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 _BINS = (2, 8)  # bins of a column: 2 preserve weak signals in many columns, 8 follow strong ones
 _FEW = 12  # most different values of a column that are all distinguished
@@ -90,7 +92,7 @@ def _tree(nodes: npt.NDArray[np.void]) -> Tree:
     )
 
 
-def _labels(x: Array, y: Array) -> npt.NDArray[np.int64]:
+def _labels(x: Array, y: Array) -> Integers:
     return np.repeat([1, 0], [x.shape[1], y.shape[1]])
 
 
@@ -176,12 +178,13 @@ def _together(columns: Columns, x: Array, y: Array, cuts: tuple[tuple[float, ...
     starts = np.concatenate([[0], np.cumsum([len(cut) + 1 for cut in cuts])])
     for runs in _TOGETHER_RUNS:
         rows, labels = np.concatenate([x[:, :runs], y[:, :runs]], axis=1), _labels(x[:, :runs], y[:, :runs])
-        design = _steps(rows, cuts, starts)
+        cells, labels, times = _tallied(_cells(rows, cuts), labels)
+        design = _steps(cells, starts)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the score need not be optimal
-            fitted = LogisticRegression(max_iter=60).fit(design, labels)
+            fitted = LogisticRegression(max_iter=60).fit(design, labels, sample_weight=times)
         odds = np.where(labels == 1, 1.0, -1.0) * fitted.decision_function(design)
-        gain = len(labels) * math.log(2.0) - float(np.logaddexp(0.0, -odds).sum())
+        gain = float(times @ (math.log(2.0) - np.logaddexp(0.0, -odds)))
         if runs >= min(x.shape[1], y.shape[1]) or 2.0 * gain > _CLEAR * starts[-1]:
             break
     weights = fitted.coef_[0]
@@ -196,15 +199,26 @@ def _together(columns: Columns, x: Array, y: Array, cuts: tuple[tuple[float, ...
     return Additive(columns, tuple(pieces), tuple(missing))
 
 
-def _steps(rows: Array, cuts: tuple[tuple[float, ...], ...], starts: npt.NDArray[np.int64]) -> Any:
-    """The cell of each row in each column as a sparse matrix of ones, shape (runs, parameters)."""
-    from scipy.sparse import csr_array
-
-    places = np.full(rows.shape, -1, dtype=np.int64)
+def _cells(rows: Array, cuts: tuple[tuple[float, ...], ...]) -> Integers:
+    """The number of the cell of each run in each column, shape (runs, columns); the last one for a missing value."""
+    cells = np.empty(rows.shape[::-1], dtype=np.int64)
     for column, cut in enumerate(cuts):
         cell = np.searchsorted(np.array(cut), rows[column], side="right")
-        cell = np.where(np.isnan(rows[column]), len(cut) + 1, cell)
-        places[column] = np.where(cell > 0, starts[column] + cell - 1, -1)
-    is_set = places.T >= 0
+        cells[:, column] = np.where(np.isnan(rows[column]), len(cut) + 1, cell)
+    return cells
+
+
+def _tallied(cells: Integers, labels: Integers) -> tuple[Integers, Integers, Array]:
+    """The different rows of cells and labels, and how often each occurs: few where outputs take few values."""
+    _, first, times = np.unique(row_keys(np.column_stack([cells, labels])), return_index=True, return_counts=True)
+    return cells[first], labels[first], times.astype(np.float64)
+
+
+def _steps(cells: Integers, starts: Integers) -> Any:
+    """The cells as a sparse matrix of ones, shape (rows, parameters)."""
+    from scipy.sparse import csr_array
+
+    is_set = cells > 0
+    places = (starts[:-1] + cells - 1)[is_set]
     ends = np.concatenate([[0], is_set.sum(axis=1).cumsum()])
-    return csr_array((np.ones(int(ends[-1])), places.T[is_set], ends), shape=(rows.shape[1], int(starts[-1])))
+    return csr_array((np.ones(len(places)), places, ends), shape=(len(cells), int(starts[-1])))

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.outputs import Outputs, as_numbers, as_vectors, is_real, merge, outcome_key, outcome_list, row_keys, vector_width
+from ..events.outputs import (
+    Outputs,
+    as_numbers,
+    as_vectors,
+    is_real,
+    merge,
+    outcome_key,
+    outcome_list,
+    row_keys,
+    vector_width,
+)
 
 Floats = npt.NDArray[np.float64]
 
