@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ....audit.inference.guess_test import Guesses, guess_test
+from ....audit.procedures.epsilon_lower import epsilon_lower
+from ....audit.results.audit_result import AuditResult
 from ....audit.search.find_worst_pair import find_worst_pair
 from ....audit.search.pairs_for_domain import pairs_of
 from ...published.dp_sniper import entries
@@ -17,7 +20,7 @@ from ...published.entry import Entry
 from ..core.bench_json import Figures, Row, Target, at_least, at_most, columns
 from ..core.effort import Bench, Effort, one_row_each, seeds_of
 from ..core.timing import timed
-from .exact_events import Probabilities, best_event, event_probabilities
+from .exact_events import Probabilities, best_event, event_probabilities, event_rates
 
 ALPHA = 0.1
 _EXECUTIONS, _QUICK_EXECUTIONS = 40_000_000, 100_000
@@ -92,10 +95,26 @@ def _trial(entry: Entry, executions: int, exact_runs: int, seed: int, jobs: int)
         bits=False,
     )
     audit = found.audit
-    chosen = event_probabilities(entry.mechanism, found.x, found.y, audit.event, runs=exact_runs, seed=seed + _FRESH)
-    expected = chosen.expected_bound(audit.runs - audit.pilot_runs, ALPHA)
+    fresh = {"runs": exact_runs, "seed": seed + _FRESH}
+    chosen = event_probabilities(entry.mechanism, found.x, found.y, audit.event, **fresh)
+    expected = _expected_bound(entry.mechanism, found.x, found.y, audit, fresh)
     n_executions = found.runs + 2 * audit.runs
     return _Trial(found.x, found.y, str(audit.event), chosen, expected, audit.bound, n_executions, seconds)
+
+
+def _expected_bound(mechanism: Any, x: Any, y: Any, audit: AuditResult, fresh: dict[str, int]) -> float:
+    """Return the bound that the audit's test of its event, or of an event in each direction, gives at their rates."""
+    alpha = dict(audit.ledger.shares)["event test"]
+    pair = (x, y) if audit.likelier_on == "x" else (y, x)
+    p, q = event_rates(mechanism, *pair, audit.event, **fresh)[0].tolist()
+    if audit.opposite is None:
+        counts = audit.directed_counts
+        hits = round(p * counts.runs_x), round(q * counts.runs_y)
+        return epsilon_lower(hits[0], counts.runs_x, hits[1], counts.runs_y, alpha=alpha)
+    other_q, other_p = event_rates(mechanism, *pair, audit.opposite.event, **fresh)[0].tolist()
+    runs = audit.opposite.guesses.runs
+    right, wrong = (round(0.5 * rate * runs) for rate in (p + other_p, q + other_q))
+    return guess_test(Guesses(right=right, wrong=wrong, runs=runs), audit.claim, alpha=alpha)[1]
 
 
 def _best_pattern(entry: Entry, runs: int, exact_runs: int, seed: int, effort: Effort) -> Probabilities:
@@ -185,11 +204,11 @@ def _bench(
         method=(
             f"Lower bounds on ε at confidence .9, {how_often}. Low bits are not tested. The search for the pair of "
             "datasets takes an eighth of the executions; the rest choose and count the event. p and q are the exact "
-            "probabilities of the chosen event, by change of measure with the known laws. The expected bound is the "
-            "bound at these probabilities, so that no row depends on one draw. Published bound: the best valid bound "
-            "of any tool. Oracle bound: the expected bound of the best event on the best of the suite's pair and all "
-            "patterns of the search, with every execution counted. Bounds are compared with published ones in the four "
-            "digits that these have."
+            "probabilities of the chosen event, by change of measure with the known laws. The expected bound is that "
+            "of the audit's test, of this event or of one in each direction, at the exact probabilities, so that no "
+            "row depends on one draw. Published bound: the best valid bound of any tool. Oracle bound: the expected "
+            "bound of the best event on the best of the suite's pair and all patterns of the search, with every "
+            "execution counted. Bounds are compared with published ones in the four digits that these have."
         ),
         columns=columns(
             "mechanism | exact ε = exact :.4g | pair | event | p :.4g | q :.4g | expected bound = expected :.4f | "

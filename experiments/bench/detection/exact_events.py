@@ -48,15 +48,20 @@ class Probabilities:
 
 
 def event_probabilities(mechanism: Any, x: Any, y: Any, event: Event, *, runs: int, seed: int) -> Probabilities:
-    """Return the probabilities of an event, estimated from `runs` outputs on each dataset."""
+    """Return the probabilities of an event or its complement, estimated from `runs` outputs on each dataset."""
+    found = [Probabilities.of(*side.tolist()) for side in event_rates(mechanism, x, y, event, runs=runs, seed=seed)]
+    return max(found, key=lambda one: one.p * (1 - one.p) - one.q * (1 - one.q))
+
+
+def event_rates(mechanism: Any, x: Any, y: Any, event: Event, *, runs: int, seed: int) -> tuple[Array, Array]:
+    """Return the probabilities of an event on x and on y, and those of its complement, each of shape (2,)."""
     inside, outside = np.zeros(2), np.zeros(2)
     for outputs, loss in _outputs(mechanism, x, y, runs, seed):
         weights, hit = np.array([expit(loss), expit(-loss)]), event.contains(outputs)
         inside += weights[:, hit].sum(axis=1)
         outside += weights[:, ~hit].sum(axis=1)
     # Divided by the runs, not by the sum of the weights: the error is zero where the ratio is constant.
-    found = [Probabilities.of(*(side / runs).tolist()) for side in (inside, outside)]
-    return max(found, key=lambda one: one.p * (1 - one.p) - one.q * (1 - one.q))
+    return inside / runs, outside / runs
 
 
 def best_event(mechanism: Any, x: Any, y: Any, *, audit_runs: int, alpha: float, runs: int, seed: int) -> Probabilities:
