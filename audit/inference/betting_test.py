@@ -140,8 +140,9 @@ class Wealth:
         *,
         first: int = 0,
         placed: npt.NDArray[np.int64] | None = None,
+        most: Array | None = None,
     ) -> Wealth:
-        """Return the wealth after a batch; the lines, events and `placed` are chosen without looking at the batch.
+        """Return the wealth after a batch; all but the counts are chosen without looking at the batch.
 
         Parameters
         ----------
@@ -153,6 +154,8 @@ class Wealth:
             Number of leading members that are not bet against because they are already refuted.
         placed : ndarray of int, shape (members, accounts), optional
             Account whose bet each wealth is placed on: by default its own; a negative number places no bet.
+        most : ndarray, shape (members, accounts), optional
+            Largest λ of each account's bets; by default the line alone limits it.
         """
         slope = np.array([[line.slope for line in row] for row in lines])
         intercept = np.array([[line.intercept for line in row] for row in lines])
@@ -164,6 +167,8 @@ class Wealth:
                 shape=slope.shape,
             )
         bet = np.stack([BETS] * 3 + [_RARE_BETS])[: slope.shape[1]] / (slope + intercept)[..., None]
+        if most is not None:
+            bet = np.minimum(bet, most[..., None])
         gained = np.zeros_like(before)
         for account, counted in enumerate(counts):
             for times, value in () if counted is None else _gains(counted, slope[:, account]):

@@ -44,7 +44,7 @@ from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.output_bytes import note_of_cut
 from ..sampling.pair_counts import Events, PairCounts
-from .bet_placement import RARE_ACCOUNT, Placed, place_bets
+from .bet_placement import RARE_ACCOUNT, Floats, Placed, largest_bets, place_bets
 from .earlier_draws import EarlierDraws
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
@@ -257,6 +257,7 @@ class _Bets:
     rare: Events
     first: int  # members before this one are refuted and no longer bet against
     lines: Sequence[Sequence[Line]]
+    most: Floats | None  # for each member and account: the largest bet
     placed: Placed  # for each member and account: the account whose bet that wealth is placed on, or -1
 
     @classmethod
@@ -272,6 +273,7 @@ class _Bets:
             rare=(None, None),
             first=0,
             lines=[],
+            most=None,
             placed=np.zeros((0, accounts), np.int64),
         )
 
@@ -317,6 +319,7 @@ class _Bets:
             rare=rare,
             first=first,
             lines=list(zip(*lines, strict=True)),
+            most=largest_bets(lines, seen),
             placed=place_bets(scores),
         )
 
@@ -329,7 +332,9 @@ class _Bets:
         counts: list[BetCounts] = [pairs.first, pairs.second]
         if self.is_symmetric:
             counts += [pairs.both, guesses_in_batch(*pairs.rare, coins)]
-        return replace(self, wealth=self.wealth.after(self.lines, counts, first=self.first, placed=self.placed))
+        return replace(
+            self, wealth=self.wealth.after(self.lines, counts, first=self.first, placed=self.placed, most=self.most)
+        )
 
     @property
     def p_value(self) -> float:
