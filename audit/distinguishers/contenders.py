@@ -31,8 +31,9 @@ from .event_value import Best, best_places
 _CAUTIONS, _CURVE_CAUTIONS, _EACH = (4.0, 3.0, 2.0, 1.0, 0.5, 0.0), (4.0, 2.0, 1.0, 0.5, 0.0), 3
 # Outcomes of a pilot that are contenders by themselves, and most outcomes of which some are.
 _SINGLE_OUTCOMES, _FEW_OUTCOMES, _LOOKED_AT, _BOLDEST = 8, 64, 2_000, 0.5
-# Standard errors of the fresh runs that are subtracted: there are few contenders, and most of them are alike.
-_FRESH_CAUTION = 1.0
+# Standard errors of the fresh runs that are subtracted, and the fewest hits in these of an event that the pilot itself
+# did not choose: some contenders are rare chance finds.
+_FRESH_CAUTION, _LEAST_HITS = 2.0, 100
 
 
 def contenders(families: Sequence[Family[Any]], criterion: Criterion, split: PilotSplit) -> tuple[Choice, ...]:
@@ -77,7 +78,8 @@ def winner(choice: Choice, others: Iterable[Choice], claim: Claim, runs: int, z:
     """
     criterion = Criterion(claim, runs, z, _FRESH_CAUTION, is_one_way=True)
     plain = replace(choice, opposite=None, bold=None, shows_nothing=False)
-    singles = list({each.event: each for each in (plain, *choice.others, *others)}.values())
+    common = (each for each in others if min(each.pilot_hits_x, each.pilot_hits_y) >= _LEAST_HITS)
+    singles = list({each.event: each for each in (plain, *choice.others, *common)}.values())
     singles = [_directed(each, criterion) for each in singles]
     ranked = sorted(singles, key=lambda each: -value_of(each, criterion, _FRESH_CAUTION))
     best, most = ranked[0], value_of(ranked[0], criterion, _FRESH_CAUTION)
