@@ -26,12 +26,22 @@ from ..sampling.block_counts import BlockCounts, counts_of_others, total_counts
 from ..sampling.block_plan import MemoryPart, Plan, check_shape
 from ..sampling.draw import count_hits, draw_pilot, shapes_of
 from ..sampling.output_bytes import note_of_cut
-from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, LARGEST_ERROR, LONG_SHARE, pilot_runs
+from ..sampling.pilot_size import (
+    DEEP_MOST,
+    DEEP_SHARE,
+    FEW_HITS,
+    LARGEST_ERROR,
+    LONG_SHARE,
+    ROUGH_ERROR,
+    ROUGH_SHARE,
+    pilot_runs,
+)
 from ..sampling.tasks import raised_in
 from .earlier_draws import EarlierDraws
 
 _SAME = 100  # outputs compared first, because most outputs vary
 _CLOSE = 0.5  # largest error of coupled runs, as a share of that of independent runs, with which they choose the event
+_MANY_MORE = 2  # times the usual pilot that a fortieth of the runs has to be
 _RUNOFF = 1.5  # times the kept runs that a pilot has to want before further ones are counted
 _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
@@ -238,20 +248,28 @@ def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
     """The longer pilot that a first choice suggests.
 
     A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
-    enough to tell it from others.
+    enough to tell it from others. A fortieth if a pilot that an audit of many runs hardly notices may know it better.
     """
     is_deep = _is_rare(choice)
-    if not is_unsure(choice):
+    if is_unsure(choice):
+        wanted = runs // (DEEP_SHARE if is_deep else LONG_SHARE)
+    elif _is_rough(choice, ROUGH_ERROR) and runs // ROUGH_SHARE >= _MANY_MORE * pilot_runs(runs):
+        wanted = runs // ROUGH_SHARE
+    else:
         return Longer(0, is_deep=False)
-    wanted = min(runs // (DEEP_SHARE if is_deep else LONG_SHARE), DEEP_MOST)
+    wanted = min(wanted, DEEP_MOST)
     return Longer(min(wanted, _DEEP_NUMBERS // max(width, 1)), is_deep, wanted)
 
 
 def is_unsure(choice: Choice) -> bool:
     """Whether an event is rare, shows nothing, or has a likelihood ratio that is not known well."""
+    return _is_rough(choice, LARGEST_ERROR) or _is_rare(choice)
+
+
+def _is_rough(choice: Choice, error: float) -> bool:
+    """Whether the standard error of the log ratio is a larger share of it than `error`."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    is_rough = fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > LARGEST_ERROR * math.log(more / fewer)
-    return is_rough or _is_rare(choice)
+    return fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > error * math.log(more / fewer)
 
 
 def _is_rare(choice: Choice) -> bool:
