@@ -10,7 +10,6 @@ MacIver & Donaldson (2020), Test-case reduction via test-case generation: insigh
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import count
 
@@ -24,9 +23,9 @@ _LEAST = 100  # runs of each pair
 _SHARE = 10  # one execution in ten of a search is for simpler pairs
 _TRIES = 12  # pairs that are run at most, the found one included
 _KEPT = 0.97  # share of the found pair's score, by the same runs, that a simpler pair must have
-# Times its score, and standard errors beyond it, with which a simpler pair is audited in place of the found one. The
-# found one was compared on more runs, and these choose its event too.
-_WORSE, _CLEARLY = 1.01, 2.0
+# Times its score with which a simpler pair is audited in place of the found one, and the largest standard error of both
+# scores, as a share of them: of small losses a percent is chance, and the found pair has longer pilots.
+_WORSE, _LARGEST_ERROR = 1.01, 0.2
 _SHOWN = (
     0.9  # share of its score in the search that the found pair must reach by so few runs: else they show too little
 )
@@ -76,8 +75,8 @@ def simplest(
         found_bound=reference.score.value,
         runs=runs,
     )
-    beyond = _CLEARLY * math.hypot(best.score.error, reference.score.error)
-    is_worse = simple.bound >= max(_WORSE * simple.found_bound, simple.found_bound + beyond)
+    is_known = all(score.error <= _LARGEST_ERROR * score.value for score in (best.score, reference.score))
+    is_worse = is_known and simple.bound >= _WORSE * simple.found_bound
     return simple, best if is_worse else None, judge.draws.executions
 
 

@@ -104,8 +104,17 @@ def test_a_pilot_that_memory_limits_counts_further_runs(monkeypatch, tmp_path):
     assert audits[0].counts.runs_x + audits[0].counts.runs_y == 2 * (40_000 - audits[0].pilot_runs)
 
 
-def test_numbers_need_no_further_runs():
+def test_numbers_are_kept_and_vectors_counted():
     rough = Choice(WIDE, "x", 1_010, 1_000, 10_000)
     assert longer_pilot(rough, 8_000_000, 1) == Longer(1_000_000, False, 1_000_000)
     assert longer_pilot(rough, 8_000_000, 10) == Longer(400_000, False, 1_000_000)
     assert longer_pilot(replace(rough, pilot_hits_x=5_000), 8_000_000, 10) == Longer(0, False)
+
+
+def test_very_many_runs_may_choose_with_a_fortieth():
+    """Where the log ratio is known to 9%, so that an eighth of the runs would be too many."""
+    known = Choice(WIDE, "x", 3_000, 2_000, 250_000)
+    assert longer_pilot(known, 60_000_000, 1) == Longer(1_500_000, False, 1_500_000)
+    assert longer_pilot(known, 60_000_000, 10) == Longer(400_000, False, 1_500_000)
+    assert longer_pilot(known, 19_000_000, 1) == Longer(0, False), "less than twice the usual pilot"
+    assert longer_pilot(Choice(WIDE, "x", 30_000, 20_000, 250_000), 60_000_000, 1) == Longer(0, False)
