@@ -20,8 +20,8 @@ class Choice:
 
     `shows_nothing` says that not even this event showed a difference between x and y. `opposite` is the event of the
     other direction, where both are to be tested together; the two exclude each other. `bold` is an event that would be
-    better if the few pilot runs that show it were typical; it is tested too, on a small share of alpha. `contenders` are
-    events that fresh runs may show to be better.
+    better if the few pilot runs that show it were typical; it is tested too, on a small share of alpha.
+    `contenders` are events that fresh runs may show to be better.
     """
 
     event: Event

@@ -25,7 +25,7 @@ from ..inference.guess_test import coins_for, is_symmetric
 from .both_directions import value_together
 from .choice import Choice, chosen, value_of
 from .event_criterion import Criterion
-from .event_value import Best, best_places
+from .event_value import DIRECTIONS, Best, best_places
 
 # Standard errors of the pilot, and of a fitted curve, with which contenders are chosen, and how many for each.
 _CAUTIONS, _CURVE_CAUTIONS, _EACH = (4.0, 3.0, 2.0, 1.0, 0.5, 0.0), (4.0, 2.0, 1.0, 0.5, 0.0), 3
@@ -85,12 +85,16 @@ def winner(choice: Choice, others: Iterable[Choice], claim: Claim, runs: int, z:
     best, most = ranked[0], value_of(ranked[0], criterion, _FRESH_CAUTION)
     if most + claim.strength <= 0.0:
         return choice
-    pairs = [] if choice.opposite is None else [(plain, choice.opposite)]
+    pairs: list[tuple[Choice, Choice]] = [] if choice.opposite is None else [(plain, choice.opposite)]
     if is_symmetric(claim) and coins_for(runs):
-        by_side = [[each for each in ranked if each.likelier_on == side][:_EACH] for side in ("x", "y")]
-        pairs += [(x, y) for x in by_side[0] for y in by_side[1] if len(ways_apart(x.event, y.event)) == 1]
-    together = max(pairs, key=lambda pair: value_together(*pair, criterion, _FRESH_CAUTION), default=None)
-    if together is not None and value_together(*together, criterion, _FRESH_CAUTION) >= most:
+        on_x, on_y = ([each for each in ranked if each.likelier_on == side][:_EACH] for side in DIRECTIONS)
+        pairs += [(x, y) for x in on_x for y in on_y if len(ways_apart(x.event, y.event)) == 1]
+
+    def value(pair: tuple[Choice, Choice]) -> float:
+        return value_together(*pair, criterion, _FRESH_CAUTION)
+
+    together = max(pairs, key=value, default=None)
+    if together is not None and value(together) >= most:
         first, second = sorted(together, key=lambda each: -value_of(each, criterion, _FRESH_CAUTION))
         best = replace(first, opposite=second)
     bold = choice.bold
