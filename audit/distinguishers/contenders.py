@@ -24,11 +24,13 @@ from ..families.pilot_split import PilotSplit
 from ..inference.guess_test import coins_for, is_symmetric
 from .both_directions import value_together
 from .choice import Choice, chosen, value_of
-from .event_criterion import Criterion
+from .event_criterion import Criterion, Events
 from .event_value import DIRECTIONS, Best, best_places
 
 # Standard errors of the pilot, and of a fitted curve, with which contenders are chosen, and how many for each.
 _CAUTIONS, _CURVE_CAUTIONS, _EACH = (4.0, 3.0, 2.0, 1.0, 0.5, 0.0), (4.0, 2.0, 1.0, 0.5, 0.0), 3
+# Probabilities of the half-lines of a learned score that are contenders, and the sides of how many scores.
+_LADDER, _LADDERS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4), 6
 # Outcomes of a pilot that are contenders by themselves, and most outcomes of which some are.
 _SINGLE_OUTCOMES, _FEW_OUTCOMES, _LOOKED_AT, _BOLDEST = 8, 64, 2_000, 0.5
 # Standard errors of the fresh runs that are subtracted, and the fewest hits in these of an event that the pilot itself
@@ -47,8 +49,37 @@ def contenders(families: Sequence[Family[Any]], criterion: Criterion, split: Pil
             seen = sorted((best for best in each if best.value > -math.inf), key=lambda best: -best.value)
             for best in seen[:_EACH]:
                 found.setdefault((id(best.family), best.is_inside, best.index), best)
+    for best in _half_lines(families, criterion):
+        found.setdefault((id(best.family), best.is_inside, best.index), best)
     events = {choice.event: choice for choice in (*map(chosen, found.values()), *_single_outcomes(split, criterion))}
     return tuple(choice for event, choice in events.items() if not _is_slow(event))
+
+
+def _half_lines(families: Sequence[Family[Any]], criterion: Criterion) -> list[Best]:
+    """Half-lines of many probabilities, of the scores whose half-lines show most in the pilot.
+
+    The pilot cannot rank thresholds far in a tail, and a score that is read once costs little more for each of them.
+    """
+    ladders: list[list[Best]] = []
+    for family in families:
+        if family.fitted is not None or not family.is_learned:
+            continue
+        share = (family.hits_x + family.hits_y) / (2.0 * family.runs)
+        if np.any(np.diff(share) < 0.0):
+            continue
+        places = np.unique(np.searchsorted(share, _LADDER).clip(max=len(share) - 1)).tolist()
+        hits = family.hits_x[places], family.hits_y[places]
+        for direction in DIRECTIONS:
+            seen = Events(*hits, family.runs, True, direction, _BOLDEST)
+            values = criterion.values_of_each([seen])[0].tolist()
+            ladders.append(
+                [
+                    Best(value, family, True, direction, place, _BOLDEST)
+                    for value, place in zip(values, places, strict=True)
+                ]
+            )
+    ladders.sort(key=lambda ladder: -max(best.value for best in ladder))
+    return [best for ladder in ladders[:_LADDERS] for best in ladder if best.value > -math.inf]
 
 
 def _single_outcomes(split: PilotSplit, criterion: Criterion) -> list[Choice]:
