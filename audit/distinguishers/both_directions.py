@@ -43,8 +43,8 @@ def choose_together(found: Sequence[Best | None], criterion: Criterion, split: P
     tried = [way for first, second in pairs for way in _together(first, second, masks)]
     if not tried:
         return None
-    first, second = max(tried, key=lambda pair: _value(pair[0], pair[1], criterion, caution))
-    value, less = (_value(first, second, criterion, errors) for errors in (0.0, 1.0))
+    first, second = max(tried, key=lambda pair: value_together(pair[0], pair[1], criterion, caution))
+    value, less = (value_together(first, second, criterion, errors) for errors in (0.0, 1.0))
     alone = value_of(chosen(best), replace(criterion, is_one_way=True), 0.0)
     return replace(first, opposite=second) if value + _LEAD * (value - less) > alone else None
 
@@ -92,7 +92,7 @@ class _Masks:
         return [event.event.contains(values) for values in self._values[event.score]]
 
 
-def _value(first: Choice, second: Choice, criterion: Criterion, caution: float) -> float:
+def value_together(first: Choice, second: Choice, criterion: Criterion, caution: float) -> float:
     """The criterion for guesses by both events."""
     held = min(first.pilot_runs, second.pilot_runs)
     right, wrong = (held * sum(shares) for shares in zip(*map(directed_shares, (first, second)), strict=True))

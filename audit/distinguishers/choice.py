@@ -21,6 +21,7 @@ class Choice:
     `shows_nothing` says that not even this event showed a difference between x and y. `opposite` is the event of the
     other direction, where both are to be tested together; the two exclude each other. `bold` is an event that would be
     better if the few pilot runs that show it were typical; it is tested too, on a small share of alpha.
+    `contenders` are events that fresh runs may show to be better.
     """
 
     event: Event
@@ -31,6 +32,7 @@ class Choice:
     shows_nothing: bool = False
     opposite: Choice | None = None
     bold: Choice | None = None
+    contenders: tuple[Choice, ...] = ()
 
     @property
     def others(self) -> tuple[Choice, ...]:
@@ -44,12 +46,15 @@ class Choice:
             hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
         )
 
+    def with_hits(self, hits_x: int, hits_y: int, runs: int) -> Choice:
+        """The same event with these hits in other runs."""
+        return replace(self, pilot_hits_x=hits_x, pilot_hits_y=hits_y, pilot_runs=runs)
+
     def counted_on(self, x: Outputs, y: Outputs) -> Choice:
         """The same events, with their hits in these independent outputs, equally many on x and on y."""
         opposite, bold = (each and each.counted_on(x, y) for each in (self.opposite, self.bold))
         hits_x, hits_y = self.event.count(x), self.event.count(y)
-        fresh = replace(self, pilot_hits_x=hits_x, pilot_hits_y=hits_y, pilot_runs=len(x))
-        return replace(fresh, opposite=opposite, bold=bold)
+        return replace(self.with_hits(hits_x, hits_y, len(x)), opposite=opposite, bold=bold)
 
 
 def chosen(best: Best) -> Choice:

@@ -25,6 +25,7 @@ from ..inference.direction import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
 from .choice import Choice, chosen, value_of
+from .contenders import contenders
 from .event_criterion import Criterion
 from .event_value import (
     CAUTION,
@@ -69,6 +70,7 @@ def choose_event(
     deep: bool = False,
     bits: bool = False,
     both: bool = False,
+    with_contenders: bool = False,
 ) -> Choice:
     """The event with the largest expected lower bound from `runs` runs on each dataset, in either direction.
 
@@ -86,9 +88,19 @@ def choose_event(
         Whether to include events by the low bits of outputs.
     both : bool
         Whether an event of the other direction may be tested together with the best one, and a bold event beside it.
+    with_contenders : bool
+        Whether fresh runs will choose again, among this event and others.
     """
     families = _families(split, bits, "trees")
     criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
+    choice = _best_choice(families, criterion, split, deep=deep, both=both)
+    return replace(choice, contenders=contenders(families, criterion, split)) if with_contenders else choice
+
+
+def _best_choice(
+    families: Sequence[Family[Any]], criterion: Criterion, split: PilotSplit, *, deep: bool, both: bool
+) -> Choice:
+    claim = criterion.claim
     found = _best_or_suspect(families, criterion)
     best = leading(found)
     if best is not None and _shows_nothing(best, claim):

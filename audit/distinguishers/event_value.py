@@ -106,6 +106,36 @@ def best_by_caution(
     return [_leaders(own, criterion, directions) for own in _best_of_each(sides, criterion, cautions)]
 
 
+def best_places(
+    families: Sequence[Family[Any]], criterion: Criterion, cautions: Sequence[float], *, fitted: bool
+) -> list[list[Best]]:
+    """For each caution the best event of each side of the families, by its counts or by the fitted curve.
+
+    The value of an event that a curve proposes is at most that of its counts.
+    """
+    sides = [
+        _Side(family, is_inside, direction)
+        for family in families
+        if not fitted or family.fitted is not None
+        for is_inside in (True, False)
+        for direction in DIRECTIONS
+    ]
+    found = []
+    for caution in cautions:
+        own = [side.fitted(caution) if fitted else side.counted(caution) for side in sides]
+        largest = criterion.largest_of_each(own)
+        counted = criterion.values_of_each(
+            [side.counted(0.0, _only(index)) for side, (index, _) in zip(sides, largest, strict=True)]
+        )
+        found.append(
+            [
+                side.best(index, min(value, float(least[0])), caution)
+                for side, (index, value), least in zip(sides, largest, counted, strict=True)
+            ]
+        )
+    return found
+
+
 def _leaders(
     best_of_each: Sequence[tuple[Best, float]], criterion: Criterion, directions: Sequence[Direction]
 ) -> list[Best | None]:

@@ -13,22 +13,36 @@ import numpy as np
 from ..claims.claim import Claim
 from ..datasets.number_texts import number_text
 from ..distinguishers.choice import Choice
+from ..distinguishers.contenders import winner
 from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_event, expected_excess
+from ..distinguishers.event_value import normal_quantile
 from ..errors import MechanismError, described
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
-from ..sampling.block_counts import BlockCounts
-from ..sampling.block_plan import Plan, check_shape
-from ..sampling.draw import draw_pilot
+from ..random_streams import Stream, seed_of
+from ..sampling.block_counts import BlockCounts, counts_of_others, total_counts
+from ..sampling.block_plan import MemoryPart, Plan, check_shape
+from ..sampling.draw import count_hits, draw_pilot, shapes_of
 from ..sampling.output_bytes import note_of_cut
-from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, LARGEST_ERROR, LONG_SHARE, pilot_runs
+from ..sampling.pilot_size import (
+    DEEP_MOST,
+    DEEP_SHARE,
+    FEW_HITS,
+    LARGEST_ERROR,
+    LONG_SHARE,
+    ROUGH_ERROR,
+    ROUGH_SHARE,
+    pilot_runs,
+)
 from ..sampling.tasks import raised_in
 from .earlier_draws import EarlierDraws
 
 _SAME = 100  # outputs compared first, because most outputs vary
 _CLOSE = 0.5  # largest error of coupled runs, as a share of that of independent runs, with which they choose the event
+_MANY_MORE = 2  # times the usual pilot that a fortieth of the runs has to be
+_RUNOFF = 1.5  # times the kept runs that a pilot has to want before further ones are counted
 _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
 
@@ -49,6 +63,8 @@ class Pilot:
         How many of the outputs on each dataset, the first ones, a search drew before.
     column_names : tuple of str
         Names of the columns of outputs, for the texts of a result; empty if they have none.
+    counted : int
+        Further runs on each dataset that chose among a few events, and were only counted.
     """
 
     choice: Choice
@@ -59,11 +75,12 @@ class Pilot:
     notes: tuple[str, ...] = ()
     searched: int = 0
     column_names: tuple[str, ...] = ()
+    counted: int = 0
 
     @property
     def runs(self) -> int:
         """Runs on each dataset that the audit itself drew."""
-        return len(self.x) - self.searched
+        return len(self.x) - self.searched + self.counted
 
 
 def run_pilot(
@@ -91,14 +108,40 @@ def run_pilot(
     earlier = None if earlier is None else earlier.at_most(plan.most_kept)
     had = 0 if earlier is None else earlier.runs
     blocks_x, blocks_y = _drawn(plan.for_pilot(size), size - had)
-    pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both)
+    again = runs // LONG_SHARE >= _RUNOFF * size
+    pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both, again=again)
     longer = longer_pilot(pilot.choice, runs, width(pilot.x))
     more = plan.may_keep(longer.runs)
     if more > size:
+        again = longer.wanted >= _RUNOFF * more
         more_x, more_y = _drawn(plan.for_pilot(more), more - max(size, had), first_block=len(blocks_x))
         blocks_x, blocks_y = blocks_x + more_x, blocks_y + more_y
-        pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both)
+        pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both, again=again)
+    if longer.wanted >= _RUNOFF * len(pilot.x):
+        pilot = _after_runoff(plan, pilot, claim, runs, alpha, longer.wanted - len(pilot.x))
     return replace(pilot, notes=note_of_cut(max(size, had), wanted, plan.output_bytes))
+
+
+def _after_runoff(plan: Plan, pilot: Pilot, claim: Claim, runs: int, alpha: float, counted: int) -> Pilot:
+    """The pilot with the best of its events in `counted` fresh runs, which only count them."""
+    memory = None if plan.memory is None else MemoryPart(plan.memory, "the pilot, counted")
+    apart = replace(plan, seed=seed_of(plan.seed, Stream.RUNOFF), memory=memory)
+    choice = pilot.choice
+    tried = [choice, *choice.others, *choice.contenders]
+    first, *others = dict.fromkeys(each.event for each in tried)
+    shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
+    on_x, on_y = count_hits(apart, first, shapes, counted, others=tuple(others))
+    counts = (total_counts(on_x, on_y), *counts_of_others(on_x, on_y))
+    hits = {event: (each.hits_x, each.hits_y) for event, each in zip((first, *others), counts, strict=True)}
+
+    def fresh(each: Choice) -> Choice:
+        return replace(each.with_hits(*hits[each.event], counted), contenders=())
+
+    opposite, bold = (each and fresh(each) for each in (choice.opposite, choice.bold))
+    own = replace(fresh(choice), opposite=opposite, bold=bold)
+    main = runs - pilot.runs - counted
+    best = winner(own, map(fresh, choice.contenders), claim, main, normal_quantile(alpha))
+    return replace(pilot, choice=best, counted=counted)
 
 
 def _drawn(plan: Plan, runs: int, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
@@ -169,6 +212,7 @@ def _pilot(
     *,
     bits: bool,
     both: bool,
+    again: bool,
 ) -> Pilot:
     drawn = sum(map(len, blocks_x))
     if earlier is not None:
@@ -178,7 +222,7 @@ def _pilot(
     refuse_if_all_raised(plan, x, y)
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
-    choice = choose_on(x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both)
+    choice = choose_on(x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both, again=again)
     names = plan.sampler.column_names
     return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn, column_names=names)
 
@@ -190,30 +234,42 @@ def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
 
 @dataclass(frozen=True, slots=True)
 class Longer:
-    """A longer pilot: its runs on each dataset, 0 if the first was long enough, and whether a rare event is wanted."""
+    """A longer pilot: its runs on each dataset, 0 if the first was long enough, and whether a rare event is wanted.
+
+    `wanted` are the runs that it would have if outputs took no memory.
+    """
 
     runs: int
     is_deep: bool
+    wanted: int = 0
 
 
 def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
     """The longer pilot that a first choice suggests.
 
     A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
-    enough to tell it from others.
+    enough to tell it from others. A fortieth if a pilot that an audit of many runs hardly notices may know it better.
     """
     is_deep = _is_rare(choice)
-    if not is_unsure(choice):
+    if is_unsure(choice):
+        wanted = runs // (DEEP_SHARE if is_deep else LONG_SHARE)
+    elif _is_rough(choice, ROUGH_ERROR) and runs // ROUGH_SHARE >= _MANY_MORE * pilot_runs(runs):
+        wanted = runs // ROUGH_SHARE
+    else:
         return Longer(0, is_deep=False)
-    wanted = runs // (DEEP_SHARE if is_deep else LONG_SHARE)
-    return Longer(min(wanted, DEEP_MOST, _DEEP_NUMBERS // max(width, 1)), is_deep)
+    wanted = min(wanted, DEEP_MOST)
+    return Longer(min(wanted, _DEEP_NUMBERS // max(width, 1)), is_deep, wanted)
 
 
 def is_unsure(choice: Choice) -> bool:
     """Whether an event is rare, shows nothing, or has a likelihood ratio that is not known well."""
+    return _is_rough(choice, LARGEST_ERROR) or _is_rare(choice)
+
+
+def _is_rough(choice: Choice, error: float) -> bool:
+    """Whether the standard error of the log ratio is a larger share of it than `error`."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    is_rough = fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > LARGEST_ERROR * math.log(more / fewer)
-    return is_rough or _is_rare(choice)
+    return fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > error * math.log(more / fewer)
 
 
 def _is_rare(choice: Choice) -> bool:
@@ -232,20 +288,22 @@ def choose_on(
     *,
     bits: bool,
     both: bool = False,
+    again: bool = False,
 ) -> Choice:
     """The event chosen on a pilot for `main` main runs; `longer` if it was made longer, None for a first choice.
 
     Coupled runs drawn `earlier` serve too if they know the ratio of an event much better than as many others would: the
     event is chosen anew, on these and the first half of x and y, and its hits are those in the second half. If it is
     tested in one direction alone, the event by which the search ranked the pair is taken instead where it shows more
-    with a standard error subtracted than the chosen one without, which is then tested in reserve.
+    with a standard error subtracted than the chosen one without, which is then tested in reserve. The contenders are
+    kept if fresh runs choose `again`.
     """
 
     def chosen(on_x: Outputs, on_y: Outputs) -> Choice:
         split, is_deep = PilotSplit.in_half(on_x, on_y), longer is not None and longer.is_deep
-        choice = choose_event(split, claim, main, alpha, deep=is_deep, bits=bits, both=both)
+        choice = choose_event(split, claim, main, alpha, deep=is_deep, bits=bits, both=both, with_contenders=again)
         if longer is not None and choice.shows_nothing:
-            choice = choose_event(split, claim, main, alpha, deep=True, bits=bits, both=both)
+            choice = choose_event(split, claim, main, alpha, deep=True, bits=bits, both=both, with_contenders=again)
         return choice
 
     if earlier is None or earlier.suggested is None:
@@ -258,6 +316,8 @@ def choose_on(
             return choice
     half = len(x) // 2
     choice = chosen(*earlier.before(x[:half], y[:half])).counted_on(x[half:], y[half:])
+    if again:
+        choice = replace(choice, contenders=(*choice.contenders, suggested))
     alone = suggested.counted_on(x[half:], y[half:])
     is_seen = max(alone.pilot_hits_x, alone.pilot_hits_y) > 0
     if not is_seen or choice.opposite is not None or choice.event == suggested.event:
@@ -270,7 +330,7 @@ def choose_on(
     if shown <= own:
         return choice
     reserve = choice if choice.bold is None or choice.bold.event == suggested.event else choice.bold
-    return replace(alone, bold=replace(reserve, bold=None) if both else None)
+    return replace(alone, bold=replace(reserve, bold=None) if both else None, contenders=(choice, *choice.contenders))
 
 
 def width(outputs: Outputs) -> int:

@@ -105,19 +105,20 @@ class FinalCounts:
 
 
 def hits_of(events: Sequence[Event], outputs: Outputs) -> list[int]:
-    """Return the hits of each event; a score that the first two share is read once for all of its events."""
+    """Return the hits of each event; a score that events share is read once for all of them."""
     if len(events) < 2:
         return [event.count(outputs) for event in events]
-    first, second, *others = events
-    if isinstance(first, Scored) and isinstance(second, Scored) and first.score == second.score:
-        values = first.score.values(outputs)
-        return [
-            event.event.count(values)
-            if isinstance(event, Scored) and event.score == first.score
-            else event.count(outputs)
-            for event in events
-        ]
-    return [*count_both(first, second, outputs), *(event.count(outputs) for event in others)]
+    scores = Counter(event.score for event in events if isinstance(event, Scored))
+    shared = {score: score.values(outputs) for score, times in scores.items() if times > 1}
+    if not shared:
+        first, second, *others = events
+        return [*count_both(first, second, outputs), *(event.count(outputs) for event in others)]
+    return [
+        event.event.count(shared[event.score])
+        if isinstance(event, Scored) and event.score in shared
+        else event.count(outputs)
+        for event in events
+    ]
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:

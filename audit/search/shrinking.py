@@ -23,7 +23,9 @@ _LEAST = 100  # runs of each pair
 _SHARE = 10  # one execution in ten of a search is for simpler pairs
 _TRIES = 12  # pairs that are run at most, the found one included
 _KEPT = 0.97  # share of the found pair's score, by the same runs, that a simpler pair must have
-_WORSE = 1.01  # times its score with which a simpler pair is audited in place of the found one
+# Times its score with which a simpler pair is audited in place of the found one, and the largest standard error of both
+# scores, as a share of them: of small losses a percent is chance, and the found pair has longer pilots.
+_WORSE, _LARGEST_ERROR = 1.01, 0.2
 _SHOWN = (
     0.9  # share of its score in the search that the found pair must reach by so few runs: else they show too little
 )
@@ -73,7 +75,8 @@ def simplest(
         found_bound=reference.score.value,
         runs=runs,
     )
-    is_worse = simple.bound >= _WORSE * simple.found_bound
+    is_known = all(score.error <= _LARGEST_ERROR * score.value for score in (best.score, reference.score))
+    is_worse = is_known and simple.bound >= _WORSE * simple.found_bound
     return simple, best if is_worse else None, judge.draws.executions
 
 

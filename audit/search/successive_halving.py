@@ -15,6 +15,7 @@ from .trial import Judge, Trial
 
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
+_KNOWN = 0.1  # deviation, as a share of its merit, up to which a pair is worth varying
 _MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
 
 
@@ -67,7 +68,7 @@ def halve(
                 trial.forget()
         judge.draws.keep({end for trial in running for end in trial.ends})
         spare, last = budget - judge.draws.executions, pilots[-1]
-        moves = pool.moves([trial.candidate for trial in running[:2]], variations(kept))
+        moves = pool.moves([trial.candidate for trial in running[:2]], variations(kept) if _is_clear(running) else 0)
         new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
         pilot = next_pilot(spare, kept, last, _drawn(running + new))
         if not grows(pilot, last):
@@ -96,6 +97,12 @@ def halve(
         if trial is not plain:
             trial.forget()
     return sorted(order, key=lambda t: t is not plain), untried, spent + judge.draws.executions
+
+
+def _is_clear(running: list[Trial]) -> bool:
+    """Whether the leading pair is known well enough to tell it from a variation, which begins without runs."""
+    leader = min(running, key=Trial.rank)
+    return leader.score is None or leader.score.is_empty or leader.deviation <= _KNOWN * leader.merit
 
 
 def _drawn(trials: list[Trial]) -> list[int]:

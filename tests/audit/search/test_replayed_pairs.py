@@ -16,7 +16,7 @@ from dpaudit.audit.replay.visible_loss import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
 from dpaudit.audit.search.pair_score import PairScore
-from dpaudit.audit.search.successive_halving import _survivors
+from dpaudit.audit.search.successive_halving import _is_clear, _survivors
 from dpaudit.audit.search.trial import Trial
 
 FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "jobs": 1}
@@ -162,3 +162,11 @@ def test_what_a_replay_shows_decides_where_runs_do_not():
     plain = [a_trial(number, merit, 0.1, 0.0) for number, merit in enumerate((0.1, 0.3, 0.2))]
     assert _survivors(plain, 1) == plain[1:2]
     assert _survivors([], 1) == []
+
+
+def test_variations_wait_until_the_leader_is_known():
+    """They begin without runs; pilots that do not know a pair to a tenth tell it from none of them."""
+    known, rough, other = a_trial(0, 1.0, 0.1, 0.0), a_trial(1, 1.0, 0.11, 0.0), a_trial(2, 0.9, 0.01, 0.0)
+    assert _is_clear([known, other])
+    assert not _is_clear([rough, other])
+    assert _is_clear([a_trial(3, 0.0, 0.0, 0.0)]), "a search that has seen nothing looks elsewhere"

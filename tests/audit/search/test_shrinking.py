@@ -11,6 +11,7 @@ from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.pool import new_pool
 from dpaudit.audit.search.shrinking import for_simpler_pairs, simplest
 from dpaudit.audit.search.trial import Judge, Trial
+from dpaudit.mechanisms import SparseVector
 
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
@@ -114,3 +115,25 @@ def test_the_audit_says_on_how_many_pairs_the_mechanism_failed():
     (note,) = found.audit.notes
     assert note.startswith(f"the mechanism failed on {len(failed)} of the {len(found.ranking)} pairs of the search")
     assert "ValueError: empty" in note
+
+
+def test_a_pair_is_not_exchanged_for_what_chance_explains():
+    """At a claim of 0.1 two thousand runs know no score to a fifth, and levels hardly matter to noise of scale 20."""
+    adjacency, exchanged = Within("linf"), 0
+    for seed in range(8):
+        source = pairs_of(Answers(3, 0.0, 9.0), adjacency, 1, seed)
+        *_, line = source.lines()
+        pool = new_pool(source, adjacency, 1, seed)
+        judge = Judge(
+            as_sampler(SparseVector(0.1, cutoff=1, threshold=0.5)),
+            PureDP(0.1),
+            runs=60_000,
+            alpha=0.05,
+            seed=seed,
+            jobs=1,
+        )
+        found = Trial(line.at(3.14159), 0)
+        found.extend([2_000], judge, is_coupled=True)
+        found.merit = found.score.value
+        exchanged += simplest(pool, judge, found, 48_000, 1)[1] is not None
+    assert exchanged == 0
