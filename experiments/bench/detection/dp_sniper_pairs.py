@@ -25,7 +25,7 @@ from .exact_events import Probabilities, best_event, event_probabilities, event_
 ALPHA = 0.1
 _EXECUTIONS, _QUICK_EXECUTIONS = 40_000_000, 100_000
 _MANY_EXECUTIONS, _MOST_EXECUTIONS = 200_000_000, 600_000_000  # DP-Sniper took 6·10⁸ to 13·10⁸
-_NEED_MOST = ("ReportNoisyMax2", "ReportNoisyMax3", "OneTimeRappor")  # known laws and 2·10⁸ would not suffice
+_NEED_MOST = ("ReportNoisyMax2", "ReportNoisyMax3")  # for which known laws and 2·10⁸ would not suffice
 _SEEDS, _QUICK_SEEDS = 5, 1
 _SEARCH_SHARE = 8  # one execution in eight is spent on the search for the pair
 _EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 20_000
