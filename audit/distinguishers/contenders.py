@@ -1,7 +1,7 @@
 """Events that could be better than the chosen one, and the choice among them by fresh runs that are counted, not kept.
 
 A pilot that keeps its outputs is limited by memory, and its choice is cautious because the best of many events looks
-better than it is. A dozen events chosen with more and less caution can be counted in as many fresh runs as one likes.
+better than it is. A few dozen events chosen with more and less caution can be counted in any number of fresh runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def contenders(families: Sequence[Family[Any]], criterion: Criterion, split: Pil
 def _half_lines(families: Sequence[Family[Any]], criterion: Criterion) -> list[Best]:
     """Half-lines of many probabilities, of the scores whose half-lines show most in the pilot.
 
-    The pilot cannot rank thresholds far in a tail, and a score that is read once costs little more for each of them.
+    The pilot cannot rank thresholds far in a tail, and more thresholds of a score that is read anyway cost little.
     """
     ladders: list[list[Best]] = []
     for family in families:

@@ -107,7 +107,8 @@ def _constant_output(evidence: Evidence) -> list[Finding]:
         return []
     if bool(evidence.kept.choice.event.contains(first)[0]) != bool(counts.hits_x):
         return []
-    runs_x, runs_y = counts.runs_x + evidence.uncounted_runs, counts.runs_y + evidence.uncounted_runs
+    known = evidence.uncounted_runs - evidence.kept.counted
+    runs_x, runs_y = counts.runs_x + known, counts.runs_y + known
     return [
         Finding(
             HealthCheck.CONSTANT_OUTPUT,

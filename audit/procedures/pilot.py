@@ -58,7 +58,7 @@ class Pilot:
     x, y : ndarray
         All outputs in one array, of numbers if all are numbers, else of objects.
     notes : tuple of str
-        Says so if the pilot was cut because outputs are large.
+        Exceptions in runs that were only counted; and whether the pilot was cut because outputs are large.
     searched : int
         How many of the outputs on each dataset, the first ones, a search drew before.
     column_names : tuple of str
@@ -108,7 +108,9 @@ def run_pilot(
     earlier = None if earlier is None else earlier.at_most(plan.most_kept)
     had = 0 if earlier is None else earlier.runs
     blocks_x, blocks_y = _drawn(plan.for_pilot(size), size - had)
-    again = runs // LONG_SHARE >= _RUNOFF * size
+    first = blocks_x[0] if earlier is None or not earlier.blocks_x else earlier.blocks_x[0]
+    longest = [min(runs // share, DEEP_MOST) for share in (LONG_SHARE, DEEP_SHARE)]
+    again = any(each >= _RUNOFF * size and plan.may_keep(_fitting(each, width(first))) <= size for each in longest)
     pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both, again=again)
     longer = longer_pilot(pilot.choice, runs, width(pilot.x))
     more = plan.may_keep(longer.runs)
@@ -119,7 +121,7 @@ def run_pilot(
         pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both, again=again)
     if longer.wanted >= _RUNOFF * len(pilot.x):
         pilot = _after_runoff(plan, pilot, claim, runs, alpha, longer.wanted - len(pilot.x))
-    return replace(pilot, notes=note_of_cut(max(size, had), wanted, plan.output_bytes))
+    return replace(pilot, notes=pilot.notes + note_of_cut(max(size, had), wanted, plan.output_bytes))
 
 
 def _after_runoff(plan: Plan, pilot: Pilot, claim: Claim, runs: int, alpha: float, counted: int) -> Pilot:
@@ -141,7 +143,12 @@ def _after_runoff(plan: Plan, pilot: Pilot, claim: Claim, runs: int, alpha: floa
     own = replace(fresh(choice), opposite=opposite, bold=bold)
     main = runs - pilot.runs - counted
     best = winner(own, map(fresh, choice.contenders), claim, main, normal_quantile(alpha))
-    return replace(pilot, choice=best, counted=counted)
+    notes = tuple(
+        f"{exception} was raised in {times:,} of {counted:,} pilot runs on {side} that were only counted"
+        for side, blocks in (("x", on_x), ("y", on_y))
+        for exception, times in sorted(blocks.raised.items())
+    )
+    return replace(pilot, choice=best, notes=notes, counted=counted)
 
 
 def _drawn(plan: Plan, runs: int, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
@@ -258,7 +265,12 @@ def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
     else:
         return Longer(0, is_deep=False)
     wanted = min(wanted, DEEP_MOST)
-    return Longer(min(wanted, _DEEP_NUMBERS // max(width, 1)), is_deep, wanted)
+    return Longer(_fitting(wanted, width), is_deep, wanted)
+
+
+def _fitting(runs: int, width: int) -> int:
+    """How many of so many pilot runs of vectors are kept at most."""
+    return min(runs, _DEEP_NUMBERS // max(width, 1))
 
 
 def is_unsure(choice: Choice) -> bool:

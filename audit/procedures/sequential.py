@@ -15,40 +15,33 @@ Proof: docs/proofs/wealth.md
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
 
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
-from ..distinguishers.event_choice import choose_event_each_way
-from ..distinguishers.event_value import DIRECTIONS
 from ..events.events import Event
 from ..events.outputs import Outputs, merge
-from ..families.one_sided_sets import one_sided_sets
-from ..families.pilot_split import PilotSplit
-from ..inference.betting_test import NO_PAIRS, BetCounts, JointCounts, Wealth
+from ..inference.betting_test import NO_PAIRS, JointCounts
 from ..inference.counts import Counts
 from ..inference.direction import Direction
-from ..inference.guess_test import Guesses, guesses_in_batch, is_symmetric
-from ..inference.supporting_lines import Line, best_lines, drift
 from ..random_streams import Stream, sequence_of
 from ..results.audit_settings import Settings
 from ..results.interim_look import Look, Stop
-from ..results.other_direction import OtherDirection
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.output_bytes import note_of_cut
-from ..sampling.pair_counts import Events, PairCounts
-from .bet_placement import RARE_ACCOUNT, Floats, Placed, largest_bets, place_bets
+from ..sampling.pair_counts import PairCounts
+from .bets import Bets
 from .earlier_draws import EarlierDraws
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
-from .pilot import Pilot, check_blocks, is_unsure, refuse_if_all_raised
+from .pilot import Pilot, check_blocks, refuse_if_all_raised
 
 # Runs on each dataset, and numbers in vectors, that are kept to learn events from. An event learned from too few runs
 # would stay to the end.
@@ -65,8 +58,6 @@ _FEWEST_BLOCKS, _CALLS = 16, 32
 _WORKERS_FROM = {"threads": 0.01, "processes": 0.3}  # seconds from which a batch is spread over workers
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
-
-_RARE_HITS = 2  # outputs seen on one dataset only that are bet on
 
 
 def grid_of_members(claim: Claim) -> list[float]:
@@ -112,7 +103,7 @@ def draw_sequentially(
         If the first block could be repeated in an earlier session and cannot now.
     """
     claim, alpha, bits = settings.claim, settings.bet_alpha(has_final=has_final), settings.bits is True
-    state = _Bets.start(claim, grid_of_members(claim), alpha, bits)
+    state = Bets.start(claim, grid_of_members(claim), alpha, bits)
     final = FinalTest.start(settings, runs) if has_final else None
     earlier = None if earlier is None else earlier.at_most(plan.may_keep(_KEPT))
     old_x, old_y = ([], []) if earlier is None else (earlier.blocks_x, earlier.blocks_y)
@@ -176,6 +167,7 @@ def draw_sequentially(
             state = state.after(pairs, coins)
             final = final and final.followed_by(counted)
             main = (main[0].followed_by(pairs.first), main[1].followed_by(pairs.second))
+            state = state.known_better(main)
             main_rare += [[each.hits_x, each.hits_y] for each in pairs.rare]
         done += size
         n_blocks += -(-size // batch.block)
@@ -238,177 +230,6 @@ def _is_due(learned: int, done: int, most: int, many: int) -> bool:
     """Whether something learned from so many runs, of at most `most`, is learned again after `done` runs."""
     growth = _RARELY if learned > many else _OFTEN
     return learned < most and done >= min(growth * learned, most)
-
-
-@dataclass(frozen=True, slots=True)
-class _Bets:
-    """The wealth so far and the next bets: for each direction an event, and lines for each member of the grid.
-
-    There is an account for each direction and, for claims that are the same in both directions, one for both at once
-    and one for rare events, seen on one dataset only.
-    """
-
-    claim: Claim
-    members: list[float]
-    alpha: float
-    bits: bool  # whether to bet on events by low bits
-    wealth: Wealth
-    choices: tuple[Choice | None, Choice | None]
-    rare: Events
-    first: int  # members before this one are refuted and no longer bet against
-    lines: Sequence[Sequence[Line]]
-    most: Floats | None  # for each member and account: the largest bet
-    placed: Placed  # for each member and account: the account whose bet that wealth is placed on, or -1
-
-    @classmethod
-    def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
-        accounts = 4 if is_symmetric(claim) else 2
-        return cls(
-            claim=claim,
-            members=members,
-            alpha=alpha,
-            bits=bits,
-            wealth=Wealth.start(len(members), accounts),
-            choices=(None, None),
-            rare=(None, None),
-            first=0,
-            lines=[],
-            most=None,
-            placed=np.zeros((0, accounts), np.int64),
-        )
-
-    @property
-    def events(self) -> Events:
-        first, second = self.choices
-        return (first.event if first else None), (second.event if second else None)
-
-    @property
-    def could_learn(self) -> bool:
-        """Whether an event is missing, or too rare for its likelihood ratio to be known well."""
-        return any(choice is None or is_unsure(choice) for choice in self.choices)
-
-    @property
-    def bound(self) -> float:
-        """The largest member that is refuted with all smaller ones; 0 if there is none."""
-        n_refuted = self.wealth.n_refuted(self.alpha)
-        return self.members[n_refuted - 1] if n_refuted else 0.0
-
-    def learned(self, x: Outputs, y: Outputs, *, anew: bool = True) -> _Bets:
-        """The bets after learning from these outputs: rare events always, and the others if learned `anew`."""
-        choices, split = self.choices, PilotSplit.in_half(x, y)
-        if anew:
-            choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
-        seen = [_frequencies(choice) for choice in choices]
-        rare = one_sided_sets(split, least=_RARE_HITS) if self.is_symmetric else (None, None)
-        first = self.wealth.n_refuted(self.alpha)
-        sides = [self.claim, self.claim.reversed()]
-        if self.is_symmetric:
-            hits = sum(event.count(side) for event, side in zip(rare, (x, y), strict=True) if event is not None)
-            of_rare = _smoothed(hits, 0, 2 * len(x)) if hits else _frequencies(None)
-            sides, seen = [*sides, self.claim, self.claim], [*seen, _of_both(*choices), of_rare]
-        lines = [
-            best_lines([side.with_strength(member) for member in self.members[first:]], *at)
-            for side, at in zip(sides, seen, strict=True)
-        ]
-        scores = np.array(
-            [[drift(line, *at[:2]) * at[2] for line in side] for side, at in zip(lines, seen, strict=True)]
-        )
-        return replace(
-            self,
-            choices=choices,
-            rare=rare,
-            first=first,
-            lines=list(zip(*lines, strict=True)),
-            most=largest_bets(lines, seen),
-            placed=place_bets(scores),
-        )
-
-    @property
-    def is_symmetric(self) -> bool:
-        return len(self.wealth.log_wealth[0]) == 4
-
-    def after(self, pairs: PairCounts, coins: np.random.Generator) -> _Bets:
-        """The wealth after a batch."""
-        counts: list[BetCounts] = [pairs.first, pairs.second]
-        if self.is_symmetric:
-            counts += [pairs.both, guesses_in_batch(*pairs.rare, coins)]
-        return replace(
-            self, wealth=self.wealth.after(self.lines, counts, first=self.first, placed=self.placed, most=self.most)
-        )
-
-    @property
-    def p_value(self) -> float:
-        """Smallest level at which the bets refute the claim."""
-        return float(self.wealth.p_values()[self.decisive])
-
-    @property
-    def decisive(self) -> int:
-        """The member that decides about the claim."""
-        return next(i for i, member in enumerate(self.members) if member > self.claim.strength)
-
-    def leading(self) -> Choice:
-        """The current event in the direction that has won more against the claim."""
-        most = int(np.argmax(self.wealth.log_wealth[self.decisive, :2].max(axis=1)))
-        on = int(self.placed[self.decisive - self.first, most])
-        tried = [self.choices[side] for side in (on, most, 1 - most) if side in (0, 1)]  # others are of both directions
-        return next(choice for choice in tried if choice is not None)  # one is made up if nothing tells x from y
-
-    def deciding_rare(
-        self, x: Outputs, y: Outputs, main: Placed, runs: int
-    ) -> tuple[Choice, Counts, OtherDirection | None] | None:
-        """The rare events, that with more hits first, and their counts, if bets on them won most of the wealth.
-
-        Parameters
-        ----------
-        x, y : ndarray
-            The kept outputs.
-        main : ndarray of int, shape (2 events, 2 datasets)
-            Hits in the `runs` that were only counted.
-        """
-        if not self.is_symmetric or self.rare == (None, None):
-            return None
-        won = int(self.wealth.log_of_accounts[self.decisive].argmax())
-        if self.placed[self.decisive - self.first, won] != RARE_ACCOUNT:
-            return None
-        n = len(x) + runs
-        found: list[tuple[int, Choice, Counts]] = []
-        for event, more, direction in zip(self.rare, main.tolist(), DIRECTIONS, strict=True):
-            if event is not None:
-                hits_x, hits_y = event.count(x), event.count(y)
-                counts = Counts(hits_x=hits_x + more[0], runs_x=n, hits_y=hits_y + more[1], runs_y=n)
-                excess = (counts.hits_x - counts.hits_y) * (1 if direction == "x" else -1)
-                found.append((excess, Choice(event, direction, hits_x, hits_y, len(x)), counts))
-        (_, first, shown), *second = sorted(found, key=lambda each: -each[0])
-        if not second:
-            return first, shown, None
-        _, other, counts = second[0]
-        wrong = (shown.hits_y + counts.hits_x) if first.likelier_on == "x" else (shown.hits_x + counts.hits_y)
-        right = shown.hits_x + shown.hits_y + counts.hits_x + counts.hits_y - wrong
-        guesses = Guesses(right=right, wrong=wrong, runs=2 * n)
-        return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
-
-
-def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
-    """Smoothed frequencies of an event, the likelier side first, and the number of runs behind them.
-
-    Without an event, frequencies that no bet is placed on: it occurs on the other side only.
-    """
-    if choice is None:
-        return 1e-9, 0.5, 1e9
-    hits = (choice.pilot_hits_x, choice.pilot_hits_y)
-    return _smoothed(*(hits if choice.likelier_on == "x" else hits[::-1]), choice.pilot_runs)
-
-
-def _smoothed(hits_p: int, hits_q: int, runs: int) -> tuple[float, float, float]:
-    return (hits_p + 0.5) / (runs + 1.0), (hits_q + 0.5) / (runs + 1.0), float(runs)
-
-
-def _of_both(first: Choice | None, second: Choice | None) -> tuple[float, float, float]:
-    """Frequencies of right and of wrong guesses in a run on a dataset drawn by a fair coin, and the number of runs."""
-    if first is None or second is None:
-        return _frequencies(None)
-    (p, q, runs), (more_p, more_q, _) = _frequencies(first), _frequencies(second)
-    return 0.5 * (p + more_p), 0.5 * (q + more_q), 2.0 * runs
 
 
 def _most_kept(outputs: Outputs) -> int:

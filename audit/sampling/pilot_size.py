@@ -7,7 +7,7 @@ from __future__ import annotations
 FEW_HITS, DEEP_SHARE, DEEP_MOST = 50, 3, 2_000_000
 # If the standard error of the log likelihood ratio is more than an eighth of it, an eighth of the runs looks again.
 LARGEST_ERROR, LONG_SHARE = 0.125, 8
-# If it is more than a twentieth of it, a fortieth of the runs does, where these are many more than the pilot has.
+# If it is more than a twentieth of it, a fortieth of the runs looks again, if that is much longer than the pilot.
 ROUGH_ERROR, ROUGH_SHARE = 0.05, 40
 _SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
 _LEAST, _MOST = 2_000, 250_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -13,9 +14,10 @@ from scipy.special import ndtr, ndtri
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.supporting_lines import best_line
 from dpaudit.audit.power.alternatives import AsLikely, GaussianNoise, event_of, power_at
 from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
-from dpaudit.audit.procedures.bet_placement import place_bets
+from dpaudit.audit.procedures.bets import largest_bets, place_bets
 from dpaudit.audit.procedures.detectable_excess import (
     bet_on,
     detectable,
@@ -136,7 +138,7 @@ def test_an_excess_that_is_detected_may_be(claim, p, q):
 
 
 def test_wealth_is_bet_on_what_has_not_been_losing():
-    scores = np.array([[4.0, -4.0, -4.0, -0.5], [4.0, 4.0, -4.0, -0.5]])
+    scores = np.array([[4.0, -4.0, -4.0, -0.2], [4.0, 4.0, -4.0, -0.2]])
     assert place_bets(scores).tolist() == [[0, 1], [1, 1], [-1, -1], [0, 1]]
 
 
@@ -146,8 +148,28 @@ def test_wealth_of_four_accounts_is_bet_on_what_has_not_been_losing_and_that_for
         (2.0, -4.0, -4.0, -4.0): [0, 0, 0, -1],
         (-4.0, -4.0, 1.0, 9.0): [2, 2, 2, 3],
         (-4.0, -4.0, -4.0, 9.0): [-1, -1, -1, 3],
+        (-0.6, 4.0, -0.5, -0.6): [1, 1, 1, 3],
     }
     assert place_bets(np.array(list(members)).T).tolist() == list(members.values())
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3)], ids=str)
+def test_the_largest_bet_is_near_the_one_with_which_wealth_grows_fastest(claim):
+    """Of both directions at once too, over all nine fates of a pair, for events that exclude each other."""
+    q = 0.02
+    p = 1.05 * float(claim.max_power(q)[0])
+    line = best_line(claim, p, q, 1e12)
+    alone, _, both, rare = largest_bets([[line]] * 4, [(p, q, 1e12)] * 4)[0]
+    bets = np.geomspace(0.001, 0.99, 2_000) / (line.slope + line.intercept)
+    gains = [(p, 1.0), (q, -line.slope), (1.0 - p - q, 0.0)]
+    pairs = [(a * b, 0.5 * (one + other)) for (a, one), (b, other) in itertools.product(gains, gains)]
+    single = [(p * (1 - q), 1.0), (q * (1 - p), -line.slope), (p * q, 1.0 - line.slope), ((1 - p) * (1 - q), 0.0)]
+    for most, fates in ((alone, single), (both, pairs)):
+        growth = sum(chance * np.log1p(bets * (gain - line.intercept)) for chance, gain in fates)
+        assert most == pytest.approx(bets[np.argmax(growth)], rel=0.15)
+    assert rare == math.inf
+    unlucky = (float(claim.max_power(q)[0]) - 1e-3, q, 1e6)
+    assert largest_bets([[line]], [unlucky])[0, 0] == 0.0
 
 
 def _refuted(mechanism, claim, seeds, **options):
