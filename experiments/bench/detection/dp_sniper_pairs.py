@@ -146,8 +146,8 @@ def _target(entry: Entry, chosen: Probabilities, expected: float, best: Probabil
     if math.isinf(entry.exact) and best.q == 0.0:
         share = chosen.p / best.p if chosen.q == 0.0 else 0.0
         return at_least("p over that of the best event with q = 0", share, _SHARE)
-    if entry.published is not None and expected >= entry.published:
-        return at_least("expected lower bound", expected, entry.published)
+    if entry.published is not None and round(expected, _PUBLISHED_DIGITS) >= entry.published:
+        return at_least("expected lower bound", round(expected, _PUBLISHED_DIGITS), entry.published)
     return at_most("gap over the oracle's gap", (entry.exact - expected) / (entry.exact - oracle), _GAP)
 
 
