@@ -36,6 +36,7 @@ _RARE_HITS = 2  # outputs seen on one dataset only that are bet on
 # Standard errors that are added to an event's distance above its line before the largest bet is computed, so that an
 # event further below it is not bet on; and the distance below it from which rare events are not bet on.
 _DOUBT, _RARE_DOUBT = 0.5, 1.0
+_NO_EVENT: Seen = (1e-9, 0.5, 1e9)  # frequencies that no bet is placed on: of an event on the other side only
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Bets:
         rare = one_sided_sets(split, least=_RARE_HITS) if self.is_symmetric else (None, None)
         if self.is_symmetric:
             hits = sum(event.count(side) for event, side in zip(rare, (x, y), strict=True) if event is not None)
-            seen += [_mean(*seen), _smoothed(hits, 0, 2 * len(x)) if hits else _frequencies(None)]
+            seen += [_mean(*seen), _smoothed(hits, 0, 2 * len(x)) if hits else _NO_EVENT]
         return replace(self, choices=choices, rare=rare).placed_by(seen)
 
     def placed_by(self, seen: Sequence[Seen]) -> Bets:
@@ -135,7 +136,7 @@ class Bets:
         if runs < 2.0 * max(behind, default=0.0):
             return self
         seen = [
-            _frequencies(None) if choice is None else _smoothed(each.counts.hits_x, each.counts.hits_y, runs)
+            _NO_EVENT if choice is None else _smoothed(each.counts.hits_x, each.counts.hits_y, runs)
             for choice, each in zip(self.choices, main, strict=True)
         ]
         return self.placed_by([*seen, _mean(*seen), self.seen[_RARE]] if self.is_symmetric else seen)
@@ -206,12 +207,9 @@ class Bets:
 
 
 def _frequencies(choice: Choice | None) -> Seen:
-    """Smoothed frequencies of an event, the likelier side first, and the number of runs behind them.
-
-    Without an event, frequencies that no bet is placed on: it occurs on the other side only.
-    """
+    """Smoothed frequencies of an event, the likelier side first, and the number of runs behind them."""
     if choice is None:
-        return 1e-9, 0.5, 1e9
+        return _NO_EVENT
     hits = (choice.pilot_hits_x, choice.pilot_hits_y)
     return _smoothed(*(hits if choice.likelier_on == "x" else hits[::-1]), choice.pilot_runs)
 
@@ -222,8 +220,8 @@ def _smoothed(hits_p: int, hits_q: int, runs: int) -> Seen:
 
 def _mean(first: Seen, second: Seen) -> Seen:
     """Frequencies of right and of wrong guesses in a run on a dataset drawn by a fair coin, and the number of runs."""
-    if _frequencies(None) in (first, second):
-        return _frequencies(None)
+    if _NO_EVENT in (first, second):
+        return _NO_EVENT
     return 0.5 * (first[0] + second[0]), 0.5 * (first[1] + second[1]), 2.0 * first[2]
 
 

@@ -131,7 +131,7 @@ def _in_threads(
 ) -> Iterator[tuple[int, Any]]:
     """Run tasks in threads of this call.
 
-    joblib looks for results every hundredth of a second, in which a whole batch can be drawn.
+    joblib only looks for results every hundredth of a second, in which a whole batch can be drawn.
     """
     with ThreadPool(jobs) as pool:  # its end does not wait for threads that hang
         results = pool.imap_unordered(lambda each: _done(plan, *each), numbered)

@@ -51,10 +51,18 @@ class _Trial:
     seconds: float
 
 
-def _cells(executions: int, n_seeds: int, table: int, effort: Effort, place: int, name: str) -> Figures:
-    if executions == _MANY_EXECUTIONS and name in _NEED_MOST:
-        executions = _MOST_EXECUTIONS
-    executions = effort.either(_QUICK_EXECUTIONS, executions)
+def _usual(name: str) -> int:
+    return _EXECUTIONS
+
+
+def _many(name: str) -> int:
+    return _MOST_EXECUTIONS if name in _NEED_MOST else _MANY_EXECUTIONS
+
+
+def _cells(
+    executions_of: Callable[[str], int], n_seeds: int, table: int, effort: Effort, place: int, name: str
+) -> Figures:
+    executions = effort.either(_QUICK_EXECUTIONS, executions_of(name))
     seeds = seeds_of(table, place, 0, effort.either(_QUICK_SEEDS, n_seeds))
     exact_runs = effort.either(_QUICK_EXACT_RUNS, _EXACT_RUNS)
     trials = sorted(
@@ -195,7 +203,7 @@ def _bench(
     name: str,
     title: str,
     how_often: str,
-    executions: int,
+    executions_of: Callable[[str], int],
     n_seeds: int,
     table: int,
     quick: tuple[str, ...],
@@ -219,7 +227,7 @@ def _bench(
             "published bound = published :.4f | oracle bound = oracle :.4f | executions :,d | seconds :.0f"
         ),
         names=tuple(_ENTRIES),
-        tasks=one_row_each(_ENTRIES, partial(_cells, executions, n_seeds, table), quick=quick),
+        tasks=one_row_each(_ENTRIES, partial(_cells, executions_of, n_seeds, table), quick=quick),
         summary=summary,
     )
 
@@ -229,7 +237,7 @@ SNIPER = _bench(
     "DP-Sniper's suite",
     f"with at most 4·10⁷ executions for each mechanism: the median of {_SEEDS} seeds with its pair and event, and the "
     "least and the greatest",
-    _EXECUTIONS,
+    _usual,
     _SEEDS,
     11,
     ("LaplaceMechanism", "ReportNoisyMax3"),
@@ -240,7 +248,7 @@ SNIPER_LONG = _bench(
     "DP-Sniper's suite with more executions",
     "with at most 2·10⁸ executions for each mechanism, one seed, and 6·10⁸ for "
     f"{', '.join(_NEED_MOST)}; DP-Sniper took 6·10⁸ to 13·10⁸",
-    _MANY_EXECUTIONS,
+    _many,
     1,
     30,
     ("TruncatedGeometricMechanism",),
