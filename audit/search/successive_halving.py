@@ -16,6 +16,8 @@ from .trial import Judge, Trial
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
 _KNOWN = 0.1  # deviation, as a share of its merit, up to which a pair is worth varying
+# Deviations above the claim from which a pair is sure to refute it, and by how many more another is clearly surer.
+_SURE, _SURER = 2.0, 0.5
 _MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
 
 
@@ -58,7 +60,7 @@ def halve(
         finalists = [trial for trial in running if trial.error is None]
         _pool_scores(finalists)
         kept = survivors(kept, pilots[-1]) if kept > 1 else 1
-        running = _survivors(finalists, kept)
+        running = _survivors(finalists, kept, judge.claim.strength)
         if tell is not None and running:
             tell(min(running, key=Trial.rank))
         if kept == 1 or not running:
@@ -89,7 +91,7 @@ def halve(
         and trial.candidate.is_pattern
         and trial.runs == leader.runs
         and trial.rank()[0] == leader.rank()[0]
-        and trial.merit >= _EQUAL * leader.merit
+        and _EQUAL * leader.merit <= trial.merit <= leader.merit / _EQUAL
     ]
     plain = min(equals, key=Trial.rank, default=leader)
     judge.draws.keep(set())
@@ -157,15 +159,15 @@ def _pool_scores(trials: list[Trial]) -> None:
             trial.merit, trial.deviation = merit, deviation
 
 
-def _survivors(trials: list[Trial], count: int) -> list[Trial]:
+def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
     """Return the best trials: after every two by upper merit one by bold score, because rare events show late.
 
     After every one by the difference of its outputs, if runs are too few for a score, one in the order in which pairs
-    were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The last
-    trial has the largest merit. The pair of which a replay shows most stays to the end.
+    were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The
+    pair of which a replay shows most stays to the end. The last trial is the leader for a claim of this strength.
     """
     if count == 1:
-        return [_leader(trials)] if trials else []
+        return [_leader(trials, strength)] if trials else []
     by_merit = sorted(trials, key=lambda trial: trial.rank(_UPPER))
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     each = 2 if any(trial.score for trial in trials) else 1
@@ -177,9 +179,16 @@ def _survivors(trials: list[Trial], count: int) -> list[Trial]:
     return kept
 
 
-def _leader(trials: list[Trial]) -> Trial:
-    """Return the best trial; of those within one deviation of it that of which a replay shows most."""
+def _leader(trials: list[Trial], strength: float) -> Trial:
+    """Return the trial to audit; of those within one deviation of it that of which a replay shows most.
+
+    It has the largest merit, unless another is clearly surer to exceed the claim. A merit of 1.4 with a deviation of
+    0.4 may be chance where another pair exceeds a claim of 1 by 0.03 with a deviation of 0.015.
+    """
     best = min(trials, key=Trial.rank)
+    surest = max(trials, key=lambda trial: _sureness(trial, strength))
+    if _sureness(surest, strength) >= _sureness(best, strength) + _SURER:
+        best = surest
     rivals = [
         trial
         for trial in trials
@@ -187,3 +196,9 @@ def _leader(trials: list[Trial]) -> Trial:
         and best.merit - trial.merit <= math.hypot(best.deviation, trial.deviation)
     ]
     return max(rivals, key=lambda trial: trial.candidate.promise, default=best)
+
+
+def _sureness(trial: Trial, strength: float) -> float:
+    """Return the deviations by which the merit exceeds the claim, from 0 to `_SURE`."""
+    excess = trial.merit - strength
+    return 0.0 if excess <= 0.0 else _SURE if excess >= _SURE * trial.deviation else excess / trial.deviation

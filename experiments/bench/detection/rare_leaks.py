@@ -23,6 +23,7 @@ _MOST_TIMES = {0.05: 1.3, 1e-5: 1.0}  # multiples of 3·ln(1/alpha)/p
 _CAP_TIMES = 12.0  # planned runs, as a multiple of the same
 _SIMULATED = (20, 400)  # simulated audits, in the quick form and in the full one
 _NEVER = 1e-12  # probability of an output that never occurs
+_PLACE, _STEP, _WIDTH = 0.3, 0.4, 1e-4  # of the leaks amid the noise, by how much they differ, and of the interval
 _SHARE_RUNS, _SHARE_PROBABILITY, _SHARE_ALPHA, _LEAST_SHARE = 100_000, 0.003, 1e-5, 0.95
 
 
@@ -39,9 +40,9 @@ class LeakyLaplace:
             case "beyond":
                 leak = 1_000.0 + 10.0 * answer + rng.random(size)
             case "narrow interval":
-                leak = 0.3 + 0.4 * answer + 1e-4 * rng.random(size)
+                leak = _PLACE + _STEP * answer + _WIDTH * rng.random(size)
             case _:
-                leak = np.full(size, 0.3 + 0.4 * answer)
+                leak = np.full(size, _PLACE + _STEP * answer)
         return np.where(rng.random(size) < self.probability, leak, noisy)
 
 
@@ -112,10 +113,11 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
 
 
 def _known(effort: Effort, place: int, name: str) -> dict[str, Value]:
-    """The median runs of simulated audits that know both leaks, as a multiple of the same."""
+    """Return the median runs of simulated audits that know both leaks, as a multiple of the same."""
     case = _CASES[name]
     unit = 3.0 * math.log(1.0 / case.alpha) / case.probability
-    pair = KnownPair((case.probability, _NEVER), (case.probability, _NEVER))
+    leak = _with_noise(case)
+    pair = KnownPair(leak, leak)
     final = FINAL_SHARE * case.alpha
     taken = runs_of_best_bet(
         [pair],
@@ -127,6 +129,18 @@ def _known(effort: Effort, place: int, name: str) -> dict[str, Value]:
         seed=seeds_of(25, place, 300_000, 1)[0],
     )
     return {"known": float(np.quantile(taken, 0.5, method="inverted_cdf")) / unit}
+
+
+def _with_noise(case: _Case) -> tuple[float, float]:
+    """Return the probabilities of a leak's place on the dataset that leaks there, and on the other.
+
+    The noise, too, falls into an interval: at a distance of 0.3 from the one answer, and of 0.7 from the other.
+    """
+    if case.place != "narrow interval":
+        return case.probability, _NEVER
+    near, far = (0.5 * _WIDTH * math.exp(-distance) for distance in (_PLACE, 1.0 - _PLACE))
+    noisy = 1.0 - case.probability
+    return case.probability + noisy * near, noisy * far
 
 
 def _tasks(effort: Effort) -> Iterator[Task]:

@@ -154,14 +154,23 @@ def a_trial(number, merit, deviation, promise):
 
 def test_what_a_replay_shows_decides_where_runs_do_not():
     best, promising, worse = (a_trial(0, 0.22, 0.1, 0.0), a_trial(1, 0.15, 0.05, 2.1), a_trial(2, 0.05, 0.05, 5.0))
-    assert _survivors([best, promising], 1) == [promising]
-    assert _survivors([best, promising, worse], 2) == [best, worse], "the most promising pair stays in the search"
-    assert _survivors([best, worse], 1) == [best], "but for what its runs do not show"
+    assert _survivors([best, promising], 1, 1.0) == [promising]
+    assert _survivors([best, promising, worse], 2, 1.0) == [best, worse], "the most promising pair stays in the search"
+    assert _survivors([best, worse], 1, 1.0) == [best], "but for what its runs do not show"
     silent = [a_trial(number, 0.0, 0.0, promise) for number, promise in enumerate((0.0, 1.5, 0.5))]
-    assert _survivors(silent, 1) == silent[1:2]
+    assert _survivors(silent, 1, 1.0) == silent[1:2]
     plain = [a_trial(number, merit, 0.1, 0.0) for number, merit in enumerate((0.1, 0.3, 0.2))]
-    assert _survivors(plain, 1) == plain[1:2]
-    assert _survivors([], 1) == []
+    assert _survivors(plain, 1, 1.0) == plain[1:2]
+    assert _survivors([], 1, 1.0) == []
+
+
+def test_a_pair_that_surely_breaks_the_claim_is_audited():
+    """Not one that may lose more by chance; beside a claim that neither exceeds surely, the larger merit counts."""
+    rough, sure = a_trial(0, 1.41, 0.40, 0.0), a_trial(1, 1.03, 0.016, 0.0)
+    assert _survivors([rough, sure], 1, 1.0) == [sure]
+    assert _survivors([rough, sure], 1, 1.1) == [rough], "the sure pair does not exceed the claim"
+    assert _survivors([rough, sure], 1, 0.5) == [rough], "both exceed the claim surely"
+    assert _survivors([rough, a_trial(2, 1.02, 0.016, 0.0)], 1, 1.0) == [rough], "hardly surer"
 
 
 def test_variations_wait_until_the_leader_is_known():

@@ -100,6 +100,7 @@ def test_a_simpler_pair_that_loses_clearly_more_is_audited():
     found = find_worst_pair(of_three, Rows(high=1.0), **options)
     assert (found.x, found.y, found.simple) == ([1.0, 1.0], [1.0, 1.0, 1.0], None)
     assert found.ranking[0].summary == "x = [1.0, 1.0], y = [1.0, 1.0, 1.0]"
+    assert found.ranking[0].bound > found.ranking[1].bound > 0.0
     assert found.audit.bound > 3.5
 
 
