@@ -150,7 +150,8 @@ def check(
     keep_datasets : bool
         Whether the result stores the datasets as text, instead of only their types, sizes and difference.
     jobs : int, optional
-        Number of workers; the default is that of `joblib.parallel_config`, or every core.
+        Number of workers; the default is that of `joblib.parallel_config`, or every core for a mechanism of single
+        runs and one for a mechanism that draws in blocks.
     progress : bool or callable, optional
         True shows the progress on standard error; a function receives the number of runs just finished.
     on_look : callable, optional

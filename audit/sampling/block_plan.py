@@ -81,7 +81,7 @@ class Plan:
     y: Any
     seed: int  # the seeds of all blocks derive from it
     block: int  # runs in a block
-    jobs: int | None  # workers for joblib; None takes the active `joblib.parallel_config`, or else all cores
+    jobs: int | None  # workers for joblib; None takes the active `joblib.parallel_config`, or else the default
     block_seconds: float | None = None  # time limit of a block
     memory: Memory | None = None  # results of earlier tasks
     is_stateful: bool = False

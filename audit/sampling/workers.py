@@ -79,9 +79,10 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
 
 def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator[tuple[int, Any]]:
     """Yield the number of each task with its result."""
-    backend, configured = joblib.parallel.get_active_backend(prefer=plan.prefers)
+    backend, default = joblib.parallel.get_active_backend(prefer=plan.prefers)  # one thread, or None for all cores
+    _, configured = joblib.parallel.get_active_backend(prefer="processes", require=None)
     is_here = shares_memory(plan.prefers)
-    jobs = next(each for each in (plan.jobs, configured, -1) if each is not None)  # by default all cores
+    jobs = next(each for each in (plan.jobs, configured, default, -1) if each is not None)
     numbered = list(enumerate(tasks))
     if jobs == 1 or (plan.is_stateful and not is_here):
         yield from _one_by_one(plan, numbered, limit)

@@ -60,7 +60,7 @@ Names = Annotated[
 Documents = Annotated[
     list[str] | None, optional("Select all experiments of a document.", "--document", complete=DOCUMENTS)
 ]
-Jobs = Annotated[int | None, optional("Number of workers; by default the number of cores.")]
+Jobs = Annotated[int | None, optional("Number of workers; by default every core, or one for a sampler of blocks.")]
 RunsOfCases = Annotated[int | None, optional("Executions on each dataset; by default the number of each case.")]
 
 

@@ -181,6 +181,11 @@ def test_the_workers_of_parallel_config_are_used():
     with joblib.parallel_config(n_jobs=1):
         count_hits(plan(noting, jobs=None), POSITIVE, SHAPES, 500_000)
     assert threads == {threading.get_ident()}
+    count_hits(plan(noting, jobs=None), POSITIVE, SHAPES, 500_000)
+    assert threads == {threading.get_ident()}, "the default for blocks"
+    with joblib.parallel_config(n_jobs=2):
+        count_hits(plan(noting, jobs=None), POSITIVE, SHAPES, 500_000)
+    assert threads - {threading.get_ident()}
 
 
 def test_an_explicit_number_of_workers_wins():
