@@ -52,8 +52,8 @@ class TriedPair:
         Executions from which the pair was judged, on x and y together; other pairs with these datasets share them.
     bound : float
         Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
-        of similar pairs according to its uncertainty. In the units of the claim's strength; at least 0. It is 0 for a
-        pair that was left after fewer than a hundred runs.
+        of similar pairs according to its uncertainty (but not for a simpler pair that replaces the found one). In the
+        units of the claim's strength; at least 0. It is 0 for a pair that was left after fewer than a hundred runs.
     error : str, optional
         Why the search skipped the pair.
     """
@@ -80,7 +80,8 @@ class WorstPair(Result):
         The datasets.
     ranking : tuple of TriedPair
         Every pair tried: the chosen pair, then the others in order of decreasing pilot size, then of the expected bound
-        or, without one, of how far their outputs are apart, and finally the skipped pairs.
+        or, without one, of how far their outputs are apart, and finally the skipped pairs. Another pair may have a
+        larger expected bound than the chosen one, if it is less certain.
     runs : int
         Executions of the search: replays, over all pairs, then on the chosen one alone, and on simpler pairs.
     replayed : int
@@ -165,7 +166,7 @@ class WorstPair(Result):
                 if self.replayed
                 else []
             ),
-            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates, longest examined first:",
+            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates, the audited pair first, then the longest examined:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if skipped:

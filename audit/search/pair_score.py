@@ -40,6 +40,8 @@ class PairScore:
         Whether no event of a positive bound was found; the value is then 0.
     choice : Choice, optional
         The most promising event, with its hits in the half of the pilot that it was not chosen on.
+    chance : float
+        Standard error of the bound of an audit with this event.
     """
 
     value: float
@@ -47,6 +49,7 @@ class PairScore:
     bold: float
     is_empty: bool = False
     choice: Choice | None = None
+    chance: float = 0.0
 
 
 def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> PairScore:
@@ -80,15 +83,19 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
     least = _CERTAIN * max(abs(value), claim.strength)
     error = max(math.hypot(*(one.error for one in best)) / 2, least)
     leader = max(best, key=lambda one: _promise(one, claim.strength))
-    return PairScore(value, error, sum(bold) / 2, value <= 0.0, leader.choice)
+    return PairScore(value, error, sum(bold) / 2, value <= 0.0, leader.choice, leader.alone * math.sqrt(half / runs))
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """The expected bound of an event on runs that did not choose it, with its standard error."""
+    """The expected bound of an event on runs that did not choose it, with its standard error.
+
+    `alone` is the standard error that it would have if the runs on x and y were independent.
+    """
 
     value: float
     error: float
+    alone: float = 0.0
     choice: Choice | None = None  # with its hits in these runs
 
 
@@ -118,11 +125,12 @@ def _judged(
     judged = []
     for event, likelier_on in dict.fromkeys((choice.event, choice.likelier_on) for choice in chosen if choice):
         counted = Choice(event, likelier_on, event.count(x), event.count(y), len(x))
-        value, less = (
+        value, *less = (
             claim.strength + expected_excess(counted, claim, runs, alpha, caution=caution)
-            for caution in (0.0, relative_error(event, x, y))
+            for caution in (0.0, relative_error(event, x, y), 1.0)
         )
         if value > -math.inf:
-            error = value - less if less > -math.inf else max(abs(value), claim.strength)
-            judged.append(_Judged(value, error, counted))
+            unknown = max(abs(value), claim.strength)
+            error, alone = (value - one if one > -math.inf else unknown for one in less)
+            judged.append(_Judged(value, error, alone, counted))
     return judged

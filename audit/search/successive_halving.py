@@ -14,10 +14,11 @@ from .sweep import swept
 from .trial import Judge, Trial
 
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
-_EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
+_EQUAL, _DIFFERENT = 0.95, 2.0  # share of the leader's merit, and standard errors below it, that make a pattern equal
 _KNOWN = 0.1  # deviation, as a share of its merit, up to which a pair is worth varying
-# Deviations above the claim from which a pair is sure to refute it, and by how many more another is clearly surer.
-_SURE, _SURER = 2.0, 0.5
+# Standard errors above the claim that count at most, by how many more of them another pair is clearly surer, and the
+# largest part of the less certain pair's standard error that the other may have.
+_SURE, _SURER, _BETTER_KNOWN = 2.0, 0.5, 0.7
 _MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
 
 
@@ -82,18 +83,7 @@ def halve(
         for trial in running:
             trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(kept, pilots[-1]))
     order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank()))
-    # Among pairs of about equal merit a pattern is likelier to be the worst.
-    leader = order[0] if order else None
-    equals = [
-        trial
-        for trial in finalists
-        if leader
-        and trial.candidate.is_pattern
-        and trial.runs == leader.runs
-        and trial.rank()[0] == leader.rank()[0]
-        and _EQUAL * leader.merit <= trial.merit <= leader.merit / _EQUAL
-    ]
-    plain = min(equals, key=Trial.rank, default=leader)
+    plain = _pattern_for(order[0], finalists, judge.claim.strength) if order else None
     judge.draws.keep(set())
     for trial in trials:
         if trial is not plain:
@@ -182,23 +172,49 @@ def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
 def _leader(trials: list[Trial], strength: float) -> Trial:
     """Return the trial to audit; of those within one deviation of it that of which a replay shows most.
 
-    It has the largest merit, unless another is clearly surer to exceed the claim. A merit of 1.4 with a deviation of
-    0.4 may be chance where another pair exceeds a claim of 1 by 0.03 with a deviation of 0.015.
+    It has the largest merit, unless the claim is clearly surer to be refuted on another. A merit of 1.4 with a
+    deviation of 0.4 may be chance where another pair exceeds a claim of 1 by 0.03 with a deviation of 0.015.
     """
     best = min(trials, key=Trial.rank)
-    surest = max(trials, key=lambda trial: _sureness(trial, strength))
-    if _sureness(surest, strength) >= _sureness(best, strength) + _SURER:
+    surest = min(trials, key=lambda trial: (-_sureness(trial, strength), trial.rank()))
+    if _is_surer(surest, best, strength):
         best = surest
     rivals = [
         trial
         for trial in trials
         if trial.candidate.promise > best.candidate.promise
-        and best.merit - trial.merit <= math.hypot(best.deviation, trial.deviation)
+        and abs(best.merit - trial.merit) <= math.hypot(best.deviation, trial.deviation)
+        and not _is_surer(best, trial, strength)
     ]
     return max(rivals, key=lambda trial: trial.candidate.promise, default=best)
 
 
+def _pattern_for(leader: Trial, finalists: list[Trial], strength: float) -> Trial:
+    """Return the best pattern that is not worse than the leader, or else the leader.
+
+    Among pairs of about equal merit a pattern is likelier to be the worst.
+    """
+    equals = [
+        trial
+        for trial in finalists
+        if trial.candidate.is_pattern
+        and trial.runs == leader.runs
+        and trial.rank()[0] == leader.rank()[0]
+        and _EQUAL * leader.merit <= trial.merit
+        and leader.merit - trial.merit <= _DIFFERENT * math.hypot(leader.deviation, trial.deviation)
+        and not _is_surer(leader, trial, strength)
+    ]
+    return min(equals, key=Trial.rank, default=leader)
+
+
+def _is_surer(one: Trial, other: Trial, strength: float) -> bool:
+    """Whether the claim is clearly surer to be refuted on one pair, because its merit is better known."""
+    is_better_known = one.deviation <= _BETTER_KNOWN * other.deviation
+    return is_better_known and _sureness(one, strength) >= _sureness(other, strength) + _SURER
+
+
 def _sureness(trial: Trial, strength: float) -> float:
-    """Return the deviations by which the merit exceeds the claim, from 0 to `_SURE`."""
+    """Return the standard errors, from 0 to `_SURE`, by which an audit of the pair should exceed the claim."""
     excess = trial.merit - strength
-    return 0.0 if excess <= 0.0 else _SURE if excess >= _SURE * trial.deviation else excess / trial.deviation
+    error = math.hypot(trial.deviation, 0.0 if trial.score is None else trial.score.chance)
+    return 0.0 if excess <= 0.0 else _SURE if excess >= _SURE * error else excess / error

@@ -156,7 +156,8 @@ RARE_LEAKS = Bench(
         "Laplace noise for the claimed ε = 1 that reveals the dataset with probability p: by numbers far beyond the "
         f"noise, in two intervals of length 1e-4, or at two values. Median runs to refutation of {_AUDITS} audits by "
         "`check(..., sequential=True)` with planned runs of 36 ln(1/alpha)/p, and as a multiple of 3 ln(1/alpha)/p. "
-        f"Known leak: {_SIMULATED[1]} simulated audits that know both leaks and stake all on them from the first run. "
+        f"Known leak: {_SIMULATED[1]} simulated audits that know both leaks, and how often noise falls there, and "
+        "place the best bet on them from the first run. "
         f"For p = {_SHARE_PROBABILITY:g} and alpha {_SHARE_ALPHA:g}: shares found in {_SHARE_RUNS:,} runs by audits of "
         "fixed size and by sequential ones."
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from dpaudit.audit.replay.visible_loss import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
 from dpaudit.audit.search.pair_score import PairScore
-from dpaudit.audit.search.successive_halving import _is_clear, _survivors
+from dpaudit.audit.search.successive_halving import _is_clear, _pattern_for, _survivors
 from dpaudit.audit.search.trial import Trial
 
 FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "jobs": 1}
@@ -171,6 +172,28 @@ def test_a_pair_that_surely_breaks_the_claim_is_audited():
     assert _survivors([rough, sure], 1, 1.1) == [rough], "the sure pair does not exceed the claim"
     assert _survivors([rough, sure], 1, 0.5) == [rough], "both exceed the claim surely"
     assert _survivors([rough, a_trial(2, 1.02, 0.016, 0.0)], 1, 1.0) == [rough], "hardly surer"
+    surest, less = a_trial(3, 1.02, 0.001, 0.0), a_trial(4, 2.5, 0.4, 0.0)
+    assert _survivors([a_trial(5, 3.0, 1.5, 0.0), surest, less], 1, 1.0) == [less], "two standard errors suffice"
+    promising = a_trial(6, 1.8, 0.6, 2.1)
+    assert _survivors([promising, sure], 1, 1.0) == [sure], "a replay does not outweigh what the runs show"
+
+
+def test_the_chance_of_the_audit_counts():
+    """Two deviations of a long pilot do not help an audit of few runs."""
+    rough, sure = a_trial(0, 1.4, 0.28, 0.0), a_trial(1, 1.016, 0.0075, 0.0)
+    assert _survivors([rough, sure], 1, 1.0) == [sure]
+    sure.score = replace(sure.score, chance=0.02)
+    assert _survivors([rough, sure], 1, 1.0) == [rough]
+
+
+def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
+    leader, pattern = a_trial(0, 1.03, 0.016, 0.0), a_trial(1, 1.02, 0.016, 0.0)
+    pattern.candidate = replace(pattern.candidate, is_pattern=True)
+    assert _pattern_for(leader, [leader, pattern], 1.0) is pattern
+    for pattern.merit, pattern.deviation in ((1.08, 0.4), (0.985, 0.004), (0.97, 0.016)):
+        assert _pattern_for(leader, [leader, pattern], 1.0) is leader
+    pattern.merit, pattern.deviation = 1.08, 0.4
+    assert _pattern_for(leader, [leader, pattern], 0.0) is pattern, "both exceed a smaller claim surely"
 
 
 def test_variations_wait_until_the_leader_is_known():
