@@ -166,7 +166,8 @@ class WorstPair(Result):
                 if self.replayed
                 else []
             ),
-            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates, the audited pair first, then the longest examined:",
+            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates, the audited pair first, "
+            "then the longest examined:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if skipped:
