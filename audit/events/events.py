@@ -10,6 +10,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .last_digits import EXACT
-from .outputs import Outputs, as_numbers, is_vector, number_of, outcome_key, outcome_words, output_words, row_keys
+from .outputs import (
+    Outputs,
+    Raised,
+    as_numbers,
+    is_vector,
+    number_of,
+    outcome_key,
+    outcome_words,
+    output_words,
+    row_keys,
+)
 from .scores import Score
 
 Mask = npt.NDArray[np.bool_]
@@ -91,8 +102,9 @@ def _between(values: Outputs, low: float, high: float) -> Mask:
 def _interval_words(output: str, low: float, high: float) -> str:
     if low == high:
         return f"{output} = {_edge(low)}"
-    below, from_ = _edge_words(low, -math.inf)
-    above, to = _edge_words(high, math.inf)
+    is_bounded = low > -math.inf and high < math.inf
+    below, from_ = _edge_words(low, -math.inf, outwards=is_bounded)
+    above, to = _edge_words(high, math.inf, outwards=is_bounded)
     if low == -math.inf:
         return f"{output} {above} {to}" if high < math.inf else f"{output} is a number"
     if high == math.inf:
@@ -100,11 +112,19 @@ def _interval_words(output: str, low: float, high: float) -> str:
     return f"{from_} {below} {output} {above} {to}"
 
 
-def _edge_words(edge: float, away: float) -> tuple[str, str]:
-    """Return a comparison and an edge: strict, with the adjacent double, if that double has a shorter repr."""
+def _edge_words(edge: float, away: float, *, outwards: bool) -> tuple[str, str]:
+    """Return a comparison and an edge: strict, with the adjacent double, if that double has a shorter repr.
+
+    Edges of a bounded interval, which are often outputs, are rounded outwards, so that it still holds them.
+    """
     beside = math.nextafter(edge, away)
     strict = math.isfinite(edge) and len(repr(beside)) < len(repr(edge))
-    return ("<", _edge(beside)) if strict else ("≤", _edge(edge))
+    if strict:
+        return "<", _edge(beside)
+    text = _edge(edge)
+    if outwards and (float(text) - edge) * away < 0.0:
+        text = f"{Context(prec=6, rounding=ROUND_CEILING if away > 0.0 else ROUND_FLOOR).create_decimal(edge):.6g}"
+    return "≤", text
 
 
 def _edge(number: float) -> str:
@@ -139,6 +159,9 @@ class Outcomes(Event):
         shown = [outcome_words(value) for value in self.values[:6]]
         if len(self.values) > 6:
             shown.append(f"… ({len(self.values)} values)")
+        if len(shown) == 1 and isinstance(self.values[0], Raised):
+            name = f"the exception {self.values[0].exception}"
+            return f"{output} other than {name}" if self.others else name
         if len(shown) == 1:
             return f"{output} {'≠' if self.others else '='} {shown[0]}"
         return f"{output} {'not in' if self.others else 'in'} {{{', '.join(shown)}}}"

@@ -14,7 +14,7 @@ from ..distinguishers.low_bits_warning import FALSE_WARNING, LowBits
 from ..errors import OptionError
 from ..events.events import Event
 from ..events.pilot_histogram import Sketch
-from ..health.findings import ANY_FALSE_ALARM, Finding, failed_checks
+from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.joint_test import strength_estimate
@@ -361,6 +361,11 @@ class AuditResult(Result):
         return ""
 
     @property
+    def _bias(self) -> str:
+        """That the point estimate includes runs on which the event was learned, if it does."""
+        return ""
+
+    @property
     def _when_stopped(self) -> str:
         """What ended a sequential audit early, for the verdict line."""
         return ""
@@ -374,7 +379,7 @@ class AuditResult(Result):
             found = bound_in_words(claim, self.bound)
             text = f"REFUTED: {found}, {claimed} ({confidence}){self._when_refuted}"
             if math.isinf(self.estimate):
-                text += f"; {self._no_estimate}"
+                text += f"; {self._no_estimate}{self._bias}"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
                 f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); "
@@ -389,12 +394,19 @@ class AuditResult(Result):
         return text + self._when_stopped + (f"; {self.pair.doubt}" if self.pair.doubt else "")
 
     @property
+    def why_not_replayable(self) -> str:
+        """Why the seed alone does not repeat the counts, if it does not."""
+        if any(finding.check is HealthCheck.DATASET_MUTATED for finding in self.findings):
+            return "the mechanism changes the datasets"
+        return "the mechanism has its own randomness"
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What must be read with the verdict: failed health checks, a warning of low bits, and notes."""
         told = [str(finding) for finding in self.findings]
         told += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
         told += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
-        told += [] if self.is_replayable else ["note: not replayable, as the mechanism has its own randomness"]
+        told += [] if self.is_replayable else [f"note: not replayable, as {self.why_not_replayable}"]
         return *told, *(f"note: {note}" for note in self.notes)
 
     def __str__(self) -> str:

@@ -50,8 +50,12 @@ class SequentialResult(AuditResult):
             return f" by the final test, after {self.runs:,} runs per dataset"
         text = f" after {self.runs:,} runs per dataset"
         if self.bound < self.estimate < math.inf:
-            text += f"; point estimate {self.estimate:.3g}, biased upward"
+            text += f"; point estimate {self.estimate:.3g}{self._bias}"
         return text
+
+    @property
+    def _bias(self) -> str:
+        return "" if self.is_closed else ", biased upward"
 
     @property
     def _when_stopped(self) -> str:

@@ -32,7 +32,6 @@ from ..source_places import place_of_mechanism
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`
-_NOT_REPLAYABLE = "; not replayable, because the mechanism has its own randomness"
 _BITS = {
     True: "included in the verdict",
     False: "not examined; the verdict is about values",
@@ -123,8 +122,12 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         ("Error budget", visible(error_budget(result))),
         ("Low bits of floats", _BITS[result.bits]),
         ("Runs", counted),
-        ("Seed", f"{result.seed}{'' if result.is_replayable else _NOT_REPLAYABLE}"),
+        ("Seed", _seed(result)),
     ]
+
+
+def _seed(result: AuditResult) -> str:
+    return f"{result.seed}{'' if result.is_replayable else f'; not replayable, because {result.why_not_replayable}'}"
 
 
 def _of_statement(entry: Entry, result: StatementResult) -> Facts:

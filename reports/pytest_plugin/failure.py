@@ -74,7 +74,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     lines.append(f"  seed       {result.seed}")
     lines.append(f"  repeat     {repetition(case, settings)}")
     if isinstance(result, AuditResult) and not result.is_replayable:
-        lines.append("             (not replayable: the mechanism has its own randomness)")
+        lines.append(f"             (not replayable: {result.why_not_replayable})")
     if entry.accepted is not None:
         lines.append(f"  acceptance {entry.accepted}; it does not cover this finding")
     if script is not None:
