@@ -50,7 +50,7 @@ def check_search_runs(search_runs: int) -> int:
     """Return a whole number of executions, at least `LEAST_SEARCH`."""
     if not is_whole(search_runs) or search_runs < LEAST_SEARCH:
         raise OptionError(
-            f"search_runs={search_runs!r} is not a possible number of executions; use an integer >= {LEAST_SEARCH}.",
+            f"search_runs={search_runs!r} is not a possible number of executions; use {LEAST_SEARCH} or more.",
             search_runs=search_runs,
         )
     return int(search_runs)

@@ -264,7 +264,8 @@ def runs_made(result: AuditResult) -> str:
     """The runs of an audit of fixed size, which may have divided its main runs unevenly, and those of its search."""
     counts, main = result.counts, result.runs - result.pilot_runs
     is_uneven = counts.runs_x != counts.runs_y and counts.runs_x + counts.runs_y == 2 * main
-    on_each, on_either = f"{result.runs:,} on each dataset", f"{counts.runs_x:,} on x and {counts.runs_y:,} on y"
+    on_each = f"{result.runs:,} on each dataset"
+    on_either = f"{counts.runs_x:,} on x and {counts.runs_y:,} on y, divided so that the error is least"
     searched = f"; {result.searched:,} runs of the search on each chose the event" if result.searched else ""
     if searched and not result.pilot_runs:
         return f"{on_either if is_uneven else on_each}{searched}"
