@@ -131,7 +131,7 @@ def test_runs_of_a_search_are_told_apart():
     )
     assert of(only)["Runs"].startswith("2,000 on each dataset; 4,000 runs of the search on each chose the event")
     uneven = replace(only, counts=replace(only.counts, runs_x=only.counts.runs_x - 5, runs_y=only.counts.runs_y + 5))
-    assert of(uneven)["Runs"].startswith("1,995 on x and 2,005 on y, divided so that the error is least; 4,000 runs of the search")
+    assert of(uneven)["Runs"].startswith("1,995 on x and 2,005 on y, divided so that the error is least; 4,000 runs of")
 
 
 def test_outputs_made_elsewhere_are_repeated_as_such():
