@@ -323,7 +323,7 @@ def test_strategies_of_datasets(strategy, adjacency, mechanism):
         (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
         (Rows(), {"adjacency": 1}, OptionError, "is not an adjacency relation; use an instance"),
         (Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
-        (Rows(), {"search_runs": 1000.5}, OptionError, "use an integer >= 400"),
+        (Rows(), {"search_runs": 1000.5}, OptionError, "use 400 or more"),
         (Rows(), {"search_runs": True}, OptionError, "search_runs=True"),
         (Rows(), {"runs": 5}, OptionError, "runs=5 is too few"),
         (Rows(), {"alpha": 2.0}, OptionError, "alpha=2"),
