@@ -16,8 +16,8 @@ from .trial import Judge, Trial
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL, _DIFFERENT = 0.95, 2.0  # share of the leader's merit, and standard errors below it, that make a pattern equal
 _KNOWN = 0.1  # deviation, as a share of its merit, up to which a pair is worth varying
-# Standard errors above the claim that count at most, by how many more of them another pair is clearly surer, and the
-# largest part of the less certain pair's standard error that the other may have.
+# Standard errors above the claim that count at most; by how many more of them a pair is clearly more certain to refute
+# it than another; and the largest share of the other's standard error that its own may be.
 _SURE, _SURER, _BETTER_KNOWN = 2.0, 0.5, 0.7
 _MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
 
@@ -172,7 +172,7 @@ def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
 def _leader(trials: list[Trial], strength: float) -> Trial:
     """Return the trial to audit; of those within one deviation of it that of which a replay shows most.
 
-    It has the largest merit, unless the claim is clearly surer to be refuted on another. A merit of 1.4 with a
+    It has the largest merit, unless the claim is clearly more certain to be refuted on another. A merit of 1.4 with a
     deviation of 0.4 may be chance where another pair exceeds a claim of 1 by 0.03 with a deviation of 0.015.
     """
     best = min(trials, key=Trial.rank)
@@ -208,7 +208,7 @@ def _pattern_for(leader: Trial, finalists: list[Trial], strength: float) -> Tria
 
 
 def _is_surer(one: Trial, other: Trial, strength: float) -> bool:
-    """Whether the claim is clearly surer to be refuted on one pair, because its merit is better known."""
+    """Whether the claim is more certain to be refuted on one pair than on the other, as its merit is better known."""
     is_better_known = one.deviation <= _BETTER_KNOWN * other.deviation
     return is_better_known and _sureness(one, strength) >= _sureness(other, strength) + _SURER
 
