@@ -93,9 +93,10 @@ def _numbers(ordered: PilotSplit, least: int) -> tuple[Intervals | None, Interva
         is_new = times >= again and elsewhere == 0
         parts = _recurring(own, other, again)
         own, other = own[np.isfinite(own)], other[np.isfinite(other)]
-        own = own[~np.isin(own, [value for value, _ in parts])]  # a value and its neighbours are no cluster
+        # A value that recurs is not a cluster with its neighbours.
+        single = own[~np.isin(own, [value for value, _ in parts])] if parts else own
         if len(own) and len(other):
-            parts += [*_beyond(own, other, least), *_clusters(own, other)]
+            parts += [*_beyond(own, other, least), *_clusters(single, other)]
         found.append(Intervals(_united(parts[:_MOST]), is_new) if parts or is_new else None)
     return found[0], found[1]
 

@@ -75,10 +75,12 @@ def simplest(
         found_bound=reference.score.value,
         runs=runs,
     )
-    best.merit = best.score.value
     is_known = all(score.error <= _LARGEST_ERROR * score.value for score in (best.score, reference.score))
     is_worse = is_known and simple.bound >= _WORSE * simple.found_bound
-    return simple, best if is_worse else None, judge.draws.executions
+    if not is_worse:
+        return simple, None, judge.draws.executions
+    best.merit = best.score.value
+    return simple, best, judge.draws.executions
 
 
 def _scored(candidate: Candidate, runs: int, judge: Judge, number: int) -> Trial:
