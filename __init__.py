@@ -50,13 +50,14 @@ if TYPE_CHECKING:
     from .audit.replay.replay import replay
     from .audit.replay.replay_result import ReplayResult, ReplayVerdict
     from .audit.replay.replayed_call import FindingKind
-    from .audit.results.audit_result import AuditResult, Verdict
+    from .audit.results.audit_result import AuditResult
     from .audit.results.canary_result import CanaryResult
     from .audit.results.cell_result import CellCounts
     from .audit.results.equivalence_result import Equivalence, EquivalenceResult
     from .audit.results.fixed_size_result import FixedSizeResult
     from .audit.results.sequential_result import SequentialResult
     from .audit.results.statement_result import Point, StatementResult
+    from .audit.results.verdict import Verdict
     from .audit.results.worst_pair import WorstPair
     from .audit.sampling.draw import draw_block
     from .audit.search.find_worst_pair import find_worst_pair
@@ -101,7 +102,8 @@ _WHERE = {
         "replay.replay": "replay",
         "replay.replay_result": "ReplayResult ReplayVerdict",
         "replay.replayed_call": "FindingKind",
-        "results.audit_result": "AuditResult Verdict",
+        "results.audit_result": "AuditResult",
+        "results.verdict": "Verdict",
         "guesses.canary_guesses": "CanaryGuesses",
         "results.canary_result": "CanaryResult",
         "results.cell_result": "CellCounts",

@@ -36,8 +36,9 @@ from ..inference.joint_test import check_test_alpha, strength_lower
 from ..options import Bits, check_cells, check_runs, check_seed
 from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
-from ..results.audit_result import AuditResult, Pair, Verdict
+from ..results.audit_result import AuditResult, Pair
 from ..results.equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
+from ..results.verdict import Verdict
 from ..sampling.batches import late_batches
 from ..sampling.block_counts import total_counts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of

@@ -22,11 +22,12 @@ from ..inference.guess_test import guess_test, guesses_by_coins
 from ..inference.joint_test import LEAST_ALPHA, joint_test, joint_test_beside
 from ..inference.outcome_test import outcome_test
 from ..random_streams import Stream, sequence_of
-from ..results.audit_result import AuditResult, verdict_of
+from ..results.audit_result import AuditResult
 from ..results.audit_settings import FINAL_SHARE, RESERVE_SHARE, Settings
 from ..results.fixed_size_result import FixedSizeResult
 from ..results.other_direction import OtherDirection
 from ..results.sequential_result import SequentialResult
+from ..results.verdict import verdict_of
 from ..sampling.provenance import versions
 from .detectable_excess import detectable, detectable_by_guesses, detectable_sequentially
 from .event_checks import event_findings, pilot_findings

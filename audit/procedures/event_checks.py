@@ -10,7 +10,7 @@ from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.counts import Counts
-from ..results.audit_result import Verdict
+from ..results.verdict import Verdict
 from .evidence import Evidence
 
 _COARSEST = 10.0  # an audit is useless if its detectable excess is this much above the claim (in ε: 20,000-fold)

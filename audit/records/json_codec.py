@@ -51,7 +51,7 @@ from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.guess_test import Guesses
 from ..printing import shorten
-from ..results.audit_result import AuditResult, Pair, Verdict
+from ..results.audit_result import AuditResult, Pair
 from ..results.canary_result import CanaryResult
 from ..results.cell_result import CellCounts
 from ..results.fixed_size_result import FixedSizeResult
@@ -62,6 +62,7 @@ from ..results.replay_table import ReplayRow, ReplayTable
 from ..results.score_sketch import ScoreSketch
 from ..results.sequential_result import SequentialResult
 from ..results.statement_result import Point, Series, StatementResult
+from ..results.verdict import Verdict
 from ..sampling.provenance import Provenance
 from .suite import Checked, Entry, Suite, Topic
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..extras import require
 from ..inference.multiplicity import holm
-from ..results.audit_result import AuditResult, Verdict
+from ..results.audit_result import AuditResult
 from ..results.canary_result import CanaryResult
 from ..results.recount import Accepted, Recount
 from ..results.replay_table import ReplayTable
 from ..results.statement_result import StatementResult
+from ..results.verdict import Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame

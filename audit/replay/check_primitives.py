@@ -16,7 +16,8 @@ from ..inference.joint_test import check_test_alpha
 from ..options import check_runs, check_seed
 from ..procedures.check import check
 from ..random_streams import Stream, seed_of
-from ..results.audit_result import AuditResult, Verdict
+from ..results.audit_result import AuditResult
+from ..results.verdict import Verdict
 from .replay_result import ReplayResult, check_replay_result
 from .replayed_call import ReplayedCall
 

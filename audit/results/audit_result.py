@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,6 +25,7 @@ from .cell_result import CellCounts
 from .interim_look import Look, Stop
 from .other_direction import OtherDirection
 from .result import Result
+from .verdict import Verdict, bound_beside_claim, event_in_words, verdict_of
 
 Basis = Literal["event", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
@@ -36,14 +35,6 @@ _DOUBT = (
     'Replace() for rows, Within("linf") for query answers; or distance= for a claim at that distance.'
 )
 _BASES = {"event": "this event", "gaussian": "Gaussian noise", "common": "an event of probability 1/2"}
-
-
-class Verdict(enum.Enum):
-    """What an audit can say; never that a claim is verified."""
-
-    REFUTED = "refuted"
-    NOT_REFUTED = "not refuted"
-    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,40 +67,6 @@ class Pair:
     distance: float
     doubt: str = ""
     contents: tuple[str, str] | None = None
-
-
-def verdict_of(
-    claim: Claim, bound: float, resolution: float, requested: float | None, findings: Sequence[Finding]
-) -> Verdict:
-    """REFUTED if and only if the bound exceeds the claim and no health check failed.
-
-    The bound is found from below to 0.4% of its gap, so the bound may not exceed the claim although the p-value equals
-    alpha up to rounding.
-
-    Parameters
-    ----------
-    claim : Claim
-        In the direction tested.
-    bound, resolution : float
-        Lower bound on the claim's strength, and smallest detectable excess.
-    requested : float or None
-        Excess that the audit has to detect; without one any finite resolution is enough.
-    """
-    if findings:
-        return Verdict.INCONCLUSIVE
-    if bound > claim.strength:
-        return Verdict.REFUTED
-    if math.isinf(resolution) or (requested is not None and resolution > requested):
-        return Verdict.INCONCLUSIVE
-    return Verdict.NOT_REFUTED
-
-
-def bound_in_words(claim: Claim, bound: float) -> str:
-    """Describe a lower bound; one that is above the claim only in a later digit is said to be above the claim."""
-    found, least = claim.describe_strength(bound), rounded_down(bound)
-    if bound > claim.strength >= least:
-        return found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,14 +276,14 @@ class AuditResult(Result):
     @property
     def event_in_words(self) -> str:
         """For example "output ≤ -0.31 is 2.70 times likelier on x", where the event is more frequent on x."""
-        return _likelier(self.event, self.counts, self.likelier_on)
+        return event_in_words(self.event, self.counts, self.likelier_on)
 
     @property
     def opposite_in_words(self) -> str:
         """The event of the other direction in the same words; empty if only one direction was tested."""
         if self.opposite is None:
             return ""
-        return _likelier(self.opposite.event, self.opposite.counts, self._sides[1])
+        return event_in_words(self.opposite.event, self.opposite.counts, self._sides[1])
 
     @property
     def _sides(self) -> tuple[Direction, Direction]:
@@ -374,16 +331,15 @@ class AuditResult(Result):
     def sentence(self) -> str:
         """The verdict in a sentence: bound, claim, confidence, runs to a refutation or smallest detectable excess."""
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
-        claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
+        found = f"{bound_beside_claim(claim, self.bound)}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
-            found = bound_in_words(claim, self.bound)
-            text = f"REFUTED: {found}, {claimed} ({confidence}){self._when_refuted}"
+            text = f"REFUTED: {found} ({confidence}){self._when_refuted}"
             if math.isinf(self.estimate):
                 text += f"; {self._no_estimate}{self._bias}"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
-                f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); "
-                f"{self.detectable_in_words}{'; ' * bool(claim.caveat)}{claim.caveat}"
+                f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
+                f"{'; ' * bool(claim.caveat)}{claim.caveat}"
             )
         elif self.findings:
             text = failed_checks(self.findings)
@@ -417,20 +373,3 @@ class AuditResult(Result):
             f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
             f"{self.claim.strength_name} >= {rounded_down(self.bound):g}, claim {self.claim}>"
         )
-
-
-def _likelier(event: Event, counts: Counts, likelier_on: Direction) -> str:
-    """How much likelier an event is on one dataset, the one in whose direction it is tested if neither is clear."""
-    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
-    if p == q == 0.0:
-        return f"{event} never occurred"
-    is_on_x = p > q or (p == q and likelier_on == "x")
-    more, less = ("x", "y") if is_on_x else ("y", "x")
-    larger, smaller, hits = (p, q, counts.hits_x) if is_on_x else (q, p, counts.hits_y)
-    if smaller == 0.0:
-        times = "once" if hits == 1 else f"{hits:,} times"
-        return f"{event} occurred {times} on {more} and never on {less}"
-    ratio = f"{larger / smaller:.3g}"
-    return (
-        f"{event} is about as likely on x as on y" if ratio == "1" else f"{event} is {ratio} times likelier on {more}"
-    )

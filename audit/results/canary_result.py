@@ -13,9 +13,9 @@ from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, verdict_text
-from .audit_result import Verdict, bound_in_words
 from .result import Result
 from .score_sketch import ScoreSketch
+from .verdict import Verdict, bound_beside_claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,12 +158,11 @@ class CanaryResult(Result):
     @property
     def sentence(self) -> str:
         """The verdict in a sentence: bound, claim, confidence, and the guesses that carry it or what is detectable."""
-        claimed, confidence = f"claimed {self.claim.strength:.4g}", confidence_words(self.alpha)
-        found = bound_in_words(self.claim, self.bound)
+        found, confidence = bound_beside_claim(self.claim, self.bound), confidence_words(self.alpha)
         if self.verdict is Verdict.REFUTED:
-            return f"REFUTED: {found}, {claimed} ({confidence}); {self.guesses_in_words}"
+            return f"REFUTED: {found} ({confidence}); {self.guesses_in_words}"
         if self.verdict is Verdict.NOT_REFUTED:
-            return f"NOT REFUTED: {found}, {claimed} ({confidence}); {self.detectable_in_words}"
+            return f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
         return f"INCONCLUSIVE: {self._why_inconclusive}"
 
     @property

@@ -17,8 +17,8 @@ from ..errors import OptionError
 from ..printing import confidence as confidence_words
 from ..printing import verdict_text
 from ..sampling.provenance import Provenance
-from .audit_result import Verdict
 from .result import Result
+from .verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .audit_result import AuditResult, Verdict
+from .audit_result import AuditResult
 from .result import Result
+from .verdict import Verdict
 
 _SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
 
@@ -154,6 +155,7 @@ class WorstPair(Result):
         chosen = self.ranking[0]
         tried = [pair for pair in self.ranking if pair.error is None]
         skipped = [pair for pair in self.ranking if pair.error is not None]
+        shown = f" of {_SHOWN}" if len(tried) > _SHOWN else ""
         lines = [
             f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
             f"          {chosen.summary}",
@@ -166,8 +168,8 @@ class WorstPair(Result):
                 if self.replayed
                 else []
             ),
-            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates, the audited pair first, "
-            "then the longest examined:",
+            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates{shown}, the audited pair "
+            "first, then the longest examined:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if skipped:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..printing import rounded_down, shorten, verdict_text
-from ..results.audit_result import Verdict
 from ..results.result import Result
+from ..results.verdict import Verdict
 from .query_answer import Norm
 
 _DIGITS = (4, 6, 8, 10, 12, 17)

@@ -17,8 +17,9 @@ from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
 from ...audit.records.json_codec import plain_data, read_data
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from ...audit.sampling.provenance import versions
 from ...audit.store.sqlite_store import Store
 

@@ -15,7 +15,7 @@ from typing import Any
 from ...audit.errors import OptionError, StoreError
 from ...audit.records.json_codec import load, save, write_whole
 from ...audit.records.suite import Suite, Topic
-from ...audit.results.audit_result import Verdict
+from ...audit.results.verdict import Verdict
 from ...audit.sampling.pickling import Parcel, pack
 from .audited_library import Library, Target
 from .limited_processes import answers

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ...audit.claims.claim import Claim, GroupClaim
 from ...audit.claims.pure_approx_gaussian import GaussianDP, PureDP
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
+from ...audit.results.verdict import Verdict
 from ..plain_text import symbol
 from .figure_style import COLOUR, MARKER, ink, legible
 from .interval_marks import window

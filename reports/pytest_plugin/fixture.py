@@ -30,11 +30,12 @@ from ...audit.records.suite import Entry, Suite
 from ...audit.replay.check_primitives import PrimitiveChecks
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from ...audit.sampling.picked import picked
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult

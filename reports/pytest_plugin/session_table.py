@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...audit.records.suite import Entry, seconds
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
+from ...audit.results.verdict import Verdict
 from ..plain_text import MARKS, detectable_text, found, number, size, stated, visible
 
 _HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")

@@ -12,7 +12,8 @@ from ....audit.datasets.adjacency import Within
 from ....audit.datasets.domains import Answers
 from ....audit.options import Bits
 from ....audit.printing import rounded_down
-from ....audit.results.audit_result import AuditResult, Verdict
+from ....audit.results.audit_result import AuditResult
+from ....audit.results.verdict import Verdict
 from ....audit.search.find_worst_pair import find_worst_pair
 from ....mechanisms import GeometricMechanism, LaplaceMechanism, RareLeakLaplace
 from ....mechanisms.faulty import NaiveLaplace

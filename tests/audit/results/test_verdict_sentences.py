@@ -32,6 +32,7 @@ from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.sequential_result import SequentialResult
+from dpaudit.audit.results.verdict import bound_beside_claim
 from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [
@@ -206,3 +207,33 @@ def test_failed_checks_are_named_in_the_verdict_and_explained_below():
     assert str(audited(PureDP(1.0), findings=(repeated,))).startswith(
         "INCONCLUSIVE: failed health check: repeated-blocks\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("claimed", "bound", "said"),
+    [
+        (1.0, 1.244, "epsilon >= 1.244, claimed 1"),
+        (1.0, 1.0000349, "epsilon >= 1.00003, claimed 1"),
+        (0.96627, 0.9662759, "epsilon >= 0.966275, claimed 0.96627"),
+        (1.0, 1.0 + 3e-12, "epsilon > 1, claimed 1"),
+        (1.0, 1.0, "epsilon >= 1, claimed 1"),
+        (1.00006, 1.00012, "epsilon >= 1.00012, claimed 1.00006"),
+        (0.96627, 0.96621, "epsilon >= 0.9662, claimed 0.9663"),
+    ],
+)
+def test_the_digits_of_a_bound_show_whether_it_exceeds_the_claim(claimed, bound, said):
+    assert bound_beside_claim(PureDP(claimed), bound) == said
+
+
+@given(st.sampled_from(CLAIMS) | st.builds(PureDP, st.floats(1e-3, 20.0)), st.floats(1e-11, 1e-3))
+@example(PureDP(1.00006), 5e-5)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
+    found = claim.strength + beyond * (claim.strength or 1.0)
+    said = bound_beside_claim(claim, found)
+    sign, bound, beside = re.search(r" (>=|>) (\S+?),? .*claimed (\S+)$", said).groups()
+    if sign == ">=":
+        assert float(beside) < float(bound) <= found
+    else:
+        assert bound == beside
+        assert beyond < 1e-10

@@ -1,0 +1,83 @@
+"""The verdict of an audit, and how a bound and an event are worded in it."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+
+from ..claims.claim import Claim
+from ..events.events import Event
+from ..health.findings import Finding
+from ..inference.counts import Counts
+from ..inference.direction import Direction
+from ..printing import rounded_down
+
+_MOST_DIGITS = 12  # of a bound that exceeds the claim by little
+
+
+class Verdict(enum.Enum):
+    """What an audit can say; never that a claim is verified."""
+
+    REFUTED = "refuted"
+    NOT_REFUTED = "not refuted"
+    INCONCLUSIVE = "inconclusive"
+
+
+def verdict_of(
+    claim: Claim, bound: float, resolution: float, requested: float | None, findings: Sequence[Finding]
+) -> Verdict:
+    """REFUTED if and only if the bound exceeds the claim and no health check failed.
+
+    The bound is found from below to 0.4% of its gap, so the bound may not exceed the claim although the p-value equals
+    alpha up to rounding.
+
+    Parameters
+    ----------
+    claim : Claim
+        In the direction tested.
+    bound, resolution : float
+        Lower bound on the claim's strength, and smallest detectable excess.
+    requested : float or None
+        Excess that the audit has to detect; without one any finite resolution is enough.
+    """
+    if findings:
+        return Verdict.INCONCLUSIVE
+    if bound > claim.strength:
+        return Verdict.REFUTED
+    if math.isinf(resolution) or (requested is not None and resolution > requested):
+        return Verdict.INCONCLUSIVE
+    return Verdict.NOT_REFUTED
+
+
+def bound_beside_claim(claim: Claim, bound: float) -> str:
+    """Describe a lower bound and the claim's strength, to as many digits as show which of them is larger.
+
+    For example "epsilon >= 1.244, claimed 1". A bound that is above the claim in none of twelve digits is "> 1".
+    """
+    found, at_least = claim.describe_strength(bound), f" >= {rounded_down(bound):g}"
+    claimed = f"{claim.strength:.4g}"
+    if bound <= claim.strength:
+        return f"{found}, claimed {claimed}"
+    for digits in range(4, _MOST_DIGITS + 1):
+        least, beside = rounded_down(bound, digits), f"{claim.strength:.{digits}g}"
+        if least > float(beside):
+            return f"{found.replace(at_least, f' >= {least:.{digits}g}', 1)}, claimed {beside}"
+    return f"{found.replace(at_least, f' > {claimed}', 1)}, claimed {claimed}"
+
+
+def event_in_words(event: Event, counts: Counts, likelier_on: Direction) -> str:
+    """How much likelier an event is on one dataset, the one in whose direction it is tested if neither is clear."""
+    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
+    if p == q == 0.0:
+        return f"{event} never occurred"
+    is_on_x = p > q or (p == q and likelier_on == "x")
+    more, less = ("x", "y") if is_on_x else ("y", "x")
+    larger, smaller, hits = (p, q, counts.hits_x) if is_on_x else (q, p, counts.hits_y)
+    if smaller == 0.0:
+        times = "once" if hits == 1 else f"{hits:,} times"
+        return f"{event} occurred {times} on {more} and never on {less}"
+    ratio = f"{larger / smaller:.3g}"
+    return (
+        f"{event} is about as likely on x as on y" if ratio == "1" else f"{event} is {ratio} times likelier on {more}"
+    )
