@@ -1,4 +1,4 @@
-"""What no file of the pages has: version, repository, the command line's page, links from docstrings to proofs."""
+"""What no file of the pages has: version, repository, generated pages, links from docstrings to proofs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from typer.cli import get_docs_for_click
 
-PAGE = "reference/command-line.md"
 PROOF = re.compile(r"docs/(proofs/[a-z-]+)\.md")
 
 
@@ -40,9 +39,20 @@ def command_page() -> str:
         return get_docs_for_click(obj=command, ctx=context, name="dpaudit", title="Command line") + "\n"
 
 
+def glossary_page() -> str:
+    """The terms of results and reports, in Markdown."""
+    from dpaudit.reports.pages.glossary import GLOSSARY
+
+    return "# Glossary\n\n" + "\n".join(f"{term}\n:   {meaning}\n" for term, meaning in GLOSSARY)
+
+
+GENERATED = {"reference/command-line.md": command_page, "reference/glossary.md": glossary_page}
+
+
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the page to those found."""
-    files.append(File.generated(config, PAGE, content=command_page()))
+    """Adds the generated pages to those found."""
+    for path, content in GENERATED.items():
+        files.append(File.generated(config, path, content=content()))
     return files
 
 

@@ -16,7 +16,7 @@ from ..audit.results.audit_result import AuditResult
 from ..audit.results.canary_result import CanaryResult
 from ..audit.results.sequential_result import SequentialResult
 from ..audit.results.statement_result import StatementResult
-from ..audit.results.verdict import Verdict
+from ..audit.results.verdict import Verdict, least_beside
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -180,11 +180,10 @@ def found(result: Checked) -> str:
     if isinstance(result, AuditResult) and result.findings:
         return "–"
     claim = result.directed_claim if isinstance(result, AuditResult) else result.claim
-    bound = rounded_down(result.bound)
-    is_just_above = result.is_refuted and bound <= claim.strength
+    sign, least = least_beside(result.bound, claim.strength)[0].split()
+    shown = number(float(least)) if float(f"{float(least):.4g}") == float(least) else least
     per_step = " per step" * isinstance(claim, GroupClaim)
-    least = f"> {number(claim.strength)}" if is_just_above else f"≥ {number(bound)}"
-    return f"{symbol(claim.strength_name)} {least}{per_step}"
+    return f"{symbol(claim.strength_name)} {sign.replace('>=', '≥')} {shown}{per_step}"
 
 
 def other_way(result: AuditResult) -> str:

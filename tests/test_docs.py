@@ -24,6 +24,7 @@ import pytest
 from typer.main import get_command
 
 from dpaudit.experiments.cli.commands import app
+from dpaudit.reports.pages.glossary import GLOSSARY
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -129,6 +130,8 @@ def test_the_site_is_built_and_whole(tmp_path, caplog):
     )
     commands = texts[tmp_path / "reference" / "command-line.html"]
     assert all(f"dpaudit {name}" in commands for name in get_command(app).commands)
+    glossary = texts[tmp_path / "reference" / "glossary.html"]
+    assert all(f"<dt>{term}</dt>" in glossary for term, _ in GLOSSARY)
     for path, text in texts.items():
         assert not raw_formulas(text), path.relative_to(tmp_path)
         page = DOCS / path.relative_to(tmp_path).with_suffix(".md")
@@ -255,7 +258,7 @@ def test_links_between_files_lead_somewhere():
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             path = urlsplit(link).path
-            if not urlsplit(link).scheme and path and path != "reference/command-line.md" and path != "command-line.md":
+            if not urlsplit(link).scheme and path and Path(path).name not in ("command-line.md", "glossary.md"):
                 assert (page.parent / path).exists(), f"{page.relative_to(ROOT)} links to {link}"
 
 

@@ -51,19 +51,29 @@ def verdict_of(
 
 
 def bound_beside_claim(claim: Claim, bound: float) -> str:
-    """Describe a lower bound and the claim's strength, to as many digits as show which of them is larger.
+    """Describe a lower bound and the claim's strength, for example "epsilon >= 1.244, claimed 1"."""
+    least, claimed = least_beside(bound, claim.strength)
+    plain = f">= {rounded_down(bound):g}"
+    return f"{claim.describe_strength(bound).replace(plain, least, 1)}, claimed {claimed}"
 
-    For example "epsilon >= 1.244, claimed 1". A bound that is above the claim in none of twelve digits is "> 1".
+
+def least_beside(bound: float, claimed: float) -> tuple[str, str]:
+    """A lower bound and a claim's strength, to as many digits as show which of them is larger.
+
+    Examples
+    --------
+    >>> least_beside(1.24451, 1.0), least_beside(1.0000349, 1.0), least_beside(0.9966, 1.0)
+    (('>= 1.244', '1'), ('>= 1.00003', '1'), ('>= 0.9966', '1'))
+    >>> least_beside(1.0 + 1e-13, 1.0)  # above the claim in none of twelve digits
+    ('> 1', '1')
     """
-    found, at_least = claim.describe_strength(bound), f" >= {rounded_down(bound):g}"
-    claimed = f"{claim.strength:.4g}"
-    if bound <= claim.strength:
-        return f"{found}, claimed {claimed}"
+    if bound <= claimed:
+        return f">= {rounded_down(bound):g}", f"{claimed:.4g}"
     for digits in range(4, _MOST_DIGITS + 1):
-        least, beside = rounded_down(bound, digits), f"{claim.strength:.{digits}g}"
+        least, beside = rounded_down(bound, digits), f"{claimed:.{digits}g}"
         if least > float(beside):
-            return f"{found.replace(at_least, f' >= {least:.{digits}g}', 1)}, claimed {beside}"
-    return f"{found.replace(at_least, f' > {claimed}', 1)}, claimed {claimed}"
+            return f">= {least:.{max(digits, 6)}g}", beside
+    return f"> {claimed:.4g}", f"{claimed:.4g}"
 
 
 def event_in_words(event: Event, counts: Counts, likelier_on: Direction) -> str:

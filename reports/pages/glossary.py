@@ -1,4 +1,4 @@
-"""Definitions of the terms in a report."""
+"""Definitions of the terms in results and reports."""
 
 GLOSSARY = (
     ("adjacency", "the rule that says which datasets are neighbours, for example adding or removing one row; two "
@@ -19,13 +19,17 @@ GLOSSARY = (
      "the largest likelihood ratio."),
     ("estimate", "the claim strength implied by the observed frequencies, with no allowance for sampling error."),
     ("event", "a set of outputs, chosen on pilot runs that are not counted; a sequential audit chooses it on earlier "
-     "runs."),
+     "runs. “These events” are one for each direction, tested together."),
     ("events in reserve", "events tested beside the main event on a twentieth of alpha each: the better direction "
      "alone, and one that few pilot runs suggest."),
+    ("execution", "one call of the mechanism for one output; a search counts the executions on all datasets "
+     "together."),
     ("guess", "the dataset on which an output's event is likelier, in runs whose dataset is drawn by a coin; or "
      "whether a canary is in the training data."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
+    ("low bits", "the last binary digits of a floating-point output, which can reveal the dataset although the value "
+     "does not."),
     ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "
      "is no more private than this."),
     ("mechanism", "the code under audit; it draws an output from a dataset and randomness."),
@@ -34,7 +38,7 @@ GLOSSARY = (
     ("pilot", "the first runs, which choose the event and are not counted; after a search for the pair, they "
      "begin with the search's runs on it."),
     ("privacy profile", "the smallest δ for each ε."),
-    ("run", "one execution of the mechanism on x and one on y."),
+    ("run", "one execution of the mechanism; runs are counted on each dataset."),
     ("trade-off curve", "the largest power of a test between x and y at each false-positive rate."),
     ("verdict", "refuted, not refuted or inconclusive; no audit can prove a claim."),
 )  # fmt: skip

@@ -381,8 +381,19 @@ def test_visible_keeps_both_ends_of_a_long_text():
     assert text.endswith("zzz")
 
 
-@pytest.mark.parametrize(("bound", "least"), [(1.23461, "> 1.235"), (1.2351, "≥ 1.235"), (1.24999, "≥ 1.249")])
-def test_a_refuted_bound_is_not_rounded_below_the_claim(bound, least):
-    refuted = result(claim=PureDP(1.23456), bound=bound, p_value=0.01)
+@pytest.mark.parametrize(
+    ("claimed", "bound", "least", "beside"),
+    [
+        (1.23456, 1.23461, "≥ 1.23461", "1.23456"),
+        (1.23456, 1.2357, "≥ 1.2357", "1.2346"),
+        (1.23456, 1.24999, "≥ 1.249", "1.235"),
+        (1.0, 1.0 + 1e-13, "> 1", "1"),
+        (1.0, math.inf, "≥ ∞", "1"),
+        (12_000.0, 12_345.6, "≥ 12,340", "1.2e+04"),
+    ],
+)
+def test_a_refuted_bound_is_not_rounded_below_the_claim(claimed, bound, least, beside):
+    refuted = result(claim=PureDP(claimed), bound=bound, p_value=0.01)
     assert found(refuted) == f"ε {least}"
-    assert str(refuted).startswith(f"REFUTED: epsilon {least.replace('≥', '>=')}, claimed 1.235 (")
+    said = least.replace("≥", ">=").replace("∞", "inf").replace(",", "")
+    assert str(refuted).startswith(f"REFUTED: epsilon {said}, claimed {beside} (")
