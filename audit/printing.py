@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from textwrap import wrap
 from typing import Any
 
 _SHOWN = 80  # characters of a value in a message or summary
 _LINE = 120  # characters of a line of a verdict
+_VERDICT_PARTS, _REMARK_PARTS = re.compile(r"(?<=[;)]) "), re.compile(r"(?<=[;.]) ")
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
@@ -81,10 +83,10 @@ def confidence(alpha: float) -> str:
 
 
 def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
-    """Return the sentence of a verdict in lines of at most 120 characters, then the remarks, a line each.
+    """Return the sentence of a verdict, then the remarks, in lines of at most 120 characters.
 
-    Lines end after semicolons and closing brackets, and all but the first are indented. A part of the sentence that
-    is longer keeps a line for itself.
+    Where they can, lines of the sentence end after a semicolon or bracket, and those of remarks after a semicolon or
+    full stop. Further lines are indented, as are remarks. A longer word keeps a line for itself.
 
     Examples
     --------
@@ -92,11 +94,24 @@ def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
     REFUTED: epsilon >= 2, claimed 1 (95% confidence)
       note: a remark
     """
-    first, *parts = re.split(r"(?<=[;)]) ", sentence)
-    lines = [first]
-    for part in parts:
-        if len(lines[-1]) + 1 + len(part) <= _LINE - 2 * (len(lines) > 1):
+    lines = _lines(sentence, _VERDICT_PARTS, "")
+    return "\n".join([*lines, *(line for remark in remarks for line in _lines(remark, _REMARK_PARTS, "  "))])
+
+
+def _lines(text: str, parts: re.Pattern[str], indent: str) -> list[str]:
+    """Return a text in lines that end, where they can, at a blank that the pattern of parts finds."""
+    lines: list[str] = []
+    for part in parts.split(text):
+        if lines and len(lines[-1]) + 1 + len(part) <= _LINE:
             lines[-1] += f" {part}"
         else:
-            lines.append(part)
-    return "\n  ".join([*lines, *remarks])
+            first, further = (f"{indent}  " if lines else indent), f"{indent}  "
+            lines += wrap(
+                part,
+                _LINE,
+                initial_indent=first,
+                subsequent_indent=further,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return lines

@@ -49,6 +49,11 @@ class Result(ABC):
 
     @property
     @abstractmethod
+    def remarks(self) -> tuple[str, ...]:
+        """What must be read with the verdict; printed below it."""
+
+    @property
+    @abstractmethod
     def verdict(self) -> enum.Enum:
         """What the result says of the claim."""
 

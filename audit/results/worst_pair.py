@@ -117,6 +117,11 @@ class WorstPair(Result):
         return self.audit.sentence
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """The remarks of the audit."""
+        return self.audit.remarks
+
+    @property
     def bound(self) -> float:
         """Lower confidence bound of the audit."""
         return self.audit.bound

@@ -28,8 +28,9 @@ _REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
 
 def card(result: Result) -> str:
     """Return HTML without scripts or external resources; figures need matplotlib and are left out without it."""
-    rest = str(result).removeprefix(verdict_text(result.sentence, ())).splitlines()
-    sentence, *remarks = [html.escape(visible(line, 2_000)) for line in (result.sentence, *filter(None, rest))]
+    rest = str(result).removeprefix(verdict_text(result.sentence, result.remarks)).splitlines()
+    told = [f"  {remark}" for remark in result.remarks] + [line for line in rest if line]
+    sentence, *remarks = [html.escape(visible(line, 2_000)) for line in (result.sentence, *told)]
     colour = _COLOURS.get(result.verdict.name, _OTHERWISE)
     parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
     if remarks:
