@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import Any
 
 _SHOWN = 80  # characters of a value in a message or summary
 _LINE = 120  # characters of a line of a verdict
-_VERDICT_PARTS, _REMARK_PARTS = re.compile(r"(?<=[;)]) "), re.compile(r"(?<=[;.]) ")
+_REMARK = TextWrapper(
+    _LINE, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+)
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
@@ -85,8 +87,8 @@ def confidence(alpha: float) -> str:
 def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
     """Return the sentence of a verdict, then the remarks, in lines of at most 120 characters.
 
-    Where they can, lines of the sentence end after a semicolon or bracket, and those of remarks after a semicolon or
-    full stop. Further lines are indented, as are remarks. A longer word keeps a line for itself.
+    Lines of the sentence end after semicolons and closing brackets. Further lines are indented, as are remarks. A part
+    of the sentence or a word that is longer keeps a line for itself.
 
     Examples
     --------
@@ -94,24 +96,11 @@ def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
     REFUTED: epsilon >= 2, claimed 1 (95% confidence)
       note: a remark
     """
-    lines = _lines(sentence, _VERDICT_PARTS, "")
-    return "\n".join([*lines, *(line for remark in remarks for line in _lines(remark, _REMARK_PARTS, "  "))])
-
-
-def _lines(text: str, parts: re.Pattern[str], indent: str) -> list[str]:
-    """Return a text in lines that end, where they can, at a blank that the pattern of parts finds."""
-    lines: list[str] = []
-    for part in parts.split(text):
-        if lines and len(lines[-1]) + 1 + len(part) <= _LINE:
+    first, *parts = re.split(r"(?<=[;)]) ", sentence)
+    lines = [first]
+    for part in parts:
+        if len(lines[-1]) + 1 + len(part) <= _LINE - 2 * (len(lines) > 1):
             lines[-1] += f" {part}"
         else:
-            first, further = (f"{indent}  " if lines else indent), f"{indent}  "
-            lines += wrap(
-                part,
-                _LINE,
-                initial_indent=first,
-                subsequent_indent=further,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-    return lines
+            lines.append(part)
+    return "\n".join(["\n  ".join(lines), *(_REMARK.fill(remark) for remark in remarks)])

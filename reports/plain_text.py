@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..audit.claims.claim import GroupClaim
 from ..audit.extras import require
-from ..audit.printing import rounded_down
+from ..audit.printing import rounded_down, verdict_text
 from ..audit.records.suite import Checked, Entry, Suite, seconds
 from ..audit.results.audit_result import AuditResult
 from ..audit.results.canary_result import CanaryResult
+from ..audit.results.result import Result
 from ..audit.results.sequential_result import SequentialResult
 from ..audit.results.statement_result import StatementResult
 from ..audit.results.verdict import Verdict, least_beside
@@ -180,10 +181,23 @@ def found(result: Checked) -> str:
     if isinstance(result, AuditResult) and result.findings:
         return "–"
     claim = result.directed_claim if isinstance(result, AuditResult) else result.claim
-    sign, least = least_beside(result.bound, claim.strength)[0].split()
-    shown = number(float(least)) if float(f"{float(least):.4g}") == float(least) else least
+    is_shown_above = least_beside(result.bound, claim.strength)[0].startswith(">=")
     per_step = " per step" * isinstance(claim, GroupClaim)
-    return f"{symbol(claim.strength_name)} {sign.replace('>=', '≥')} {shown}{per_step}"
+    sign = "≥" if is_shown_above else ">"
+    return f"{symbol(claim.strength_name)} {sign} {lower_limit(result.bound, claim.strength)}{per_step}"
+
+
+def lower_limit(bound: float, claimed: float) -> str:
+    """Format a lower bound, with as many digits as show that it exceeds the claim if it does."""
+    text = least_beside(bound, claimed)[0].split()[1]
+    return number(float(text)) if float(f"{float(text):.4g}") == float(text) else text
+
+
+def printed_lines(result: Result, limit: int) -> list[str]:
+    """The lines of a printed result, with its sentence and remarks cut to `limit` characters each."""
+    rest = str(result).removeprefix(verdict_text(result.sentence, result.remarks)).splitlines()
+    short = verdict_text(visible(result.sentence, limit), [visible(remark, limit) for remark in result.remarks])
+    return [*short.splitlines(), *(visible(line, limit) for line in rest if line)]
 
 
 def other_way(result: AuditResult) -> str:

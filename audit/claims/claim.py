@@ -182,7 +182,11 @@ class Claim(ABC):
 
     def describe_strength(self, strength: float) -> str:
         """Describe a lower bound, rounded down, and the fixed parameters: ``epsilon >= 1.2 at delta 1e-05``."""
-        return f"{self.strength_name} >= {rounded_down(strength):g}"
+        return self.describe_bound(f">= {rounded_down(strength):g}")
+
+    def describe_bound(self, least: str) -> str:
+        """Describe a lower bound that is already a text such as ``>= 1.2``."""
+        return f"{self.strength_name} {least}"
 
     def _store_number(self, name: str, low: float, high: float, way_out: str) -> None:
         """Store a field of a frozen claim as a float in [low, high); else raise a `ClaimError`."""
@@ -259,8 +263,8 @@ class GroupClaim(Claim):
     def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
         return self.base.rough_strength_of(p, q, p_complement, q_complement) / self.distance
 
-    def describe_strength(self, strength: float) -> str:
-        return f"{self.base.describe_strength(strength)} per step, at distance {self.distance}"
+    def describe_bound(self, least: str) -> str:
+        return f"{self.base.describe_bound(least)} per step, at distance {self.distance}"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         value, rest = q, q_complement

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ClaimError
-from ..printing import rounded_down
 from .claim import Array, ParametricClaim, check_number
 
 
@@ -65,8 +64,8 @@ class ProbabilityPreservation(ParametricClaim):
     def _exponent(self) -> float:
         return (self.order - 1.0) / self.order
 
-    def describe_strength(self, strength: float) -> str:
-        return f"Rényi divergence of order {self.order:g} >= {rounded_down(strength):g} by probability preservation"
+    def describe_bound(self, least: str) -> str:
+        return f"Rényi divergence of order {self.order:g} {least} by probability preservation"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         log_q, log_rest = _logs(q, q_complement)
@@ -129,8 +128,8 @@ class NFoldComposition(ParametricClaim):
     strength_name = "epsilon"
     has_closed_form = True
 
-    def describe_strength(self, strength: float) -> str:
-        return f"epsilon >= {rounded_down(strength):g} of each of {self.n} composed mechanisms"
+    def describe_bound(self, least: str) -> str:
+        return f"epsilon {least} of each of {self.n} composed mechanisms"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         root = np.sqrt(-_logs(q, q_complement)[0])

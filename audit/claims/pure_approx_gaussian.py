@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..errors import ClaimError
-from ..printing import rounded_down
 from .claim import Array, ParametricClaim
 
 
@@ -133,9 +132,9 @@ class ApproxDP(ParametricClaim):
     def gaussian_mu(self) -> float | None:
         return None if self.delta == 0.0 else _tight_mu(self.epsilon, self.delta)
 
-    def describe_strength(self, strength: float) -> str:
+    def describe_bound(self, least: str) -> str:
         fixed = f"delta {self.delta:g}" if self.bound_on == "epsilon" else f"epsilon {self.epsilon:g}"
-        return f"{self.bound_on} >= {rounded_down(strength):g} at {fixed}"
+        return f"{self.bound_on} {least} at {fixed}"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         return pure_lines(self.epsilon, self.delta, q, q_complement)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..printing import rounded_down
 from .bernoulli_renyi import LARGEST, Coins, probabilities
 from .claim import Array, ParametricClaim
 
@@ -59,8 +58,8 @@ class RenyiDP(ParametricClaim):
     def gaussian_mu(self) -> float | None:
         return math.sqrt(2.0 * self.divergence / self.order)
 
-    def describe_strength(self, strength: float) -> str:
-        return f"Rényi divergence of order {self.order:g} >= {rounded_down(strength):g}"
+    def describe_bound(self, least: str) -> str:
+        return f"Rényi divergence of order {self.order:g} {least}"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         if self.divergence == 0.0:

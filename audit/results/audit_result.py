@@ -19,13 +19,13 @@ from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
 from ..options import Bits
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down, verdict_text
+from ..printing import verdict_text
 from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
 from .other_direction import OtherDirection
 from .result import Result
-from .verdict import Verdict, bound_beside_claim, event_in_words, verdict_of
+from .verdict import Verdict, bound_beside_claim, event_in_words, least_beside, verdict_of
 
 Basis = Literal["event", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
@@ -371,5 +371,5 @@ class AuditResult(Result):
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.strength_name} >= {rounded_down(self.bound):g}, claim {self.claim}>"
+            f"{self.claim.strength_name} {least_beside(self.bound, self.claim.strength)[0]}, claim {self.claim}>"
         )

@@ -12,10 +12,10 @@ from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down, verdict_text
+from ..printing import verdict_text
 from .result import Result
 from .score_sketch import ScoreSketch
-from .verdict import Verdict, bound_beside_claim
+from .verdict import Verdict, bound_beside_claim, least_beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ class CanaryResult(Result):
     def __repr__(self) -> str:
         return (
             f"<CanaryResult {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.strength_name} >= {rounded_down(self.bound):g}, claim {self.claim}>"
+            f"{self.claim.strength_name} {least_beside(self.bound, self.claim.strength)[0]}, claim {self.claim}>"
         )
 
 

@@ -53,8 +53,7 @@ def verdict_of(
 def bound_beside_claim(claim: Claim, bound: float) -> str:
     """Describe a lower bound and the claim's strength, for example "epsilon >= 1.244, claimed 1"."""
     least, claimed = least_beside(bound, claim.strength)
-    plain = f">= {rounded_down(bound):g}"
-    return f"{claim.describe_strength(bound).replace(plain, least, 1)}, claimed {claimed}"
+    return f"{claim.describe_bound(least)}, claimed {claimed}"
 
 
 def least_beside(bound: float, claimed: float) -> tuple[str, str]:
@@ -67,13 +66,14 @@ def least_beside(bound: float, claimed: float) -> tuple[str, str]:
     >>> least_beside(1.0 + 1e-13, 1.0)  # above the claim in none of twelve digits
     ('> 1', '1')
     """
-    if bound <= claimed:
+    if not bound > claimed:
         return f">= {rounded_down(bound):g}", f"{claimed:.4g}"
     for digits in range(4, _MOST_DIGITS + 1):
-        least, beside = rounded_down(bound, digits), f"{claimed:.{digits}g}"
-        if least > float(beside):
-            return f">= {least:.{max(digits, 6)}g}", beside
-    return f"> {claimed:.4g}", f"{claimed:.4g}"
+        least, beside = rounded_down(bound, digits), float(f"{claimed:.{digits}g}")
+        if least > beside:
+            return f">= {least:.{max(digits, 6)}g}", f"{beside:.{max(digits, 6)}g}"
+    whole = repr(float(claimed)).removesuffix(".0")
+    return f"> {whole}", whole
 
 
 def event_in_words(event: Event, counts: Counts, likelier_on: Direction) -> str:

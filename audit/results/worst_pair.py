@@ -160,7 +160,7 @@ class WorstPair(Result):
         chosen = self.ranking[0]
         tried = [pair for pair in self.ranking if pair.error is None]
         skipped = [pair for pair in self.ranking if pair.error is not None]
-        shown = f" of {_SHOWN}" if len(tried) > _SHOWN else ""
+        shown = f" for {_SHOWN} of them" if len(tried) > _SHOWN else ""
         lines = [
             f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
             f"          {chosen.summary}",

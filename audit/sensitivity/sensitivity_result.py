@@ -13,7 +13,7 @@ from ..results.verdict import Verdict
 from .query_answer import Norm
 
 _DIGITS = (4, 6, 8, 10, 12, 17)
-_WIDTH = 160  # characters of a line below the verdict
+_WIDTH, _MOST_OF_AN_ERROR = 160, 1_000  # characters of a remark
 _IN_DICT = ("query", "norm", "bound", "change", "distance", "adjacency", "found_by", "evaluations", "pairs", "errors")
 
 
@@ -198,9 +198,8 @@ class SensitivityResult(Result):
                 lines.append("note    the change exceeds the bound by no more than rounding explains")
             lines.append("note    other pairs may change the query more")
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
-        error = (
-            f"errors  {_count(self.errors, 'pair')} without an answer; the first: {' '.join(self.first_error.split())}"
-        )
+        first = " ".join(self.first_error.split())[:_MOST_OF_AN_ERROR]
+        error = f"errors  {_count(self.errors, 'pair')} without an answer; the first: {first}"
         return (*short, *([error] if self.errors else []))
 
     @property

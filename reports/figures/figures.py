@@ -12,7 +12,7 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
-from ..plain_text import number, prose, symbol, visible
+from ..plain_text import lower_limit, number, prose, symbol, visible
 from .canary_figures import are_quick, draw_guess_bounds, draw_scores
 from .cell_figures import draw_profile, draw_ratios, draw_trade_off
 from .distance_figure import draw_distances, series_by_distance
@@ -96,8 +96,8 @@ def _left_out(result: AuditResult) -> str:
 def _of_looks(result: AuditResult, name: str) -> Drawn:
     letter, last = symbol(result.claim.strength_name), result.looks[-1]
     label = (
-        f"Running lower bound on {letter} of {name}: {number(rounded_down(last.bound))} after {last.runs:,} runs on "
-        f"each dataset, claimed {number(result.claim.strength)}; {stopped(result)}."
+        f"Running lower bound on {letter} of {name}: {lower_limit(last.bound, result.claim.strength)} after "
+        f"{last.runs:,} runs on each dataset, claimed {number(result.claim.strength)}; {stopped(result)}."
     )
     caption = (
         "Lower bound after each batch, on a fixed grid of values; all bounds hold together with "
@@ -196,8 +196,9 @@ def _of_canaries(result: CanaryResult) -> list[Drawn]:
         drawn.append(_drawn(figure, f"Scores of the canaries of {name}: {result.guesses_in_words}.", caption))
     if are_quick(result):
         label = (
-            f"Lower bound on {letter} of {name} by number of guesses: {number(rounded_down(result.bound))}, claimed "
-            f"{number(result.claim.strength)}, at most {number(rounded_down(result.ceiling))} with so many canaries."
+            f"Lower bound on {letter} of {name} by number of guesses: "
+            f"{lower_limit(result.bound, result.claim.strength)}, claimed {number(result.claim.strength)}, at most "
+            f"{number(rounded_down(result.ceiling))} with so many canaries."
         )
         caption = (
             "Lower bound that each number of guesses gives if it is the only one tested, chosen before a look at the "
@@ -211,7 +212,7 @@ def _of_canaries(result: CanaryResult) -> list[Drawn]:
 
 def _of_distances(entries: list[Entry]) -> Drawn:
     results = [entry.result for entry in entries if isinstance(entry.result, AuditResult)]
-    each = "; ".join(f"{number(rounded_down(r.bound))} at distance {number(r.pair.distance)}" for r in results)
+    each = "; ".join(f"{lower_limit(r.bound, r.claim.strength)} at distance {number(r.pair.distance)}" for r in results)
     name = visible(results[0].mechanism, 100)
     caption = (
         f"{name} at several distances ({visible(results[0].pair.adjacency, 100)}): the claim, the lower bound "

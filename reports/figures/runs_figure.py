@@ -19,7 +19,7 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
-from ..plain_text import detectable, number, symbol, visible
+from ..plain_text import detectable, lower_limit, number, symbol, visible
 from .figure_style import BLUE, COLOUR
 from .page_style import style_class, themed
 
@@ -71,7 +71,7 @@ class Projection:
     def label(self) -> str:
         """The figure for screen readers."""
         later, letter = 4 * self.runs, self.letter
-        text = f"Lower bound on {letter} by number of {self.unit}: {number(rounded_down(self.bound))} after "
+        text = f"Lower bound on {letter} by number of {self.unit}: {lower_limit(self.bound, self.claimed)} after "
         text += f"{self.runs:,}, claimed {number(self.claimed)}"
         if not math.isnan(bound := self.bound_after(later)):
             text += f"; projected after {later:,}: {number(rounded_down(bound))}"

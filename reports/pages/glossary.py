@@ -19,17 +19,16 @@ GLOSSARY = (
      "the largest likelihood ratio."),
     ("estimate", "the claim strength implied by the observed frequencies, with no allowance for sampling error."),
     ("event", "a set of outputs, chosen on pilot runs that are not counted; a sequential audit chooses it on earlier "
-     "runs. “These events” are one for each direction, tested together."),
+     "runs. “These events” in a verdict are two, one for each direction."),
     ("events in reserve", "events tested beside the main event on a twentieth of alpha each: the better direction "
      "alone, and one that few pilot runs suggest."),
-    ("execution", "one call of the mechanism for one output; a search counts the executions on all datasets "
-     "together."),
+    ("execution", "a run of a search, which counts those on all datasets together."),
     ("guess", "the dataset on which an output's event is likelier, in runs whose dataset is drawn by a coin; or "
      "whether a canary is in the training data."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
-    ("low bits", "the last binary digits of a floating-point output, which can reveal the dataset although the value "
-     "does not."),
+    ("low bits", "the last binary digits of a floating-point output, which can reveal the dataset although the rounded "
+     "value does not."),
     ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "
      "is no more private than this."),
     ("mechanism", "the code under audit; it draws an output from a dataset and randomness."),
@@ -38,7 +37,7 @@ GLOSSARY = (
     ("pilot", "the first runs, which choose the event and are not counted; after a search for the pair, they "
      "begin with the search's runs on it."),
     ("privacy profile", "the smallest δ for each ε."),
-    ("run", "one execution of the mechanism; runs are counted on each dataset."),
+    ("run", "one output drawn from the mechanism on a dataset; 1,000 runs are 1,000 on each dataset."),
     ("trade-off curve", "the largest power of a test between x and y at each false-positive rate."),
     ("verdict", "refuted, not refuted or inconclusive; no audit can prove a claim."),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
-from ..plain_text import canaries_in_words, counts_tested, found, other_way, prose, visible
+from ..plain_text import canaries_in_words, counts_tested, found, other_way, printed_lines, prose, visible
 from .session import DEFAULTS, Settings
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
@@ -39,7 +39,7 @@ class Case:
 def failure_message(entry: Entry, case: Case, settings: Settings, script: str | None) -> str:
     """Return the failure message of an audit that is refuted or inconclusive."""
     result = entry.result
-    lines = [visible(line, 1_000) for line in str(result).splitlines()]
+    lines = printed_lines(result, 1_000)
     if isinstance(result, AuditResult):
         pair = result.pair
         contents = "" if case.x is None and case.y is None else f"x = {show(case.x)}, y = {show(case.y)}: "

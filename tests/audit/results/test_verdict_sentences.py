@@ -29,6 +29,7 @@ from dpaudit import (
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.printing import verdict_text
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.sequential_result import SequentialResult
@@ -216,6 +217,10 @@ def test_failed_checks_are_named_in_the_verdict_and_explained_below():
         (1.0, 1.0000349, "epsilon >= 1.00003, claimed 1"),
         (0.96627, 0.9662759, "epsilon >= 0.966275, claimed 0.96627"),
         (1.0, 1.0 + 3e-12, "epsilon > 1, claimed 1"),
+        (1.2346789, math.nextafter(1.2346789, 2.0), "epsilon > 1.2346789, claimed 1.2346789"),
+        (1.0, math.nan, "epsilon >= nan, claimed 1"),
+        (1.0, math.inf, "epsilon >= inf, claimed 1"),
+        (12_000.0, 12_345.6, "epsilon >= 12340, claimed 12000"),
         (1.0, 1.0, "epsilon >= 1, claimed 1"),
         (1.00006, 1.00012, "epsilon >= 1.00012, claimed 1.00006"),
         (0.96627, 0.96621, "epsilon >= 0.9662, claimed 0.9663"),
@@ -237,3 +242,29 @@ def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
     else:
         assert bound == beside
         assert beyond < 1e-10
+
+
+def test_a_bound_is_described_with_the_parameters_of_its_claim():
+    claims = [ApproxDP(1.00006, 1e-5), PureDP(1.00006).group(2), RenyiDP(2.0, 1.00006)]
+    assert [bound_beside_claim(claim, 1.00012) for claim in claims] == [
+        "epsilon >= 1.00012 at delta 1e-05, claimed 1.00006",
+        "epsilon >= 1.00012 per step, at distance 2, claimed 1.00006",
+        "Rényi divergence of order 2 >= 1.00012, claimed 1.00006",
+    ]
+
+
+def test_a_short_text_of_a_result_shows_a_refutation_too():
+    result = audited(PureDP(1.00006), bound=1.00012)
+    assert repr(result) == "<FixedSizeResult m: refuted, epsilon >= 1.00012, claim 1.00006-DP>"
+
+
+def test_remarks_are_broken_into_lines():
+    remarks = ["note: a\nb", "", f"note: {'x' * 150}", f"WARNING: {'word ' * 40}", "answers  aligned"]
+    verdict, *lines = verdict_text("S", remarks).split("\n")
+    assert verdict == "S"
+    assert lines[0] == "  note: a b"
+    assert lines[1:4] == ["", "  note:", f"    {'x' * 150}"]
+    assert lines[4].startswith("  WARNING: word word")
+    assert lines[5].startswith("    word word")
+    assert lines[-1] == "  answers  aligned"
+    assert len(lines[4]) <= 120

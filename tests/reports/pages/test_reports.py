@@ -24,7 +24,7 @@ from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.markdown_page import escaped
 from dpaudit.reports.pages.page_limits import by_severity
-from dpaudit.reports.plain_text import counts_tested, found, number, visible
+from dpaudit.reports.plain_text import counts_tested, found, number, printed_lines, visible
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -389,7 +389,7 @@ def test_visible_keeps_both_ends_of_a_long_text():
         (1.23456, 1.24999, "≥ 1.249", "1.235"),
         (1.0, 1.0 + 1e-13, "> 1", "1"),
         (1.0, math.inf, "≥ ∞", "1"),
-        (12_000.0, 12_345.6, "≥ 12,340", "1.2e+04"),
+        (12_000.0, 12_345.6, "≥ 12,340", "12000"),
     ],
 )
 def test_a_refuted_bound_is_not_rounded_below_the_claim(claimed, bound, least, beside):
@@ -397,3 +397,13 @@ def test_a_refuted_bound_is_not_rounded_below_the_claim(claimed, bound, least, b
     assert found(refuted) == f"ε {least}"
     said = least.replace("≥", ">=").replace("∞", "inf").replace(",", "")
     assert str(refuted).startswith(f"REFUTED: epsilon {said}, claimed {beside} (")
+
+
+def test_a_long_remark_is_cut_before_it_is_broken_into_lines():
+    refuted = result(claim=PureDP(1.0), bound=1.5, p_value=0.01, notes=("word " * 5_000, "short"))
+    first, *lines = printed_lines(refuted, 1_000)
+    assert first == refuted.sentence
+    assert 1_000 <= sum(map(len, lines)) < 1_200
+    assert lines[-1] == "  note: short"
+    assert "…" in " ".join(lines)
+    assert "note: " + "word " * 5_000 not in refuted._repr_html_()
