@@ -40,7 +40,7 @@ def test_short_texts():
     assert (found(RESULT), size(RESULT), detectable_text(RESULT)) == ("ε ≥ 1.934", "1,000 canaries", "0.25")
     assert detectable_text(SMALL) == "∞"
     assert exact_text(Entry(name="a", result=RESULT, exact=3.0)) == "ε = 3"
-    assert found(replace(RESULT, bound=1.00001)) == "ε > 1"
+    assert found(replace(RESULT, bound=1.00001)) == "ε ≥ 1.00001"
 
 
 def test_facts_name_canaries_theorems_and_shares():
