@@ -39,7 +39,7 @@ def found_and_silenced(make, expected, **settings):
     result = audit(make(), **settings)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert checks(result) == {expected}
-    assert f"Silence this check with ignore={expected.value!r}." in str(result)
+    assert f"Silence this check with ignore={expected.value!r}." in " ".join(result.remarks)
     assert expected not in checks(audit(make(), **settings, ignore=expected.value))
     others = [other.value for other in HealthCheck if other is not expected]
     assert checks(audit(make(), **settings, ignore=others)) == {expected}
@@ -187,7 +187,7 @@ def test_outputs_made_elsewhere_with_common_random_numbers():
     noise, other = rng.laplace(size=(2, 5_000))
     result = check_outputs(noise, noise + 1, claim=PureDP(1.0))
     assert checks(result) == {SHARED}
-    assert "the i-th on x with the i-th on y" in str(result)
+    assert "the i-th on x with the i-th on y" in " ".join(result.remarks)
     assert check_outputs(noise, noise + 1, claim=PureDP(1.0), ignore=SHARED.value).findings == ()
     assert check_outputs(noise, other + 1, claim=PureDP(1.0)).findings == ()
     assert check_outputs(np.sort(noise), np.sort(other) + 1, claim=PureDP(1.0)).findings == ()
