@@ -19,6 +19,13 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 50, 50)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def without_older_objects():
+    """Leaves out of sight of the collector, and of replays, what earlier files of tests have imported."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def without_resolution(monkeypatch):
     """States 0.1 as the smallest detectable excess, which takes up to most of a small audit's time.

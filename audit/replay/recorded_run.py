@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -191,7 +192,7 @@ class Runner:
             before = _older_generators() if looks_around and number == 0 else {}
             again = self.run(dataset, first.tape.calls, seed=_other_seed(self.seed, number))
             unseen |= again.tape.unseen
-            if _is_put_back(again.tape) and any(repr(made.state) != state for made, state in before.items()):
+            if _is_put_back(again.tape) and any(_comparable(made.state) != state for made, state in before.items()):
                 unseen[_DRAWN] += 1
             if _differs(first.tape, again.tape):
                 words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
@@ -222,10 +223,23 @@ def _is_put_back(tape: Tape) -> bool:
     return tape.put_back is not None and tape.parted_at is None and len(tape.calls) <= len(tape.put_back)
 
 
-def _older_generators() -> dict[np.random.BitGenerator, str]:
+def _older_generators() -> dict[np.random.BitGenerator, Any]:
     """Return the generators of numpy that exist, with their states, but for the global one."""
-    found = (each for each in gc.get_objects() if isinstance(each, np.random.BitGenerator))
-    return {each: repr(each.state) for each in found if each is not _STATES[0]._bit_generator}
+    kinds = [np.random.BitGenerator]
+    for kind in kinds:  # which grows
+        kinds += kind.__subclasses__()
+    known, objects = set(map(id, kinds)), gc.get_objects()
+    found = compress(objects, map(known.__contains__, map(id, map(type, objects))))  # of hundreds of thousands
+    return {each: _comparable(each.state) for each in found if each is not _STATES[0]._bit_generator}
+
+
+def _comparable(state: Any) -> Any:
+    """Return the state of a generator in a form that can be compared; the repr of an array takes milliseconds."""
+    if isinstance(state, Mapping):
+        return [(key, _comparable(value)) for key, value in state.items()]
+    if isinstance(state, np.ndarray):
+        return state.tobytes()
+    return state if isinstance(state, (int, str)) else repr(state)
 
 
 def _other_seed(seed: int, number: int) -> int:
@@ -237,7 +251,7 @@ def _states(rng: np.random.Generator) -> list[Any]:
     now = {id(state): state for state in (_STATES[0], np.random.mtrand._rand)}
     legacy: list[Any] = [state.get_state() for state in now.values()]
     others = [_STATES[1].getstate(), random._inst.getstate()]
-    return [repr(rng.bit_generator.state), *((key.tobytes(), *rest) for _, key, *rest in legacy), *others]
+    return [_comparable(rng.bit_generator.state), *((key.tobytes(), *rest) for _, key, *rest in legacy), *others]
 
 
 @contextmanager
