@@ -181,23 +181,27 @@ def found(result: Checked) -> str:
     if isinstance(result, AuditResult) and result.findings:
         return "–"
     claim = result.directed_claim if isinstance(result, AuditResult) else result.claim
-    is_shown_above = least_beside(result.bound, claim.strength)[0].startswith(">=")
     per_step = " per step" * isinstance(claim, GroupClaim)
-    sign = "≥" if is_shown_above else ">"
+    sign = least_beside(result.bound, claim.strength)[0].replace(">=", "≥")
     return f"{symbol(claim.strength_name)} {sign} {lower_limit(result.bound, claim.strength)}{per_step}"
 
 
 def lower_limit(bound: float, claimed: float) -> str:
     """Format a lower bound, with as many digits as show that it exceeds the claim if it does."""
-    text = least_beside(bound, claimed)[0].split()[1]
+    _, text, _ = least_beside(bound, claimed)
     return number(float(text)) if float(f"{float(text):.4g}") == float(text) else text
 
 
 def printed_lines(result: Result, limit: int) -> list[str]:
     """The lines of a printed result, with its sentence and remarks cut to `limit` characters each."""
-    rest = str(result).removeprefix(verdict_text(result.sentence, result.remarks)).splitlines()
     short = verdict_text(visible(result.sentence, limit), [visible(remark, limit) for remark in result.remarks])
-    return [*short.splitlines(), *(visible(line, limit) for line in rest if line)]
+    return [*short.splitlines(), *(visible(line, limit) for line in lines_below(result))]
+
+
+def lines_below(result: Result) -> list[str]:
+    """The lines that a printed result has below its remarks, such as those of a search."""
+    rest = str(result).removeprefix(verdict_text(result.sentence, result.remarks))
+    return [line for line in rest.splitlines() if line]
 
 
 def other_way(result: AuditResult) -> str:

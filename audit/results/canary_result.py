@@ -191,9 +191,10 @@ class CanaryResult(Result):
         return verdict_text(self.sentence, self.remarks)
 
     def __repr__(self) -> str:
+        sign, least, _ = least_beside(self.bound, self.claim.strength)
         return (
             f"<CanaryResult {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.strength_name} {least_beside(self.bound, self.claim.strength)[0]}, claim {self.claim}>"
+            f"{self.claim.strength_name} {sign} {least}, claim {self.claim}>"
         )
 
 

@@ -52,28 +52,34 @@ def verdict_of(
 
 def bound_beside_claim(claim: Claim, bound: float) -> str:
     """Describe a lower bound and the claim's strength, for example "epsilon >= 1.244, claimed 1"."""
-    least, claimed = least_beside(bound, claim.strength)
-    return f"{claim.describe_bound(least)}, claimed {claimed}"
+    sign, least, claimed = least_beside(bound, claim.strength)
+    return f"{claim.describe_bound(f'{sign} {least}')}, claimed {claimed}"
 
 
-def least_beside(bound: float, claimed: float) -> tuple[str, str]:
-    """A lower bound and a claim's strength, to as many digits as show which of them is larger.
+def least_in_words(claim: Claim, bound: float) -> str:
+    """Describe a lower bound with as many digits as show that it exceeds the claim, if it does."""
+    sign, least, _ = least_beside(bound, claim.strength)
+    return claim.describe_bound(f"{sign} {least}")
+
+
+def least_beside(bound: float, claimed: float) -> tuple[str, str, str]:
+    """A sign, a lower bound and a claimed number, to as many digits as show which of them is larger.
 
     Examples
     --------
     >>> least_beside(1.24451, 1.0), least_beside(1.0000349, 1.0), least_beside(0.9966, 1.0)
-    (('>= 1.244', '1'), ('>= 1.00003', '1'), ('>= 0.9966', '1'))
+    (('>=', '1.244', '1'), ('>=', '1.00003', '1'), ('>=', '0.9966', '1'))
     >>> least_beside(1.0 + 1e-13, 1.0)  # above the claim in none of twelve digits
-    ('> 1', '1')
+    ('>', '1', '1')
     """
     if not bound > claimed:
-        return f">= {rounded_down(bound):g}", f"{claimed:.4g}"
+        return ">=", f"{rounded_down(bound):g}", f"{claimed:.4g}"
     for digits in range(4, _MOST_DIGITS + 1):
         least, beside = rounded_down(bound, digits), float(f"{claimed:.{digits}g}")
         if least > beside:
-            return f">= {least:.{max(digits, 6)}g}", f"{beside:.{max(digits, 6)}g}"
+            return ">=", f"{least:.{max(digits, 6)}g}", f"{beside:.{max(digits, 6)}g}"
     whole = repr(float(claimed)).removesuffix(".0")
-    return f"> {whole}", whole
+    return ">", whole, whole
 
 
 def event_in_words(event: Event, counts: Counts, likelier_on: Direction) -> str:

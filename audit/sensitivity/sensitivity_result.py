@@ -7,12 +7,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..printing import rounded_down, shorten, verdict_text
+from ..printing import shorten, verdict_text
 from ..results.result import Result
-from ..results.verdict import Verdict
+from ..results.verdict import Verdict, least_beside
 from .query_answer import Norm
 
-_DIGITS = (4, 6, 8, 10, 12, 17)
 _WIDTH, _MOST_OF_AN_ERROR = 160, 1_000  # characters of a remark
 _IN_DICT = ("query", "norm", "bound", "change", "distance", "adjacency", "found_by", "evaluations", "pairs", "errors")
 
@@ -171,11 +170,8 @@ class SensitivityResult(Result):
     @property
     def _lower(self) -> str:
         """The change, rounded down, with enough digits to exceed the bound."""
-        if self.change < math.inf:
-            for digits in _DIGITS:
-                if (limit := rounded_down(self.change, digits)) > self.bound:
-                    return f"{limit:.{digits}g}"
-        return repr(self.change)
+        sign, least, _ = least_beside(self.change, self.bound)
+        return least if sign == ">=" else repr(self.change)
 
     @property
     def remarks(self) -> tuple[str, ...]:

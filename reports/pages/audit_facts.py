@@ -14,6 +14,7 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.sequential_result import SequentialResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import least_in_words
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.provenance import ELSEWHERE
 from ..plain_text import (
@@ -92,7 +93,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
     source_of_claim = visible(result.claim_source) or stated_by
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
-    lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
+    lower = visible(f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence")
     p_value = p_text(result.p_value)
     if result.findings:
         lower = "none, because a health check failed and the sampling error is unknown"
@@ -148,7 +149,7 @@ def _of_statement(entry: Entry, result: StatementResult) -> Facts:
 def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
     claim, words = result.claim, result.detectable_in_words.removeprefix("smallest detectable excess: ")
     stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
-    lower = f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence"
+    lower = f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence"
     return [
         ("Training", visible(result.mechanism, 300)),
         ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),

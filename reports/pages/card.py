@@ -6,13 +6,12 @@ import html
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ...audit.printing import verdict_text
 from ...audit.records.suite import Checked, Entry, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.worst_pair import WorstPair
-from ..plain_text import canary_facts, counts_tested, visible
+from ..plain_text import canary_facts, counts_tested, lines_below, visible
 
 if TYPE_CHECKING:
     from ...audit.results.result import Result
@@ -28,8 +27,7 @@ _REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
 
 def card(result: Result) -> str:
     """Return HTML without scripts or external resources; figures need matplotlib and are left out without it."""
-    rest = str(result).removeprefix(verdict_text(result.sentence, result.remarks)).splitlines()
-    told = [f"  {remark}" for remark in result.remarks] + [line for line in rest if line]
+    told = [f"  {remark}" for remark in result.remarks] + lines_below(result)
     sentence, *remarks = [html.escape(visible(line, 2_000)) for line in (result.sentence, *told)]
     colour = _COLOURS.get(result.verdict.name, _OTHERWISE)
     parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
