@@ -221,11 +221,6 @@ def other_way(result: AuditResult) -> str:
     return f"outputs outside the event {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
 
 
-def counts_tested(result: AuditResult) -> str:
-    """The counts that are tested: hits of the event, or right and wrong guesses in both directions."""
-    return str(result.counts if result.opposite is None else result.opposite.guesses)
-
-
 def p_text(p_value: float | None) -> str:
     """Format a p-value; the tests state none much below a billionth, shown as ``< 1e-9``."""
     return "< 1e-9" if p_value is not None and p_value < 1e-9 else number(p_value)
@@ -311,7 +306,7 @@ def lines(result: AuditResult | CanaryResult) -> str:
             f"  claim  {visible(str(claim), 80)}",
             f"  event  {visible(result.event_in_words)}",
             *([f"         {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts {counts_tested(result)}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
+            f"  counts {result.tested}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {how}; seed {result.seed}",
             f"  alpha  {error_budget(result)}",

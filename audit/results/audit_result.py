@@ -15,6 +15,7 @@ from ..events.pilot_histogram import Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
+from ..inference.guess_test import Guesses
 from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
 from ..options import Bits
@@ -274,16 +275,28 @@ class AuditResult(Result):
         return (counts.hits_x / counts.runs_x) / (counts.hits_y / counts.runs_y)
 
     @property
+    def tested(self) -> Counts | Guesses:
+        """The counts that are tested: hits of the event, or right and wrong guesses in both directions."""
+        return self.counts if self.opposite is None else self.opposite.guesses
+
+    @property
     def event_in_words(self) -> str:
         """For example "output ≤ -0.31 is 2.70 times likelier on x", where the event is more frequent on x."""
-        return event_in_words(self.event, self.counts, self.likelier_on)
+        return event_in_words(self.event, self.counts, self.likelier_on, is_learned_here=self._is_learned_here)
 
     @property
     def opposite_in_words(self) -> str:
         """The event of the other direction in the same words; empty if only one direction was tested."""
         if self.opposite is None:
             return ""
-        return event_in_words(self.opposite.event, self.opposite.counts, self._sides[1])
+        return event_in_words(
+            self.opposite.event, self.opposite.counts, self._sides[1], is_learned_here=self._is_learned_here
+        )
+
+    @property
+    def evidence(self) -> str:
+        """What the bound rests on, in two or three lines: the event or the events of both directions, and `tested`."""
+        return "\n".join(filter(None, (self.event_in_words, self.opposite_in_words, str(self.tested))))
 
     @property
     def _sides(self) -> tuple[Direction, Direction]:
@@ -295,7 +308,7 @@ class AuditResult(Result):
         """Why no finite strength allows the observed frequencies."""
         counts, (tested, other) = self.directed_counts, self._sides
         if self.opposite is not None and self.opposite.guesses.wrong == 0:
-            return "no guess of the dataset was wrong, so the point estimate is infinite"
+            return "no guess by the two events was wrong, so the point estimate is infinite"
         if counts.hits_y == 0:
             return f"the event never occurred on {other}, so the point estimate is infinite"
         if counts.hits_x == counts.runs_x:
@@ -306,7 +319,7 @@ class AuditResult(Result):
     def detectable_in_words(self) -> str:
         """For example "smallest detectable excess: 0.018 (95% power, this event)"."""
         if math.isinf(self.resolution):
-            return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
+            return f"no detectable excess can be stated ({100 * self.power:.6g}% power)"
         of = _BASES[self.resolution_basis]
         if self.opposite is not None and self.resolution_basis == "event":
             of = "these events"
@@ -318,9 +331,9 @@ class AuditResult(Result):
         return ""
 
     @property
-    def _bias(self) -> str:
-        """That the point estimate includes runs on which the event was learned, if it does."""
-        return ""
+    def _is_learned_here(self) -> bool:
+        """Whether the counts include the runs on which the event was learned."""
+        return False
 
     @property
     def _when_stopped(self) -> str:
@@ -335,7 +348,7 @@ class AuditResult(Result):
         if self.verdict is Verdict.REFUTED:
             text = f"REFUTED: {found} ({confidence}){self._when_refuted}"
             if math.isinf(self.estimate):
-                text += f"; {self._no_estimate}{self._bias}"
+                text += f"; {self._no_estimate}"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
                 f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
@@ -344,7 +357,8 @@ class AuditResult(Result):
         elif self.findings:
             text = failed_checks(self.findings)
         else:
-            text = f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset, {confidence}); {self.detectable_in_words}"
+            few = f"too few runs for {confidence} ({self.runs:,} per dataset)"
+            text = f"INCONCLUSIVE: {few}; {self.detectable_in_words}"
             if self.requested_resolution is not None:
                 text += f"; requested: {self.requested_resolution:.2g}"
         return text + self._when_stopped + (f"; {self.pair.doubt}" if self.pair.doubt else "")

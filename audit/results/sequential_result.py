@@ -50,12 +50,12 @@ class SequentialResult(AuditResult):
             return f" by the final test, after {self.runs:,} runs per dataset"
         text = f" after {self.runs:,} runs per dataset"
         if self.bound < self.estimate < math.inf:
-            text += f"; point estimate {self.estimate:.3g}{self._bias}"
+            text += f"; point estimate {self.estimate:.3g}, biased upward by the early stop"
         return text
 
     @property
-    def _bias(self) -> str:
-        return "" if self.is_closed else ", biased upward"
+    def _is_learned_here(self) -> bool:
+        return not self.is_closed
 
     @property
     def _when_stopped(self) -> str:

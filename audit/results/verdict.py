@@ -82,8 +82,11 @@ def least_beside(bound: float, claimed: float) -> tuple[str, str, str]:
     return ">", whole, whole
 
 
-def event_in_words(event: Event, counts: Counts, likelier_on: Direction) -> str:
-    """How much likelier an event is on one dataset, the one in whose direction it is tested if neither is clear."""
+def event_in_words(event: Event, counts: Counts, likelier_on: Direction, *, is_learned_here: bool = False) -> str:
+    """How much likelier an event is on one dataset, the one in whose direction it is tested if neither is clear.
+
+    If the event was learned on the counted runs, the ratio describes these runs, and is larger than in others.
+    """
     p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
     if p == q == 0.0:
         return f"{event} never occurred"
@@ -94,6 +97,7 @@ def event_in_words(event: Event, counts: Counts, likelier_on: Direction) -> str:
         times = "once" if hits == 1 else f"{hits:,} times"
         return f"{event} occurred {times} on {more} and never on {less}"
     ratio = f"{larger / smaller:.3g}"
-    return (
-        f"{event} is about as likely on x as on y" if ratio == "1" else f"{event} is {ratio} times likelier on {more}"
-    )
+    if ratio == "1":
+        return f"{event} is about as likely on x as on y"
+    how = f"occurred {ratio} times as often" if is_learned_here else f"is {ratio} times likelier"
+    return f"{event} {how} on {more}"

@@ -116,7 +116,7 @@ def audit(
     from ...audit.results.verdict import Verdict
     from ...audit.search.find_worst_pair import find_worst_pair
     from ...reports.libraries import require_for_html
-    from ...reports.plain_text import counts_tested, error_budget, other_way
+    from ...reports.plain_text import error_budget, other_way
     from .claim_options import adjacency_from_option, bits_from_option, claim_or_none
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible
@@ -184,7 +184,7 @@ def audit(
         if complement:
             shown += f"\n          {complement}"
         typer.echo(
-            f"{in_shell(shown, result)}\n  counts  {counts_tested(result)}\n  seed    {result.seed}\n"
+            f"{in_shell(shown, result)}\n  counts  {result.tested}\n  seed    {result.seed}\n"
             f"  alpha   {error_budget(result)}"
         )
         if result.cells is not None:

@@ -11,7 +11,7 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.worst_pair import WorstPair
-from ..plain_text import canary_facts, counts_tested, lines_below, visible
+from ..plain_text import canary_facts, lines_below, visible
 
 if TYPE_CHECKING:
     from ...audit.results.result import Result
@@ -34,8 +34,7 @@ def card(result: Result) -> str:
     if remarks:
         parts.append(f'<pre style="{_REMARKS}">{chr(10).join(remarks)}</pre>')
     if isinstance(result, AuditResult):
-        event = html.escape(visible(result.event_in_words, 2_000))
-        parts.append(f"<div>{event}: {html.escape(counts_tested(result))}</div>")
+        parts += [f"<div>{html.escape(visible(line, 2_000))}</div>" for line in result.evidence.splitlines()]
     if isinstance(result, CanaryResult):
         shown = [
             f"{name}: {value}" for name, value in canary_facts(result) if name in ("canaries", "guesses", "ceiling")

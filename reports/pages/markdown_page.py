@@ -25,8 +25,8 @@ _MOST_WARNED = 20  # audits with one kind of caution
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
 _NUMERIC = ("bound", "exact value", "detectable excess", "runs")
 _OF_RUNS = (
-    "Each audit tests one event on one pair of datasets; pilot runs, or earlier runs of a sequential audit, choose the "
-    "event. "
+    "Each audit tests one event, or one in each direction, on one pair of datasets; pilot runs, or earlier runs of a "
+    "sequential audit, choose the events. "
 )
 _OF_STATEMENTS = (
     "A statement about numbers is refuted if an interval lies outside the stated range; its intervals hold together. "

@@ -14,10 +14,11 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
-from ..plain_text import canaries_in_words, counts_tested, found, other_way, printed_lines, prose, visible
+from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
 from .session import DEFAULTS, Settings
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
+_STOPPED = "the audit stopped at once; with sequential=False it shows how large the loss is"
 _REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
 _FEW = "too few canaries for any refutation, so the test fails; use more canaries, or several runs with new coins"
@@ -49,7 +50,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             *([] if result.findings else [f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}"]),
             f"  event      {visible(result.event_in_words)}",
             *([f"             {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts     {counts_tested(result)}",
+            f"  counts     {result.tested}",
             *([f"             {other}"] if other and not result.opposite else []),
             f"  pair       {visible(contents)}{visible(pair.difference)}",
         ]
@@ -58,6 +59,8 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
                 f"  search     of {len(case.search.ranking):,} pairs: {visible(case.search.ranking[0].label, 100)}"
             )
         lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
+        if result.stopped == "refuted" and not result.is_closed:
+            lines.append(f"             {_STOPPED}")
     elif isinstance(result, CanaryResult):
         lines += [
             f"  training   {visible(result.mechanism, 100)}",

@@ -77,7 +77,7 @@ def test_too_few_runs_are_inconclusive(runs, resolution):
     claim = PureDP(1.0) if resolution else PureDP(5.0)
     result = check(laplace(), X, Y, claim=claim, runs=runs, resolution=resolution)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert f"too few runs ({runs:,} per dataset, 95% confidence)" in str(result)
+    assert f"too few runs for 95% confidence ({runs:,} per dataset)" in str(result)
     assert ("requested: 0.001" in str(result)) == (resolution is not None)
 
 

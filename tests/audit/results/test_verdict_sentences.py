@@ -29,9 +29,11 @@ from dpaudit import (
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.printing import verdict_text
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.other_direction import OtherDirection
 from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.verdict import bound_beside_claim
 from dpaudit.reports.plain_text import other_way
@@ -268,3 +270,26 @@ def test_remarks_are_broken_into_lines():
     assert lines[5].startswith("    word word")
     assert lines[-1] == "  answers  aligned"
     assert len(lines[4]) <= 120
+
+
+def test_the_evidence_is_what_is_tested():
+    counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)
+    one = audited(PureDP(1.0), counts=counts)
+    assert one.evidence == "output ≤ 0.5 is 3 times likelier on x\n300 of 1,000 on x, 100 of 1,000 on y"
+    guesses = Guesses(right=590, wrong=200, runs=1_900)
+    other = OtherDirection(event=Intervals(((0.5, math.inf),)), counts=counts.swapped(), guesses=guesses)
+    both = audited(PureDP(1.0), counts=counts, opposite=other)
+    assert both.tested is guesses
+    assert both.evidence.splitlines()[1:] == [
+        "output ≥ 0.5 is 3 times likelier on y",
+        "590 right and 200 wrong guesses in 1,900 runs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("is_closed", "how"), [(False, "occurred 3 times as often on x"), (True, "is 3 times likelier on x")]
+)
+def test_frequencies_in_the_runs_that_an_event_was_learned_on_are_no_likelihoods(is_closed, how):
+    counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)
+    result = audited(PureDP(1.0), SequentialResult, counts=counts, looks=(), stopped="refuted", is_closed=is_closed)
+    assert result.event_in_words == f"output ≤ 0.5 {how}"

@@ -24,7 +24,7 @@ from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.markdown_page import escaped
 from dpaudit.reports.pages.page_limits import by_severity
-from dpaudit.reports.plain_text import counts_tested, found, number, printed_lines, visible
+from dpaudit.reports.plain_text import found, number, printed_lines, visible
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -349,7 +349,7 @@ def test_names_are_no_rich_markup(hostile):
 def test_lines_say_verdict_event_and_counts(suite):
     one = suite.entries[0].result
     text = lines(one)
-    for shown in (" ".join(str(one).split()), one.event_in_words, counts_tested(one), str(one.claim)):
+    for shown in (" ".join(str(one).split()), one.event_in_words, str(one.tested), str(one.claim)):
         assert shown in text
 
 
