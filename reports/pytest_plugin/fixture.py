@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -74,7 +75,8 @@ class DPAudit:
         """Audit a claim on a given pair or on the worst pair found; fail if the audit is refuted or inconclusive.
 
         By default the audit is sequential, so that a broken mechanism fails early, and runs in this process (jobs=1),
-        so that the test's patches apply.
+        so that the test's patches apply. An acceptance with `up_to` makes the audit one of fixed size, since only the
+        bound of all runs shows how large the loss is.
 
         Parameters
         ----------
@@ -103,7 +105,7 @@ class DPAudit:
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
         refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
         label, options = self._begin(options)
-        if check_cells(options.get("cells", 0)):
+        if check_cells(options.get("cells", 0)) or self._is_limited(label, options):
             options.setdefault("sequential", False)
         options.setdefault("sequential", True)
         if not options["sequential"]:
@@ -136,6 +138,7 @@ class DPAudit:
         is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         takes_alpha = is_open or "alpha" in options or "alpha" in parameters
         label, whole = self._begin(options, has_alpha=takes_alpha)
+        self._is_limited(label, whole)
         given = {name: value for name, value in whole.items() if name in options or name in parameters}
         if is_open:
             given |= {name: whole[name] for name in ("alpha", "seed")}
@@ -222,6 +225,23 @@ class DPAudit:
             pytest.fail(refusal)
         return label, whole
 
+    def _accepted_for(self, label: str) -> Accepted | None:
+        """The acceptance of the marker, or else that of the audit's entry in the baseline."""
+        before = self._session.baseline().get(label)
+        return self._accepted or (before.accepted if before else None)
+
+    def _is_limited(self, label: str, options: Mapping[str, Any]) -> bool:
+        """Whether the audit's acceptance has a largest bound, which an explicitly sequential audit cannot have."""
+        accepted = self._accepted_for(label)
+        if accepted is None or not accepted.is_limited:
+            return False
+        if options.get("sequential"):
+            raise OptionError(
+                f"sequential=True stops the audit as soon as its bound exceeds the claim, so up_to={accepted.up_to:g} "
+                "would limit nothing; drop sequential=True, or drop up_to to accept a refutation with any bound."
+            )
+        return True
+
     def _kept(self, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Make the audit, and keep its draws in the session's store until it is finished.
 
@@ -266,8 +286,7 @@ class DPAudit:
         """Record the result; fail the test if it is refuted or inconclusive, or differs from the baseline."""
         __tracebackhide__ = True
         before = self._session.baseline().get(entry.name)
-        accepted = self._accepted or (before.accepted if before else None)
-        entry = replace(entry, accepted=accepted)
+        entry = replace(entry, accepted=self._accepted_for(entry.name))
         entry.result.environment["repeat"] = repetition(case, self._session.settings)
         self._session.entries[entry.name] = entry
         verdict, messages = entry.result.verdict, []
@@ -322,14 +341,17 @@ class DPAudit:
 
 def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
     """The acceptance in a marker."""
-    reason, until = marked.get("accepted"), marked.get("until")
-    if reason is None and until is None:
+    reason, until, up_to = (marked.get(name) for name in ("accepted", "until", "up_to"))
+    if reason is None and until is None and up_to is None:
         return None
     if reason is None or until is None:
         raise OptionError(
-            "a marker with accepted= needs until=, and the reverse; pass the reason and the last day of the acceptance."
+            "a marker with accepted=, until= or up_to= needs accepted= and until=; pass the reason and the last day of "
+            "the acceptance."
         )
-    return Accepted(reason=str(reason), until=str(until), up_to=float(marked.get("up_to", math.inf)))
+    if isinstance(up_to, bool) or not isinstance(up_to, (int, float, NoneType)):
+        raise OptionError(f"up_to={up_to!r} is not a number; use the largest accepted bound, such as 1.2.")
+    return Accepted(reason=str(reason), until=str(until), up_to=math.inf if up_to is None else float(up_to))
 
 
 def _in_store(folder: Path, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
