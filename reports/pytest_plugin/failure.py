@@ -77,7 +77,9 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     if isinstance(result, AuditResult) and not result.is_replayable:
         lines.append(f"             (not replayable: {result.why_not_replayable})")
     if entry.accepted is not None:
-        lines.append(f"  acceptance {prose(entry.acceptance_in_words(datetime.date.today())).removeprefix('acceptance ')}")
+        lines.append(
+            f"  acceptance {prose(entry.acceptance_in_words(datetime.date.today())).removeprefix('acceptance ')}"
+        )
     if script is not None:
         lines.append(f"  script     {script}")
     elif isinstance(result, AuditResult) and result.is_refuted:
