@@ -16,7 +16,7 @@ from ...audit.results.canary_result import CanaryResult
 from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
 from ..plain_text import canaries_in_words, counts_tested, found, other_way, printed_lines, prose, visible
-from .session import DEFAULTS, Settings
+from .session_settings import DEFAULTS, Settings
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
 _REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"

@@ -19,7 +19,7 @@ import pytest
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
-from ...audit.errors import AuditError, OptionError, StoreError
+from ...audit.errors import OptionError
 from ...audit.events.events import Event
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
 from ...audit.procedures.check import check
@@ -40,8 +40,8 @@ from ...audit.results.verdict import Verdict
 from ...audit.sampling.picked import picked
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
-from ...audit.store.sqlite_store import Store
 from .failure import Case, change_message, failure_message, repetition
+from .kept_draws import file_name, made
 from .replays import excess_message, explanation
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, compared_with, saved_as
@@ -113,11 +113,11 @@ class DPAudit:
         if neighbours is None:
             options.pop("search_runs", None)
             how = None
-            result: AuditResult = self._kept(label, check, mechanism, x, y, claim=claim, **options)
+            result: AuditResult = made(self._session, label, check, mechanism, x, y, claim=claim, **options)
         else:
             options["keep_datasets"] = True  # only the result knows the pair
             options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
-            how = self._kept(label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
+            how = made(self._session, label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
             result, x, y = how.audit, how.x, how.y
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
@@ -156,8 +156,10 @@ class DPAudit:
                 pytest.fail(self._session.failed[label])
             return result
         more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
-        if more > 1e-9 * result.alpha and (refusal := self._session.charge(self._name, more)):
-            pytest.fail(refusal)
+        if more > 1e-9 * result.alpha:
+            refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
+            if refusal:
+                pytest.fail(refusal)
         if isinstance(result, EquivalenceResult):
             if not result.is_shown:
                 self._session.failed[label] = f"{result}\n  seed {result.seed}"
@@ -242,22 +244,6 @@ class DPAudit:
             )
         return True
 
-    def _kept(self, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Make the audit, and keep its draws in the session's store until it is finished.
-
-        Draws of former code are of no use, so the audit begins again.
-        """
-        __tracebackhide__ = True
-        if self._session.store is None or "store" in options:
-            return audit(*arguments, **options)
-        folder = self._session.store / _file_name(label)
-        try:
-            return _in_store(folder, audit, *arguments, **options)
-        except StoreError as error:
-            if not error.facts.get("is_of_former_code"):
-                raise
-        return _in_store(folder, audit, *arguments, **options)
-
     def _recounts(
         self, mechanism: Any, x: Any, y: Any, result: AuditResult, options: Mapping[str, Any], label: str
     ) -> tuple[Recount, ...]:
@@ -329,7 +315,7 @@ class DPAudit:
         folder = self._session.scripts
         if folder is None or not isinstance(entry.result, AuditResult):
             return None
-        path = folder / f"{_file_name(entry.name)}.py"
+        path = folder / f"{file_name(entry.name)}.py"
         try:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
         except ScriptError as error:
@@ -352,29 +338,6 @@ def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
     if isinstance(up_to, bool) or not isinstance(up_to, (int, float, NoneType)):
         raise OptionError(f"up_to={up_to!r} is not a number; use the largest accepted bound, such as 1.2.")
     return Accepted(reason=str(reason), until=str(until), up_to=math.inf if up_to is None else float(up_to))
-
-
-def _in_store(folder: Path, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Make the audit with a store in the folder, which is deleted unless there is something to continue."""
-    with Store(folder) as store:
-        is_over = False
-        try:
-            result = audit(*arguments, **options, store=store)
-            is_over = True
-        except AuditError as error:
-            is_over = not isinstance(error, StoreError) or bool(error.facts.get("is_of_former_code"))
-            raise
-        finally:
-            if is_over:
-                store.discard()
-                folder.rmdir()
-    return result
-
-
-def _file_name(label: str) -> str:
-    """A file name from an audit's name, different for different names."""
-    safe = "".join(char if char.isalnum() else "-" for char in label)[-80:].strip("-")
-    return f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
 
 
 def _seed(root: int, label: str) -> int:

@@ -305,6 +305,36 @@ def test_the_limit_is_one_of_the_loss(project):
         assert words in text_of(run(project))
 
 
+def test_alphas_of_audits_without_a_row_are_counted(project):
+    project.makepyfile(
+        """
+        from mechanisms import *
+        from dpaudit import check_equivalence
+
+        def crash(rows, rng):
+            raise KeyError("age")
+
+        def test_crash(dp_audit):
+            dp_audit(crash, X, Y, claim=PureDP(1.0))
+
+        def test_equal(dp_audit):
+            dp_audit.check(check_equivalence, good, good, X, margin=0.5, runs=2_000)
+
+        def test_two(dp_audit):
+            dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
+            dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
+        """
+    )
+    result = run(project)
+    result.assert_outcomes(passed=2, failed=1)
+    assert (
+        "2 audits, 2 more outside the table (checks without a row, audits that raised an error or ran again); "
+        "probability of any false alarm at most 4e-05, error budget 0.01"
+    ) in text_of(result)
+    assert "\n2 audits; probability of any false alarm at most 2e-05" in text_of(run(project, "-k", "two"))
+    assert "\n1 outside the table (" in text_of(run(project, "-k", "equal"))
+
+
 def test_an_acceptance_that_is_no_longer_needed_is_told(project):
     marked = "@pytest.mark.dp_audit(accepted='known', until='2999-01-01')\ndef test_good"
     project.makepyfile("import pytest\n" + ONE_OF_EACH.replace("def test_good", marked))
