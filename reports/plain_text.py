@@ -102,11 +102,8 @@ def acceptance(entry: Entry, today: datetime.date) -> str:
         return "undecided"
     if not result.is_refuted:
         return "no longer refuted; withdraw the acceptance"
-    if entry.is_excused(today):
-        return "accepted"
-    if today > datetime.date.fromisoformat(accepted.until):
-        return "expired"
-    return "bound above the accepted one"
+    uncovered = entry.uncovered(today)
+    return "accepted" if uncovered is None else uncovered.value
 
 
 def acceptance_note(entry: Entry, today: datetime.date) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ..claims.at_distance import ClaimAtDistance, as_claim
 from ..claims.claim import Claim
@@ -11,7 +11,6 @@ from ..datasets.adjacency import Adjacency
 from ..datasets.named_adjacency import as_adjacency
 from ..errors import ClaimError
 from ..options import check_claim_source
-from ..printing import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +28,14 @@ def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Sta
     Parameters
     ----------
     claim : Claim, float, (float, float), callable or None
-        As in `check`.
+        As in `check`; the attribute may have the same forms.
     adjacency : Adjacency, str or None
         As in `check`.
 
     Raises
     ------
     ClaimError
-        If neither states a claim.
+        If neither states a claim, or it is not a claim.
     OptionError
         For an invalid adjacency or source.
 
@@ -48,7 +47,7 @@ def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Sta
     >>> stated(Noisy(), None, None, "")
     Stated(claim=PureDP(epsilon=1.0), source='the claim of Noisy', adjacency=None)
     """
-    source, kind = check_claim_source(claim_source), type(mechanism).__name__
+    source, kind = check_claim_source(claim_source), _name(mechanism)
     if claim is None:
         claim = _own_claim(mechanism, kind)
         own = getattr(mechanism, "claim_source", "")
@@ -60,20 +59,24 @@ def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Sta
 
 
 def _own_claim(mechanism: Any, kind: str) -> Claim | ClaimAtDistance:
-    """The mechanism's attribute `claim`."""
+    """The mechanism's attribute `claim`, in any form that `check` takes."""
     remedy = "Pass claim=PureDP(epsilon) or another claim (shell: --epsilon)"
     try:
         claim = mechanism.claim
     except AttributeError as error:
         if hasattr(type(mechanism), "claim"):  # a property that failed
             raise ClaimError(f"the claim of {kind} cannot be read: {error}. {remedy}, or mend the property.") from error
-        name = getattr(mechanism, "__name__", kind)
         raise ClaimError(
-            f"no claim given, and {name} has no attribute claim. {remedy}, or an object that states its claim, such as "
+            f"no claim given, and {kind} has no attribute claim. {remedy}, or an object that states its claim, such as "
             "an adapter."
         ) from error
-    if isinstance(claim, Claim):
-        return claim
-    if not callable(claim):
-        raise ClaimError(f"the claim of {kind} is {shorten(claim)}, which is not a claim. {remedy}.")
-    return cast(ClaimAtDistance, claim)
+    try:
+        return as_claim(claim)
+    except ClaimError as error:
+        raise ClaimError(f"the attribute claim of {kind}: {error} {remedy}, which takes precedence.") from error
+
+
+def _name(mechanism: Any) -> str:
+    """The name of a function, and of the class of an object."""
+    name = getattr(mechanism, "__name__", None)
+    return name if isinstance(name, str) and name else type(mechanism).__name__

@@ -124,7 +124,8 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         elif replace(after, accepted=before.accepted).is_excused(today):
             notes.append(str(before.accepted))
         else:
-            changes.append(f"the finding was {before.accepted}; the acceptance does not cover it")
+            said = replace(after, accepted=before.accepted).acceptance_in_words(today)
+            changes.append(f"the acceptance does not cover the finding: {said}")
     return Comparison(
         name=name,
         before=before,

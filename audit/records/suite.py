@@ -12,10 +12,10 @@ from ..extras import require
 from ..inference.multiplicity import holm
 from ..results.audit_result import AuditResult
 from ..results.canary_result import CanaryResult
-from ..results.recount import Accepted, Recount
+from ..results.recount import Accepted, Recount, Uncovered
 from ..results.replay_table import ReplayTable
 from ..results.statement_result import StatementResult
-from ..results.verdict import Verdict
+from ..results.verdict import Verdict, least_beside
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -67,8 +67,44 @@ class Entry:
 
     def is_excused(self, day: datetime.date) -> bool:
         """Whether the entry is refuted and the refutation is accepted on a day."""
-        bound = 0.0 if isinstance(self.result, StatementResult) else self.result.bound
-        return self.result.is_refuted and self.accepted is not None and self.accepted.covers(bound, day)
+        return self.result.is_refuted and self.accepted is not None and self.uncovered(day) is None
+
+    def uncovered(self, day: datetime.date) -> Uncovered | None:
+        """Return why the acceptance does not cover the refutation on a day; None if it does, or one is missing."""
+        result = self.result
+        if self.accepted is None or not result.is_refuted:
+            return None
+        return self.accepted.uncovered(
+            None if isinstance(result, StatementResult) else result.bound,
+            day,
+            has_stopped_early=isinstance(result, AuditResult) and result.has_stopped_early,
+        )
+
+    def acceptance_in_words(self, day: datetime.date) -> str:
+        """Return the acceptance with its reason, and why it does not cover the result; empty without an acceptance."""
+        accepted, result = self.accepted, self.result
+        if accepted is None:
+            return ""
+        if result.verdict is Verdict.INCONCLUSIVE:
+            return f"{accepted}; it covers a refutation alone"
+        if not result.is_refuted:
+            return f"no longer needed: {accepted}"
+        match self.uncovered(day):
+            case None:
+                return str(accepted)
+            case Uncovered.EXPIRED:
+                return f"acceptance expired after {accepted.until}: {accepted.reason}"
+            case Uncovered.STOPPED:
+                why = (
+                    "the audit stopped at its refutation, so its bound does not limit the loss; make all runs "
+                    "(sequential=False)"
+                )
+            case Uncovered.BOUNDLESS:
+                why = "a statement has no bound; drop up_to"
+            case Uncovered.LARGER:
+                sign, least, _ = least_beside(result.bound, accepted.up_to)  # type: ignore[union-attr]  # it has one
+                why = f"the bound {sign} {least} is above that"
+        return f"{accepted}; {why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

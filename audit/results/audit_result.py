@@ -207,6 +207,11 @@ class AuditResult(Result):
         """Whether a sequential audit ended with its final test."""
         return False
 
+    @property
+    def has_stopped_early(self) -> bool:
+        """Whether the audit stopped at its refutation: then the bound does not show how large the loss may be."""
+        return self.stopped == "refuted" and not self.is_closed
+
     def __post_init__(self) -> None:
         possible = {
             "alpha": 0.0 < self.alpha < 1.0,

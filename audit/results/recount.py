@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import math
 from dataclasses import dataclass
 
@@ -45,6 +46,15 @@ class Recount:
         return (self.seed, self.stream) != (other.seed, other.stream)
 
 
+class Uncovered(enum.Enum):
+    """Why an acceptance does not cover a refutation, as reports state it."""
+
+    EXPIRED = "expired"
+    LARGER = "bound above the accepted one"
+    STOPPED = "stopped early, so up_to does not cover it"
+    BOUNDLESS = "a statement has no bound, so up_to does not cover it"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """A refutation that is accepted for a stated reason until a date.
@@ -55,7 +65,8 @@ class Accepted:
     until : str
         Last day of the acceptance, such as "2027-06-30".
     up_to : float
-        Largest accepted bound, in the units of the claim's strength.
+        Largest accepted bound, in the units of the claim's strength. The bound of an audit that stopped at its
+        refutation lies just above the claim, however large the loss is, so a finite limit does not cover it.
     """
 
     reason: str
@@ -74,10 +85,32 @@ class Accepted:
                 f"until={self.until!r} is not a date; write it like 2027-06-30.", until=self.until
             ) from error
 
-    def covers(self, bound: float, day: datetime.date) -> bool:
-        """Whether a refutation with this bound is accepted on this day."""
-        return day <= datetime.date.fromisoformat(self.until) and bound <= self.up_to
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a largest accepted bound."""
+        return self.up_to < math.inf
+
+    def uncovered(self, bound: float | None, day: datetime.date, *, has_stopped_early: bool) -> Uncovered | None:
+        """Return why a refutation is not accepted on a day, or None if it is.
+
+        Parameters
+        ----------
+        bound : float or None
+            None for a statement, which has no bound.
+        day : date
+        has_stopped_early : bool
+            Whether the audit stopped at its refutation, before all runs were made.
+        """
+        if day > datetime.date.fromisoformat(self.until):
+            return Uncovered.EXPIRED
+        if not self.is_limited:
+            return None
+        if bound is None:
+            return Uncovered.BOUNDLESS
+        if bound > self.up_to:
+            return Uncovered.LARGER
+        return Uncovered.STOPPED if has_stopped_early else None
 
     def __str__(self) -> str:
-        limit = f" up to {self.up_to:g}" if self.up_to < math.inf else ""
+        limit = f" up to {self.up_to:g}" if self.is_limited else ""
         return f"accepted{limit} until {self.until}: {self.reason}"

@@ -27,6 +27,7 @@ from .options import (
     environment_of_command,
     optional,
     say,
+    whole,
 )
 from .report_commands import write_reports
 from .usage import one_mechanism
@@ -44,7 +45,9 @@ def audit(
         str | None,
         optional("Domain such as Rows(), or source of pairs, to search for the worst pair.", metavar="MODULE:OBJECT"),
     ] = None,
-    search_runs: Annotated[int | None, optional("Maximum executions of the search; by default --runs.")] = None,
+    search_runs: Annotated[
+        int | None, whole("Maximum executions of the search; by default --runs.", show_default=False)
+    ] = None,
     guide: Annotated[
         str | None,
         optional('"replay" ranks the pairs of a search by what the noise is given.', complete=("replay",)),
@@ -60,9 +63,10 @@ def audit(
             complete=ADJACENCIES,
         ),
     ] = None,
-    distance: Annotated[int, typer.Option(help="Distance of the pair; above 1, the audit tests group privacy.")] = 1,
+    distance: Annotated[int, whole("Distance of the pair; above 1, the audit tests group privacy.")] = 1,
     runs: Annotated[
-        int | None, optional("Executions on each dataset; by default the number for --resolution, or 1,000,000.")
+        int | None,
+        whole("Executions on each dataset; by default the number for --resolution, or 1,000,000.", show_default=False),
     ] = None,
     alpha: Alpha = 0.05,
     resolution: Annotated[
@@ -73,7 +77,7 @@ def audit(
     seconds: Annotated[
         float | None, optional("Time limit of the audit, without the search; makes the audit sequential.")
     ] = None,
-    cells: Annotated[int, typer.Option(help="Number of cells for ratios and curves; 0 for none.")] = 0,
+    cells: Annotated[int, whole("Number of cells for ratios and curves; 0 for none.")] = 0,
     bits: Annotated[
         str,
         typer.Option(
@@ -202,7 +206,8 @@ def audit(
         if store is not None:
             store.discard()
     if sys.stdout.isatty():
-        typer.echo("\n".join(next_steps(result, is_searched=search is not None, out=out)))
+        following = next_steps(result, has_runs=runs is not None, is_searched=search is not None, out=out)
+        typer.echo("\n".join(following))
     raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])
 
 

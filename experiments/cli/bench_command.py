@@ -21,6 +21,7 @@ from .options import (
     completion,
     optional,
     say,
+    whole,
 )
 
 bench = typer.Typer(
@@ -37,8 +38,8 @@ Into = Annotated[Path | None, optional("File for a copy of the table.", "--out")
 @bench.command("cost")
 def bench_cost(
     runs: Runs = 100_000_000,
-    jobs: Annotated[int, typer.Option(help="Number of workers.")] = 2,
-    repeat: Annotated[int, typer.Option(help="Number of rounds; the table shows medians.")] = 5,
+    jobs: Annotated[int, whole("Number of workers.")] = 2,
+    repeat: Annotated[int, whole("Number of rounds; the table shows medians.")] = 5,
     out: Into = None,
 ) -> None:
     """Seconds of a Laplace audit, relative to drawing the same noise.
@@ -54,7 +55,7 @@ def bench_cost(
 def bench_experiments(
     names: Names = None,
     document: Documents = None,
-    seeds: Annotated[int, typer.Option(help="Number of seeds 0, 1, … for each case.")] = 10,
+    seeds: Annotated[int, whole("Number of seeds 0, 1, … for each case.")] = 10,
     runs: RunsOfCases = None,
     alpha: CaseAlpha = 1e-5,
     jobs: Jobs = None,
@@ -120,11 +121,9 @@ def _add_page(name: str, module: str, purpose: str) -> None:
             list[str] | None, optional("Name of a row, such as a mechanism or a bug; by default all.")
         ] = None,
         quick: Quick = False,
-        audits: Annotated[
-            int | None, typer.Option(help="Audits or sessions of a row.", show_default="of the page")
-        ] = None,
+        audits: Annotated[int | None, whole("Audits or sessions of a row.", show_default="of the page")] = None,
         sequential_audits: Annotated[
-            int | None, typer.Option(help="Sequential audits of a row.", show_default="of the page")
+            int | None, whole("Sequential audits of a row.", show_default="of the page")
         ] = None,
         seconds: Annotated[
             float | None, typer.Option(help="Time of a search, in slow-fits.", show_default="of the table")

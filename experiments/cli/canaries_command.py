@@ -9,7 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from .known_names import CANARY_ADJACENCIES, CANARY_ANSWERS, CANARY_COINS, CANARY_METHODS
-from .options import Alpha, Delta, Epsilon, Mu, Rho, check_choices, completion, environment_of_command, optional
+from .options import (
+    Alpha,
+    Delta,
+    Epsilon,
+    Mu,
+    Rho,
+    check_choices,
+    completion,
+    environment_of_command,
+    optional,
+    whole,
+)
 from .report_commands import write_reports
 
 
@@ -50,9 +61,11 @@ def canaries(
     ] = "auto",
     guesses: Annotated[
         list[int] | None,
-        optional("Number of guesses, chosen without a look at the scores; can be given several times."),
+        whole(
+            "Number of guesses, chosen without a look at the scores; can be given several times.", show_default=False
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the order of equal scores.")] = 0,
+    seed: Annotated[int, whole("Random seed of the order of equal scores.")] = 0,
     name: Annotated[str, typer.Option(help="Name of the training in the results.")] = "training run",
     out: Annotated[Path | None, optional("Folder for results.json and the report; by default none.")] = None,
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +21,10 @@ _AUDITOR = ("DPAUDIT_AUDITOR", "GITHUB_ACTOR", "GITLAB_USER_LOGIN")
 """Environment variables that name who audits, the first one that is set."""
 
 
+_MOST_DIGITS = 100
+"""Of a whole number with an exponent, since one of a billion digits would fill the memory."""
+
+
 def optional(text: str, *names: str, metavar: str | None = None, complete: Sequence[str] = ()) -> Any:
     """Return an option whose help does not show its default, and which the shell completes from the given values."""
     return typer.Option(
@@ -31,6 +36,32 @@ def optional(text: str, *names: str, metavar: str | None = None, complete: Seque
     )
 
 
+def whole(text: str, *names: str, show_default: bool | str = True) -> Any:
+    """Return an option whose value is a whole number in any of the forms of `whole_number`."""
+    return typer.Option(*names, help=text, show_default=show_default, parser=whole_number)
+
+
+def whole_number(text: str | int) -> int:
+    """Return a whole number that may have underscores or an exponent.
+
+    Examples
+    --------
+    >>> whole_number("100_000"), whole_number("1e5"), whole_number("2.5e3"), whole_number("-1")
+    (100000, 100000, 2500, -1)
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = Decimal(text)
+        if value.adjusted() < _MOST_DIGITS and value == value.to_integral_value():
+            return int(value)
+    except (InvalidOperation, ValueError, OverflowError):  # letters, NaN, infinity
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number, such as 100000, 100_000 or 1e5")
+
+
 def completion(values: Sequence[str]) -> Callable[[str], list[str]]:
     """Return the function by which typer completes a value."""
 
@@ -40,8 +71,8 @@ def completion(values: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
-Seed = Annotated[int, typer.Option(help="Random seed; results do not depend on the number of workers.")]
+Runs = Annotated[int, whole("Executions on each dataset.")]
+Seed = Annotated[int, whole("Random seed; results do not depend on the number of workers.")]
 Epsilon = Annotated[float | None, optional("Claimed ε.")]
 Delta = Annotated[float, typer.Option(help="Claimed δ.")]
 Mu = Annotated[float | None, optional("Claimed μ, for Gaussian DP.")]
@@ -60,8 +91,12 @@ Names = Annotated[
 Documents = Annotated[
     list[str] | None, optional("Select all experiments of a document.", "--document", complete=DOCUMENTS)
 ]
-Jobs = Annotated[int | None, optional("Number of workers; by default every core, or one for a sampler of blocks.")]
-RunsOfCases = Annotated[int | None, optional("Executions on each dataset; by default the number of each case.")]
+Jobs = Annotated[
+    int | None, whole("Number of workers; by default every core, or one for a sampler of blocks.", show_default=False)
+]
+RunsOfCases = Annotated[
+    int | None, whole("Executions on each dataset; by default the number of each case.", show_default=False)
+]
 
 
 def check_choices(given: Sequence[str], known: Sequence[str], option: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from .display import console
-from .options import Alpha, Delta, Epsilon, Mu, Power, Rho, optional
+from .options import Alpha, Delta, Epsilon, Mu, Power, Rho, optional, whole
 
 
 def plan(
@@ -14,9 +14,12 @@ def plan(
     mu: Mu = None,
     rho: Rho = None,
     resolution: Annotated[list[float] | None, optional("Excess to detect; can be given several times.")] = None,
-    runs: Annotated[list[int] | None, optional("Runs on each dataset; can be given several times.")] = None,
+    runs: Annotated[
+        list[int] | None, whole("Runs on each dataset; can be given several times.", show_default=False)
+    ] = None,
     canaries: Annotated[
-        list[int] | None, optional("Canaries of one training run, in place of runs; can be given several times.")
+        list[int] | None,
+        whole("Canaries of one training run, in place of runs; can be given several times.", show_default=False),
     ] = None,
     power: Power = 0.95,
     alpha: Alpha = 0.05,

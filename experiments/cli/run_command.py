@@ -9,7 +9,17 @@ import typer
 
 from ...audit.progress import display
 from .display import console
-from .options import Documents, Jobs, Names, RunsOfCases, chosen_experiments, environment_of_command, optional, say
+from .options import (
+    Documents,
+    Jobs,
+    Names,
+    RunsOfCases,
+    chosen_experiments,
+    environment_of_command,
+    optional,
+    say,
+    whole,
+)
 from .report_commands import show, write_reports
 
 
@@ -25,7 +35,7 @@ def run(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Random seed; results do not depend on the number of workers.", show_default="0"),
+        whole("Random seed; results do not depend on the number of workers.", show_default="0"),
     ] = None,
     jobs: Jobs = None,
     out: Annotated[

@@ -15,7 +15,7 @@ import typer
 
 from ...audit.errors import OptionError
 from .known_names import LIBRARIES
-from .options import check_choices, completion, environment_of_command, optional, say
+from .options import check_choices, completion, environment_of_command, optional, say, whole
 
 if TYPE_CHECKING:
     from ..library_suites.run_plan import SuiteRun
@@ -42,8 +42,8 @@ def suite(
     bits: Annotated[
         bool, typer.Option("--bits/--no-bits", help="Audit low bits too, where the pilot shows them.")
     ] = True,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    workers: Annotated[int, typer.Option(help="Number of processes, each of which audits one point at a time.")] = 1,
+    seed: Annotated[int, whole("Random seed.")] = 0,
+    workers: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
     deadline: Annotated[
         float | None,
         optional("Seconds after which a hanging point is ended; by default ten times its time, at least 60."),

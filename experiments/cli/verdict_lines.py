@@ -38,8 +38,8 @@ def in_shell(text: str, result: AuditResult | CanaryResult) -> str:
     return text.replace(str(result), verdict_text(with_symbols(result.sentence), remarks), 1)
 
 
-def next_steps(result: AuditResult, *, is_searched: bool, out: object) -> list[str]:
-    """Return one or two lines on what to do after a verdict."""
+def next_steps(result: AuditResult, *, has_runs: bool, is_searched: bool, out: object) -> list[str]:
+    """Return up to three lines on what to do after a verdict; `has_runs` says whether --runs was given."""
     report = "--out DIR writes a report" if out is None else f"{out}/report.html shows the event"
     if result.verdict is Verdict.REFUTED:
         return [
@@ -52,19 +52,25 @@ def next_steps(result: AuditResult, *, is_searched: bool, out: object) -> list[s
             "claim"
         ]
     planned = _plan(result.claim, result)
+    below = [f"      {planned}"] if planned else []
+    cut_short = ["next: a larger --seconds allows more runs, which detect smaller excesses", *below]
     if result.verdict is Verdict.INCONCLUSIVE:
         wanted = result.requested_resolution
+        if result.stopped == "time":
+            return cut_short
         more = f"--runs {10 * result.runs} detects smaller excesses"
-        if wanted is not None:
+        if wanted is not None and has_runs:
             more = f"without --runs, the audit makes as many runs as --resolution {wanted:g} needs"
-        return [f"next: {more}", *([f"      {planned}"] if planned else [])]
-    smaller = f"next: {planned}" if planned else "next: more --runs detect smaller excesses"
+        return [f"next: {more}", *below]
+    smaller = [f"next: {planned}" if planned else "next: more --runs detect smaller excesses"]
+    if result.stopped == "time":
+        smaller = cut_short
     other = (
         "      more --search-runs try more pairs"
         if is_searched
         else "      --search MODULE:OBJECT in place of --x and --y looks for the worst pair of neighbours"
     )
-    return [smaller, other]
+    return [*smaller, other]
 
 
 def next_steps_for_canaries(result: CanaryResult, *, out: object) -> list[str]:

@@ -72,7 +72,7 @@ def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
     if outcome is not None:
         case.append(outcome)
     elif entry.accepted is not None and entry.result.is_refuted:
-        case.system_out = prose(str(entry.accepted))
+        case.system_out = prose(entry.acceptance_in_words(day))
     return case  # type: ignore[no-any-return]
 
 
@@ -91,11 +91,11 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
     if has_passed:
         return None
     outcome = kind(prose(result.sentence), result.verdict.value)
-    outcome.text = _words(entry)
+    outcome.text = _words(entry, day)
     return outcome
 
 
-def _words(entry: Entry) -> str:
+def _words(entry: Entry, day: datetime.date) -> str:
     """The result in a few lines, with the unmet expectation and the acceptance."""
     result = entry.result
     if isinstance(result, (AuditResult, CanaryResult)):
@@ -107,5 +107,5 @@ def _words(entry: Entry) -> str:
     if entry.expected is not None:
         parts.append(f"  expected {entry.expected.value}: {'met' if entry.is_met else 'not met'}")
     if entry.accepted is not None:
-        parts.append(f"  {prose(str(entry.accepted))}")
+        parts.append(f"  {prose(entry.acceptance_in_words(day))}")
     return "\n".join(parts)

@@ -16,6 +16,7 @@ from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..cautions import KINDS, cautions, heading
+from .audit_facts import repetition
 from .comparison_table import numbers_of
 from .page_limits import about, by_severity, limits_of, what_to_do
 
@@ -191,11 +192,12 @@ def _detail(entry: Entry) -> str:
     sentence, remarks = plain.sentences(result)
     headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}\n"
     headline += "".join(f"  - {escaped(remark, 2_000)}\n" for remark in remarks)
+    again = f"\n  - repeat with: {escaped(repetition(entry), 2_000)}"
     if isinstance(result, StatementResult):
-        return f"{headline}  - statement: {_said(result.statement)}{note and ' –'}{note}"
+        return f"{headline}  - statement: {_said(result.statement)}{note and ' –'}{note}{again}"
     if isinstance(result, CanaryResult):
         facts = "".join(f"  - {name}: {escaped(value)}\n" for name, value in plain.canary_facts(result))
-        return f"{headline}{facts.rstrip()}{note and f'{chr(10)}  - note:'}{note}"
+        return f"{headline}{facts.rstrip()}{note and f'{chr(10)}  - note:'}{note}{again}"
     counts = result.counts
     return (
         f"{headline}"
@@ -205,6 +207,7 @@ def _detail(entry: Entry) -> str:
         f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}"
         f"{'no p-value' if result.findings else f'p-value {plain.p_text(result.p_value)}'}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
+        f"{again}"
         f"{'' if entry.replay is None else _replay(entry.replay)}"
     )
 

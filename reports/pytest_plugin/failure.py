@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ...audit.results.canary_result import CanaryResult
 from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
 from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
-from .session import DEFAULTS, Settings
+from .session_settings import DEFAULTS, Settings
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
 _STOPPED = "the audit stopped at once; with sequential=False it shows how large the loss is"
@@ -79,7 +80,9 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     if isinstance(result, AuditResult) and not result.is_replayable:
         lines.append(f"             (not replayable: {result.why_not_replayable})")
     if entry.accepted is not None:
-        lines.append(f"  acceptance {entry.accepted}; it does not cover this finding")
+        lines.append(
+            f"  acceptance {prose(entry.acceptance_in_words(datetime.date.today())).removeprefix('acceptance ')}"
+        )
     if script is not None:
         lines.append(f"  script     {script}")
     elif isinstance(result, AuditResult) and result.is_refuted:

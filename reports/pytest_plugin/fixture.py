@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ import pytest
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
-from ...audit.errors import AuditError, OptionError, StoreError
+from ...audit.errors import OptionError
 from ...audit.events.events import Event
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
 from ...audit.procedures.check import check
@@ -39,8 +40,8 @@ from ...audit.results.verdict import Verdict
 from ...audit.sampling.picked import picked
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
-from ...audit.store.sqlite_store import Store
 from .failure import Case, change_message, failure_message, repetition
+from .kept_draws import file_name, made
 from .replays import excess_message, explanation
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, compared_with, saved_as
@@ -74,7 +75,8 @@ class DPAudit:
         """Audit a claim on a given pair or on the worst pair found; fail if the audit is refuted or inconclusive.
 
         By default the audit is sequential, so that a broken mechanism fails early, and runs in this process (jobs=1),
-        so that the test's patches apply.
+        so that the test's patches apply. An acceptance with `up_to` makes the audit one of fixed size, since only the
+        bound of all runs shows how large the loss is.
 
         Parameters
         ----------
@@ -103,7 +105,7 @@ class DPAudit:
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
         refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
         label, options = self._begin(options)
-        if check_cells(options.get("cells", 0)):
+        if check_cells(options.get("cells", 0)) or self._is_limited(label, options):
             options.setdefault("sequential", False)
         options.setdefault("sequential", True)
         if not options["sequential"]:
@@ -111,11 +113,11 @@ class DPAudit:
         if neighbours is None:
             options.pop("search_runs", None)
             how = None
-            result: AuditResult = self._kept(label, check, mechanism, x, y, claim=claim, **options)
+            result: AuditResult = made(self._session, label, check, mechanism, x, y, claim=claim, **options)
         else:
             options["keep_datasets"] = True  # only the result knows the pair
             options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
-            how = self._kept(label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
+            how = made(self._session, label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
             result, x, y = how.audit, how.x, how.y
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
@@ -136,6 +138,7 @@ class DPAudit:
         is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         takes_alpha = is_open or "alpha" in options or "alpha" in parameters
         label, whole = self._begin(options, has_alpha=takes_alpha)
+        self._is_limited(label, whole)
         given = {name: value for name, value in whole.items() if name in options or name in parameters}
         if is_open:
             given |= {name: whole[name] for name in ("alpha", "seed")}
@@ -153,8 +156,10 @@ class DPAudit:
                 pytest.fail(self._session.failed[label])
             return result
         more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
-        if more > 1e-9 * result.alpha and (refusal := self._session.charge(self._name, more)):
-            pytest.fail(refusal)
+        if more > 1e-9 * result.alpha:
+            refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
+            if refusal:
+                pytest.fail(refusal)
         if isinstance(result, EquivalenceResult):
             if not result.is_shown:
                 self._session.failed[label] = f"{result}\n  seed {result.seed}"
@@ -222,21 +227,22 @@ class DPAudit:
             pytest.fail(refusal)
         return label, whole
 
-    def _kept(self, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Make the audit, and keep its draws in the session's store until it is finished.
+    def _accepted_for(self, label: str) -> Accepted | None:
+        """The acceptance of the marker, or else that of the audit's entry in the baseline."""
+        before = self._session.baseline().get(label)
+        return self._accepted or (before.accepted if before else None)
 
-        Draws of former code are of no use, so the audit begins again.
-        """
-        __tracebackhide__ = True
-        if self._session.store is None or "store" in options:
-            return audit(*arguments, **options)
-        folder = self._session.store / _file_name(label)
-        try:
-            return _in_store(folder, audit, *arguments, **options)
-        except StoreError as error:
-            if not error.facts.get("is_of_former_code"):
-                raise
-        return _in_store(folder, audit, *arguments, **options)
+    def _is_limited(self, label: str, options: Mapping[str, Any]) -> bool:
+        """Whether the audit's acceptance has a largest bound, which an explicitly sequential audit cannot have."""
+        accepted = self._accepted_for(label)
+        if accepted is None or not accepted.is_limited:
+            return False
+        if options.get("sequential"):
+            raise OptionError(
+                f"sequential=True stops the audit as soon as its bound exceeds the claim, so up_to={accepted.up_to:g} "
+                "would limit nothing; drop sequential=True, or drop up_to to accept a refutation with any bound."
+            )
+        return True
 
     def _recounts(
         self, mechanism: Any, x: Any, y: Any, result: AuditResult, options: Mapping[str, Any], label: str
@@ -266,8 +272,7 @@ class DPAudit:
         """Record the result; fail the test if it is refuted or inconclusive, or differs from the baseline."""
         __tracebackhide__ = True
         before = self._session.baseline().get(entry.name)
-        accepted = self._accepted or (before.accepted if before else None)
-        entry = replace(entry, accepted=accepted)
+        entry = replace(entry, accepted=self._accepted_for(entry.name))
         entry.result.environment["repeat"] = repetition(case, self._session.settings)
         self._session.entries[entry.name] = entry
         verdict, messages = entry.result.verdict, []
@@ -310,7 +315,7 @@ class DPAudit:
         folder = self._session.scripts
         if folder is None or not isinstance(entry.result, AuditResult):
             return None
-        path = folder / f"{_file_name(entry.name)}.py"
+        path = folder / f"{file_name(entry.name)}.py"
         try:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
         except ScriptError as error:
@@ -322,37 +327,17 @@ class DPAudit:
 
 def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
     """The acceptance in a marker."""
-    reason, until = marked.get("accepted"), marked.get("until")
-    if reason is None and until is None:
+    reason, until, up_to = (marked.get(name) for name in ("accepted", "until", "up_to"))
+    if reason is None and until is None and up_to is None:
         return None
     if reason is None or until is None:
         raise OptionError(
-            "a marker with accepted= needs until=, and the reverse; pass the reason and the last day of the acceptance."
+            "a marker with accepted=, until= or up_to= needs accepted= and until=; pass the reason and the last day of "
+            "the acceptance."
         )
-    return Accepted(reason=str(reason), until=str(until), up_to=float(marked.get("up_to", math.inf)))
-
-
-def _in_store(folder: Path, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Make the audit with a store in the folder, which is deleted unless there is something to continue."""
-    with Store(folder) as store:
-        is_over = False
-        try:
-            result = audit(*arguments, **options, store=store)
-            is_over = True
-        except AuditError as error:
-            is_over = not isinstance(error, StoreError) or bool(error.facts.get("is_of_former_code"))
-            raise
-        finally:
-            if is_over:
-                store.discard()
-                folder.rmdir()
-    return result
-
-
-def _file_name(label: str) -> str:
-    """A file name from an audit's name, different for different names."""
-    safe = "".join(char if char.isalnum() else "-" for char in label)[-80:].strip("-")
-    return f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
+    if isinstance(up_to, bool) or not isinstance(up_to, (int, float, NoneType)):
+        raise OptionError(f"up_to={up_to!r} is not a number; use the largest accepted bound, such as 1.2.")
+    return Accepted(reason=str(reason), until=str(until), up_to=math.inf if up_to is None else float(up_to))
 
 
 def _seed(root: int, label: str) -> int:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .session import DEFAULTS, HELP, AuditSession, Settings, setting_from_text
+from .session import AuditSession
+from .session_settings import DEFAULTS, HELP, Settings, setting_from_text
 from .short_traceback import ending_in_the_test
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ _NONE_CONCERNED = pytest.StashKey[bool]()
 _FIXTURE = "dp_audit"
 _MARKER = (
     "dp_audit(audits=1, accepted=None, until=None, up_to=None, **options): the number of audits in this test, for the "
-    "error budget; a reason to accept a refutation until a day and up to a bound; options of check, such as runs or "
-    "resolution. Precedence: call, marker, command line, configuration file."
+    "error budget; a reason to accept a refutation until a day and up to a bound, for which all runs are made; "
+    "options of check, such as runs or resolution. Precedence: call, marker, command line, configuration file."
 )
 
 
@@ -55,6 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="Run only those tests of dp_audit whose file is among the files, or imports one of them; none is a pass.",
     )
+    parser.addini("dp_audit_store", "Folder for the draws of unfinished audits (default: none).", default="")
     folder = "dp_audit_baselines"
     parser.addini(folder, f"Folder of the baselines (default: {folder}).", default=folder)
 
@@ -80,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
         baselines=config.rootpath / config.getini("dp_audit_baselines"),
         report=report,
         scripts=_path(config, "dp_audit_scripts"),
-        store=_path(config, "dp_audit_store"),
+        store=_path(config, "dp_audit_store") or _folder_in_file(config, "dp_audit_store"),
         explain=config.getoption("dp_audit_explain"),
         save=config.getoption("dp_audit_save"),
         compare=config.getoption("dp_audit_compare"),
@@ -100,6 +102,12 @@ def _path(config: pytest.Config, option: str) -> Path | None:
     """A path on the command line, relative to the folder in which pytest was started."""
     text = config.getoption(option)
     return config.invocation_params.dir / text if text else None
+
+
+def _folder_in_file(config: pytest.Config, option: str) -> Path | None:
+    """A folder in the configuration file, relative to the root of the tests."""
+    text = config.getini(option)
+    return config.rootpath / text if text else None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -195,7 +203,7 @@ def pytest_deselected(items: Iterable[pytest.Item]) -> None:
 
 
 class _Watch:
-    """Records skipped tests, also those of workers, as left out on purpose."""
+    """Records skipped tests, also those of workers, as left out on purpose, and interruptions."""
 
     def __init__(self, session: AuditSession) -> None:
         self.session = session
@@ -203,6 +211,10 @@ class _Watch:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped:
             self.session.left_out.add(report.nodeid)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        if isinstance(excinfo.value, KeyboardInterrupt):
+            self.session.interrupted()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""State of a pytest session: settings, error budget, results and baselines."""
+"""State of a pytest session: error budget, results and baselines."""
 
 from __future__ import annotations
 
@@ -10,63 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .session_settings import Settings
+
 if TYPE_CHECKING:
     from ...audit.records.suite import Checked, Entry, Suite
-
-HELP = {
-    "alpha": "Probability that one audit refutes a correct mechanism",
-    "budget": "Largest sum of the alphas of all audits in a session",
-    "runs": "Largest number of runs on each dataset if no resolution is requested",
-    "resolution": "Excess over the claim that every audit must be able to detect; determines the number of runs",
-    "seconds": "Time limit of an audit in seconds",
-    "seed": 'Whole number that determines the random seeds together with the tests\' names, or "random"',
-}
-_RULES = {
-    "alpha": "a probability, 0 < alpha < 1, such as 1e-5",
-    "budget": "a probability, 0 < budget < 1, such as 0.01",
-    "runs": "a whole number of runs, 40 or more",
-    "resolution": "a positive number in the units of the claims",
-    "seconds": "a positive number of seconds",
-    "seed": 'a whole number >= 0, or "random"',
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of a session. Precedence: call, marker, command line, configuration file."""
-
-    alpha: float = 1e-5
-    budget: float = 0.01
-    runs: int = 100_000
-    resolution: float | None = None
-    seconds: float | None = None
-    seed: int = 0
-
-
-DEFAULTS: dict[str, Any] = vars(Settings())
-
-
-def setting_from_text(name: str, text: str) -> Any:
-    """Parse a setting from the command line or the configuration file, with a `ValueError` for an invalid one."""
-    if name == "seed" and text == "random":
-        return text
-    digits = text.replace("_", "")
-    is_whole = name in ("runs", "seed")
-    try:
-        value = float(digits)
-        if is_whole:
-            is_right = value >= (40 if name == "runs" else 0) and value == math.floor(value)
-        else:
-            is_right = 0.0 < value < (1.0 if name in ("alpha", "budget") else math.inf)
-    except (ValueError, OverflowError):
-        is_right = False
-    if not is_right:
-        raise ValueError(
-            f"--dp-audit-{name} (or dp_audit_{name} in the configuration) is {text!r}; use {_RULES[name]}."
-        )
-    if is_whole:
-        return int(digits) if digits.isdigit() else int(value)
-    return value
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,6 +30,12 @@ class AuditSession:
         Baselines to write and to compare with.
     planned, spent : dict of str to float
         Alpha that each test has reserved and used.
+    charged : dict of str to int
+        Number of audits of each test whose alpha was used, also of those without a result.
+    running : str
+        Name of the audit that is being made.
+    earlier_draws : dict of str to str
+        What became of the draws that an earlier session had left in the store, by audit.
     entries : dict of str to Entry
         Results by name; a rerun replaces the result of its test.
     failed : dict of str to str
@@ -108,6 +61,9 @@ class AuditSession:
     planned: dict[str, float] = field(default_factory=dict)
     alphas: set[float] = field(default_factory=set)
     spent: dict[str, float] = field(default_factory=dict)
+    charged: dict[str, int] = field(default_factory=dict)
+    running: str = ""
+    earlier_draws: dict[str, str] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     compared: dict[str, str] = field(default_factory=dict)
@@ -145,8 +101,10 @@ class AuditSession:
             f"(--dp-audit-budget={rounded_up(planned, 1):g})."
         )
 
-    def charge(self, name: str, alpha: float) -> str | None:
+    def charge(self, name: str, alpha: float, *, audits: int = 1) -> str | None:
         """Charge alpha for one more audit of a test, or return a message if the budget does not suffice.
+
+        `audits` is 0 for more alpha of an audit that was charged before.
 
         Workers share the unreserved part of the budget equally, so that together they stay within the budget without
         communicating.
@@ -163,6 +121,7 @@ class AuditSession:
                 "(--dp-audit-budget)."
             )
         self.spent[name] = spent
+        self.charged[name] = self.charged.get(name, 0) + audits
         return None
 
     def statement(self) -> str:
@@ -249,6 +208,8 @@ class AuditSession:
             "entries": entries,
             "planned": self.planned,
             "spent": self.spent,
+            "charged": self.charged,
+            "earlier_draws": self.earlier_draws,
             "compared": self.compared,
             "files": sorted(self.files),
             "left_out": sorted(self.left_out),
@@ -262,6 +223,8 @@ class AuditSession:
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
         self.planned |= found["planned"]  # each worker collects all tests
         self.spent |= found["spent"]  # but runs its share
+        self.charged |= found["charged"]
+        self.earlier_draws |= found["earlier_draws"]
         self.compared |= found["compared"]
         self.files |= set(found["files"])
         self.left_out |= set(found["left_out"])
@@ -352,17 +315,41 @@ class AuditSession:
         if self.entries:
             from .session_table import remarks, table_lines
 
-            entries, spent = list(self.entries.values()), math.fsum(self.spent.values())
-            lines = [
-                *table_lines(entries),
-                *remarks(entries),
-                f"{len(entries):,} audit{'s' * (len(entries) != 1)}; probability of any false alarm at most "
-                f"{spent:.3g}, error budget {self.settings.budget:g}",
-            ]
+            entries = list(self.entries.values())
+            lines = [*table_lines(entries), *remarks(entries)]
+        lines += [f"note {name}: {what}" for name, what in sorted(self.earlier_draws.items())]
+        if self.spent:
+            lines.append(self._spent_in_all())
         if self.compared:
             said = ", ".join(f"{times:,} {how}" for how, times in Counter(self.compared.values()).items())
             lines.append(f"compared with baseline {self.compare}: {said}")
         return lines + self.messages
+
+    def _spent_in_all(self) -> str:
+        """The audits of the table and those beside it, with the sum of their alphas."""
+        listed = len(self.entries)
+        more = max(0, sum(self.charged.values()) - listed)
+        told = [f"{listed:,} audit{'s' * (listed != 1)}"] if listed else []
+        if more:
+            told.append(
+                f"{more:,} {'more ' * bool(listed)}outside the table (checks without a row, audits that raised an "
+                "error or ran again)"
+            )
+        return (
+            f"{', '.join(told)}; probability of any false alarm at most {math.fsum(self.spent.values()):.3g}, error "
+            f"budget {self.settings.budget:g}"
+        )
+
+    def interrupted(self) -> None:
+        """Say how the audit that Ctrl-C ended is continued."""
+        if self.running and self.store is None:
+            self.messages.append(
+                f"{self.running}: interrupted; with --dp-audit-store=DIR, the next session continues such an audit"
+            )
+        elif self.running:
+            self.messages.append(
+                f"{self.running}: interrupted; its draws are kept in {self.store}, and the same command continues it"
+            )
 
 
 def _for_a_baseline(result: Checked) -> Checked:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 
 from ...audit.records.suite import Entry, seconds
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.verdict import Verdict
-from ..plain_text import MARKS, detectable_text, found, number, size, stated, visible
+from ..plain_text import MARKS, acceptance_note, detectable_text, found, number, prose, size, stated, visible
 
 _HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")
 _WIDEST = 60
@@ -23,7 +24,7 @@ def table_lines(entries: Sequence[Entry]) -> list[str]:
 
 
 def remarks(entries: Sequence[Entry]) -> list[str]:
-    """Warnings about low bits and notes, which concern tests that pass too."""
+    """Warnings about low bits, notes, and acceptances that can be withdrawn, which concern tests that pass too."""
     said = []
     for entry in entries:
         result = entry.result
@@ -32,6 +33,11 @@ def remarks(entries: Sequence[Entry]) -> list[str]:
         if isinstance(result, AuditResult) and result.low_bits is not None:
             said.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
         said += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]
+        if entry.accepted is not None and result.verdict is Verdict.NOT_REFUTED:
+            said.append(
+                f"note {_short(entry.name)}: no longer refuted, so the acceptance can be withdrawn (accepted= in the "
+                f"marker, and in the file of a baseline): {prose(str(entry.accepted))}"
+            )
     return said
 
 
@@ -49,5 +55,13 @@ def _row(entry: Entry) -> tuple[str, ...]:
         "–" if result.is_refuted else detectable_text(result),
         size(result),
         number(seconds(result)),
-        f"{MARKS[result.verdict]} {result.verdict.value}" + (f", {entry.accepted}" if entry.accepted else ""),
+        f"{MARKS[result.verdict]} {result.verdict.value}{_acceptance(entry)}",
     )
+
+
+def _acceptance(entry: Entry) -> str:
+    """The acceptance of a refutation, or why it does not cover it."""
+    today = datetime.date.today()
+    if entry.accepted is None or not entry.result.is_refuted:
+        return ""
+    return f", {prose(str(entry.accepted)) if entry.is_excused(today) else acceptance_note(entry, today)}"

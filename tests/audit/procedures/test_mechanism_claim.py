@@ -1,8 +1,10 @@
 """Claims that mechanisms state themselves: taken where the caller gives none, and never where they do."""
 
+import re
+
 import pytest
 
-from dpaudit import PureDP, Within, check, find_worst_pair
+from dpaudit import ApproxDP, PureDP, Within, check, find_worst_pair
 from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError
@@ -53,13 +55,42 @@ def test_a_search_takes_it_too():
     assert found.audit.pair.adjacency == str(Within("l1"))
 
 
-@pytest.mark.parametrize("claim", [None, 1.0, "epsilon 1"])
+@pytest.mark.parametrize(
+    ("claim", "taken"), [(1.0, PureDP(1.0)), ((1, 1e-5), ApproxDP(1.0, 1e-5)), ([2.0, 0.0], PureDP(2.0))]
+)
+def test_numbers_are_claims_here_too(claim, taken):
+    def ok(answer, size, rng):
+        return answer + rng.laplace(size=size)
+
+    ok.claim = claim
+    said = stated(ok, None, None, "")
+    assert (said.claim, said.source) == (taken, "the claim of ok")
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ("1", "the attribute claim of ok: claim='1' is not a claim; it is text, so write claim=PureDP(1). Pass claim="),
+        (-1.0, "the attribute claim of ok: epsilon=-1.0"),
+        (PureDP, "the attribute claim of ok: claim=PureDP is not a claim; it is a class, so write PureDP(…)"),
+    ],
+)
+def test_what_is_not_a_claim_is_told_with_the_mechanism(claim, words):
+    def ok(answer, size, rng):
+        return answer + rng.laplace(size=size)
+
+    ok.claim = claim
+    with pytest.raises(ClaimError, match=re.escape(words)):
+        stated(ok, None, None, "")
+
+
+@pytest.mark.parametrize("claim", [None, True, "epsilon 1"])
 def test_where_nobody_states_a_claim_there_is_none(claim):
     own = Noisy()
     type(own).claim, kept = claim, Noisy.claim
     try:
         for mechanism in (plain, own):
-            with pytest.raises(ClaimError, match=r"no claim given|which is not a claim"):
+            with pytest.raises(ClaimError, match=r"no claim given|attribute claim of Noisy: .* is not a claim"):
                 check(mechanism, 0.0, 1.0, runs=200)
     finally:
         Noisy.claim = kept

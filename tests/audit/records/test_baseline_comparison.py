@@ -321,7 +321,9 @@ def test_an_accepted_finding_holds_until_its_day():
     assert not compared(accepted, broken, today=day).has_changed
     assert "accepted until 2027-06-30: the noise is a known fault" in compared(accepted, broken, today=day).notes
     (expired,) = compared(accepted, broken, today=day + datetime.timedelta(days=1)).changes
-    assert "does not cover it" in expired
+    assert expired == (
+        "the acceptance does not cover the finding: acceptance expired after 2027-06-30: the noise is a known fault"
+    )
     mended = compared(accepted, BEFORE, today=day)
     assert "no longer refuted" in mended.notes[0]
 

@@ -7,11 +7,16 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from typing import get_args, get_type_hints
+
+import pytest
+import typer
 
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.experiments.cli import known_names
 from dpaudit.experiments.cli.bench_command import _PAGES
-from dpaudit.experiments.cli.commands import command_line
+from dpaudit.experiments.cli.commands import _COMMANDS, command_line
+from dpaudit.experiments.cli.options import whole_number
 from dpaudit.experiments.library_suites.library_names import LIBRARIES
 from dpaudit.experiments.suite.registry import all_experiments
 
@@ -36,6 +41,27 @@ def test_the_help_has_every_option_and_command(monkeypatch, capsys):
         assert f"{param.opts[0]} {param.help}" in shown
     for name, command in group.commands.items():
         assert f"{name} {command.help.replace('`', '')}" in shown
+
+
+def test_whole_numbers_may_have_underscores_or_an_exponent():
+    """In every option: typer alone would refuse `--runs 1e5`."""
+    forms = {"100000": 10**5, "100_000": 10**5, "1e5": 10**5, "2.5E3": 2_500, "-3": -3, "0e0": 0, 2**80: 2**80}
+    assert {text: whole_number(text) for text in forms} == forms
+    for text in ("many", "", "1.5", "1e-1", "nan", "inf", "1e200", "9" * 5_000):
+        with pytest.raises(typer.BadParameter, match="is not a whole number"):
+            whole_number(text)
+    functions = [
+        getattr(import_module(f"dpaudit.experiments.cli.{module}"), name) for module, name, _ in _COMMANDS.values()
+    ]
+    pages = [each.callback for one in functions if isinstance(one, typer.Typer) for each in one.registered_commands]
+    seen = []
+    for function in [one for one in functions if not isinstance(one, typer.Typer)] + pages:
+        for name, hint in get_type_hints(function, include_extras=True).items():
+            kind, *extras = get_args(hint) or (None,)
+            if {int, list[int]} & {kind, *get_args(kind)}:
+                seen.append(name)
+                assert [extra.parser for extra in extras] == [whole_number], f"{function.__name__} --{name}"
+    assert len(seen) > 20
 
 
 def test_known_names_are_those_of_the_suite():

@@ -47,7 +47,13 @@ MISTAKES = [
     (("audit",), "OptionError: a mechanism is named as MODULE:OBJECT or as --program"),
     ((*AUDIT, "--x"), "UsageError: option '--x' requires an argument"),
     ((*AUDIT, "[1]", *PAIR), "UsageError: unexpected argument '[1]'; quote a value"),
-    ((*AUDIT, "--runs", "many"), "UsageError: invalid value for '--runs'"),
+    (
+        (*AUDIT, "--runs", "many"),
+        "UsageError: invalid value for '--runs': 'many' is not a whole number, such as 100000, 100_000 or 1e5;",
+    ),
+    ((*AUDIT, "--seed", "1.5"), "UsageError: invalid value for '--seed': '1.5' is not a whole number"),
+    ((*AUDIT, "--runs", "1e999999999"), "UsageError: invalid value for '--runs': '1e999999999' is not a whole number"),
+    ((*AUDIT, "--jobs", "nan"), "UsageError: invalid value for '--jobs': 'nan' is not a whole number"),
     (("report",), "UsageError: the argument RESULTS is missing; `dpaudit report --help`"),
     (("compare", "one.json"), "UsageError: the argument AFTER is missing; `dpaudit compare --help`"),
     (

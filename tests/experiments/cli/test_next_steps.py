@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from dataclasses import fields
 from functools import cache
 
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit.audit.results.audit_result import AuditResult
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.experiments.cli.main import main
 from dpaudit.experiments.cli.verdict_lines import next_steps
 
@@ -23,10 +27,10 @@ def result(scale, claim, resolution=None, runs=4_000):
 
 
 def test_a_refutation_is_repeated_and_reported():
-    first, second = next_steps(result(0.3, PureDP(1.0)), is_searched=False, out=None)
+    first, second = next_steps(result(0.3, PureDP(1.0)), has_runs=True, is_searched=False, out=None)
     assert first == "next: --seed 4 repeats the audit on new runs; --out DIR writes a report"
     assert "--dp-audit-scripts=DIR" in second
-    assert "r/report.html" in next_steps(result(0.3, PureDP(1.0)), is_searched=False, out="r")[0]
+    assert "r/report.html" in next_steps(result(0.3, PureDP(1.0)), has_runs=True, is_searched=False, out="r")[0]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,7 @@ def test_a_refutation_is_repeated_and_reported():
 )
 def test_what_is_not_refuted_is_planned_more_finely(claim, options, monkeypatch, capsys):
     audited = result(1.0, claim)
-    planned, other = next_steps(audited, is_searched=False, out=None)
+    planned, other = next_steps(audited, has_runs=True, is_searched=False, out=None)
     assert planned.startswith(f"next: `dpaudit plan {options} --resolution ")
     assert other == SEARCH
     monkeypatch.setattr(sys, "argv", ["dpaudit", *planned.split("`")[1].split()[1:]])
@@ -52,18 +56,47 @@ def test_what_is_not_refuted_is_planned_more_finely(claim, options, monkeypatch,
 
 
 def test_other_claims_and_searches():
-    assert next_steps(result(1.0, RenyiDP(2.0, 3.0)), is_searched=True, out=None) == [
+    assert next_steps(result(1.0, RenyiDP(2.0, 3.0)), has_runs=True, is_searched=True, out=None) == [
         "next: more --runs detect smaller excesses",
         "      more --search-runs try more pairs",
     ]
 
 
 def test_an_inconclusive_audit_has_its_remedy():
-    few = next_steps(result(1.25, PureDP(1.0), 0.001), is_searched=False, out=None)
+    few = next_steps(result(1.25, PureDP(1.0), 0.001), has_runs=True, is_searched=False, out=None)
     assert few[0] == "next: without --runs, the audit makes as many runs as --resolution 0.001 needs"
     assert few[1].startswith("      `dpaudit plan --epsilon 1 --resolution 0.001` shows")
-    (one,) = next_steps(result(0, PureDP(1.0)), is_searched=False, out=None)
+    (one,) = next_steps(result(0, PureDP(1.0)), has_runs=True, is_searched=False, out=None)
     assert "follow the remedy of each failed health check" in one
+
+
+def test_what_ended_the_audit_has_the_remedy():
+    """Advice to leave --runs away would be of no use where it was not given, or where time ended the audit."""
+
+    def advice(stopped, resolution=None, wanted=None, claim=None, *, has_runs=False):
+        audited = ended(stopped, resolution, wanted, claim or PureDP(1.0))
+        steps = next_steps(audited, has_runs=has_runs, is_searched=False, out=None)
+        return [line.split("`")[0].strip() for line in steps if line != SEARCH]
+
+    time = "next: a larger --seconds allows more runs, which detect smaller excesses"
+    for has_runs in (True, False):
+        assert advice("time", 0.2, 0.01, has_runs=has_runs) == [time, ""]
+        assert advice("time", math.inf, has_runs=has_runs) == [time]
+        assert advice("time", 0.2, has_runs=has_runs) == [time, ""]
+    assert advice("time", 0.2, claim=RenyiDP(2.0, 3.0)) == [time]
+    assert advice("runs", 0.2, 0.01, has_runs=True)[0] == (
+        "next: without --runs, the audit makes as many runs as --resolution 0.01 needs"
+    )
+    assert advice("runs", 0.2, 0.01)[0] == "next: --runs 40000 detects smaller excesses"
+    assert advice("runs", math.inf)[0] == "next: --runs 40000 detects smaller excesses"
+    assert advice("runs", 0.2) == ["next:"]
+
+
+def ended(stopped, resolution, wanted, claim):
+    """A sequential audit that refuted nothing, and why it ended."""
+    given = {one.name: getattr(result(1.25, PureDP(1.0)), one.name) for one in fields(AuditResult)}
+    own = {"claim": claim, "bound": 0.5, "resolution": resolution, "requested_resolution": wanted, "findings": ()}
+    return SequentialResult(**{**given, **own}, stopped=stopped, looks=())
 
 
 @pytest.mark.usefixtures("without_resolution")

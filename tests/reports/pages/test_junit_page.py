@@ -17,9 +17,10 @@ from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance
 from dpaudit.reports.pages.junit_page import junit
@@ -34,6 +35,9 @@ RESULT = FixedSizeResult(
     environment={"seconds": 1.25},
 )  # fmt: skip
 REFUTED = dataclasses.replace(RESULT, bound=1.5)
+STOPPED = SequentialResult(
+    **{one.name: getattr(REFUTED, one.name) for one in dataclasses.fields(AuditResult)}, stopped="refuted", looks=()
+)
 SICK = dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "hits vary"),) * 2)
 SLOPE = StatementResult(
     statement="The error halves.", quantity="slope", alpha=0.01, method="bootstrap", runs=500, seed=8,
@@ -92,7 +96,10 @@ def test_what_fails_and_what_is_an_error(expected, result, wanted):
         (REFUTED, accepted("2027-06-29"), "failure"),
         (REFUTED, accepted("2027-06-30", up_to=1.5), None),
         (REFUTED, accepted("2027-06-30", up_to=1.4), "failure"),
+        (STOPPED, accepted("2027-06-30"), None),
+        (STOPPED, accepted("2027-06-30", up_to=1.5), "failure"),
         (SLOPE, accepted("2027-06-30"), None),
+        (SLOPE, accepted("2027-06-30", up_to=9.0), "failure"),
         (SLOPE, accepted("2027-06-29"), "failure"),
         (RESULT, accepted("2027-06-29"), None),
         (SICK, accepted("2027-06-30"), "error"),
@@ -101,6 +108,8 @@ def test_what_fails_and_what_is_an_error(expected, result, wanted):
 def test_an_acceptance_holds_for_a_refutation_until_its_day(result, acceptance, wanted):
     (case,) = report(Entry(name="a", result=result, accepted=acceptance)).iter("testcase")
     assert [child.tag for child in case if child.tag in ("failure", "error")] == [wanted] * (wanted is not None)
+    if wanted == "failure" and acceptance.until == "2027-06-29":
+        assert "acceptance expired after 2027-06-29: known <leak> & old" in case.findtext("failure")
     if wanted is None and result.is_refuted:
         assert case.findtext("system-out") == str(acceptance)
     else:

@@ -22,6 +22,7 @@ from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.reports import html, lines, markdown, table
+from dpaudit.reports.pages.audit_facts import repetition
 from dpaudit.reports.pages.markdown_page import escaped
 from dpaudit.reports.pages.page_limits import by_severity
 from dpaudit.reports.plain_text import found, number, printed_lines, visible
@@ -299,6 +300,7 @@ def test_numbers_in_the_page_are_the_results(suite, suite_page):
             f"{one.runs:,} on each dataset, {one.pilot_runs:,} of them",
             one.event_in_words,
             one.pair.difference,
+            repetition(entry),
         ):
             assert shown in page, (entry.name, shown)
     assert "98765" in page
@@ -324,6 +326,8 @@ def test_numbers_in_markdown_are_the_results(suite):
         assert is_detailed == (one.verdict is not Verdict.NOT_REFUTED or not entry.is_met)
         if is_detailed:
             assert f"{one.counts.hits_x:,} of {one.counts.runs_x:,} on x" in text
+            section = text[text.index(f"- **{entry.name}**") :].split("\n- **")[0]
+            assert f"  - repeat with: {escaped(repetition(entry), 2_000)}" in section, "as the advice to readers says"
 
 
 def printed(suite, width=100):

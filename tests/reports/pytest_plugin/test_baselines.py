@@ -179,9 +179,9 @@ def test_an_accepted_finding_passes_until_its_day(project):
     run(project, "--dp-audit-save=main").assert_outcomes(failed=1)
     run(project, "--dp-audit-compare=main").assert_outcomes(failed=1)
 
-    def accept(until):
+    def accept(until, **limit):
         def change(body):
-            body["suite"]["entries"][0]["accepted"] = {"type": "Accepted", "reason": "known", "until": until}
+            body["suite"]["entries"][0]["accepted"] = {"type": "Accepted", "reason": "known", "until": until, **limit}
 
         edit(project, change)
 
@@ -194,7 +194,11 @@ def test_an_accepted_finding_passes_until_its_day(project):
     accept("2020-01-01")
     result = run(project, "--dp-audit-compare=main")
     result.assert_outcomes(failed=1)
-    assert "accepted until 2020-01-01: known; it does not cover this finding" in text_of(result)
+    assert "acceptance expired after 2020-01-01: known" in text_of(result)
+    assert "refuted, acceptance: expired" in text_of(result)
+    assert "accepted until 2020" not in text_of(result)
+    accept("2999-01-01", up_to=1.3)  # the audit then makes all runs
+    assert "known; the bound >= 1." in text_of(run(project, "--dp-audit-compare=main"))
 
 
 def test_a_marker_accepts_too(project):

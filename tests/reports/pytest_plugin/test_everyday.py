@@ -87,25 +87,63 @@ def test_a_killed_session_is_continued(full_project):
         calls.unlink(missing_ok=True)
         done = start("-p", "no:cacheprovider", "-p", "no:hypothesispytest", f"--dp-audit-store={store.name}")
         sys.modules.pop("mechanisms", None)
-        return done.ret, len(calls.read_text().splitlines())
+        return done.ret, len(calls.read_text().splitlines()), text_of(done)
 
     (project.path / "kill").touch()
-    status, killed_after = session(project.runpytest_subprocess, kept)
+    status, killed_after, _ = session(project.runpytest_subprocess, kept)
     assert status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     (folder,) = kept.iterdir()
     assert folder.name.startswith("test-slow-py--test-slow-")
     (project.path / "kill").unlink()
     shutil.copytree(kept, of_former_code)
-    status, rest = session(project.runpytest_inprocess, kept)
+    status, rest, shown = session(project.runpytest_inprocess, kept)
     assert status == pytest.ExitCode.OK
+    assert "note test_slow.py::test_slow: continued with the draws of an earlier session" in shown
     bound = (project.path / "bound.txt").read_text()
     assert not list(kept.iterdir()), "nothing is left of a finished audit"
-    status, whole = session(project.runpytest_inprocess, kept)
+    status, whole, shown = session(project.runpytest_inprocess, kept)
+    assert "earlier session" not in shown
     assert (project.path / "bound.txt").read_text() == bound
     assert rest < whole <= killed_after + rest
     project.makepyfile(test_slow=INTERRUPTED.replace("return len(rows)", "return 0.0 + len(rows)"))
-    assert session(project.runpytest_inprocess, of_former_code)[0] == pytest.ExitCode.OK
+    status, _, shown = session(project.runpytest_inprocess, of_former_code)
+    assert status == pytest.ExitCode.OK
+    assert "test_slow: made anew, because the code has changed since the kept draws" in shown
     assert not list(of_former_code.iterdir())
+
+
+CTRL_C = """
+import pathlib, signal
+from mechanisms import *
+
+def slow(rows, size, rng):
+    with open("calls.txt", "a") as calls:
+        calls.write("c")
+    if not pathlib.Path("patient").exists() and len(pathlib.Path("calls.txt").read_text()) > 8:
+        signal.raise_signal(signal.SIGINT)
+    return len(rows) + rng.laplace(size=size)
+
+def test_slow(dp_audit):
+    dp_audit(slow, X, Y, claim=PureDP(1.0), runs=1_000)
+"""
+
+
+def test_ctrl_c_says_how_to_continue(project):
+    """With the folder in the configuration too, where it is relative to the root."""
+    project.makepyfile(test_slow=CTRL_C)
+    options = ("-p", "no:hypothesispytest")
+    result = project.runpytest_inprocess(*options, no_reraise_ctrlc=True)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "test_slow.py::test_slow: interrupted; with --dp-audit-store=DIR, the next session" in text_of(result)
+    project.makeini("[pytest]\ndp_audit_store = kept\n")
+    (project.path / "calls.txt").unlink()
+    shown = text_of(project.runpytest_inprocess(*options, no_reraise_ctrlc=True))
+    assert f"test_slow.py::test_slow: interrupted; its draws are kept in {project.path / 'kept'}, and the same" in shown
+    assert len(list((project.path / "kept").iterdir())) == 1
+    (project.path / "patient").touch()
+    shown = text_of(project.runpytest_inprocess(*options))
+    assert "test_slow: continued with the draws of an earlier session" in shown
+    assert "interrupted" not in shown
 
 
 def test_nothing_is_kept_of_audits_that_cannot_be(project):

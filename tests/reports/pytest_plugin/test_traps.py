@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dpaudit import load
 
+from .test_baselines import ONLY_BAD
 from .test_plugin import ONE_OF_EACH, _loaded, full_project, project, run, text_of
 
 pytest_plugins = ["pytester"]
@@ -282,6 +285,62 @@ def test_an_accepted_finding_has_a_limit(project):
     for limit, outcome in (("3.0", {"passed": 2}), ("1.0", {"passed": 1, "failed": 1})):
         project.makepyfile("import pytest\n" + ONE_OF_EACH.replace("def test_bad", marked.format(limit)))
         run(project).assert_outcomes(**outcome)
+
+
+def test_the_limit_is_one_of_the_loss(project):
+    """The bound of a sequential audit would lie just above the claim, however large the loss is."""
+    marked = "@pytest.mark.dp_audit(accepted='known', until='2999-01-01', up_to={})\ndef test_bad"
+    project.makepyfile("import pytest\n" + ONLY_BAD.replace("def test_bad", marked.format("1.3")))
+    result = run(project, "--dp-audit-seconds=60")
+    result.assert_outcomes(failed=1)
+    assert re.search(r"acceptance accepted up to 1.3 until 2999-01-01: known; the bound >= 1\.[4-9]", text_of(result))
+    assert "refuted, acceptance: bound above the accepted one" in text_of(result)
+    sequential = "claim=PureDP(1.0), sequential=True"
+    for change, words in (
+        (("claim=PureDP(1.0)", sequential), "sequential=True stops the audit as soon as its bound exceeds the claim"),
+        (("accepted='known', ", ""), "needs accepted= and until="),
+        (("up_to=1.3", "up_to='a'"), "up_to='a' is not a number"),
+    ):
+        project.makepyfile("import pytest\n" + ONLY_BAD.replace("def test_bad", marked.format("1.3")).replace(*change))
+        assert words in text_of(run(project))
+
+
+def test_alphas_of_audits_without_a_row_are_counted(project):
+    project.makepyfile(
+        """
+        from mechanisms import *
+        from dpaudit import check_equivalence
+
+        def crash(rows, rng):
+            raise KeyError("age")
+
+        def test_crash(dp_audit):
+            dp_audit(crash, X, Y, claim=PureDP(1.0))
+
+        def test_equal(dp_audit):
+            dp_audit.check(check_equivalence, good, good, X, margin=0.5, runs=2_000)
+
+        def test_two(dp_audit):
+            dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
+            dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
+        """
+    )
+    result = run(project)
+    result.assert_outcomes(passed=2, failed=1)
+    assert (
+        "2 audits, 2 more outside the table (checks without a row, audits that raised an error or ran again); "
+        "probability of any false alarm at most 4e-05, error budget 0.01"
+    ) in text_of(result)
+    assert "\n2 audits; probability of any false alarm at most 2e-05" in text_of(run(project, "-k", "two"))
+    assert "\n1 outside the table (" in text_of(run(project, "-k", "equal"))
+
+
+def test_an_acceptance_that_is_no_longer_needed_is_told(project):
+    marked = "@pytest.mark.dp_audit(accepted='known', until='2999-01-01')\ndef test_good"
+    project.makepyfile("import pytest\n" + ONE_OF_EACH.replace("def test_good", marked))
+    result = run(project, "-k", "good")
+    result.assert_outcomes(passed=1)
+    assert "no longer refuted, so the acceptance can be withdrawn" in text_of(result)
 
 
 @pytest.mark.parametrize("name", ["r.txt", "r"])
