@@ -57,7 +57,7 @@ def table_families(
         Log-likelihood ratio of numbers according to a fitted curve; log ratios are shrunk towards it.
     """
     table = count_outcomes(split)
-    if len(table) <= 1:
+    if len(table) <= (split is runs):  # one outcome of all runs tells nothing; one that recurs among others may
         return
     if len(table) <= _FEW:
         yield _whole_table(table, len(runs.learn_x) + runs.held_runs, curve)
