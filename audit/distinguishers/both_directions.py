@@ -44,6 +44,8 @@ def choose_together(found: Sequence[Best | None], criterion: Criterion, split: P
     if not tried:
         return None
     first, second = max(tried, key=lambda pair: value_together(pair[0], pair[1], criterion, caution))
+    if best.value > 0.0 >= value_together(first, second, criterion, caution):
+        return None  # a rare pair, of a few hits, is within two errors of any event
     value, less = (value_together(first, second, criterion, errors) for errors in (0.0, 1.0))
     alone = value_of(chosen(best), replace(criterion, is_one_way=True), 0.0)
     return replace(first, opposite=second) if value + _LEAD * (value - less) > alone else None
