@@ -295,8 +295,8 @@ def _check_shares(settings: Settings, share: float, cells: int) -> None:
     part = settings.event_alpha(share, has_cells=cells > 0, has_outcomes=False)
     if part <= LEAST_ALPHA:
         raise OptionError(
-            f"alpha={settings.alpha:g} is too small: the exact test has {part / settings.alpha:g} of it, beside bets or "
-            f"cells; use alpha > {LEAST_ALPHA * settings.alpha / part:.3g}.",
+            f"alpha={settings.alpha:g} is too small: the exact test has {part / settings.alpha:g} of it, beside "
+            f"bets or cells; use alpha > {LEAST_ALPHA * settings.alpha / part:.3g}.",
             alpha=settings.alpha,
         )
 
