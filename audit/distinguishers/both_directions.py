@@ -25,6 +25,9 @@ from .event_criterion import Criterion
 from .event_value import Best, leading
 
 _LEAD = 2.0  # standard errors of the pilot by which one direction must lead to be tested alone
+# Hits of both events on both datasets: with fewer, the pair is within two standard errors of any event. It does not
+# take the place of an event that shows an excess although errors are subtracted, if it shows none.
+_FEW_HITS = 50
 
 
 def choose_together(found: Sequence[Best | None], criterion: Criterion, split: PilotSplit) -> Choice | None:
@@ -44,6 +47,9 @@ def choose_together(found: Sequence[Best | None], criterion: Criterion, split: P
     if not tried:
         return None
     first, second = max(tried, key=lambda pair: value_together(pair[0], pair[1], criterion, caution))
+    hits = sum(each.pilot_hits_x + each.pilot_hits_y for each in (first, second))
+    if hits < _FEW_HITS and best.value > 0.0 >= value_together(first, second, criterion, caution):
+        return None
     value, less = (value_together(first, second, criterion, errors) for errors in (0.0, 1.0))
     alone = value_of(chosen(best), replace(criterion, is_one_way=True), 0.0)
     return replace(first, opposite=second) if value + _LEAD * (value - less) > alone else None

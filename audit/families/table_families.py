@@ -57,10 +57,15 @@ def table_families(
         Log-likelihood ratio of numbers according to a fitted curve; log ratios are shrunk towards it.
     """
     table = count_outcomes(split)
-    if len(table) <= 1:
+    if len(table) <= (split is runs):  # one outcome of all runs tells nothing; one that recurs among others may
+        return
+    pilot = len(runs.learn_x) + runs.held_runs
+    if len(table) == 1:
+        hits_x, hits_y = (table.counts[[side, side + 2]].sum(axis=0).astype(np.float64) for side in (0, 1))
+        yield Family(hits_x, hits_y, pilot, _Listed(outcome_list(table.values)))
         return
     if len(table) <= _FEW:
-        yield _whole_table(table, len(runs.learn_x) + runs.held_runs, curve)
+        yield _whole_table(table, pilot, curve)
         return
     learned = table.counts[:2].sum(axis=0)
     is_float = split.learn_x.dtype.kind == "f"

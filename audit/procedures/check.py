@@ -16,13 +16,13 @@ from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
-from ..errors import DatasetError
+from ..errors import DatasetError, OptionError
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
-from ..inference.joint_test import check_test_alpha
+from ..inference.joint_test import LEAST_ALPHA, check_test_alpha
 from ..options import (
     check_bits,
     check_block_seconds,
@@ -37,7 +37,7 @@ from ..options import (
 )
 from ..progress import Shown, told
 from ..results.audit_result import AuditResult, Pair
-from ..results.audit_settings import Settings
+from ..results.audit_settings import FINAL_SHARE, Settings
 from ..results.interim_look import Look
 from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
@@ -251,6 +251,7 @@ def audit_pair(
     until = None if seconds is None else started + seconds
     cells = check_cells(options.cells, sequential)
     runs = runs_or_setting(runs, resolution, seconds)
+    _check_shares(settings, FINAL_SHARE if sequential and _has_final(runs, until) else 1.0, cells)
     snapshot = take_snapshot(x, y)
     with (
         opened(options.store) as kept,  # before the first run, so that an unusable folder costs no run
@@ -287,6 +288,17 @@ def audit_pair(
     result.environment.update(seconds=round(time.perf_counter() - started, 3), **source_of(sampler.function))
     _LOG.info("%s: %s", result.mechanism, result.sentence)
     return result
+
+
+def _check_shares(settings: Settings, share: float, cells: int) -> None:
+    """Refuse an alpha of which the exact test has too small a part, before the first run."""
+    part = settings.event_alpha(share, has_cells=cells > 0, has_outcomes=False)
+    if part <= LEAST_ALPHA:
+        raise OptionError(
+            f"alpha={settings.alpha:g} is too small: the exact test has {part / settings.alpha:g} of it, beside "
+            f"bets or cells; use alpha > {LEAST_ALPHA * settings.alpha / part:.3g}.",
+            alpha=settings.alpha,
+        )
 
 
 def runs_or_setting(runs: int | None, resolution: float | None, seconds: float | None) -> int | None:

@@ -250,9 +250,11 @@ def draw_pilot(
 def shapes_of(plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs]) -> Shapes:
     """Return the shape of one output on each dataset, from the first blocks; None if outputs may vary in length.
 
-    Outputs with named columns may: a block with other columns gives dictionaries.
+    Outputs with named columns may: a block with other columns gives dictionaries. So may lists of tuples: a block whose
+    tuples all have one length is a matrix, and any other block holds objects.
     """
-    if not plan.sampler.is_block or plan.sampler.column_names:
+    has_objects = any(block.dtype == object for block in blocks_x + blocks_y)
+    if not plan.sampler.is_block or plan.sampler.column_names or has_objects:
         return None
     return {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..events.outcome_text import outcome_text, printed
-from ..events.outputs import Outputs, outcome_key, outcome_list
+from ..events.outputs import Outputs, is_vector, outcome_key, outcome_list
 from .stretch_hashes import MARKS, stretch_marks
 
 BLOCK_MARKS = 2 + MARKS
@@ -22,14 +22,19 @@ FINGERPRINTED = 256
 def hashed_keys(outputs: Outputs) -> list[Any]:
     """Return keys of the outputs that are equal whenever fingerprints cannot distinguish the outputs.
 
-    Objects with equal texts have equal keys; a number has the same key in a block of numbers and among objects.
+    Objects with equal texts have equal keys; a number, or a tuple of numbers, has the same key in a block of its kind
+    and among objects.
     """
     values = outcome_list(outputs)
     if outputs.dtype.kind in "biu" or (outputs.dtype.kind == "f" and not np.isnan(outputs).any()):
         return values  # numbers are their own keys, except a NaN
     if outputs.dtype != object:
         return [outcome_key(value) for value in values]
-    return [outcome_key(value) if isinstance(value, numbers.Real) else outcome_text(value) for value in values]
+    return [outcome_key(value) if _is_of_numbers(value) else outcome_text(value) for value in values]
+
+
+def _is_of_numbers(value: Any) -> bool:
+    return isinstance(value, numbers.Real) or (type(value) is tuple and is_vector(value, len(value)))
 
 
 def fingerprint(outputs: Outputs) -> int:

@@ -9,11 +9,15 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, FixedSizeResult, GaussianDP, PureDP, check
+from dpaudit.audit.distinguishers.both_directions import choose_together
 from dpaudit.audit.distinguishers.event_choice import choose_event
+from dpaudit.audit.distinguishers.event_criterion import Criterion
+from dpaudit.audit.distinguishers.event_value import Best
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.events_apart import Apart, count_both, ways_apart
 from dpaudit.audit.events.outputs import merge
 from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.families.number_families import Family
 from dpaudit.audit.families.one_sided_sets import one_sided_sets
 from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.sampling.block_counts import hits_of
@@ -48,6 +52,20 @@ def test_two_events_where_both_directions_show_the_loss(mechanism, claim):
         assert choice.opposite.likelier_on != choice.likelier_on
         outputs = mechanism(0, 10_000, np.random.default_rng(9))
         assert not np.any(choice.event.contains(outputs) & choice.opposite.event.contains(outputs))
+
+
+def test_a_pair_of_rare_events_does_not_replace_one_that_shows_an_excess():
+    runs, empty = 333_333, np.zeros(0)
+    low = Family(
+        np.array([1.0, 142_860.0]),
+        np.array([0.0, 141_146.0]),  # the second is ahead by five standard errors
+        runs,
+        lambda index, inside: Intervals(((-math.inf, (-4.5, 0.25)[index]),)),
+    )
+    high = Family(np.array([0.0]), np.array([5.0]), runs, lambda index, inside: Intervals(((4.5, math.inf),)))
+    criterion = Criterion(PureDP(0.0), 2 * runs, 1.645, 4.0)
+    best, other = Best(2e-4, low, True, "x", 1, 3.0), Best(-1e-5, high, True, "y", 0, 3.0)
+    assert choose_together([best, other], criterion, PilotSplit(empty, empty, empty, empty)) is None
 
 
 def test_events_of_a_curved_boundary_are_equally_likely():

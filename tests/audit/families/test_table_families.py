@@ -13,6 +13,7 @@ from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
 from dpaudit.audit.events.events import ExceptFor, Outcomes
 from dpaudit.audit.events.outputs import as_outputs, tally
+from dpaudit.audit.families.event_families import event_families
 from dpaudit.audit.families.outcome_counts import count_outcomes
 from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.families.shrunken_ratios import calibrated, shrunken_log_ratios
@@ -209,3 +210,11 @@ def test_a_score_that_some_outcomes_lack_is_left_out():
     split = PilotSplit(words(0.3, 4_000), words(0.1, 4_000), words(0.3, 4_000), words(0.1, 4_000))
     event = choose_event(split, PureDP(0.5), 100_000, 0.05).event
     assert event.contains(as_outputs(["none"], 1, "m"))[0] != event.contains(as_outputs([(3, 4)], 1, "m"))[0]
+
+
+def test_a_single_value_that_recurs_among_continuous_ones_is_an_event():
+    rng = np.random.default_rng(0)
+    x, y = (np.where(rng.random(3_000) < share, 0.25, rng.normal(size=3_000)) for share in (0.3, 0.2))
+    families = event_families(PilotSplit.in_half(x, y))
+    (own,) = (each for each in families if each.build(0, True) == Outcomes((0.25,)))
+    assert (own.hits_x.tolist(), own.hits_y.tolist()) == ([np.sum(x == 0.25)], [np.sum(y == 0.25)])

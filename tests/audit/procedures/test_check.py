@@ -134,6 +134,15 @@ def test_bad_settings_are_refused_before_anything_is_drawn(changes, kind):
     assert next(iter(changes)) in str(error)
 
 
+@pytest.mark.parametrize("changes", [{"sequential": True}, {"cells": 8, "alpha": 1.1e-9}])
+def test_an_alpha_too_small_for_the_share_of_the_exact_test_costs_no_run(changes):
+    def untouched(dataset, size, rng):
+        raise AssertionError("a run was drawn")
+
+    with pytest.raises(OptionError, match="use alpha > "):
+        check(untouched, 1.0, 0.0, **{"claim": PureDP(1.0), "runs": 1_000, "alpha": 2e-9, **changes})
+
+
 def test_whole_floats_are_numbers_of_runs():
     result = check(laplace(), X, Y, claim=PureDP(1.0), runs=1e4)
     assert result == check(laplace(), X, Y, claim=PureDP(1.0), runs=10_000)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dpaudit import PureDP, check, load, save
 from dpaudit.audit.errors import MechanismError, StoreError
+from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.sampling.output_hashes import hashed_keys
 
 
 class Stop(BaseException):
@@ -101,3 +104,21 @@ def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
 
     result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)  # all coordinates would take gigabytes
     assert result.is_refuted
+
+
+@pytest.mark.usefixtures("without_resolution", "without_trees")
+def test_blocks_of_tuples_may_all_have_one_length():
+    """A block in which all do is a matrix, the others are objects."""
+
+    def listed(dataset, size, rng):
+        return [(1.0,) if short else (1.0, 2.0) for short in rng.random(size) < (0.08 if dataset else 0.02)]
+
+    assert check(listed, 1, 0, claim=PureDP(0.3), runs=4_000, jobs=1).is_refuted
+
+
+def test_a_tuple_of_numbers_has_one_key_in_blocks_of_any_kind():
+    """Else one outcome counts as two, and equal blocks look rarer than they are."""
+    pair = (1.0, 2.0)
+    alike, mixed = as_outputs([pair, pair], 2, "m"), as_outputs([pair, None], 2, "m")
+    assert (alike.dtype, mixed.dtype) == (np.float64, object)
+    assert hashed_keys(alike)[0] == hashed_keys(mixed)[0]
