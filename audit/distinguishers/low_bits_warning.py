@@ -41,8 +41,8 @@ class LowBits:
     event : Event
     likelier_on : {"x", "y"}
     counts : Counts
-        Hits in the second half of at most 20,000 runs on each dataset: the first of the pilot, or of a sequential audit.
-        The first half chose the event.
+        Hits in the second half of the first runs on each dataset, at most 20,000, of a pilot or a sequential audit. The
+        first half chose the event.
     bound : float
         Lower bound on the strength of the claim's family, false with probability at most 1e-6 wherever the audit
         stops.
@@ -58,9 +58,9 @@ class LowBits:
     def __str__(self) -> str:
         return (
             f"the low bits break the claim: {self.strength_name} >= {rounded_down(self.bound, 3):g} by {self.event} "
-            f"({self.counts}, after {self.counts.runs_x:,} runs on each that chose the event; false with probability at "
-            f"most {FALSE_WARNING:g}). The verdict is about values; bits=True audits the bits too, bits=False silences "
-            "this."
+            f"({self.counts}, after {self.counts.runs_x:,} runs on each that chose the event; false with probability "
+            f"at most {FALSE_WARNING:g}). The verdict is about values; bits=True audits the bits too, bits=False "
+            "silences this."
         )
 
 

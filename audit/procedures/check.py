@@ -23,6 +23,7 @@ from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
 from ..inference.joint_test import check_test_alpha
+from ..known_options import with_known_options
 from ..options import (
     check_bits,
     check_block_seconds,
@@ -47,7 +48,7 @@ from ..sampling.source_place import source_of
 from ..settings import or_setting
 from ..store.sqlite_store import opened
 from ..store.store_settings import arrangements, code_of, sources
-from .check_options import CheckOptions, Options
+from .check_options import OPTIONS, CheckOptions, Options
 from .conclude import conclude
 from .earlier_draws import EarlierDraws
 from .evidence import Evidence
@@ -62,6 +63,7 @@ _RUNS = 1_000_000  # if neither runs nor a resolution is requested
 _RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
 
 
+@with_known_options(*OPTIONS)
 def check(
     mechanism: Any,
     x: Any,
