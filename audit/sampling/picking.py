@@ -237,7 +237,7 @@ def _absent(output: Any, choice: OutputPart, name: str, *, is_block: bool = Fals
 def _n_places(output: Any, is_block: bool) -> int:
     """Return the number of coordinates of an output, or of each output of a block; 0 if it has none."""
     if is_block:
-        shape = getattr(output, "shape", ())
+        shape: tuple[int, ...] = getattr(output, "shape", ())
         return int(shape[1]) if len(shape) == 2 else 0
     if isinstance(output, (str, bytes)) or not hasattr(output, "__getitem__"):
         return 0
