@@ -46,7 +46,7 @@ class OptionError(AuditError, ValueError):
 
 
 class UnknownOptionError(OptionError, TypeError):
-    """An option that does not exist."""
+    """An option that does not exist, or is not given by its name."""
 
 
 class RefutedError(AuditError, AssertionError):

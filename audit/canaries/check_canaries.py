@@ -17,6 +17,7 @@ from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
 from ..inference.joint_test import check_test_alpha
+from ..known_options import with_known_options
 from ..options import check_claim_source, check_resolution, check_seed, is_whole
 from ..random_streams import Stream, sequence_of
 from ..results.canary_result import CanaryResult, best_guesses
@@ -32,6 +33,7 @@ _POWER = 0.95
 _CHANCE = 1e-3  # probability of a note about signs where the scores show nothing
 
 
+@with_known_options()
 def check_canaries(
     scores: Any,
     included: Any,

@@ -6,10 +6,12 @@ from ..claims.pure_approx_gaussian import ApproxDP
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..inference.joint_test import check_test_alpha
+from ..known_options import with_known_options
 from ..options import is_whole
 from .canary_tests import refuted_strength
 
 
+@with_known_options()
 def epsilon_from_guesses(
     correct: int, guesses: int, canaries: int | None = None, *, delta: float = 0.0, alpha: float = 0.05
 ) -> float:

@@ -12,6 +12,7 @@ from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Said
 from ..guesses.guess_bets import guess_numbers
 from ..inference.joint_test import check_test_alpha
+from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import confidence, rounded_down
 from .canary_draws import FEWEST
@@ -62,6 +63,7 @@ class CanaryPlan:
         return f"<CanaryPlan {self.canaries:,} canaries, {self.claim}: ceiling {rounded_down(self.ceiling):g}>"
 
 
+@with_known_options()
 def plan_canaries(
     canaries: int,
     *,

@@ -32,9 +32,9 @@ def check_number(name: str, value: object, low: float, high: float, way_out: str
     inside = (low <= number if closed else low < number) and number < high
     if not inside:  # NaN fails both comparisons
         bracket = "<=" if closed else "<"
-        bound = "" if math.isinf(high) else f" < {high:g}"
-        rule = f"use {low:.9g} {bracket} {name}{bound or ' and finite'}"
-        raise ClaimError(f"{name}={value!r} is not allowed; {rule} ({way_out}).", name=name, value=value)
+        what = "is text, not a number" if isinstance(value, (str, bytes)) else "is not allowed"
+        rule = f"use {low:.9g} {bracket} {name} < {high:g}"
+        raise ClaimError(f"{name}={value!r} {what}; {rule} ({way_out}).", name=name, value=value)
     return number
 
 

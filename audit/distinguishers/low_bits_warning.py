@@ -1,4 +1,4 @@
-"""The warning that the low bits of outputs break a claim, from a look at the pilot.
+"""The warning that the low bits of outputs break a claim, from a look at the first outputs that an audit keeps.
 
 The number of outputs may depend on the outputs: a sequential audit stops because of what it saw, and a pilot may be
 made longer. So the look is at a prefix of one of a few fixed lengths, each with a share of the error probability.
@@ -34,14 +34,15 @@ _GRIDS = 2  # powers of two whose residues are looked at: enough for a warning
 
 @dataclass(frozen=True, slots=True)
 class LowBits:
-    """A violation shown by the low bits of the pilot outputs: beyond the claim, and beyond what the values show.
+    """A violation shown by the low bits of outputs: beyond the claim, and beyond what the values show.
 
     Attributes
     ----------
     event : Event
     likelier_on : {"x", "y"}
     counts : Counts
-        Hits in pilot runs that the event was not chosen on.
+        Hits in the second half of the first runs on each dataset, at most 20,000, of a pilot or a sequential audit. The
+        first half chose the event.
     bound : float
         Lower bound on the strength of the claim's family, false with probability at most 1e-6 wherever the audit
         stops.
@@ -57,15 +58,16 @@ class LowBits:
     def __str__(self) -> str:
         return (
             f"the low bits break the claim: {self.strength_name} >= {rounded_down(self.bound, 3):g} by {self.event} "
-            f"({self.counts}, pilot runs; false with probability at most {FALSE_WARNING:g}). The verdict is about "
-            "values; bits=True audits the bits too, bits=False silences this."
+            f"({self.counts}, after {self.counts.runs_x:,} runs on each that chose the event; false with probability "
+            f"at most {FALSE_WARNING:g}). The verdict is about values; bits=True audits the bits too, bits=False "
+            "silences this."
         )
 
 
 def look_at_bits(
     x: Outputs, y: Outputs, claim: Claim, choice: Choice, *, alpha: float = FALSE_WARNING
 ) -> LowBits | None:
-    """A warning if the low bits of pilot outputs contradict the claim, and by more than the chosen event does.
+    """A warning if the low bits of the first outputs contradict the claim, and by more than the chosen event does.
 
     A mechanism that keeps its claim causes a warning with probability at most `alpha`, however the number of outputs
     depends on them. Runs on x must be independent of runs on y, even in a sequential audit, whose bets do not need it.

@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import check_alpha
+from ..known_options import with_known_options
 from ..options import check_runs, check_seed
 from ..random_streams import Stream, sequence_of
 from ..results.statement_result import Point, StatementResult
@@ -33,6 +34,7 @@ _FEATURES = ("values", "distances from the median")
 _LARGEST_TAIL = 0.008  # the normal tail beyond 2.4 standard deviations, where the threshold is conservative
 
 
+@with_known_options()
 @with_own_arithmetic
 def check_independence(
     mechanism: Any,

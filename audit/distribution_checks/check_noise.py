@@ -19,6 +19,7 @@ from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, out
 from ..floating_point_errors import with_own_arithmetic
 from ..health.run_independence import examine
 from ..inference.counts import check_alpha
+from ..known_options import with_known_options
 from ..options import check_runs, check_seed
 from ..procedures.pilot import draw_checked
 from ..results.statement_result import Point, Series, StatementResult
@@ -54,6 +55,7 @@ _SHARES = {"scale": 0.40, "bias": 0.20, "distance": 0.15, "tails": 0.24, "suppor
 _CHI_SQUARE = 0.25  # part of the share of the tails, if the claim is a single law of integers
 
 
+@with_known_options()
 @with_own_arithmetic
 def check_noise(
     mechanism: Any,

@@ -20,6 +20,7 @@ from ..events.outputs import merge, outcome_key, outcome_words, tally
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.binomial_tails import probability_limits
 from ..inference.counts import check_alpha
+from ..known_options import with_known_options
 from ..options import check_runs, check_seed
 from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
@@ -35,6 +36,7 @@ METHOD = (
 )
 
 
+@with_known_options()
 @with_own_arithmetic
 def check_slope(
     mechanism: Any,

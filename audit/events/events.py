@@ -89,7 +89,7 @@ class Intervals(Event):
     def __str__(self) -> str:
         output = output_words(self.column_names)
         parts = [_interval_words(output, low, high) for low, high in self.intervals]
-        return " or ".join(parts + [f"{output} is not a number"] * self.others) or "no output"
+        return " or ".join(parts + [f"{output} is NaN or not a number"] * self.others) or "no output"
 
 
 def _between(values: Outputs, low: float, high: float) -> Mask:
@@ -243,14 +243,13 @@ class Scored(Event):
         if named is None:
             return str(self.event).replace("output", str(self.score))
         if "anything else" not in named:
-            return (
-                f"{self.score} is {_listed(named, 'or')}".replace(" is raises ", " raises ") if named else "no output"
-            )
+            text = f"{self.score.subject} is {_listed(named, 'or')}"
+            return text.replace(" is raises ", " raises ") if named else "no output"
         rest = self.score.names(lambda score: not self.event.contains(np.array([score]))[0])
         if not rest:
             return "any output"
-        text = f"{self.score} is {'not' if len(rest) == 1 else 'neither'} {_listed(rest, 'nor')}"
-        return text.replace(" is not raises ", " does not raise ").replace(" is not not ", " is other than not ")
+        text = f"{self.score.subject} is {'not' if len(rest) == 1 else 'neither'} {_listed(rest, 'nor')}"
+        return text.replace(" is not raises ", " does not raise ")
 
 
 def _listed(names: list[str], conjunction: str) -> str:

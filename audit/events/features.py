@@ -40,6 +40,10 @@ class Columns(ABC):
         """Return descriptions of the codes 0, 1, … of a column; None for a column of numbers."""
         return None
 
+    def subject(self, column: int) -> str:
+        """Return what is said to be one of the codes of a column."""
+        return self.names[column]
+
     def can_be_absent(self, column: int) -> bool:
         """Whether an output may lack a column of codes."""
         return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -46,6 +46,7 @@ MOST_PATHS = 64
 """Most paths with a column, the most frequent ones."""
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
+_EXAMPLES = 2  # of values that are not numbers
 _REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
 
 
@@ -79,9 +80,13 @@ class Leaves(Columns):
         coded = enumerate((path for path, _ in self.coded), start=1 + len(self.paths))
         return [0] * (len(self.builds) > 1) + [column for column, path in coded if path]
 
+    def subject(self, column: int) -> str:
+        return self.names[column] if column else place_words((), self.column_names)
+
     def codes(self, column: int) -> list[str] | None:
         if column == 0:
-            return [_build_words(build, self.column_names) for build in self.builds]
+            known = dict(self.coded)
+            return [_build_words(build, known, self.column_names) for build in self.builds]
         place = column - 1 - len(self.paths)
         return None if place < 0 else list(map(outcome_words, self.coded[place][1]))
 
@@ -251,15 +256,22 @@ def _build(output: Any) -> Any:
     return tuple(map(_build, output)) if type(output) is tuple else is_real(output)
 
 
-def _build_words(build: Any, names: tuple[str, ...] = ()) -> str:
+def _build_words(
+    build: Any, known: Mapping[Path, tuple[Any, ...]], names: tuple[str, ...] = (), path: Path = ()
+) -> str:
+    """Return what names outputs of a form, or what they have at a path, with examples from the known leaves."""
     if names and build == "a dictionary":
         return "a record with other parts"
     if names and build == (True,) * len(names):
         return output_words(names)
-    if type(build) is not tuple:
-        return build if isinstance(build, str) else "a number" if build else "not a number"
-    parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
-    return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
+    if type(build) is tuple:
+        each = ", ".join(_build_words(part, known, path=(*path, place)) for place, part in enumerate(build))
+        parts = "numbers" if all(part is True for part in build) else each
+        return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
+    if isinstance(build, str) or build:
+        return build if isinstance(build, str) else "a number"
+    examples = [outcome_words(leaf) for leaf in known.get(path, ()) if not isinstance(leaf, Raised)][:_EXAMPLES]
+    return f"a value such as {' or '.join(examples)}" if examples else "a value that is not a number"
 
 
 def place_words(path: Path, names: tuple[str, ...] = ()) -> str:

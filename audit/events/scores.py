@@ -36,6 +36,11 @@ class Score(ABC):
         """Return descriptions of the codes that lie in a set; None if the scores are not codes."""
         return None
 
+    @property
+    def subject(self) -> str:
+        """What is said to be one of these codes."""
+        return str(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Number(Score):
@@ -123,6 +128,10 @@ class Column(Score):
         named = [word for code, word in enumerate(codes) if is_inside(float(code))]
         can_be_absent = self.columns.can_be_absent(self.column)
         return named + ["anything else"] * is_inside(-1.0) + ["absent"] * (can_be_absent and is_inside(np.nan))
+
+    @property
+    def subject(self) -> str:
+        return self.columns.subject(self.column)
 
     def __str__(self) -> str:
         return self.columns.names[self.column]

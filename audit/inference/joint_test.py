@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
 from ..errors import OptionError
 from .boundary_test import GAMMA, Evidence, allows
@@ -22,11 +23,21 @@ LEAST_ALPHA = 10 * GAMMA
 """No test is made at a level as small as this."""
 
 
-def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
+def p_value(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> float:
     """Return the exact p-value of the null that `claim` allows Pr[M(x) ∈ S] given Pr[M(y) ∈ S].
 
     If the null is true, the p-value is at most a with probability at most a, for every a in (0, 1). The test is most
-    powerful at the `alpha` that it is tuned to.
+    powerful at the `alpha` that it is tuned to: this level fixes the order in which counts are more extreme than
+    others, so p-values tuned to different levels differ. Fix `alpha` before you see the counts.
+
+    Parameters
+    ----------
+    counts : Counts
+        Hits and runs for one event that was chosen without looking at them.
+    claim : Claim or float
+        A number ε stands for ``PureDP(ε)``.
+    alpha : float
+        In (0, 1).
 
     Examples
     --------
@@ -37,10 +48,11 @@ def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
     1.0
     """
     check_alpha(alpha)
+    claim = claim_at(claim, 1)
     return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).p_value_of_forbidden(claim)
 
 
-def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
+def strength_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> float:
     """Return a lower bound on the true strength: the counts refute every smaller member of the claim's family.
 
     The bound exceeds the true strength with probability at most alpha. It is in the units of the claim's strength, and
@@ -50,8 +62,9 @@ def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
     ----------
     counts : Counts
         Hits and runs for one event that was chosen without looking at them.
-    claim : Claim
-        Defines the family, such as all (ε, 1e-5) for an `ApproxDP`, and starts the search.
+    claim : Claim or float
+        Defines the family, such as all (ε, 1e-5) for an `ApproxDP`, and starts the search. A number ε stands for
+        ``PureDP(ε)``.
     alpha : float
         In (0, 1), and above 1e-9.
 
@@ -63,7 +76,8 @@ def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
     >>> 1.29 < bound < 1.314
     True
     """
-    return Evidence.of(counts, claim, check_test_alpha(alpha)).last_refuted(claim, alpha)
+    claim, alpha = claim_at(claim, 1), check_test_alpha(alpha)
+    return Evidence.of(counts, claim, alpha).last_refuted(claim, alpha)
 
 
 def check_test_alpha(alpha: float) -> float:

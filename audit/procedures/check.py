@@ -23,6 +23,7 @@ from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
 from ..inference.joint_test import LEAST_ALPHA, check_test_alpha
+from ..known_options import with_known_options
 from ..options import (
     check_bits,
     check_block_seconds,
@@ -47,7 +48,7 @@ from ..sampling.source_place import source_of
 from ..settings import or_setting
 from ..store.sqlite_store import opened
 from ..store.store_settings import arrangements, code_of, sources
-from .check_options import CheckOptions, Options
+from .check_options import OPTIONS, CheckOptions, Options
 from .conclude import conclude
 from .earlier_draws import EarlierDraws
 from .evidence import Evidence
@@ -62,6 +63,7 @@ _RUNS = 1_000_000  # if neither runs nor a resolution is requested
 _RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
 
 
+@with_known_options(*OPTIONS)
 def check(
     mechanism: Any,
     x: Any,
@@ -99,9 +101,11 @@ def check(
         result says so, and warns if the datasets differ in more rows.
     runs : int, optional
         Runs on each dataset, including the pilot that chooses the event. The pilot takes one run in twenty, but at
-        least 2,000 (or half of a small number of runs), and a third if the best event is rare. For a sequential audit,
-        the most runs it may take. The default is the number that the `resolution` needs; without a resolution that of
-        `dpaudit.settings`, one million, or as many as the `seconds` allow.
+        least 2,000 (or half of a small number of runs), and a third if the best event is rare. The other runs, twice
+        as many on both datasets together, may be divided unevenly between the two, at most four to one, where that
+        makes the test of the event more precise: `counts` has them. For a sequential audit, the most runs it may take.
+        The default is the number that the `resolution` needs; without a resolution that of `dpaudit.settings`, one
+        million, or as many as the `seconds` allow.
     alpha : float
         Largest allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
@@ -139,8 +143,8 @@ def check(
         take a tenth of alpha. Not for sequential audits.
     bits : {"warn", True, False}
         Whether the search for an event includes the low bits of floating-point outputs. With True they belong to the
-        verdict. By default the verdict is about values, and a warning says if the pilot's low bits break the claim;
-        False skips this check.
+        verdict. By default the verdict is about values, and a warning says if the low bits of the pilot, or of the
+        first 20,000 runs of a sequential audit, break the claim; False skips this check.
     ignore : str or iterable of str
         Health checks to silence, by the names in their findings.
     name : str, optional

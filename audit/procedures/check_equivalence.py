@@ -33,6 +33,7 @@ from ..health.run_independence import examine
 from ..inference.counts import check_alpha
 from ..inference.direction import directed
 from ..inference.joint_test import check_test_alpha, strength_lower
+from ..known_options import with_known_options
 from ..options import Bits, check_cells, check_runs, check_seed
 from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
@@ -68,6 +69,7 @@ __all__ = [
 ]
 
 
+@with_known_options()
 @with_own_arithmetic
 def check_same_distribution(
     old: Any,
@@ -181,6 +183,7 @@ def _common_resolution(runs: int, alpha: float, power: float) -> float:
     return max(found, (_CAUTION + float(ndtri(power))) * math.sqrt(0.5 / held) / 0.5)
 
 
+@with_known_options()
 @with_own_arithmetic
 def check_equivalence(
     old: Any,

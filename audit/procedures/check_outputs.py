@@ -26,6 +26,7 @@ from ..health.run_independence import examine_order
 from ..inference.counts import Counts
 from ..inference.joint_test import check_test_alpha
 from ..inference.outcome_test import most_outcomes
+from ..known_options import with_known_options
 from ..options import (
     Bits,
     check_bits,
@@ -47,6 +48,7 @@ from .evidence import FixedSizeEvidence
 from .pilot import split_pilot
 
 
+@with_known_options()
 @with_own_arithmetic
 def check_outputs(
     xs: Any,
@@ -143,7 +145,7 @@ def check_outputs(
         outcomes=outcomes,
         outcome_hits=(hits[0], hits[1]),
     )
-    result = conclude(settings, evidence, ignored, of_runs=findings)
+    result = conclude(settings, evidence, ignored, of_runs=findings, notes=_notes_on_shapes(*given))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 
@@ -157,6 +159,17 @@ def _given(xs: Any, ys: Any, name: str) -> tuple[Form, list[Outputs]]:
     forms = [form_of_block(values) for values in both]
     form = forms[0] if forms[0] == forms[1] else Form()
     return form, [as_outputs(values, size, name, form) for values, size in zip(both, sizes, strict=True)]
+
+
+def _notes_on_shapes(x: Outputs, y: Outputs) -> tuple[str, ...]:
+    """A note if outputs on x and on y are numbers of different shapes, which tell the datasets apart."""
+    if x.dtype == object or y.dtype == object or x.shape[1:] == y.shape[1:]:
+        return ()
+    on_x, on_y = (f"vectors of {side.shape[1]}" if side.ndim == 2 else "single numbers" for side in (x, y))
+    return (
+        f"outputs are {on_x} on x and {on_y} on y, which alone tells x from y; unless one mechanism returns both, pass "
+        "both sides in the same shape",
+    )
 
 
 def _comparable(both: list[Any], name: str) -> list[Any]:

@@ -12,6 +12,7 @@ from ..events.outputs import merge
 from ..events.partitions import Labels, Partition
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import check_alpha
+from ..known_options import with_known_options
 from ..options import check_cells, check_runs, check_seed
 from ..results.cell_result import CellCounts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
@@ -22,6 +23,7 @@ from ..settings import or_setting
 from .pilot import draw_checked
 
 
+@with_known_options()
 @with_own_arithmetic
 def count_cells(
     mechanism: Any,

@@ -15,10 +15,12 @@ from ..errors import OptionError
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import Counts, check_alpha
 from ..inference.joint_test import strength_lower
+from ..known_options import with_known_options
 
 Method = Literal["joint", "clopper-pearson", "score", "log-ratio"]
 
 
+@with_known_options()
 @with_own_arithmetic
 def epsilon_lower(
     hits_x: int,

@@ -18,7 +18,7 @@ from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_event, expected_excess
 from ..distinguishers.event_value import normal_quantile
 from ..errors import MechanismError, described
-from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
+from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..random_streams import Stream, seed_of
@@ -381,7 +381,8 @@ def run_notes(
         raised = raised_in(outputs)
         notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in sorted(raised.items())]
         if not raised and all(are_same(part) for part in (outputs[:_SAME], outputs)):
-            notes.append(f"all {seen} gave the same output; is its noise drawn anew in each run?")
+            output = outcome_words(outcome_list(outputs[:1])[0])
+            notes.append(f"all {seen} gave the same output, {output}; is its noise drawn anew in each run?")
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"
         notes += [

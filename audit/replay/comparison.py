@@ -64,7 +64,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
         what = "input" if call.law_on_x.location is None else "location"
         moved = "" if call.moved is None else f"its {what} moved {_far(call.moved)}"
         if call.is_inferred:
-            moved = f"the number to which it is added moved {_far(call.moved)}, in the unit of the draw"
+            moved = f"the number that it is added to moved {_far(call.moved)} (in units of the noise as drawn)"
         scale = f", with {x.name} noise of scale {_parameter(x, 'scale')}" if x.scale is not None else ""
         text = f"{call.primitive}: {moved}{scale}{loss}" if moved else f"{call.primitive}: {_both(x, y)}{loss}"
         yield _found(FindingKind.LOSS_ABOVE_CLAIM, call, text, worst, True)

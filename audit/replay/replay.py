@@ -19,6 +19,7 @@ from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
 from ..errors import MechanismError, OptionError, described
 from ..floating_point_errors import with_own_arithmetic
+from ..known_options import with_known_options
 from ..options import check_distance, check_seed
 from ..printing import did_you_mean
 from ..procedures.mechanism_claim import stated
@@ -37,6 +38,7 @@ from .replayed_call import Finding, FindingKind, ReplayedCall, paired_calls, tot
 from .tape import Tape, only_recording
 
 
+@with_known_options()
 @with_own_arithmetic
 def replay(
     mechanism: Any,

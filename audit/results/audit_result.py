@@ -112,7 +112,8 @@ class AuditResult(Result):
         Error probability of tests in reserve: of the better direction alone, beside the test of both, and of an event
         that only few pilot runs showed; 0 if there are none.
     n_outcomes : int
-        Number of outcomes that were tested alone, with all others together counted as one; 0 if outputs hardly repeat.
+        Number of outcomes that were tested alone, where all outcomes that the pilot did not list count as one; 0 if
+        outputs hardly repeat.
     outcome_alpha : float
         Error probability of these tests together; 0 without them.
     runs, pilot_runs : int
@@ -182,7 +183,8 @@ class AuditResult(Result):
 
     def _shares_of_test(self, name: str, alpha: float) -> tuple[tuple[str, float], ...]:
         """The parts of the alpha of a test of fixed size."""
-        outcomes = ((f"each of {self.n_outcomes} outcomes alone", self.outcome_alpha),) if self.n_outcomes else ()
+        each = f"each of {self.n_outcomes - 1} outcomes, and the rest, alone"
+        outcomes = ((each, self.outcome_alpha),) if self.n_outcomes else ()
         reserve = (("events in reserve", self.reserve_alpha),) if self.reserve_alpha else ()
         beside = (*reserve, *outcomes)
         return (name, alpha - sum(share for _, share in beside)), *beside
@@ -370,7 +372,9 @@ class AuditResult(Result):
 
     @property
     def why_not_replayable(self) -> str:
-        """Why the seed alone does not repeat the counts, if it does not."""
+        """Why the seed alone does not repeat the counts; empty if it does."""
+        if self.is_replayable:
+            return ""
         if any(finding.check is HealthCheck.DATASET_MUTATED for finding in self.findings):
             return "the mechanism changes the datasets"
         return "the mechanism has its own randomness"

@@ -26,7 +26,9 @@ _RAISED: Final[dict[str, type[AuditError]]] = {
 }
 
 
-_ELSEWHERE: Final = {"refuted": "is_refuted", "epsilon": "bound", "lower_bound": "bound", "eps": "bound"}
+_QUESTIONS: Final = {"refuted", "passed", "failed", "ok", "success", "is_private", "violation"}
+_BOUNDS: Final = {"epsilon", "eps", "lower_bound", "lower", "lower_limit", "epsilon_lower", "eps_lower"}
+"""Names that other libraries use for the answer, and for the bound."""
 
 
 class ConfidenceInterval(NamedTuple):
@@ -81,7 +83,7 @@ class Result(ABC):
 
         def __getattr__(self, name: str) -> Any:
             known = [each for each in dir(type(self)) if not each.startswith("_")]
-            meant = _ELSEWHERE.get(name)
+            meant = self._question if name in _QUESTIONS else "bound" if name in _BOUNDS else None
             meant = f"; did you mean {meant!r}?" if meant in known else did_you_mean(name, known)
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}{meant}", name=name, obj=self

@@ -9,11 +9,22 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import AuditError, MechanismError, OptionError, described
-from ..events.named_parts import Part, columns_of_table, distinct, is_column, is_table, label_text, parts_of, shown
+from ..events.named_parts import (
+    Entries,
+    Part,
+    columns_of_table,
+    distinct,
+    is_column,
+    is_table,
+    label_text,
+    parts_of,
+    shown,
+)
 
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
 
+_PLACE = re.compile(r"coordinate (\d+)|(?:output)?\[(\d+)\]|(\d+)")  # of vectors, as events print it
 _MISSING = (LookupError, AttributeError, TypeError, ValueError)  # what a part that is not there raises
 
 
@@ -40,9 +51,12 @@ def pick_from_run(output: Any, choice: OutputPart, name: str) -> Any:
     Part(name='stats.mean', value=1.5)
     >>> pick_from_run((1.5, 2.5), 1, "m"), pick_from_run((1.5, 2.5), max, "m")
     (Part(name='output[1]', value=2.5), 2.5)
+    >>> pick_from_run((1.5, 2.5), "coordinate 1", "m")
+    Part(name='output[1]', value=2.5)
     """
     if callable(choice):
         return _called(choice, output, name)
+    choice = _place_of_vector(output, choice)
     try:
         if isinstance(choice, int):
             return Part(*_at_place(output, choice))
@@ -66,6 +80,7 @@ def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
         return _called(choice, raw, name, " (it is given the outputs of all runs together)")
     if isinstance(raw, (list, tuple)):
         return [pick_from_run(output, choice, name) for output in raw]
+    choice = _place_of_vector(raw, choice)
     try:
         if is_table(raw):  # with a column for each part, also where it has a single row
             columns = _columns_of_table(raw)
@@ -78,7 +93,21 @@ def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
             return Part(*_at_place(raw, choice))
         return Part(f"output[{choice}]", raw[:, choice])
     except _MISSING:
-        raise _absent(raw, choice, name) from None
+        raise _absent(raw, choice, name, is_block=True) from None
+
+
+def _place_of_vector(output: Any, choice: str | int) -> str | int:
+    """Return the place that a text such as "coordinate 3", "output[3]" or "3" means in outputs without named parts.
+
+    Examples
+    --------
+    >>> _place_of_vector([1.5, 2.5], "coordinate 1"), _place_of_vector({"1": 1.5}, "1"), _place_of_vector([0], "mean")
+    (1, '1', 'mean')
+    """
+    if isinstance(choice, int) or (found := _PLACE.fullmatch(choice)) is None:
+        return choice
+    is_named = isinstance(output, Mapping) or _parts(output) is not None
+    return choice if is_named or not hasattr(output, "__getitem__") else int(found[found.lastindex or 0])
 
 
 def _column_at(raw: Any, path: str) -> Any:
@@ -177,18 +206,42 @@ def _at_place(value: Any, place: int) -> tuple[str, Any]:
     return f"output[{place}]", value.iloc[place] if hasattr(value, "iloc") else value[place]
 
 
-def _absent(output: Any, choice: OutputPart, name: str) -> MechanismError:
+def _parts(output: Any) -> Entries | None:
+    """Return the named parts of an output, or of a block; None if it has none or cannot be read."""
     try:
-        parts = _columns_of_table(output) if is_table(output) else parts_of(output)
+        return _columns_of_table(output) if is_table(output) else parts_of(output)
     except Exception:  # the user's class may raise anything when it is read
-        parts = None
-    known = ", ".join(shown(label_text(label)) for label, _ in parts or [])
-    what = f"with the parts {known}" if known else f"of type {type(output).__name__}"
-    is_place = isinstance(output, Mapping) and isinstance(choice, int)
-    other = "name a key, as keys have no order" if is_place else "name another part"
+        return None
+
+
+def _absent(output: Any, choice: OutputPart, name: str, *, is_block: bool = False) -> MechanismError:
+    parts, places = _parts(output), _n_places(output, is_block)
+    if known := ", ".join(shown(label_text(label)) for label, _ in parts or []):
+        is_place = isinstance(output, Mapping) and isinstance(choice, int)
+        what = f" with the parts {known}"
+        remedy = "name a key, as keys have no order" if is_place else "name another part"
+    elif places:
+        what = f", which has {places:,} coordinate{'s' * (places > 1)}"
+        remedy = f"name a place from 0 to {places - 1}, such as output={places - 1}" if places > 1 else "use output=0"
+    else:
+        what = "" if is_block else f" of type {type(output).__name__}"
+        what, remedy = f"{what}, which has no parts", "leave out output="
     return MechanismError(
-        f"output={choice!r} is not a part of an output of {name} {what}; {other}, or pass a function that "
-        "returns a value for every output.",
+        f"output={choice!r} is not a part of an output of {name}{what}; {remedy}, or pass a function that returns a "
+        "value for every output.",
         mechanism=name,
         output=choice,
     )
+
+
+def _n_places(output: Any, is_block: bool) -> int:
+    """Return the number of coordinates of an output, or of each output of a block; 0 if it has none."""
+    if is_block:
+        shape: tuple[int, ...] = getattr(output, "shape", ())
+        return int(shape[1]) if len(shape) == 2 else 0
+    if isinstance(output, (str, bytes)) or not hasattr(output, "__getitem__"):
+        return 0
+    try:
+        return len(output)
+    except TypeError:
+        return 0

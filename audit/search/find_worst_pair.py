@@ -20,6 +20,7 @@ from ..errors import AdjacencyError, AuditError, MechanismError, OptionError
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.joint_test import check_test_alpha
+from ..known_options import with_known_options
 from ..options import (
     LEAST_SEARCH,
     check_bits,
@@ -34,7 +35,7 @@ from ..options import (
     check_sequential,
 )
 from ..procedures.check import audit_pair, runs_or_setting
-from ..procedures.check_options import CheckOptions, Options
+from ..procedures.check_options import OPTIONS, CheckOptions, Options
 from ..procedures.mechanism_claim import stated
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of
@@ -55,6 +56,7 @@ from .trial import Judge, Trial
 _RUNS = 1_000_000  # default runs of the audit
 
 
+@with_known_options(*OPTIONS)
 @with_own_arithmetic
 def find_worst_pair(
     mechanism: Any,
@@ -131,7 +133,7 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    chosen = Options.of(options, "find_worst_pair", "guide", "search_runs", "on_round")
+    chosen = Options.of(options)
     check_listener(on_round, "on_round")
     check_guide(guide)
     sampler = picked(as_sampler(mechanism, chosen.name), chosen.output)

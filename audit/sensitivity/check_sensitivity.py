@@ -11,6 +11,7 @@ from typing import Any
 from ..datasets.adjacency import Adjacency
 from ..datasets.named_adjacency import as_adjacency
 from ..errors import AdjacencyError, AuditError, MechanismError, OptionError
+from ..known_options import with_known_options
 from ..options import check_distance, check_evaluations, check_seconds, check_seed
 from ..printing import did_you_mean
 from ..random_streams import Stream, seed_of
@@ -24,6 +25,7 @@ from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, excee
 _KEPT = 0.97  # share of the found change that a simpler pair must keep
 
 
+@with_known_options()
 def check_sensitivity(
     query: Callable[[Any], Any],
     domain: Any,

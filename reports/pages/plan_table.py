@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested resolution
+_CAPTION = (
+    "An audit that has to find its event usually needs one to three times as many runs, and far more if its pilot "
+    "shows only a rare event."
+)
 
 
 def plan_table(
@@ -41,7 +45,7 @@ def plan_table(
         "probability of\nthe event on y",
         title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {event}"),
         title_justify="left",
-        caption=None if q is not None else "An audit that has to find its event needs two or three times as many runs.",
+        caption=_CAPTION if q is None else None,
         caption_justify="left",
     )
     for column in shown.columns:

@@ -87,7 +87,7 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     read, inside = _reading_and_test(result.event)
     has_sample = not inspect.isclass(mechanism) and callable(getattr(mechanism, "sample", None))
     lines = [
-        f'"""{_plain(result.mechanism)}: does {_plain(str(claim))} hold? Exit status 1 where it is seen not to."""',
+        f'"""{_plain(result.mechanism)}: does {_plain(str(claim))} hold? Exit status 1 if these runs contradict it."""',
         *dict.fromkeys(["import numpy as np", *imports]),
         f"mechanism = {name}{'.sample' * has_sample}",
         f"likelier, other = {_literal(first)}, {_literal(second)}",

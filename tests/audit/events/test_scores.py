@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
 from decimal import Decimal
@@ -73,7 +74,7 @@ def test_leaves_of_unlike_outputs():
     assert np.array_equal(columns["output[0]"], [1.5, 2.5, 1.0, NAN, NAN, NAN], equal_nan=True)
     assert np.array_equal(columns["output[0][0]"], [NAN, NAN, NAN, NAN, NAN, 3.0], equal_nan=True)
     build = columns["form of the output"]
-    assert build[0] == build[1], "a string and an Enum have the same form: not a number"
+    assert build[0] == build[1], "a string and an Enum have the same form"
     assert len(set(build.tolist())) == 5
     assert leaves.codes(0)[int(build[4])] == "an exception"
     assert columns["output"][3] != columns["output"][4]
@@ -84,7 +85,7 @@ def test_leaves_of_unlike_outputs():
     assert str(Scored(Column(leaves, 5), Intervals(((0.0, 0.0),)))) == "output[1] is 'a'"
     code = leaves.builds.index((True, False))
     is_pair = Scored(Column(leaves, 0), Intervals(((code, code),)))
-    assert str(is_pair) == "form of the output is a tuple of 2 (a number, not a number)"
+    assert str(is_pair) == "output is a tuple of 2 (a number, a value such as 'a' or Answer.ABOVE)"
 
 
 def test_what_was_not_learned_is_minus_one():
@@ -151,10 +152,37 @@ def test_an_event_of_all_but_a_form_names_that_form():
     leaves = learn_leaves(*(as_outputs(side, 40, "m") for side in outputs))
     column = Column(leaves, 0)
     codes = leaves.codes(0)
-    text, number = codes.index("not a number"), codes.index("a number")
+    text, number = codes.index("a value such as 'down'"), codes.index("a number")
     alone = Intervals(((float(number), float(number)),))
-    assert str(Scored(column, alone)) == "form of the output is a number"
+    assert str(Scored(column, alone)) == "output is a number"
     rest = Intervals(((-math.inf, text - 0.5), (text + 0.5, math.inf)))
-    assert str(Scored(column, rest)) == "form of the output is other than not a number"
+    assert str(Scored(column, rest)) == "output is not a value such as 'down'"
     both = Intervals(((-math.inf, -0.5),))
-    assert str(Scored(column, both)).startswith("form of the output is neither ")
+    assert str(Scored(column, both)).startswith("output is neither ")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ([None, 1.5], "a value such as None"),
+        ([None, "a", b"b", 1.5], "a value such as None or 'a'"),
+        ([NAN, 1.5, 2], "a number"),
+        ([(None, 1.5), 1.5], "a tuple of 2 (a value such as None, a number)"),
+        ([Raised("ValueError"), None], "a value such as None"),
+        ([1.5, Raised("ValueError")], "an exception"),
+    ],
+)
+def test_forms_are_told_by_examples(outputs, words):
+    """Not by "not a number", which readers take for NaN, a number here."""
+    held = objects(*outputs)
+    leaves = learn_leaves(held, held)
+    assert words in leaves.codes(0)
+    code = float(leaves.codes(0).index(words))
+    others = Intervals(((-math.inf, code - 0.5), (code + 0.5, math.inf)))
+    assert str(Scored(Column(leaves, 0), Intervals(((code, code),)))) == f"output is {words}"
+    assert str(Scored(Column(leaves, 0), others)) == f"output is not {words}"
+
+
+def test_leaves_without_examples_are_named_all_the_same():
+    leaves = dataclasses.replace(learn_leaves(objects(None, 1.5), objects(None, 1.5)), coded=())
+    assert leaves.codes(0) == ["a value that is not a number", "a number"]

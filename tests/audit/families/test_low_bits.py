@@ -190,7 +190,8 @@ def test_a_planted_leak_is_found_at_every_length_that_can_show_it():
         found = look_at_bits(x[:length], y[:length], PureDP(0.1), choice)
         assert found is not None, length
         assert found.counts.runs_x == max(each for each in _LENGTHS if each <= length) // 2
-        assert "false with probability at most 1e-06" in str(found)
+        half = found.counts.runs_x
+        assert f" of {half:,} on y, after {half:,} runs on each that chose the event; false with" in str(found)
     assert look_at_bits(x[:49], y[:49], PureDP(0.1), choice) is None
 
 

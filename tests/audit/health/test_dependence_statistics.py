@@ -83,6 +83,7 @@ def test_a_stream_for_each_is_none_shared(name):
     own = audit(lambda d, size, rng: STREAMS[name](d, size, streams[d]), sequential=name == "numbers")
     assert own.findings == ()
     assert not own.is_replayable
+    assert own.why_not_replayable == "the mechanism has its own randomness"
     assert audit(STREAMS[name], sequential=name != "vectors").findings == ()
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
-from dpaudit.audit.errors import OptionError
+from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint_test import joint_test, joint_test_beside, p_value, strength_estimate, strength_lower
 
@@ -176,3 +176,19 @@ def test_beside_known_numbers_nothing_is_left_out_that_betters_them(claim):
             expected = bound if bound > known else 0.0
             assert joint_test_beside(counts, claim, 1.0, known, alpha=0.01) == (p, expected)
             assert joint_test_beside(counts, claim, 1e-10, known, alpha=0.01) == (1.0, expected)
+
+
+def test_a_number_is_a_claim():
+    counts = Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100)
+    assert p_value(counts, 1.0) == p_value(counts, PureDP(1.0)) < 0.05
+    assert strength_lower(counts, (0.5, 1e-5), alpha=0.05) == strength_lower(counts, ApproxDP(0.5, 1e-5), alpha=0.05)
+    for wrong in ("1.0", None):
+        with pytest.raises(ClaimError, match="is not a claim"):
+            p_value(counts, wrong)
+
+
+def test_a_p_value_is_smallest_at_a_level_near_it():
+    """As docs/how-to/counts.md says: alpha fixes the order of the counts."""
+    counts = Counts(hits_x=40, runs_x=100, hits_y=5, runs_y=100)
+    tuned = {alpha: p_value(counts, PureDP(1.0), alpha=alpha) for alpha in (0.2, 0.05, 1e-6)}
+    assert tuned[0.05] < 0.5 * min(tuned[0.2], tuned[1e-6])

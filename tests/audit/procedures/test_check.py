@@ -154,6 +154,7 @@ def test_seeds():
     assert first.counts != other.counts
     fresh = check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=None)
     assert fresh.is_replayable
+    assert fresh.why_not_replayable == ""
     assert check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=fresh.seed, jobs=1) == fresh
 
 

@@ -13,8 +13,31 @@ import pandas as pd
 import pytest
 
 import dpaudit
-from dpaudit import AddRemove, ApproxDP, PureDP, Replace, Within, check, find_worst_pair, load, save
-from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit import (
+    AddRemove,
+    ApproxDP,
+    PureDP,
+    Replace,
+    Within,
+    check,
+    check_canaries,
+    check_equivalence,
+    check_independence,
+    check_noise,
+    check_outputs,
+    check_same_distribution,
+    check_sensitivity,
+    check_slope,
+    count_cells,
+    epsilon_from_guesses,
+    epsilon_lower,
+    find_worst_pair,
+    load,
+    plan_canaries,
+    replay,
+    save,
+)
+from dpaudit.audit.errors import ClaimError, OptionError, UnknownOptionError
 from dpaudit.audit.procedures.check_options import ARGUMENTS, CheckOptions, Options
 from dpaudit.mechanisms import LaplaceMechanism
 
@@ -97,6 +120,36 @@ def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wro
         function(**{wrong: 1})
     assert f"{meant} The options are claim, adjacency" in str(caught.value)
     assert isinstance(caught.value, TypeError), "as for any other function"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: check(noisy, neighbours=[], claim=1.0), r"neighbours is not an option of check; write find_worst"),
+        (lambda: check(noisy, neighbors=[], claim=1.0), r"neighbors is not an option of check; write find_worst"),
+        (lambda: check(noisy, [1], [], trials=9), "trials is not an option of check; write runs=1_000_000"),
+        (lambda: find_worst_pair(noisy, neighbours=[]), "write the domain as the second argument"),
+        (lambda: check_outputs([], [], epsilon=1.0), "epsilon is not an option of check_outputs; write claim=1.0"),
+        (lambda: check_outputs([], [], runs=9), "runs is not an option of check_outputs. The options are"),
+        (lambda: epsilon_lower(1, 2, 0, 2, confidence=0.95), "of epsilon_lower; write alpha=0.05"),
+        (lambda: check_canaries([], [], mu=1.0), "of check_canaries; write claim=GaussianDP"),
+        (lambda: plan_canaries(9, claims=1.0), "of plan_canaries; did you mean 'claim'"),
+        (lambda: epsilon_from_guesses(9, 9, alfa=1.0), "of epsilon_from_guesses; did you mean 'alpha'"),
+        (lambda: check_noise(noisy, [1], sample=9), "sample is not an option of check_noise"),
+        (lambda: check_slope(noisy, [1], [1], eps=1.0), "of check_slope; did you mean 'epsilon'"),
+        (lambda: check_independence(noisy, [1], rnus=9), "of check_independence; did you mean 'runs'"),
+        (lambda: check_sensitivity(noisy, [1], evaluation=9), "of check_sensitivity; did you mean 'evaluations'"),
+        (lambda: check_same_distribution(noisy, noisy, [1], n=9), "of check_same_distribution; write runs="),
+        (lambda: check_equivalence(noisy, noisy, [1], margn=9), "of check_equivalence; did you mean 'margin'"),
+        (lambda: count_cells(noisy, [1], [], cell=9), "of count_cells; did you mean 'cells'"),
+        (lambda: replay(noisy, [1], [], eps=9), "of replay; write claim=1.0"),
+        (lambda: check(noisy, [1], [], PureDP(1.0)), r"takes only mechanism, x, y by place; .* claim=PureDP"),
+        (lambda: epsilon_lower(1, 2, 0, 2, 0.05), "only hits_x, runs_x, hits_y, runs_y by place; .* as alpha=0.05"),
+    ],
+)
+def test_every_public_check_refuses_what_is_no_option(call, said):
+    with pytest.raises(UnknownOptionError, match=said):
+        call()
 
 
 @pytest.mark.parametrize("function", [audit, search])

@@ -68,3 +68,14 @@ def test_missing_values_of_columns_without_a_name():
     missing = pd.Series(np.where(FRAME["on_x"] > 0.0, 1.5, None), dtype="Float64")
     assert checked(missing, np.where(FRAME["on_y"] > 0.0, 1.5, np.nan)).is_refuted
     assert checked([pd.NA, 1.0] * 500, [1.0, None] * 500).verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize(("width", "shape"), [(1, "vectors of 1"), (2, "vectors of 2")])
+def test_sides_of_different_shapes_are_noted(width, shape):
+    values = FRAME["on_x"].to_numpy()
+    note = f"outputs are {shape} on x and single numbers on y, which alone tells x from y"
+    result = checked(values.reshape(-1, width), values)
+    assert result.is_refuted
+    assert any(each.startswith(note) for each in result.notes)
+    same = checked(values.reshape(-1, width), values[::-1].reshape(-1, width))
+    assert not any("which alone tells" in each for each in same.notes)

@@ -244,6 +244,7 @@ def test_noise_added_outside_of_its_primitive():
         return clipped(rows, 2.0) + 3.0 * rng.laplace(scale=0.5)
 
     result = run(one)
+    assert "the number that it is added to moved by 0.666667 (in units of the noise as drawn)" in str(result)
     assert result.calls[0].is_inferred
     assert result.calls[0].worst_loss == pytest.approx(2.0 / 1.5)
     assert result.output_moved == pytest.approx(2.0)

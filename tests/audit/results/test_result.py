@@ -157,7 +157,15 @@ def test_the_package_knows_its_version_and_its_names():
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("refuted", "is_refuted"), ("epsilon", "bound"), ("veredict", "verdict"), ("p_valu", "p_value"), ("zzz", None)],
+    [
+        ("refuted", "is_refuted"),
+        ("passed", "is_refuted"),
+        ("epsilon", "bound"),
+        ("lower", "bound"),
+        ("veredict", "verdict"),
+        ("p_valu", "p_value"),
+        ("zzz", None),
+    ],
 )
 def test_an_attribute_that_a_result_lacks(results, name, meant):
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:

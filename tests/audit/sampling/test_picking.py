@@ -102,8 +102,11 @@ def test_functions_see_what_the_mechanism_returns():
         (FRAME, "median", "with the parts mean, n"),
         (STATS, "median", "with the parts mean, weights"),
         (STATS, 2, "output=2 is not a part"),
-        (1.5, "mean", "of type float"),
-        ((1.5,), 1, "of type tuple"),
+        (1.5, "mean", "of type float, which has no parts; leave out output="),
+        ((1.5,), 1, "which has 1 coordinate; use output=0, or pass a function"),
+        (np.zeros(5), "mean", "which has 5 coordinates; name a place from 0 to 4, such as output=4, or pass"),
+        ([0.5] * 5, 5, "output=5 is not a part of an output of m, which has 5 coordinates; name a place from 0 to 4"),
+        ([0.5] * 5, "coordinate 5", "which has 5 coordinates; name a place from 0 to 4"),
         ({"x": 1, "y": 2}, 1, "with the parts x, y; name a key, as keys have no order"),
         (Counter(count=1), "coutn", "'coutn' is not a part"),
         ({"w": np.array([1.5])}, "w[1]", "is not a part"),
@@ -119,8 +122,20 @@ def test_a_function_that_raises_is_an_error_and_no_outcome():
         pick_from_run(1.0, lambda output: 1 / 0, "m")
     with pytest.raises(MechanismError, match=r"KeyError: 5 for an output of m \(it is given the outputs of all runs"):
         pick_from_block({"a": np.zeros(2)}, lambda output: output[5], "m")
-    with pytest.raises(MechanismError, match="output='mean' is not a part of an output of m of type ndarray"):
-        pick_from_block(np.zeros((2, 2)), "mean", "m")
+    with pytest.raises(MechanismError, match="output='mean' is not a part of an output of m, which has 2 coordinates"):
+        pick_from_block(np.zeros((9, 2)), "mean", "m")
+    with pytest.raises(MechanismError, match="not a part of an output of m, which has no parts; leave out output="):
+        pick_from_block(np.zeros(9), "output[0]", "m")
+
+
+@pytest.mark.parametrize("choice", [1, "1", "[1]", "output[1]", "coordinate 1"])
+@pytest.mark.parametrize("vector", [(0.5, 1.5), [0.5, 1.5], np.array([0.5, 1.5]), pd.Series([0.5, 1.5])], ids=str)
+def test_a_coordinate_has_every_name_that_events_print(vector, choice):
+    """Events name it as "coordinate 1", and where it is picked, or outputs are not numbers alone, as "output[1]"."""
+    assert pick_from_run(vector, choice, "m") == Part("output[1]", 1.5)
+    part = pick_from_block(np.array([vector, vector]), choice, "m")
+    assert (part.name, part.value.tolist()) == ("output[1]", [1.5, 1.5])
+    assert pick_from_run(dict.fromkeys([1, "1", "[1]", "output[1]", "coordinate 1"], 2.5), choice, "m").value == 2.5
 
 
 @pytest.mark.parametrize("choice", ["", 1.5, True, ["mean"]])

@@ -31,7 +31,7 @@ def test_every_pair_attains_the_claim(k):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: RandomisedResponse(0), "epsilon=0 is not allowed; use 0 < epsilon and finite (the truth is"),
+        (lambda: RandomisedResponse(0), "epsilon=0 is not allowed; use 0 < epsilon < inf (the truth is"),
         (lambda: RandomisedResponse(math.nan), "epsilon=nan is not allowed"),
         (lambda: RandomisedResponse(1, k=1), "k=1 is not a number of values; use a whole number k >= 2."),
         (lambda: RandomisedResponse(1, k=2.5), "k=2.5 is not a number of values"),

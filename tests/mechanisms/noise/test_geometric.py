@@ -19,7 +19,7 @@ def test_claim_holds_exactly_and_is_attained_at_the_sensitivity(x, y):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: GeometricMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon and finite"),
+        (lambda: GeometricMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon < inf"),
         (lambda: GeometricMechanism(math.nan), "epsilon=nan is not allowed"),
         (lambda: GeometricMechanism(1, sensitivity=0), "sensitivity=0 is not allowed"),
         (

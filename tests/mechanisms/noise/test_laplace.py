@@ -32,11 +32,11 @@ def test_outputs_for_every_answer_lie_on_one_grid():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: LaplaceMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon and finite (the noise has scale"),
+        (lambda: LaplaceMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon < inf (the noise has scale"),
         (lambda: LaplaceMechanism(-1), "epsilon=-1 is not allowed"),
         (lambda: LaplaceMechanism(math.nan), "epsilon=nan is not allowed"),
         (lambda: LaplaceMechanism(math.inf), "epsilon=inf is not allowed"),
-        (lambda: LaplaceMechanism(1, sensitivity=0), "sensitivity=0 is not allowed; use 0 < sensitivity and finite"),
+        (lambda: LaplaceMechanism(1, sensitivity=0), "sensitivity=0 is not allowed; use 0 < sensitivity < inf"),
     ],
 )
 def test_errors(call, message):

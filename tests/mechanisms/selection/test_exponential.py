@@ -87,12 +87,12 @@ def test_monotone_saving_is_false_under_replace():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ExponentialMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon and finite"),
+        (lambda: ExponentialMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon < inf"),
         (lambda: ExponentialMechanism(math.nan), "epsilon=nan is not allowed"),
-        (lambda: ExponentialMechanism(1, -2.0), "sensitivity=-2.0 is not allowed; use 0 < sensitivity and finite"),
+        (lambda: ExponentialMechanism(1, -2.0), "sensitivity=-2.0 is not allowed; use 0 < sensitivity < inf"),
         (
             lambda: ExponentialMechanism(1, 0),
-            "sensitivity=0 is not allowed; use 0 < sensitivity and finite (a score's ",
+            "sensitivity=0 is not allowed; use 0 < sensitivity < inf (a score's ",
         ),
         (lambda: ExponentialMechanism(1, 0), "if none ever changes, publish the best candidate"),
         (lambda: EachCandidate(max, ()), "candidates=() is an empty range; give at least one"),

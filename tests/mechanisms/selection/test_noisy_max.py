@@ -93,7 +93,7 @@ def test_claim_is_approached_when_a_far_candidate_rises_and_the_rest_fall(noise)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ReportNoisyMax(0), "epsilon=0 is not allowed; use 0 < epsilon and finite"),
+        (lambda: ReportNoisyMax(0), "epsilon=0 is not allowed; use 0 < epsilon < inf"),
         (lambda: ReportNoisyMax(math.nan), "epsilon=nan is not allowed"),
         (lambda: ReportNoisyMax(1, math.inf), "sensitivity=inf is not allowed"),
         (

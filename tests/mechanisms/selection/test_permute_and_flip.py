@@ -88,7 +88,7 @@ def test_its_sampler_and_that_of_noisy_max_agree():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: PermuteAndFlip(0), ClaimError, "epsilon=0 is not allowed; use 0 < epsilon and finite"),
+        (lambda: PermuteAndFlip(0), ClaimError, "epsilon=0 is not allowed; use 0 < epsilon < inf"),
         (lambda: PermuteAndFlip(1, math.inf), ClaimError, "sensitivity=inf is not allowed"),
         (lambda: PermuteAndFlip(1).law([math.nan]), DatasetError, "the score of candidate 0 is nan"),
     ],

@@ -126,6 +126,7 @@ def test_it_shows_the_violation(name, module, tmp_path, monkeypatch, capsys):
     text = made(CASES[name](module), tmp_path / "test_them.py")
     assert len(text.splitlines()) <= 20
     assert "dpaudit" not in text
+    assert 'hold? Exit status 1 if these runs contradict it."""' in text
     status, printed = run_here(text, tmp_path, monkeypatch, capsys)
     assert status == 1, printed
     assert "standard errors beyond the claim" in printed

@@ -1,0 +1,108 @@
+"""Calls with an option that a function does not have: the error names the option meant."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from .errors import UnknownOptionError
+from .printing import did_you_mean, shorten
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ELSEWHERE = {
+    "epsilon": "claim=1.0",
+    "eps": "claim=1.0",
+    "delta": "claim=(1.0, 1e-5)",
+    "mu": "claim=GaussianDP(1.0)",
+    "rho": "claim=ZeroConcentratedDP(0.5)",
+    "confidence": "alpha=0.05",
+    "confidence_level": "alpha=0.05",
+    "significance": "alpha=0.05",
+    "failure_probability": "alpha=0.05",
+    "n": "runs=1_000_000",
+    "samples": "runs=1_000_000",
+    "n_samples": "runs=1_000_000",
+    "num_samples": "runs=1_000_000",
+    "trials": "runs=1_000_000",
+    "n_trials": "runs=1_000_000",
+    "num_trials": "runs=1_000_000",
+    "iterations": "runs=1_000_000",
+    "timeout": "seconds=60",
+    "n_jobs": "jobs=4",
+    "workers": "jobs=4",
+    "verbose": "progress=True",
+    "random_state": "seed=0",
+    "rng": "seed=0",
+}
+"""Names that other libraries use, and what to write in a function that has this option."""
+
+_SEARCH = "find_worst_pair(mechanism, domain, …), or use the fixture dp_audit"
+_BY_PLACE = "the domain as the second argument"
+_OF_ONE = {
+    "check": {"neighbours": _SEARCH, "neighbors": _SEARCH, "domain": _SEARCH},
+    "find_worst_pair": {"neighbours": _BY_PLACE, "neighbors": _BY_PLACE},
+}
+"""What to write in one function for what is an option of another."""
+
+
+def with_known_options(*more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of functions that take options by name: a call with another name is an `UnknownOptionError`.
+
+    The options are the keyword-only parameters, and `more` that the function takes as ``**options``. More values by
+    place than the function takes are an error, too.
+
+    Examples
+    --------
+    >>> @with_known_options()
+    ... def audit(mechanism, *, alpha=0.05):
+    ...     return alpha
+    >>> audit(None, n=9)
+    Traceback (most recent call last):
+    dpaudit.audit.errors.UnknownOptionError: n is not an option of audit. The options are alpha.
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        name, parameters = function.__name__, inspect.signature(function).parameters.values()
+        options = (*(each.name for each in parameters if each.kind is each.KEYWORD_ONLY), *more)
+        by_place = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+        known = {*by_place, *options}
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if len(args) > len(by_place):
+                raise _by_place(name, by_place, options, args[len(by_place)])
+            for given in kwargs:
+                if given not in known:
+                    raise unknown_option(given, name, options, by_place)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorated
+
+
+def unknown_option(
+    given: str, function: str, options: Sequence[str], by_place: Sequence[str] = ()
+) -> UnknownOptionError:
+    """Return the error for a name that is neither among the options of a function nor among its other parameters."""
+    write = _ELSEWHERE.get(given, "")
+    if write.partition("=")[0] not in options:
+        write = _OF_ONE.get(function, {}).get(given, "")
+    meant = f"; write {write}." if write else did_you_mean(given, (*options, *by_place), otherwise=".")
+    return UnknownOptionError(
+        f"{given} is not an option of {function}{meant} The options are {', '.join(options)}.", option=given
+    )
+
+
+def _by_place(function: str, by_place: Sequence[str], options: Sequence[str], first: object) -> UnknownOptionError:
+    """Return the error for more values by place than a function takes; the first of these has no name."""
+    option = "claim" if "claim" in options else options[0]
+    return UnknownOptionError(
+        f"{function} takes only {', '.join(by_place)} by place; pass the other values by name, such as "
+        f"{option}={shorten(first)}. The options are {', '.join(options)}.",
+        value=first,
+    )
