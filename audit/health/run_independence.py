@@ -27,6 +27,7 @@ from .block_checks import (
     unsteady_blocks,
     unsteady_on_both,
 )
+from .copied_outputs import copied_outputs
 from .dependence_statistics import change, coupling, serial_correlation, two_sided
 from .findings import FALSE_ALARM, Finding, HealthCheck
 
@@ -70,7 +71,9 @@ def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tup
         for side, outputs, is_sorted in zip(("x", "y"), (x, y), are_sorted, strict=True)
     ]
     coupled = [] if all(are_sorted) else _shared_randomness([x], [y], serial, FALSE_ALARM)
-    found = [*serial[0], *serial[1], *coupled]
+    in_order = not are_sorted[0], not are_sorted[1]
+    copied, shared = copied_outputs(x, y, in_order=in_order, alpha=FALSE_ALARM)
+    found = [*copied, *serial[0], *serial[1], *(coupled or shared)]
     return tuple(finding for finding in found if finding.check not in ignore)
 
 
