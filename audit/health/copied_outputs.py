@@ -53,8 +53,8 @@ class _Side:
     codes: Codes
     times: npt.NDArray[np.int64]  # how often each different output occurs
 
-    def agreement(self, alpha: float) -> float:
-        """Return an upper confidence limit for the probability that two runs agree, from the likeliest output."""
+    def likeliest(self, alpha: float) -> float:
+        """Return an upper confidence limit for the probability of every single output."""
         return min(1.0, clopper_pearson(int(self.times.max()), len(self.codes), alpha=2.0 * alpha)[1][0])
 
 
@@ -76,17 +76,17 @@ def copied_outputs(
     if len(x) == 0 or len(y) == 0:
         return [], []
     sides = _sides(x, y)
-    limits = [side.agreement(alpha / 2) for side in sides]
+    limits = [side.likeliest(alpha / 4) for side in sides]  # a check of both sides uses both
     own: list[Finding] = []
     for side, is_in_order, limit in zip(sides, in_order, limits, strict=True):
         own += (_repeats(side, limit, alpha) if is_in_order else []) or _equal_counts(side, alpha)
     return own, _shared(*sides, min(limits), alpha) if all(in_order) else []
 
 
-def _repeats(side: _Side, agreement: float, alpha: float) -> list[Finding]:
+def _repeats(side: _Side, likeliest: float, alpha: float) -> list[Finding]:
     """Find outputs on one dataset that repeat earlier ones in the same order."""
     runs = len(side.codes)
-    length = passage_length(runs * (runs - 1) / 2, agreement, alpha / 2)
+    length = passage_length(runs * (runs - 1) / 2, agreement(likeliest), alpha / 2)
     found = None if length is None else repeated_passage(side.codes, length)
     if found is None:
         return []
@@ -98,10 +98,10 @@ def _repeats(side: _Side, agreement: float, alpha: float) -> list[Finding]:
     return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
 
 
-def _shared(x: _Side, y: _Side, agreement: float, alpha: float) -> list[Finding]:
+def _shared(x: _Side, y: _Side, likeliest: float, alpha: float) -> list[Finding]:
     """Find outputs on y that repeat those on x in the same order."""
     runs = len(y.codes)
-    length = passage_length(len(x.codes) * runs, agreement, alpha / 2)
+    length = passage_length(len(x.codes) * runs, likeliest, alpha / 2)
     found = None if length is None else shared_passage(x.codes, y.codes, length)
     if found is None:
         return []
@@ -137,6 +137,11 @@ def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
+def agreement(likeliest: float) -> float:
+    """Return the largest probability that two runs on one dataset agree, if no output is likelier than `likeliest`."""
+    return likeliest if likeliest <= 0.5 else likeliest**2 + (1.0 - likeliest) ** 2
+
+
 def passage_length(pairs: float, agreement: float, alpha: float) -> int | None:
     """Return the least length at which two windows of any of `pairs` pairs are equal with probability ≤ `alpha`.
 
@@ -152,12 +157,11 @@ def repeated_passage(codes: Codes, length: int) -> Passage | None:
     marks = _marks(codes, length)
     if len(marks) <= length or not _has_equal(marks):
         return None
-    order = np.argsort(marks, kind="stable")
-    is_new = np.concatenate([[True], marks[order[1:]] != marks[order[:-1]]])
-    place = np.arange(len(marks))
+    order, starts = _groups(marks)
+    sizes = np.diff(starts, append=len(order))
     first = np.empty_like(order)  # where each window occurs first
-    first[order] = order[np.maximum.accumulate(np.where(is_new, place, 0))]
-    return _passage(codes, codes, first, np.flatnonzero(place - first >= length), length)
+    first[order] = np.repeat(np.minimum.reduceat(order, starts), sizes)
+    return _passage(codes, codes, first, np.flatnonzero(np.arange(len(first)) - first >= length), length)
 
 
 def shared_passage(x: Codes, y: Codes, length: int) -> Passage | None:
@@ -165,8 +169,9 @@ def shared_passage(x: Codes, y: Codes, length: int) -> Passage | None:
     on_x, on_y = _marks(x, length), _marks(y, length)
     if min(len(on_x), len(on_y)) == 0 or not _has_neighbours(on_x, on_y):
         return None
-    order = np.argsort(on_x, kind="stable")
-    first = order[np.minimum(np.searchsorted(on_x, on_y, sorter=order), len(order) - 1)]
+    order, starts = _groups(on_x)
+    places = np.minimum(np.searchsorted(on_x[order[starts]], on_y), len(starts) - 1)
+    first = np.minimum.reduceat(order, starts)[places]  # where windows on y occur first on x, if they do
     return _passage(x, y, first, np.flatnonzero(on_x[first] == on_y), length)
 
 
@@ -215,6 +220,13 @@ def _marks(codes: Codes, length: int) -> Codes:
         marks = _mixed(marks[:-step] * _OTHER_ODD + marks[step:])
         done += step
     return marks
+
+
+def _groups(marks: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the places of the marks in increasing order, and where each different mark begins there."""
+    order = np.argsort(marks)
+    ordered = marks[order]
+    return order, np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 
 def _mixed(codes: Codes) -> Codes:

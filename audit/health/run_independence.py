@@ -2,7 +2,7 @@
 
 The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
 checks of events, thirty-nine checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
-a million. The checks of datasets raise no false alarms.
+a million. Outputs drawn elsewhere have eight such checks. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
 """
@@ -64,7 +64,10 @@ def examine(
 
 
 def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:
-    """Return the failed health checks of outputs made elsewhere, in their given order, unless they are sorted."""
+    """Return the failed health checks of outputs made elsewhere: of their order, unless they are sorted, and of copies.
+
+    Each of the eight checks raises a false alarm with probability at most `FALSE_ALARM`.
+    """
     are_sorted = [_is_sorted(outputs) for outputs in (x, y)]
     serial = [
         [] if is_sorted else _serial_dependence(side, [outputs], FALSE_ALARM)

@@ -50,7 +50,7 @@ def copies_p_value(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
 
 def gain(copies: int) -> npt.NDArray[Any]:
     """Return by which factors an output that occurs `copies` times multiplies the wealth of each bet."""
-    return 1.0 + 2.0 * np.sqrt(copies / (copies + 1.0) * _FEWER * _MORE)
+    return np.asarray(1.0 + 2.0 * np.sqrt(copies / (copies + 1.0) * _FEWER * _MORE))
 
 
 def _log_wealth(found: npt.NDArray[np.float64], copies: int) -> npt.NDArray[Any]:
