@@ -47,7 +47,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The outputs on one dataset, as codes that are equal if and only if the outputs are."""
+    """The outputs on one dataset, by codes: equal outputs have equal codes, different vectors nearly always not."""
 
     name: str
     codes: Codes
