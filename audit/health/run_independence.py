@@ -2,7 +2,7 @@
 
 The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
 checks of events, thirty-nine checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
-a million. The checks of datasets raise no false alarms.
+a million. Outputs drawn elsewhere have eight such checks. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
 """
@@ -27,6 +27,7 @@ from .block_checks import (
     unsteady_blocks,
     unsteady_on_both,
 )
+from .copied_outputs import copied_outputs
 from .dependence_statistics import change, coupling, serial_correlation, two_sided
 from .findings import FALSE_ALARM, Finding, HealthCheck
 
@@ -63,14 +64,19 @@ def examine(
 
 
 def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:
-    """Return the failed health checks of outputs made elsewhere, in their given order, unless they are sorted."""
+    """Return the failed health checks of outputs made elsewhere: of their order, unless they are sorted, and of copies.
+
+    Each of the eight checks raises a false alarm with probability at most `FALSE_ALARM`.
+    """
     are_sorted = [_is_sorted(outputs) for outputs in (x, y)]
     serial = [
         [] if is_sorted else _serial_dependence(side, [outputs], FALSE_ALARM)
         for side, outputs, is_sorted in zip(("x", "y"), (x, y), are_sorted, strict=True)
     ]
     coupled = [] if all(are_sorted) else _shared_randomness([x], [y], serial, FALSE_ALARM)
-    found = [*serial[0], *serial[1], *coupled]
+    in_order = not are_sorted[0], not are_sorted[1]
+    copied, shared = copied_outputs(x, y, in_order=in_order, alpha=FALSE_ALARM)
+    found = [*copied, *serial[0], *serial[1], *(coupled or shared)]
     return tuple(finding for finding in found if finding.check not in ignore)
 
 

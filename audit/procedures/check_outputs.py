@@ -68,9 +68,10 @@ def check_outputs(
 ) -> AuditResult:
     """Audits a claim on outputs drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
 
-    The outputs must be independent runs, which is checked as far as their order shows (sorted outputs are assumed to
-    have been sorted afterwards). A random part of them, fixed by `seed`, chooses the event; the rest is counted. A
-    mechanism that keeps its claim is refuted with probability at most `alpha`.
+    The outputs must be independent runs, which is checked as far as their order and their repeats show (sorted outputs
+    are assumed to have been sorted afterwards). If outputs were copied, the audit is inconclusive. A random part of
+    them, fixed by `seed`, chooses the event; the rest is counted. A mechanism that keeps its claim is refuted with
+    probability at most `alpha`.
 
     Parameters
     ----------

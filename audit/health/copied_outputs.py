@@ -1,0 +1,248 @@
+"""Copies among outputs drawn elsewhere: a passage that occurs again, or many outputs that occur equally often.
+
+The copies come from a file that was read twice, files that overlap, or runs with the same seed.
+
+Proof: docs/proofs/dependence.md
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..events.outputs import Outputs, merge, outcome_key, row_keys
+from ..inference.binomial_tails import clopper_pearson
+from ..inference.repeat_counts import MOST_COPIES, copies_p_value
+from .findings import Finding, HealthCheck
+
+_ODD, _OTHER_ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
+_SIDE = np.uint64(1)  # the bit of a mark that tells the datasets apart
+_CAUSE = "A file was read twice, files overlap, or runs had the same seed, so the runs are not independent."
+
+Codes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of successive outputs that occurs at two places.
+
+    Attributes
+    ----------
+    first, second : int
+        Places of its first output, from 0 on.
+    length : int
+    copies : int
+        Number of outputs in passages that occur before.
+    """
+
+    first: int
+    second: int
+    length: int
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The outputs on one dataset, by codes: equal outputs have equal codes, different vectors nearly always not."""
+
+    name: str
+    codes: Codes
+    times: npt.NDArray[np.int64]  # how often each different output occurs
+
+    def likeliest(self, alpha: float) -> float:
+        """Return an upper confidence limit for the probability of every single output."""
+        return min(1.0, clopper_pearson(int(self.times.max()), len(self.codes), alpha=2.0 * alpha)[1][0])
+
+
+def copied_outputs(
+    x: Outputs, y: Outputs, *, in_order: tuple[bool, bool], alpha: float
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings of copies on one side, and of outputs on y that are copies of those on x.
+
+    There are five checks: of passages on x, on y and on both, and of repeat counts on x and on y. Each raises a false
+    alarm with probability at most `alpha`.
+
+    Parameters
+    ----------
+    x, y : Outputs
+    in_order : tuple of bool
+        Whether the outputs of each side are in the order of the runs, so that passages mean something.
+    alpha : float
+    """
+    if len(x) == 0 or len(y) == 0:
+        return [], []
+    sides = _sides(x, y)
+    limits = [side.likeliest(alpha / 4) for side in sides]  # a check of both sides uses both
+    own: list[Finding] = []
+    for side, is_in_order, limit in zip(sides, in_order, limits, strict=True):
+        own += (_repeats(side, limit, alpha) if is_in_order else []) or _equal_counts(side, alpha)
+    return own, _shared(*sides, min(limits), alpha) if all(in_order) else []
+
+
+def _repeats(side: _Side, likeliest: float, alpha: float) -> list[Finding]:
+    """Find outputs on one dataset that repeat earlier ones in the same order."""
+    runs = len(side.codes)
+    length = passage_length(runs * (runs - 1) / 2, agreement(likeliest), alpha / 2)
+    found = None if length is None else repeated_passage(side.codes, length)
+    if found is None:
+        return []
+    message = (
+        f"{found.copies:,} of {runs:,} outputs on {side.name} repeat earlier ones in the same order: "
+        f"{_runs(found.second, found.length)} equal {_runs(found.first, found.length)}. {_CAUSE} Remove the "
+        "copies."
+    )
+    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
+
+
+def _shared(x: _Side, y: _Side, likeliest: float, alpha: float) -> list[Finding]:
+    """Find outputs on y that repeat those on x in the same order."""
+    runs = len(y.codes)
+    length = passage_length(len(x.codes) * runs, likeliest, alpha / 2)
+    found = None if length is None else shared_passage(x.codes, y.codes, length)
+    if found is None:
+        return []
+    message = (
+        f"{found.copies:,} of {runs:,} outputs on y repeat outputs on x in the same order: "
+        f"{_runs(found.second, found.length)} on y equal {_runs(found.first, found.length)} on x. The same outputs "
+        "were passed for both datasets, or runs on x and y had the same seed, and the test needs independent runs. "
+        "Remove the copies."
+    )
+    return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]
+
+
+def _equal_counts(side: _Side, alpha: float) -> list[Finding]:
+    """Find many outputs that occur equally often, in any order."""
+    numbers = np.bincount(side.times[side.times <= MOST_COPIES + 1], minlength=MOST_COPIES + 2)
+    p_value, copies = copies_p_value(numbers, len(side.codes))
+    if p_value > alpha:
+        return []
+    fewer, same, more = (f"{number:,}" for number in numbers[copies - 1 : copies + 2].tolist())
+    message = (
+        f"on {side.name}, {fewer} different outputs occur {_times(copies - 1)}, {same} {_times(copies)}, and {more} "
+        f"{_times(copies + 1)}, which independent runs do not give. A file was read twice, files overlap, or noise was "
+        "used in several runs. Remove the copies."
+    )
+    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
+
+
+def _runs(start: int, length: int) -> str:
+    return f"runs {start + 1:,} to {start + length:,}"
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def agreement(likeliest: float) -> float:
+    """Return the largest probability that two runs on one dataset agree, if no output is likelier than `likeliest`."""
+    return likeliest if likeliest <= 0.5 else likeliest**2 + (1.0 - likeliest) ** 2
+
+
+def passage_length(pairs: float, agreement: float, alpha: float) -> int | None:
+    """Return the least length at which two windows of any of `pairs` pairs are equal with probability ≤ `alpha`.
+
+    Two runs agree with probability at most `agreement`; None if they always may.
+    """
+    if agreement >= 1.0 or pairs < 1:
+        return None
+    return max(1, math.ceil((math.log(pairs) - math.log(alpha)) / -math.log(agreement)))
+
+
+def repeated_passage(codes: Codes, length: int) -> Passage | None:
+    """Return the first passage of at least `length` outputs that repeats an earlier one without overlap."""
+    marks = _marks(codes, length)
+    if len(marks) <= length or not _has_equal(marks):
+        return None
+    order, starts = _groups(marks)
+    sizes = np.diff(starts, append=len(order))
+    first = np.empty_like(order)  # where each window occurs first
+    first[order] = np.repeat(np.minimum.reduceat(order, starts), sizes)
+    return _passage(codes, codes, first, np.flatnonzero(np.arange(len(first)) - first >= length), length)
+
+
+def shared_passage(x: Codes, y: Codes, length: int) -> Passage | None:
+    """Return the first passage of at least `length` outputs on y that occurs on x."""
+    on_x, on_y = _marks(x, length), _marks(y, length)
+    if min(len(on_x), len(on_y)) == 0 or not _has_neighbours(on_x, on_y):
+        return None
+    order, starts = _groups(on_x)
+    places = np.minimum(np.searchsorted(on_x[order[starts]], on_y), len(starts) - 1)
+    first = np.minimum.reduceat(order, starts)[places]  # where windows on y occur first on x, if they do
+    return _passage(x, y, first, np.flatnonzero(on_x[first] == on_y), length)
+
+
+def _passage(
+    x: Codes, y: Codes, first: npt.NDArray[np.int64], again: npt.NDArray[np.int64], length: int
+) -> Passage | None:
+    """Return the first passage on y among the windows at `again`, which occur on x at `first`."""
+    if len(again) == 0:
+        return None
+    second = int(again[0])
+    start = int(first[second])
+    longest = min(len(x) - start, len(y) - second, second - start if x is y else len(y))
+    differ = np.flatnonzero(x[start : start + longest] != y[second : second + longest])
+    found = int(differ[0]) if len(differ) else longest
+    if found < length:  # different windows with equal marks
+        return None
+    change = np.zeros(len(y) + 1, np.int64)
+    change[again] += 1
+    change[again + length] -= 1
+    return Passage(start, second, found, int(np.count_nonzero(np.cumsum(change))))
+
+
+def _sides(x: Outputs, y: Outputs) -> tuple[_Side, _Side]:
+    """Return both sides with codes that can be compared."""
+    both = np.concatenate(merge([x], [y]))
+    if both.dtype == object:
+        places: dict[Any, int] = {}
+        keys = map(outcome_key, both.tolist())
+        codes = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.uint64, len(both))
+    else:
+        codes = row_keys(both if both.ndim == 2 else both[:, None])
+    return _side("x", codes[: len(x)]), _side("y", codes[len(x) :])
+
+
+def _side(name: str, codes: Codes) -> _Side:
+    return _Side(name, codes, np.unique(codes, return_counts=True)[1])
+
+
+def _marks(codes: Codes, length: int) -> Codes:
+    """Return a hash for each window of `length` successive codes, none if there are fewer codes."""
+    if len(codes) < length:
+        return codes[:0]
+    marks, done = _mixed(codes), 1
+    while done < length:
+        step = min(done, length - done)  # two windows of length `done` cover one of length `done + step`
+        marks = _mixed(marks[:-step] * _OTHER_ODD + marks[step:])
+        done += step
+    return marks
+
+
+def _groups(marks: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the places of the marks in increasing order, and where each different mark begins there."""
+    order = np.argsort(marks)
+    ordered = marks[order]
+    return order, np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+
+def _mixed(codes: Codes) -> Codes:
+    mixed = codes * _ODD
+    mixed ^= mixed >> _HALF
+    mixed *= _OTHER_ODD
+    mixed ^= mixed >> _HALF
+    return mixed
+
+
+def _has_equal(marks: Codes) -> bool:
+    ordered = np.sort(marks)
+    return bool(np.any(ordered[1:] == ordered[:-1]))
+
+
+def _has_neighbours(on_x: Codes, on_y: Codes) -> bool:
+    """Return whether a mark on x may occur on y: sorting once is faster than searching."""
+    ordered = np.sort(np.concatenate([on_x & ~_SIDE, on_y | _SIDE]))
+    return bool(np.any((ordered[1:] ^ ordered[:-1]) == _SIDE))
