@@ -19,7 +19,7 @@ from ..plain_text import canaries_in_words, found, other_way, printed_lines, pro
 from .session_settings import DEFAULTS, Settings
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
-_STOPPED = "the audit stopped at once; with sequential=False it shows how large the loss is"
+_STOPPED = "the audit stopped there; with sequential=False it shows how large the loss is"
 _REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
 _FEW = "too few canaries for any refutation, so the test fails; use more canaries, or several runs with new coins"
