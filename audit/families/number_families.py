@@ -141,6 +141,25 @@ def number_families(split: PilotSplit, *, fit: bool = True, learned: bool = Fals
         if len(simple):
             build = _Cells(cells, order, tuple(simple.tolist()), others)
             yield Family(held[0][simple], held[1][simple], len(held_x), build)
+        held_cells = [count_cells(cells, part) for part in (held_x, held_y)]
+        for stretch in _stretches(*counts):
+            hits = [part[stretch].sum(keepdims=True) for part in held_cells]
+            order = np.concatenate([stretch, np.setdiff1d(np.arange(len(cells)), stretch)])
+            yield Family(hits[0], hits[1], len(held_x), _Cells(cells, order, (len(stretch) - 1,), others))
+
+
+def _stretches(hits_x: Array, hits_y: Array) -> Iterator[npt.NDArray[np.int64]]:
+    """The neighbouring cells that differ most in standard errors, in either direction: a small excess over many runs.
+
+    A ratio that is largest in a cell is often one of few runs.
+    """
+    to_x, to_y = (np.concatenate([[0.0], hits.cumsum()]) for hits in (hits_x, hits_y))
+    first, end = np.triu_indices(len(to_x), 1)
+    in_x, in_y = to_x[end] - to_x[first], to_y[end] - to_y[first]
+    errors = (in_x - in_y) / np.sqrt(np.maximum(in_x + in_y, 1.0))
+    for best in (int(np.argmax(errors)), int(np.argmin(errors))):
+        if end[best] - first[best] < len(hits_x):
+            yield np.arange(first[best], end[best])
 
 
 def _fitted_family(
