@@ -25,7 +25,7 @@ from .key_families import key_families
 from .keyed_value_families import keyed_value_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
-from .number_families import fitted_curve, of_learned, ordered_families, value_families
+from .number_families import fitted_curve, of_learned, ordered_families, recurring_values, value_families
 from .order_families import order_families
 from .outcome_counts import count_outcomes
 from .parity_families import parity_families
@@ -126,9 +126,11 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
     for column, path in enumerate(leaves.paths, start=1):
         score = Column(leaves, column) if path else Number()
         fit = len(leaves.paths) <= _FITTED_COORDINATES
-        yield from value_families(score, read.map(itemgetter(column)), fit=fit)
+        values = read.map(itemgetter(column))
+        yield from value_families(score, values, fit=fit)
+        yield from recurring_values(score, values.ordered)
         if fit and effort != "quick":
-            yield from remainder_families(score, read.map(itemgetter(column)))
+            yield from remainder_families(score, values)
     for column in leaves.kinds:
         yield from value_families(Column(leaves, column), read.map(itemgetter(column)), fit=True)
     scores: list[Additive] = []
@@ -163,7 +165,9 @@ def _are_few(x: Outputs, y: Outputs) -> bool:
 
 def score_families(score: Score, split: PilotSplit, *, fit: bool = True) -> Iterator[Family[Any]]:
     """Events by a score that was not learned from the pilot."""
-    yield from value_families(score, split.map(score.values), fit=fit)
+    values = split.map(score.values)
+    yield from value_families(score, values, fit=fit)
+    yield from recurring_values(score, values.ordered)
 
 
 def _sums(columns: Columns, read: PilotSplit, effort: Effort) -> list[Additive]:

@@ -39,6 +39,7 @@ _INTERVALS = 8  # most intervals in an event: each costs two passes over the out
 _LEVELS = 129  # thresholds of half-lines on the logistic scale (dense in both tails); four times as many evenly
 TABLE = 512
 """Most values that are compared one by one."""
+_RECURS, _MOST_ALONE = 5, 64  # occurrences in the pilot of a value that is an event of its own, and most such values
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,30 @@ def ordered_families(score: Score, ordered: PilotSplit, *, fit: bool) -> Iterato
     if np.isfinite(ordered.learn_x).any() or np.isfinite(ordered.learn_y).any():
         for family in number_families(ordered, fit=fit):
             yield _named(score, family)
+
+
+def recurring_values(score: Score, ordered: PilotSplit) -> Iterator[Family[Any]]:
+    """Each value of a score that recurs among others that do not, alone: a coordinate is 0 in some runs, or clipped."""
+    if not any(_recurs(part).any() for part in ordered):  # nearly always, and quick to see
+        return
+    learn_x, learn_y, held_x, held_y = ordered
+    all_x, all_y = merged(learn_x, held_x), merged(learn_y, held_y)
+    pooled = merged(all_x, all_y)
+    pooled = pooled[np.isfinite(pooled)]
+    values = distinct(pooled[_recurs(pooled).nonzero()])
+    if 0 < len(values) <= _MOST_ALONE:
+        hits_x, hits_y = (
+            (np.searchsorted(side, values, side="right") - np.searchsorted(side, values)).astype(np.float64)
+            for side in (all_x, all_y)
+        )
+        if hits_x.sum() + hits_y.sum() < len(pooled):  # else the values are compared in a table
+            others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
+            yield _named(score, Family(hits_x, hits_y, len(all_x), _Alone(values, others)))
+
+
+def _recurs(ordered: Array) -> npt.NDArray[np.bool_]:
+    """Whether the sorted value is the same a few places on."""
+    return np.asarray(ordered[_RECURS - 1 :] == ordered[: max(len(ordered) - _RECURS + 1, 0)])
 
 
 def of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[Any]]:
@@ -234,6 +259,19 @@ class _HalfLines:
         else:
             edge = math.nextafter(cut, math.inf if self.below else -math.inf)
         return Intervals(((edge, math.inf) if self.below else (-math.inf, edge),), self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    values: Array
+    others: bool  # whether some pilot outputs are not numbers
+
+    def __call__(self, index: int, inside: bool) -> Intervals:
+        value = float(self.values[index])
+        if inside:
+            return Intervals(((value, value),))
+        below, above = math.nextafter(value, -math.inf), math.nextafter(value, math.inf)
+        return Intervals(((-math.inf, below), (above, math.inf)), self.others)
 
 
 def fitted_curve(families: Iterable[Family[Any]]) -> Callable[[Array], Array] | None:
