@@ -81,9 +81,11 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
     vectors = split.map(lambda part: as_vectors(part, width))
     for place in range(min(width, _MOST_COORDINATES)):
         alone = Weighted(tuple(float(place == other) for other in range(width)))
-        yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
+        values = vectors.map(alone.values)
+        yield from value_families(alone, values, fit=width <= _FITTED_COORDINATES and effort != "quick")
+        yield from recurring_values(alone, values.ordered)
         if width <= _FITTED_COORDINATES and effort != "quick":
-            yield from remainder_families(alone, vectors.map(alone.values))
+            yield from remainder_families(alone, values)
             yield from last_digit_families(split, place)
     if 1 < width <= _MOST_COORDINATES:
         yield from _tie_families(vectors, width)
@@ -165,9 +167,7 @@ def _are_few(x: Outputs, y: Outputs) -> bool:
 
 def score_families(score: Score, split: PilotSplit, *, fit: bool = True) -> Iterator[Family[Any]]:
     """Events by a score that was not learned from the pilot."""
-    values = split.map(score.values)
-    yield from value_families(score, values, fit=fit)
-    yield from recurring_values(score, values.ordered)
+    yield from value_families(score, split.map(score.values), fit=fit)
 
 
 def _sums(columns: Columns, read: PilotSplit, effort: Effort) -> list[Additive]:

@@ -39,7 +39,8 @@ _INTERVALS = 8  # most intervals in an event: each costs two passes over the out
 _LEVELS = 129  # thresholds of half-lines on the logistic scale (dense in both tails); four times as many evenly
 TABLE = 512
 """Most values that are compared one by one."""
-_RECURS, _MOST_ALONE = 5, 64  # occurrences in the pilot of a value that is an event of its own, and most such values
+# Occurrences in the pilot of a value that is an event of its own, most such values, and least share of the others.
+_RECURS, _MOST_ALONE, _LEAST_OTHERS = 5, 64, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def recurring_values(score: Score, ordered: PilotSplit) -> Iterator[Family[Any]]
             (np.searchsorted(side, values, side="right") - np.searchsorted(side, values)).astype(np.float64)
             for side in (all_x, all_y)
         )
-        if hits_x.sum() + hits_y.sum() < len(pooled):  # else the values are compared in a table
+        if hits_x.sum() + hits_y.sum() <= (1.0 - _LEAST_OTHERS) * len(pooled):  # else they are compared in a table
             others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
             yield _named(score, Family(hits_x, hits_y, len(all_x), _Alone(values, others)))
 
@@ -166,25 +167,6 @@ def number_families(split: PilotSplit, *, fit: bool = True, learned: bool = Fals
         if len(simple):
             build = _Cells(cells, order, tuple(simple.tolist()), others)
             yield Family(held[0][simple], held[1][simple], len(held_x), build)
-        held_cells = [count_cells(cells, part) for part in (held_x, held_y)]
-        for stretch in _stretches(*counts):
-            hits = [part[stretch].sum(keepdims=True) for part in held_cells]
-            order = np.concatenate([stretch, np.setdiff1d(np.arange(len(cells)), stretch)])
-            yield Family(hits[0], hits[1], len(held_x), _Cells(cells, order, (len(stretch) - 1,), others))
-
-
-def _stretches(hits_x: Array, hits_y: Array) -> Iterator[npt.NDArray[np.int64]]:
-    """The neighbouring cells that differ most in standard errors, in either direction: a small excess over many runs.
-
-    A ratio that is largest in a cell is often one of few runs.
-    """
-    to_x, to_y = (np.concatenate([[0.0], hits.cumsum()]) for hits in (hits_x, hits_y))
-    first, end = np.triu_indices(len(to_x), 1)
-    in_x, in_y = to_x[end] - to_x[first], to_y[end] - to_y[first]
-    errors = (in_x - in_y) / np.sqrt(np.maximum(in_x + in_y, 1.0))
-    for best in (int(np.argmax(errors)), int(np.argmin(errors))):
-        if end[best] - first[best] < len(hits_x):
-            yield np.arange(first[best], end[best])
 
 
 def _fitted_family(

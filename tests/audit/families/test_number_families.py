@@ -1,4 +1,4 @@
-"""Events by numbers: values that recur among others, and neighbouring cells with a small excess."""
+"""Events by values that recur among others that do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.events.scores import Number
-from dpaudit.audit.families.number_families import _stretches, number_families, recurring_values
+from dpaudit.audit.families.number_families import recurring_values
 from dpaudit.audit.families.pilot_split import PilotSplit
 
 N = 4_000
@@ -41,40 +41,14 @@ def test_the_complement_of_a_value_has_what_is_no_number():
     assert family.build(0, False).contains(x).sum() == (x != 0.0).sum()
 
 
-@pytest.mark.parametrize(
-    "draw", [lambda rng: rng.normal(size=N), lambda rng: rng.integers(0, 9, N).astype(float), lambda rng: np.full(N, 7.0)]
-)
+def digits(rng):
+    return rng.integers(0, 9, N).astype(np.float64)
+
+
+@pytest.mark.parametrize("draw", [lambda rng: rng.normal(size=N), digits, lambda rng: np.full(N, 7.0)])
 def test_there_is_none_where_all_values_recur_or_none_does(draw):
     x, y = (draw(np.random.default_rng(seed)) for seed in (3, 4))
     assert list(recurring_values(Number(), in_half(x, y))) == []
-
-
-def test_a_stretch_is_where_counts_differ_most_in_standard_errors():
-    hits_x, hits_y = np.full(20, 100.0), np.full(20, 100.0)
-    hits_x[5:9] += 30.0
-    hits_y[14:16] += 40.0
-    hits_x[19], hits_y[19] = 3.0, 0.0  # the largest ratio
-    more, less = _stretches(hits_x, hits_y)
-    assert more.tolist() == [5, 6, 7, 8]
-    assert less.tolist() == [14, 15]
-
-
-def test_all_cells_are_no_stretch():
-    found = [stretch.tolist() for stretch in _stretches(np.full(3, 100.0), np.full(3, 50.0))]
-    assert [0, 1, 2] not in found
-
-
-def test_a_small_excess_in_an_interval_is_an_event():
-    rng = np.random.default_rng(5)
-    uniform = rng.random(40_000)
-    more = np.where(rng.random(40_000) < 0.03, rng.uniform(0.4, 0.5, 40_000), rng.random(40_000))
-    families = list(number_families(in_half(more, uniform)))
-    assert any(
-        abs(low - 0.4) < 0.02 and abs(high - 0.5) < 0.02
-        for family in families
-        if len(family.hits_x) == 1
-        for low, high in [family.build(0, True).intervals[0]]
-    )
 
 
 def test_a_coordinate_that_is_zero_more_often_is_found():
@@ -85,5 +59,5 @@ def test_a_coordinate_that_is_zero_more_often_is_found():
         noise[rng.random(size) < share, 1] = 0.0
         return noise
 
-    results = [check(released, 0.11667, 0.1, claim=PureDP(0.0), runs=100_000, seed=seed, bits=False) for seed in (1, 8, 9)]
-    assert all(result.is_refuted for result in results)
+    for seed in (1, 8, 9):
+        assert check(released, 0.11667, 0.1, claim=PureDP(0.0), runs=100_000, seed=seed, bits=False).is_refuted
