@@ -36,6 +36,7 @@ from ....audit.inference import (
     outcome_test,
     ratio_intervals,
     renyi_lower_bound,
+    repeat_counts,
     repeated_order,
     supporting_lines,
     total_variation,
@@ -139,7 +140,7 @@ def _after(given: Given) -> object:
 
 
 _HELPERS = {"log_mean", "allows", "order_z", "is_concave", "is_symmetric", "root_from_below", "table_angles",
-            "likely_hits", "rates", "rise", "tabulated"}  # fmt: skip
+            "likely_hits", "rates", "rise", "tabulated", "gain"}  # fmt: skip
 """Functions of a line or of a single use, which other calls time."""
 
 
@@ -188,6 +189,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     ),
     "repeated_order.log_falling_factorial": lambda g: repeated_order.log_falling_factorial(g.runs, 256),
     "repeated_order.log_chance_of_order": lambda g: repeated_order.log_chance_of_order(256, 1.0 / g.runs),
+    "repeat_counts.copies_p_value": lambda g: repeat_counts.copies_p_value([0, g.runs, 9, *[0] * 16], g.runs + 18),
     "alternatives.best_q": lambda g: alternatives.best_q(_CLAIM, resolution=g.excess),
     "betting_test.Wealth.after": _after,
     "betting_test_power.found_share": lambda g: betting_test_power.found_share(

@@ -266,7 +266,7 @@ def test_an_undercounted_composition_loses_every_run(charged, claimed):
         (lambda: advanced_composition(1, 1, 1, 0.1), ClaimError, "delta=1 is not allowed"),
         (lambda: advanced_composition(1, 0, 0, 0.1), ClaimError, "k=0 is not a number of mechanisms"),
         (lambda: advanced_composition(1, 0, 1, 0), ClaimError, "slack=0 is not allowed"),
-        (lambda: LaplaceMechanism("1"), ClaimError, "epsilon='1' is not allowed"),
+        (lambda: LaplaceMechanism("1"), ClaimError, "epsilon='1' is text, not a number"),
         (lambda: LaplaceMechanism(1e10, 1e-310), ClaimError, "leaves the range of doubles"),
         (lambda: GeometricMechanism(800.0), ClaimError, "leaves so little noise that doubles cannot"),
         (lambda: SharedNoiseLaplace(0, (len,)), ClaimError, "epsilon_each=0 is not allowed"),

@@ -219,7 +219,7 @@ def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
     fixed = figures_of(result(sketch=BINS, cells=CELLS))
     assert [len(one.figure.axes) for one in (*sequential, *fixed)] == [2, 1, 2, 2, 1]
     outputs, bound, _, curves, rows = (one.label for one in (*sequential, *fixed))
-    assert "3 times likelier on x" in outputs
+    assert "3 times as often on x" in outputs
     assert "0.5 after 100 runs on each dataset, claimed 1; all 100 runs done" in bound
     assert "1-DP" in curves
     assert "3 cells" in rows
