@@ -233,7 +233,7 @@ class NegativeZero(OfScore):
         return np.where(np.isnan(values), np.nan, (values == 0.0) & np.signbit(values))
 
     def names(self, is_inside: Callable[[float], bool]) -> list[str]:
-        words = {0.0: "any number but −0.0", 1.0: "−0.0", np.nan: "NaN or not a number"}
+        words = {0.0: "any number but −0.0", 1.0: "−0.0", np.nan: "NaN or non-numeric"}
         return [word for code, word in words.items() if is_inside(code)]
 
     def __str__(self) -> str:

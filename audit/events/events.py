@@ -89,7 +89,7 @@ class Intervals(Event):
     def __str__(self) -> str:
         output = output_words(self.column_names)
         parts = [_interval_words(output, low, high) for low, high in self.intervals]
-        return " or ".join(parts + [f"{output} is NaN or not a number"] * self.others) or "no output"
+        return " or ".join(parts + [f"{output} is NaN or non-numeric"] * self.others) or "no output"
 
 
 def _between(values: Outputs, low: float, high: float) -> Mask:

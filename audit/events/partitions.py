@@ -139,7 +139,7 @@ class NumberCells(Partition):
                 start = i + 1
         output = output_words(self.column_names)
         what = output if self.weights is None else "weighted sum"
-        return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), f"{output} is NaN or not a number")
+        return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), f"{output} is NaN or non-numeric")
 
     @property
     def scope(self) -> str:

@@ -25,13 +25,13 @@ from .key_families import key_families
 from .keyed_value_families import keyed_value_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
-from .number_families import fitted_curve, of_learned, ordered_families, recurring_values, value_families
+from .number_families import atoms, fitted_curve, of_learned, ordered_families, recurring_values, value_families
 from .order_families import order_families
 from .outcome_counts import count_outcomes
 from .parity_families import parity_families
 from .pilot_split import PilotSplit
 from .product_families import product_families
-from .quantile_cells import distinct, merged
+from .quantile_cells import merged
 from .released_families import released_families
 from .shrunken_ratios import calibrated, log_likelihood
 from .table_families import table_families
@@ -47,7 +47,6 @@ _FITTED_COORDINATES = 8  # longest vector whose single coordinates are fitted wi
 _TREES_MARGIN = 0.02  # trees cost twenty times as much as an additive score, so they have to be better
 _JUDGED_ON = 5_000  # runs on each dataset that show whether trees are worth counting
 _FEW_OUTCOMES, _LOOKED_AT = 8, 2_000  # with so few outcomes in the first runs, a table learns everything
-_ATOM_RUNS = 5  # occurrences of a value in the pilot that make it an atom of a continuous output
 TABLE = 512
 """Most atoms of a continuous output, and most outcomes in a set of outputs that were seen on one side."""
 
@@ -242,6 +241,6 @@ def _is_continuous(outputs: Outputs) -> bool:
 
 def _atom_families(split: PilotSplit, pooled: Array) -> Iterator[Family[Any]]:
     """Sets of atoms: values that recur among the continuous ones in the sorted `pooled`."""
-    atoms = distinct(pooled[_ATOM_RUNS - 1 :][pooled[_ATOM_RUNS - 1 :] == pooled[: len(pooled) - _ATOM_RUNS + 1]])
-    if 0 < len(atoms) <= TABLE:  # more of them are the grid of a sampler, which tells low bits and not values
-        yield from table_families(split.map(lambda part: part[np.isin(part, atoms)]), split)
+    found = atoms(pooled)
+    if 0 < len(found) <= TABLE:  # more of them are the grid of a sampler, which tells low bits and not values
+        yield from table_families(split.map(lambda part: part[np.isin(part, found)]), split)

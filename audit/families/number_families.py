@@ -39,8 +39,9 @@ _INTERVALS = 8  # most intervals in an event: each costs two passes over the out
 _LEVELS = 129  # thresholds of half-lines on the logistic scale (dense in both tails); four times as many evenly
 TABLE = 512
 """Most values that are compared one by one."""
-# Occurrences in the pilot of a value that is an event of its own, most such values, and least share of the others.
-_RECURS, _MOST_ALONE, _LEAST_OTHERS = 5, 64, 0.05
+_ATOM_RUNS = 5  # occurrences of a value in the pilot that make it an atom of a continuous output
+_MOST_ATOMS = 64  # in a column; more of them are the grid of a sampler
+_LEAST_OTHERS = 0.05  # share of the other outputs; with fewer, all values are compared in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +86,27 @@ def ordered_families(score: Score, ordered: PilotSplit, *, fit: bool) -> Iterato
 
 def recurring_values(score: Score, ordered: PilotSplit) -> Iterator[Family[Any]]:
     """Each value of a score that recurs among others that do not, alone: a coordinate is 0 in some runs, or clipped."""
-    if not any(_recurs(part).any() for part in ordered):  # nearly always, and quick to see
+    if not any(len(atoms(part)) for part in ordered):  # nearly always, and quick to see
         return
     learn_x, learn_y, held_x, held_y = ordered
     all_x, all_y = merged(learn_x, held_x), merged(learn_y, held_y)
     pooled = merged(all_x, all_y)
     pooled = pooled[np.isfinite(pooled)]
-    values = distinct(pooled[_recurs(pooled).nonzero()])
-    if 0 < len(values) <= _MOST_ALONE:
+    values = atoms(pooled)
+    if 0 < len(values) <= _MOST_ATOMS:
         hits_x, hits_y = (
             (np.searchsorted(side, values, side="right") - np.searchsorted(side, values)).astype(np.float64)
             for side in (all_x, all_y)
         )
-        if hits_x.sum() + hits_y.sum() <= (1.0 - _LEAST_OTHERS) * len(pooled):  # else they are compared in a table
+        if hits_x.sum() + hits_y.sum() <= (1.0 - _LEAST_OTHERS) * len(pooled):
             others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
             yield _named(score, Family(hits_x, hits_y, len(all_x), _Alone(values, others)))
 
 
-def _recurs(ordered: Array) -> npt.NDArray[np.bool_]:
-    """Whether the sorted value is the same a few places on."""
-    return np.asarray(ordered[_RECURS - 1 :] == ordered[: max(len(ordered) - _RECURS + 1, 0)])
+def atoms(ordered: Array) -> Array:
+    """The sorted values that occur a few times, each once."""
+    later = ordered[_ATOM_RUNS - 1 :]
+    return distinct(later[later == ordered[: len(later)]])
 
 
 def of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[Any]]:

@@ -60,7 +60,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
                 f"  search     of {len(case.search.ranking):,} pairs: {visible(case.search.ranking[0].label, 100)}"
             )
         lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
-        if result.stopped == "refuted" and not result.is_closed:
+        if result.has_stopped_early:
             lines.append(f"             {_STOPPED}")
     elif isinstance(result, CanaryResult):
         lines += [

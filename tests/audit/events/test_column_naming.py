@@ -26,7 +26,7 @@ TEXTS = as_outputs([("a", 1.0), ("b", 2.0), None], 3, "m")
 LEAVES = learn_leaves(TEXTS, TEXTS)
 EVENTS = [
     (HALF, ONE, "mean ≥ 1.5"),
-    (Intervals(((1.0, 1.0),), others=True), ONE, "mean = 1 or mean is NaN or not a number"),
+    (Intervals(((1.0, 1.0),), others=True), ONE, "mean = 1 or mean is NaN or non-numeric"),
     (Outcomes((1.0,)), ONE, "mean = 1"),
     (Outcomes(((1.0, 2.0),), others=True), TWO, "(count, mean) ≠ (1.0, 2.0)"),
     (Outcomes(((1.0, 2.0),)), tuple("abcdefghijklmnopqrstuvwxyz"), "output = (1.0, 2.0)"),
@@ -62,7 +62,7 @@ def test_texts_have_the_names_and_files_keep_them(event, names, text):
 
 def test_cells_have_the_names():
     cells = with_names(NumberCells((1.0,), (0, 1)), ONE)
-    assert cells.names == ("mean in (-inf, 1]", "mean in (1, inf]", "mean is NaN or not a number")
+    assert cells.names == ("mean in (-inf, 1]", "mean in (1, inf]", "mean is NaN or non-numeric")
     outcomes = with_names(OutcomeCells((1, 2), 2), ONE)
     assert [str(outcomes.event(cell)) for cell in (0, 2)] == ["mean = 1", "mean not in {1, 2}"]
 

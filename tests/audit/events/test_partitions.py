@@ -69,7 +69,7 @@ def test_few_outcomes_have_a_cell_each():
 def test_edges_belong_to_the_cell_below():
     partition = NumberCells((0.0, 1.0), (1, 0, 1))
     assert partition.labels(np.array([-1.0, 0.0, 0.5, 1.0, 2.0, np.nan])).tolist() == [1, 1, 0, 0, 1, 2]
-    assert partition.names == ("output in (0, 1]", "output in (-inf, 0] ∪ (1, inf]", "output is NaN or not a number")
+    assert partition.names == ("output in (0, 1]", "output in (-inf, 0] ∪ (1, inf]", "output is NaN or non-numeric")
 
 
 def coin(answer, size, rng):
