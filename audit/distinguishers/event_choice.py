@@ -25,6 +25,7 @@ from ..inference.direction import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
 from .choice import Choice, chosen, value_of
+from .clear_excess import clearest, or_stretch, stretches_for
 from .contenders import contenders
 from .event_criterion import Criterion
 from .event_value import (
@@ -46,6 +47,8 @@ _RARE_CAUTION, _RARE_HITS, _FEW_FAMILIES, _RARE_AMONG_MANY = 2.0, 1000, 8, 5.0
 # may be rare, and the most cautious choice would never take it.
 _SUSPICION = 3.0
 _BOLD_CAUTION, _BOLD_Z, _BOLD_HITS = 1.0, 2.6, 6
+# Standard errors by which an event exceeds the claim that is tested in place of a set of outputs seen on one side only.
+_CLEARER = 4.0
 # Fewest hits of a set of outputs seen on one dataset only beyond those that the claim allows, as with a delta it allows
 # some, and the standard errors of these by which they are exceeded. Correct noise of one number leaves such a set in at
 # most a tenth of the pilots.
@@ -92,16 +95,23 @@ def choose_event(
         Whether fresh runs will choose again, among this event and others.
     """
     families = _families(split, bits, "trees")
+    stretches = stretches_for(families, claim)
     criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
-    choice = _best_choice(families, criterion, split, deep=deep, both=both)
+    choice = _best_choice(families, stretches, criterion, split, deep=deep, both=both)
     return replace(choice, contenders=contenders(families, criterion, split)) if with_contenders else choice
 
 
 def _best_choice(
-    families: Sequence[Family[Any]], criterion: Criterion, split: PilotSplit, *, deep: bool, both: bool
+    families: Sequence[Family[Any]],
+    stretches: Sequence[Family[Any]],
+    criterion: Criterion,
+    split: PilotSplit,
+    *,
+    deep: bool,
+    both: bool,
 ) -> Choice:
     claim = criterion.claim
-    found = _best_or_suspect(families, criterion)
+    found = or_stretch(_best_or_suspect(families, criterion), stretches, criterion)
     best = leading(found)
     if best is not None and _shows_nothing(best, claim):
         if not deep and not _nearly_always_happens(best):
@@ -121,18 +131,30 @@ def _best_choice(
     together = None
     if is_symmetric(claim) and len(found) == len(DIRECTIONS):
         together = choose_together(with_the_larger(list(found), families, criterion), criterion, split)
-    return replace(together or chosen(best), bold=_bold(families, criterion, best, split))
+    return replace(together or chosen(best), bold=_bold(families, stretches, criterion, best, split))
 
 
-def _bold(families: Sequence[Family[Any]], criterion: Criterion, best: Best, split: PilotSplit) -> Choice | None:
-    """A set of outputs that the pilot saw on one dataset only, or else the best event if few pilot runs were typical.
+def _bold(
+    families: Sequence[Family[Any]],
+    stretches: Sequence[Family[Any]],
+    criterion: Criterion,
+    best: Best,
+    split: PilotSplit,
+) -> Choice | None:
+    """An event worth a small share of alpha, should `best` be the wrong choice; None if it is `best` or none is.
 
-    None if that event is not better than `best`. A rare leak that the pilot saw a few times is such a set. Noise
-    without a leak seldom leaves one, and each hit in the pilot promises many in the main runs; an event of the families
-    is, about as often as not, a chance find.
+    A rare leak that the pilot saw a few times is a set of outputs that it saw on one dataset only. Noise without a leak
+    seldom leaves one, and each hit in the pilot promises many in the main runs. A small excess is an event that exceeds
+    the claim clearly, if not by much. Else it is the best event if few pilot runs were typical, which is, about as
+    often as not, a chance find.
     """
-    if on_one_side := _on_one_side(split, criterion.claim):
+    clear = clearest([*families, *stretches], criterion)
+    on_one_side = _on_one_side(split, criterion.claim)
+    if on_one_side and (clear is None or clear.caution < _CLEARER):
         return max(on_one_side, key=_more_hits)
+    if clear is not None:
+        choice = chosen(clear)
+        return choice if choice.event != chosen(best).event else None
     found = best_event(families, replace(criterion, z=max(criterion.z, _BOLD_Z), caution=_BOLD_CAUTION))
     if found is None or found.value <= max(best.value, 0.0):
         return None

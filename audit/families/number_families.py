@@ -120,7 +120,7 @@ def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
     """The same events as events of the score; events of the output itself need no change."""
     if isinstance(score, Number):
         return family
-    build = _OfScore(score, family.build)
+    build = OfScore(score, family.build)
     return Family(family.hits_x, family.hits_y, family.runs, build, family.fitted, family.margin, family.is_learned)
 
 
@@ -152,12 +152,12 @@ def number_families(split: PilotSplit, *, fit: bool = True, learned: bool = Fals
         repeats = discrete and len(values) * CELL_RUNS_LEAST <= len(pooled)
         yield from _fitted_family(all_x, all_y, values if repeats else None, others, sloped=learned)
     below = [np.searchsorted(part, cuts, side="right").astype(np.float64) for part in (all_x, all_y)]
-    yield Family(below[0], below[1], n, _HalfLines(cuts, True, discrete, others))
+    yield Family(below[0], below[1], n, HalfLines(cuts, True, discrete, others))
     above = [
         (n - np.isnan(part).sum() - np.searchsorted(part, cuts, side="left"))[::-1].astype(np.float64)
         for part in (all_x, all_y)
     ]
-    yield Family(above[0], above[1], n, _HalfLines(cuts[::-1], False, discrete, others))
+    yield Family(above[0], above[1], n, HalfLines(cuts[::-1], False, discrete, others))
     wanted = int(np.clip(len(pooled) // _CELL_RUNS, 1, _CELLS))
     # A few values are compared one by one in a table.
     cells = [] if discrete or learned else quantile_cells(pooled, np.linspace(0.0, 1.0, wanted + 1))
@@ -226,11 +226,18 @@ def _numbers_of_runs(order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class _HalfLines:
+class HalfLines:
+    """Builds the half-lines {number ≤ cut}, or {number ≥ cut}, and their complements."""
+
     cuts: Array
     below: bool
     discrete: bool  # whether the cuts are all values seen; the complement then starts at the next one
     others: bool  # whether some pilot outputs are not numbers; the complement then contains them
+
+    def between(self, first: int, last: int) -> tuple[float, float]:
+        """Both ends of what the half-line below one cut has beyond that below a smaller one."""
+        low = float(self.cuts[first + 1]) if self.discrete else math.nextafter(float(self.cuts[first]), math.inf)
+        return low, float(self.cuts[last])
 
     def __call__(self, index: int, inside: bool) -> Intervals:
         cut = float(self.cuts[index])
@@ -284,7 +291,9 @@ class _Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfScore:
+class OfScore:
+    """Builds events of a number as events of a score."""
+
     score: Score
     build: Callable[[int, bool], Intervals]
 

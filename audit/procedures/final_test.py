@@ -83,7 +83,7 @@ class FinalTest:
         alpha, bits = FINAL_SHARE * settings.alpha, settings.bits is True
         main, longer = self.runs - done, self.longer
         choice = choose_on(x, y, settings.claim, main, alpha, longer, self.earlier, bits=bits, both=True)
-        if self.longer is None:
+        if longer is None or (choice.shows_nothing and not longer.is_deep):
             longer = longer_pilot(choice, self.runs, width(x))
             due = min(longer.runs, most)
             if due > done + self.searched:

@@ -113,12 +113,15 @@ def run_pilot(
     again = any(each >= _RUNOFF * size and plan.may_keep(_fitting(each, width(first))) <= size for each in longest)
     pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both, again=again)
     longer = longer_pilot(pilot.choice, runs, width(pilot.x))
-    more = plan.may_keep(longer.runs)
-    if more > size:
+    is_longer = False
+    while (more := plan.may_keep(longer.runs)) > len(pilot.x) or (is_longer and pilot.choice.shows_nothing):
         again = longer.wanted >= _RUNOFF * more
-        more_x, more_y = _drawn(plan.for_pilot(more), more - max(size, had), first_block=len(blocks_x))
+        more_x, more_y = _drawn(plan.for_pilot(more), more - len(pilot.x), first_block=len(blocks_x))
         blocks_x, blocks_y = blocks_x + more_x, blocks_y + more_y
         pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both, again=again)
+        if longer.is_deep or not pilot.choice.shows_nothing:
+            break
+        longer, is_longer = longer_pilot(pilot.choice, runs, width(pilot.x)), True
     if longer.wanted >= _RUNOFF * len(pilot.x):
         pilot = _after_runoff(plan, pilot, claim, runs, alpha, longer.wanted - len(pilot.x))
     return replace(pilot, notes=pilot.notes + note_of_cut(max(size, had), wanted, plan.output_bytes))
@@ -200,10 +203,13 @@ def split_pilot(
     x, y = merge([xs], [ys])
     size = pilot_runs(runs)
     choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, None, bits=bits)
-    longer = longer_pilot(choice, runs, width(x))
-    if longer.runs > size:
-        size = longer.runs
+    longer, is_longer = longer_pilot(choice, runs, width(x)), False
+    while longer.runs > size or (is_longer and choice.shows_nothing):
+        size = max(size, longer.runs)
         choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, longer, bits=bits)
+        if longer.is_deep or not choice.shows_nothing:
+            break
+        longer, is_longer = longer_pilot(choice, runs, width(x)), True
     return Pilot(choice, [x[:size]], [y[:size]], x[:size], y[:size]), x[size:], y[size:]
 
 
@@ -313,10 +319,7 @@ def choose_on(
 
     def chosen(on_x: Outputs, on_y: Outputs) -> Choice:
         split, is_deep = PilotSplit.in_half(on_x, on_y), longer is not None and longer.is_deep
-        choice = choose_event(split, claim, main, alpha, deep=is_deep, bits=bits, both=both, with_contenders=again)
-        if longer is not None and choice.shows_nothing:
-            choice = choose_event(split, claim, main, alpha, deep=True, bits=bits, both=both, with_contenders=again)
-        return choice
+        return choose_event(split, claim, main, alpha, deep=is_deep, bits=bits, both=both, with_contenders=again)
 
     if earlier is None or earlier.suggested is None:
         return chosen(x, y)

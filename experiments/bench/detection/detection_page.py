@@ -13,11 +13,26 @@ from .local_protocols import LOCAL
 from .published_suites import SUITES
 from .rare_leaks import RARE_LEAKS
 from .searched_bugs import SEARCHED
+from .small_excesses import SMALL_EXCESSES
 from .synthetic_tables import SYNTHETIC
 from .wrong_outcomes import OUTCOMES
 
 DETECTION = Page(
     "detection",
     "Benchmarks of detection",
-    (SNIPER, SNIPER_LONG, SUITES, CATALOGUE, SEARCHED, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, LOCAL, SYNTHETIC, COST),
+    (
+        SNIPER,
+        SNIPER_LONG,
+        SUITES,
+        CATALOGUE,
+        SEARCHED,
+        LEAKS,
+        RARE_LEAKS,
+        OUTCOMES,
+        SMALL_EXCESSES,
+        HIDDEN,
+        LOCAL,
+        SYNTHETIC,
+        COST,
+    ),
 )

@@ -1,0 +1,126 @@
+"""Noise that is in one place a little too often: the share of audits that find it, by place and probability."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.procedures.check import check
+from ..core.bench_json import Figures, Value, at_least, at_most, columns
+from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of
+
+ALPHA = 0.05
+_AUDITS, _QUICK_AUDITS, _BATCH = 100, 1, 5
+_RUNS, _QUICK_RUNS = 100_000, 20_000
+_ERRORS, _SHARE = 12, 0.95
+_PLACES = ("value", "interval", "value of a coordinate", "interval of a coordinate")
+_VALUE, _WIDTH = 0.25, 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdedNoise:
+    """Normal noise that is at one value, or in a narrow interval, with a probability that depends on the dataset.
+
+    `size` numbers, or pairs of numbers, whose second coordinate is in that place. It is there with probability `p` on
+    dataset 1, and `q` on others.
+    """
+
+    place: str
+    p: float
+    q: float
+
+    def __call__(self, data: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        noise = rng.normal(size=size)
+        is_there = rng.random(size) < (self.p if data == 1 else self.q)
+        width = _WIDTH if self.place.startswith("interval") else 0.0
+        noise[is_there] = _VALUE + width * rng.random(np.count_nonzero(is_there))
+        return np.stack([rng.normal(size=size), noise], axis=1) if self.place.endswith("coordinate") else noise
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    place: str
+    epsilon: float
+    q: float
+    is_sequential: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.place}, {self.epsilon:g}, {self.q:g}, {'sequential' if self.is_sequential else 'fixed'}"
+
+    def mechanism(self, errors: float, runs: int) -> CrowdedNoise:
+        """The noise that exceeds the claim by this number of standard errors of `runs` runs."""
+        allowed = p = math.exp(self.epsilon) * self.q
+        for _ in range(50):  # the standard error depends on p
+            variance = p * (1 - p) + math.exp(2 * self.epsilon) * self.q * (1 - self.q)
+            p = allowed + errors * math.sqrt(variance / runs)
+        return CrowdedNoise(self.place, p, self.q)
+
+
+_CASES = {
+    case.name: case
+    for case in (
+        _Case(place, epsilon, q, is_sequential)
+        for is_sequential in (False, True)
+        for place, epsilon, q in (
+            *((place, 0.0, q) for place in _PLACES for q in (0.3, 0.05)),
+            *((place, epsilon, 0.05) for place in _PLACES[:2] for epsilon in (0.1, 1.0)),
+            ("interval", 0.0, 0.005),
+        )
+    )
+}
+_QUICK = ("interval, 0, 0.05, fixed", "value, 0, 0.05, sequential")
+
+
+def _found(mechanism: Any, epsilon: float, runs: int, is_sequential: bool, seeds: range) -> list[bool]:
+    audit = partial(check, mechanism, claim=PureDP(epsilon), runs=runs, alpha=ALPHA, jobs=1, bits=False)
+    pairs = [(1, 0) if seed % 2 else (0, 1) for seed in seeds]
+    return [
+        audit(*pair, seed=seed, sequential=is_sequential).is_refuted for pair, seed in zip(pairs, seeds, strict=True)
+    ]
+
+
+def _cells(effort: Effort, place: int, name: str) -> Figures:
+    from scipy.stats import binom  # takes long to import
+
+    case = _CASES[name]
+    audits, runs = effort.either(_QUICK_AUDITS, _AUDITS), effort.either(_QUICK_RUNS, _RUNS)
+    shares = []
+    for errors in (0, _ERRORS):
+        arguments = (case.mechanism(errors, runs), case.epsilon, runs, case.is_sequential)
+        seeds = seeds_of(48, place, 10_000 * errors, audits)
+        shares.append(sum(in_batches(_found, arguments, seeds, _BATCH, effort.jobs)) / audits)
+    # The binomial quantile of order 1 - 1e-4, for a correct mechanism that is refuted with probability alpha.
+    most = int(binom.isf(1e-4, audits, ALPHA)) / audits
+    cells: dict[str, Value] = {
+        "place": case.place,
+        "epsilon": case.epsilon,
+        "q": case.q,
+        "kind": "sequential" if case.is_sequential else "fixed",
+        "correct": shares[0],
+        "found": shares[1],
+    }
+    return cells, [at_least("share found", shares[1], _SHARE), at_most("share of correct mechanisms", shares[0], most)]
+
+
+SMALL_EXCESSES = Bench(
+    name="small-excesses",
+    title="Small excesses in one place amid noise",
+    method=(
+        f"Normal noise that is at one value, or in an interval of width {_WIDTH:g}, with the probability stated on one "
+        f"dataset; on the other one this exceeds the claim ε by 0 (correct) or {_ERRORS} standard errors of all "
+        f"{_RUNS:,} runs. Share of {_AUDITS} audits at alpha {ALPHA:g} that refute the claim, by `check(...)` and "
+        f"`check(..., sequential=True)`."
+    ),
+    columns=columns(
+        f"place | ε = epsilon :g | probability = q :g | audit = kind | correct :.2f | {_ERRORS} errors = found :.2f"
+    ),
+    names=tuple(_CASES),
+    tasks=one_row_each(_CASES, _cells, _QUICK),
+)
