@@ -18,7 +18,7 @@ from .event_criterion import Criterion
 from .event_value import DIRECTIONS, Best, best_event, leading
 
 _NEITHER_RARE_NOR_COMMON = 0.05
-_CLEAR = (3.0, 4.0, 5.0, 6.0, 8.0)
+_CLEAR = (3.0, 3.3, 3.6, 4.0, 4.4, 4.8, 5.3, 5.8, 6.4, 7.0, 8.0)
 """Standard errors of an excess."""
 
 
@@ -33,14 +33,16 @@ def stretches_for(families: Sequence[Family[Any]], claim: Claim) -> list[Family[
 
 
 def or_stretch(found: list[Best | None], stretches: Sequence[Family[Any]], criterion: Criterion) -> list[Best | None]:
-    """The best event for each direction, with a stretch in place of the leading one if a standard error better.
+    """The best event for each direction, with a stretch in place of the leading one if it is clearly better.
 
-    Only one of them is a stretch: the best of thousands in the other direction is, as a rule, a chance find, and
-    guesses by both events would be worse for it.
+    One standard error more is subtracted from a stretch, and it has to show something. Only one of the two events is a
+    stretch: the best of thousands in the other direction is, as a rule, a chance find, and guesses by both events would
+    be worse for it.
     """
     best = leading(found)
     stretch = best_event(stretches, replace(criterion, caution=criterion.caution + 1.0))
-    if stretch is None or (best is not None and stretch.value <= best.value):
+    least = 0.0 if best is None else max(best.value, -criterion.claim.strength)
+    if stretch is None or stretch.value <= least:
         return found
     if len(found) != len(DIRECTIONS):
         return [stretch]
@@ -50,10 +52,10 @@ def or_stretch(found: list[Best | None], stretches: Sequence[Family[Any]], crite
 def clearest(families: Sequence[Family[Any]], criterion: Criterion) -> Best | None:
     """The event that exceeds the claim by the most standard errors of the pilot; None if these are fewer than three.
 
-    The event's caution is a number of standard errors that it reaches. Events proposed by a fitted curve are left out,
-    because less is subtracted from these.
+    The event's caution is a number of standard errors that it reaches. The same are subtracted from all events, so
+    those that a fitted curve proposes are left out.
     """
-    counted = [family for family in families if family.fitted is None]
+    counted = [replace(family, is_learned=False) for family in families if family.fitted is None]
     found = None
     for caution in _CLEAR:
         event = best_event(counted, replace(criterion, z=0.0, caution=caution))

@@ -113,15 +113,14 @@ def run_pilot(
     again = any(each >= _RUNOFF * size and plan.may_keep(_fitting(each, width(first))) <= size for each in longest)
     pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both, again=again)
     longer = longer_pilot(pilot.choice, runs, width(pilot.x))
-    is_longer = False
-    while (more := plan.may_keep(longer.runs)) > len(pilot.x) or (is_longer and pilot.choice.shows_nothing):
+    while (more := plan.may_keep(longer.runs)) > len(pilot.x) or pilot.choice.shows_nothing:
         again = longer.wanted >= _RUNOFF * more
         more_x, more_y = _drawn(plan.for_pilot(more), more - len(pilot.x), first_block=len(blocks_x))
         blocks_x, blocks_y = blocks_x + more_x, blocks_y + more_y
         pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both, again=again)
         if longer.is_deep or not pilot.choice.shows_nothing:
             break
-        longer, is_longer = longer_pilot(pilot.choice, runs, width(pilot.x)), True
+        longer = longer_pilot(pilot.choice, runs, width(pilot.x))
     if longer.wanted >= _RUNOFF * len(pilot.x):
         pilot = _after_runoff(plan, pilot, claim, runs, alpha, longer.wanted - len(pilot.x))
     return replace(pilot, notes=pilot.notes + note_of_cut(max(size, had), wanted, plan.output_bytes))
@@ -203,13 +202,13 @@ def split_pilot(
     x, y = merge([xs], [ys])
     size = pilot_runs(runs)
     choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, None, bits=bits)
-    longer, is_longer = longer_pilot(choice, runs, width(x)), False
-    while longer.runs > size or (is_longer and choice.shows_nothing):
+    longer = longer_pilot(choice, runs, width(x))
+    while longer.runs > size or choice.shows_nothing:
         size = max(size, longer.runs)
         choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, longer, bits=bits)
         if longer.is_deep or not choice.shows_nothing:
             break
-        longer, is_longer = longer_pilot(choice, runs, width(x)), True
+        longer = longer_pilot(choice, runs, width(x))
     return Pilot(choice, [x[:size]], [y[:size]], x[:size], y[:size]), x[size:], y[size:]
 
 
@@ -258,7 +257,7 @@ class Longer:
 
 
 def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
-    """The longer pilot that a first choice suggests.
+    """The longer pilot that a first choice suggests, or one that shows nothing.
 
     A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
     enough to tell it from others. A fortieth if a pilot that an audit of many runs hardly notices may know it better.

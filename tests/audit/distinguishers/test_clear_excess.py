@@ -32,17 +32,22 @@ def criterion(claim=NEVER, caution=4.0):
 
 @pytest.mark.parametrize(
     ("hits", "reached"),
-    [((1_000, 1_000), None), ((1_120, 1_000), None), ((1_150, 1_000), 3.0), ((1_300, 1_000), 6.0)],
+    [((1_000, 1_000), None), ((1_120, 1_000), None), ((1_150, 1_000), 3.3), ((1_300, 1_000), 6.4)],
 )
 def test_the_clearest_excess_reaches_its_standard_errors(hits, reached):
     found = clearest([family(hits)], criterion())
     assert (found and found.caution) == reached
 
 
-def test_it_is_clearer_where_it_has_more_standard_errors_and_not_where_the_ratio_is_larger():
+def test_it_has_more_standard_errors_and_not_a_larger_ratio():
     rare, common = family((30, 8)), family((1_400, 1_000))
-    assert clearest([rare], criterion()).caution == 3.0
-    assert clearest([rare, common], criterion()).family is common
+    assert clearest([rare], criterion()).caution == 3.6
+    assert clearest([rare, common], criterion()).hits == (1_400, 1_000)
+
+
+def test_a_learned_event_is_judged_like_any_other():
+    rare, learned = family((16, 8)), family((1_200, 1_000), is_learned=True)
+    assert clearest([rare, learned], criterion()).hits == (1_200, 1_000)
 
 
 def test_an_excess_is_one_over_the_claim():
