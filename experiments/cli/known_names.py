@@ -29,7 +29,7 @@ TABLES = {
     ),
     "detection": (
         "dp-sniper", "dp-sniper-long", "suites", "catalogue", "catalogue-searched", "leaks", "rare-leaks", "outcomes",
-        "hidden", "local", "synthetic", "cost",
+        "small-excesses", "hidden", "local", "synthetic", "cost",
     ),
     "regression": ("sessions", "planted", "calibration", "baselines"),
     "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "sent", "expected", "start"),
