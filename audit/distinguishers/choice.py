@@ -19,9 +19,9 @@ class Choice:
     """The event to test and its direction, with the pilot counts that it was chosen on.
 
     `shows_nothing` says that not even this event showed a difference between x and y. `opposite` is the event of the
-    other direction, where both are to be tested together; the two exclude each other. `bold` is an event that would be
-    better if the few pilot runs that show it were typical; it is tested too, on a small share of alpha.
-    `contenders` are events that fresh runs may show to be better.
+    other direction, where both are to be tested together; the two exclude each other. `bold` is an event that the
+    cautious choice passed over, because few pilot runs show it or its excess is small; it is tested too, on a small
+    share of alpha. `contenders` are events that fresh runs may show to be better.
     """
 
     event: Event
@@ -41,7 +41,7 @@ class Choice:
 
     @property
     def pilot_counts(self) -> Counts:
-        """Hits in the held-out runs, on which the event was chosen but not learned."""
+        """Hits in the runs on which the event was chosen but not learned; of an interval, in those that found it."""
         return Counts(
             hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
         )

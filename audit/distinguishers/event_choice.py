@@ -25,7 +25,7 @@ from ..inference.direction import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
 from .choice import Choice, chosen, value_of
-from .clear_excess import clearest, or_stretch, stretches_for
+from .clear_excess import clearest, intervals_for, or_interval
 from .contenders import contenders
 from .event_criterion import Criterion
 from .event_value import (
@@ -47,8 +47,9 @@ _RARE_CAUTION, _RARE_HITS, _FEW_FAMILIES, _RARE_AMONG_MANY = 2.0, 1000, 8, 5.0
 # may be rare, and the most cautious choice would never take it.
 _SUSPICION = 3.0
 _BOLD_CAUTION, _BOLD_Z, _BOLD_HITS = 1.0, 2.6, 6
-# Standard errors by which an event exceeds the claim that is tested in place of a set of outputs seen on one side only.
-_CLEARER = 4.0
+# Standard errors by which an event must exceed the claim to be tested in place of a set of outputs seen on one side
+# only, and by which the main event exceeds it so clearly that no other such event is of use.
+_CLEARER = 5.0
 # Fewest hits of a set of outputs seen on one dataset only beyond those that the claim allows, as with a delta it allows
 # some, and the standard errors of these by which they are exceeded. Correct noise of one number leaves such a set in at
 # most a tenth of the pilots.
@@ -86,7 +87,8 @@ def choose_event(
     runs, alpha : int, float
         Runs on each dataset and error probability of the test.
     deep : bool
-        Whether the pilot was made longer because the best event is rare or nothing was seen.
+        Whether no longer pilot will follow: it was made longer for a rare event, or because it showed nothing, or no
+        more runs can be kept.
     bits : bool
         Whether to include events by the low bits of outputs.
     both : bool
@@ -95,15 +97,15 @@ def choose_event(
         Whether fresh runs will choose again, among this event and others.
     """
     families = _families(split, bits, "trees")
-    stretches = stretches_for(families, claim)
+    intervals = intervals_for(families, claim)
     criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
-    choice = _best_choice(families, stretches, criterion, split, deep=deep, both=both)
+    choice = _best_choice(families, intervals, criterion, split, deep=deep, both=both)
     return replace(choice, contenders=contenders(families, criterion, split)) if with_contenders else choice
 
 
 def _best_choice(
     families: Sequence[Family[Any]],
-    stretches: Sequence[Family[Any]],
+    intervals: Sequence[Family[Any]],
     criterion: Criterion,
     split: PilotSplit,
     *,
@@ -111,7 +113,7 @@ def _best_choice(
     both: bool,
 ) -> Choice:
     claim = criterion.claim
-    found = or_stretch(_best_or_suspect(families, criterion), stretches, criterion)
+    found = or_interval(_best_or_suspect(families, criterion), intervals, criterion)
     best = leading(found)
     if best is not None and _shows_nothing(best, claim):
         if not deep and not _nearly_always_happens(best):
@@ -131,30 +133,31 @@ def _best_choice(
     together = None
     if is_symmetric(claim) and len(found) == len(DIRECTIONS):
         together = choose_together(with_the_larger(list(found), families, criterion), criterion, split)
-    return replace(together or chosen(best), bold=_bold(families, stretches, criterion, best, split))
+    return replace(together or chosen(best), bold=_bold(families, intervals, criterion, best, split))
 
 
 def _bold(
     families: Sequence[Family[Any]],
-    stretches: Sequence[Family[Any]],
+    intervals: Sequence[Family[Any]],
     criterion: Criterion,
     best: Best,
     split: PilotSplit,
 ) -> Choice | None:
-    """An event worth a small share of alpha, should `best` be the wrong choice; None if it is `best` or none is.
+    """An event worth a small share of alpha, should `best` be the wrong choice; None if there is none besides `best`.
 
     A rare leak that the pilot saw a few times is a set of outputs that it saw on one dataset only. Noise without a leak
-    seldom leaves one, and each hit in the pilot promises many in the main runs. A small excess is an event that exceeds
-    the claim clearly, if not by much. Else it is the best event if few pilot runs were typical, which is, about as
-    often as not, a chance find.
+    seldom leaves one, and each hit in the pilot promises many in the main runs. Unless `best` itself exceeds the claim
+    clearly, a small excess may be an event that does. Otherwise it is the event that would be best if the few pilot
+    runs in it were typical; about half of these are chance finds.
     """
-    clear = clearest([*families, *stretches], criterion)
+    alone = chosen(best)
+    is_clear = value_of(alone, replace(criterion, z=0.0, is_one_way=True), _CLEARER) > 0.0
+    clear = None if is_clear else clearest([*families, *intervals], criterion)
     on_one_side = _on_one_side(split, criterion.claim)
     if on_one_side and (clear is None or clear.caution < _CLEARER):
         return max(on_one_side, key=_more_hits)
-    if clear is not None:
-        choice = chosen(clear)
-        return choice if choice.event != chosen(best).event else None
+    if clear is not None and (choice := chosen(clear)).event != alone.event:
+        return choice
     found = best_event(families, replace(criterion, z=max(criterion.z, _BOLD_Z), caution=_BOLD_CAUTION))
     if found is None or found.value <= max(best.value, 0.0):
         return None

@@ -81,7 +81,7 @@ def ordered_families(score: Score, ordered: PilotSplit, *, fit: bool) -> Iterato
     """Events by a score with these sorted values on the pilot outputs."""
     if np.isfinite(ordered.learn_x).any() or np.isfinite(ordered.learn_y).any():
         for family in number_families(ordered, fit=fit):
-            yield _named(score, family)
+            yield named(score, family)
 
 
 def recurring_values(score: Score, ordered: PilotSplit) -> Iterator[Family[Any]]:
@@ -100,7 +100,7 @@ def recurring_values(score: Score, ordered: PilotSplit) -> Iterator[Family[Any]]
         )
         if hits_x.sum() + hits_y.sum() <= (1.0 - _LEAST_OTHERS) * len(pooled):
             others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
-            yield _named(score, Family(hits_x, hits_y, len(all_x), _Alone(values, others)))
+            yield named(score, Family(hits_x, hits_y, len(all_x), Interval(np.stack([values, values], axis=1), others)))
 
 
 def atoms(ordered: Array) -> Array:
@@ -113,10 +113,10 @@ def of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[An
     """Events by a score learned on one half of the pilot, from its values on the other half."""
     if np.isfinite(held_x).any() and np.isfinite(held_y).any():
         for family in number_families(PilotSplit.in_half(held_x, held_y).ordered, learned=True):
-            yield _named(score, replace(family, is_learned=True))
+            yield named(score, replace(family, is_learned=True))
 
 
-def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
+def named(score: Score, family: Family[Intervals]) -> Family[Any]:
     """The same events as events of the score; events of the output itself need no change."""
     if isinstance(score, Number):
         return family
@@ -235,7 +235,7 @@ class HalfLines:
     others: bool  # whether some pilot outputs are not numbers; the complement then contains them
 
     def between(self, first: int, last: int) -> tuple[float, float]:
-        """Both ends of what the half-line below one cut has beyond that below a smaller one."""
+        """The ends of the interval above the first cut, up to and including the last."""
         low = float(self.cuts[first + 1]) if self.discrete else math.nextafter(float(self.cuts[first]), math.inf)
         return low, float(self.cuts[last])
 
@@ -253,16 +253,19 @@ class HalfLines:
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone:
-    values: Array
-    others: bool  # whether some pilot outputs are not numbers
+class Interval:
+    """Builds single intervals, each with its low and its high end, shape (events, 2), and their complements."""
+
+    ends: Array
+    others: bool  # whether some pilot outputs are not numbers; the complement then contains them
 
     def __call__(self, index: int, inside: bool) -> Intervals:
-        value = float(self.values[index])
+        low, high = self.ends[index].tolist()
         if inside:
-            return Intervals(((value, value),))
-        below, above = math.nextafter(value, -math.inf), math.nextafter(value, math.inf)
-        return Intervals(((-math.inf, below), (above, math.inf)), self.others)
+            return Intervals(((low, high),))
+        below, above = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        parts = ((-math.inf, below), low > -math.inf), ((above, math.inf), high < math.inf)
+        return Intervals(tuple(part for part, is_left in parts if is_left), self.others)
 
 
 def fitted_curve(families: Iterable[Family[Any]]) -> Callable[[Array], Array] | None:

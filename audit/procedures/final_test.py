@@ -35,7 +35,7 @@ class FinalTest:
     earlier : EarlierDraws, optional
         Runs of a search that the event is chosen on too; none after the choice.
     longer : Longer, optional
-        If the choice was put off once, the longer pilot that it waited for.
+        The longer pilot that the last choice called for, if it was put off.
     choice : Choice, optional
     outcomes : OutcomeCells, optional
         The outcomes to test alone.

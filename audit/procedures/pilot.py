@@ -113,6 +113,7 @@ def run_pilot(
     again = any(each >= _RUNOFF * size and plan.may_keep(_fitting(each, width(first))) <= size for each in longest)
     pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both, again=again)
     longer = longer_pilot(pilot.choice, runs, width(pilot.x))
+    # At most twice: to an eighth of the runs, and to a third if that shows nothing.
     while (more := plan.may_keep(longer.runs)) > len(pilot.x) or pilot.choice.shows_nothing:
         again = longer.wanted >= _RUNOFF * more
         more_x, more_y = _drawn(plan.for_pilot(more), more - len(pilot.x), first_block=len(blocks_x))
@@ -257,7 +258,7 @@ class Longer:
 
 
 def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
-    """The longer pilot that a first choice suggests, or one that shows nothing.
+    """The longer pilot that a choice calls for.
 
     A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
     enough to tell it from others. A fortieth if a pilot that an audit of many runs hardly notices may know it better.
@@ -307,7 +308,9 @@ def choose_on(
     both: bool = False,
     again: bool = False,
 ) -> Choice:
-    """The event chosen on a pilot for `main` main runs; `longer` if it was made longer, None for a first choice.
+    """The event chosen on a pilot for `main` main runs.
+
+    `longer` is the pilot that the choice before called for, even if no more runs can be kept; None for a first choice.
 
     Coupled runs drawn `earlier` serve too if they know the ratio of an event much better than as many others would: the
     event is chosen anew, on these and the first half of x and y, and its hits are those in the second half. If it is

@@ -110,7 +110,7 @@ class AuditResult(Result):
         The resolution that the caller requested.
     reserve_alpha : float
         Error probability of tests in reserve: of the better direction alone, beside the test of both, and of an event
-        that only few pilot runs showed; 0 if there are none.
+        that a cautious choice passes over; 0 if there are none.
     n_outcomes : int
         Number of outcomes that were tested alone, where all outcomes that the pilot did not list count as one; 0 if
         outputs hardly repeat.

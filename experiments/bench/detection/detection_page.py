@@ -1,5 +1,5 @@
 """Detection of violations: published suites, the catalogue of bugs, leaks and low bits,
-single wrong outcomes, hidden losses, local protocols, synthetic tables, and the cost of an event."""
+single wrong outcomes, small excesses, hidden losses, local protocols, synthetic tables, and the cost of an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise that is in one place a little too often: the share of audits that find it, by place and probability."""
+"""Noise that falls in one place slightly too often: the share of audits that find it, by place and probability."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _VALUE, _WIDTH = 0.25, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class CrowdedNoise:
-    """Normal noise that is at one value, or in a narrow interval, with a probability that depends on the dataset.
+    """Normal noise that takes one value, or falls in a narrow interval, with a probability that depends on the dataset.
 
-    `size` numbers, or pairs of numbers, whose second coordinate is in that place. It is there with probability `p` on
-    dataset 1, and `q` on others.
+    `size` numbers, or pairs of numbers, whose second coordinate falls in that place: with probability `p` on dataset 1,
+    and `q` on others.
     """
 
     place: str
@@ -45,14 +45,14 @@ class CrowdedNoise:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    place: str
+    where: str
     epsilon: float
     q: float
     is_sequential: bool
 
     @property
     def name(self) -> str:
-        return f"{self.place}, {self.epsilon:g}, {self.q:g}, {'sequential' if self.is_sequential else 'fixed'}"
+        return f"{self.where}, {self.epsilon:g}, {self.q:g}, {'sequential' if self.is_sequential else 'fixed'}"
 
     def mechanism(self, errors: float, runs: int) -> CrowdedNoise:
         """The noise that exceeds the claim by this number of standard errors of `runs` runs."""
@@ -60,17 +60,17 @@ class _Case:
         for _ in range(50):  # the standard error depends on p
             variance = p * (1 - p) + math.exp(2 * self.epsilon) * self.q * (1 - self.q)
             p = allowed + errors * math.sqrt(variance / runs)
-        return CrowdedNoise(self.place, p, self.q)
+        return CrowdedNoise(self.where, p, self.q)
 
 
 _CASES = {
     case.name: case
     for case in (
-        _Case(place, epsilon, q, is_sequential)
+        _Case(where, epsilon, q, is_sequential)
         for is_sequential in (False, True)
-        for place, epsilon, q in (
-            *((place, 0.0, q) for place in _PLACES for q in (0.3, 0.05)),
-            *((place, epsilon, 0.05) for place in _PLACES[:2] for epsilon in (0.1, 1.0)),
+        for where, epsilon, q in (
+            *((where, 0.0, q) for where in _PLACES for q in (0.3, 0.05)),
+            *((where, epsilon, 0.05) for where in _PLACES[:2] for epsilon in (0.1, 1.0)),
             ("interval", 0.0, 0.005),
         )
     )
@@ -99,7 +99,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     # The binomial quantile of order 1 - 1e-4, for a correct mechanism that is refuted with probability alpha.
     most = int(binom.isf(1e-4, audits, ALPHA)) / audits
     cells: dict[str, Value] = {
-        "place": case.place,
+        "place": case.where,
         "epsilon": case.epsilon,
         "q": case.q,
         "kind": "sequential" if case.is_sequential else "fixed",
@@ -113,8 +113,8 @@ SMALL_EXCESSES = Bench(
     name="small-excesses",
     title="Small excesses in one place amid noise",
     method=(
-        f"Normal noise that is at one value, or in an interval of width {_WIDTH:g}, with the probability stated on one "
-        f"dataset; on the other one this exceeds the claim ε by 0 (correct) or {_ERRORS} standard errors of all "
+        f"Normal noise that takes one value, or falls in an interval of width {_WIDTH:g}, with the probability stated "
+        f"on one dataset; on the other one this exceeds the claim ε by 0 (correct) or {_ERRORS} standard errors of all "
         f"{_RUNS:,} runs. Share of {_AUDITS} audits at alpha {ALPHA:g} that refute the claim, by `check(...)` and "
         f"`check(..., sequential=True)`."
     ),

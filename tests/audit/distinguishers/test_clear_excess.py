@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, PureDP, check
-from dpaudit.audit.distinguishers.clear_excess import clearest, or_stretch, stretches_for
+from dpaudit import ApproxDP, PureDP, check, check_outputs
+from dpaudit.audit.distinguishers import clear_excess
+from dpaudit.audit.distinguishers.clear_excess import clearest, intervals_for, or_interval
 from dpaudit.audit.distinguishers.event_criterion import Criterion
 from dpaudit.audit.distinguishers.event_value import Best, best_event
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.events.scores import Number
 from dpaudit.audit.families.number_families import Family, ordered_families
 from dpaudit.audit.families.pilot_split import PilotSplit
+from dpaudit.audit.inference.supporting_lines import Line, supporting_line
 from dpaudit.experiments.bench.detection.small_excesses import CrowdedNoise
 
 RUNS = 10_000
 WHERE = Intervals(((0.0, 1.0),))
-NEVER = PureDP(0.0)
+ZERO_DP = PureDP(0.0)
 PARTS = ((0.0, 0.5), (0.5, 0.55), (0.55, 1.0))
 
 
@@ -26,13 +28,19 @@ def family(*hits, is_learned=False, fitted=None):
     return Family(hits_x, hits_y, RUNS, lambda index, inside: WHERE, fitted, is_learned=is_learned)
 
 
-def criterion(claim=NEVER, caution=4.0):
+def criterion(claim=ZERO_DP, caution=4.0):
     return Criterion(claim, RUNS, 1.6, caution)
 
 
 @pytest.mark.parametrize(
     ("hits", "reached"),
-    [((1_000, 1_000), None), ((1_120, 1_000), None), ((1_150, 1_000), 3.3), ((1_300, 1_000), 6.4)],
+    [
+        ((1_000, 1_000), None),
+        ((1_160, 1_000), None),
+        ((1_180, 1_000), 4.0),
+        ((1_300, 1_000), 6.6),
+        ((2_000, 1_000), 8.0),
+    ],
 )
 def test_the_clearest_excess_reaches_its_standard_errors(hits, reached):
     found = clearest([family(hits)], criterion())
@@ -40,14 +48,16 @@ def test_the_clearest_excess_reaches_its_standard_errors(hits, reached):
 
 
 def test_it_has_more_standard_errors_and_not_a_larger_ratio():
-    rare, common = family((30, 8)), family((1_400, 1_000))
-    assert clearest([rare], criterion()).caution == 3.6
+    rare, common = family((40, 8)), family((1_400, 1_000))
+    assert clearest([rare], criterion()).caution == 4.5
     assert clearest([rare, common], criterion()).hits == (1_400, 1_000)
 
 
 def test_a_learned_event_is_judged_like_any_other():
-    rare, learned = family((16, 8)), family((1_200, 1_000), is_learned=True)
-    assert clearest([rare, learned], criterion()).hits == (1_200, 1_000)
+    """Other choices take a learned event only if it is better by a standard error."""
+    other, learned = family((1_220, 1_000)), family((1_245, 1_000), is_learned=True)
+    assert best_event([other, learned], criterion(caution=4.0)).hits == (1_220, 1_000)
+    assert clearest([other, learned], criterion()).hits == (1_245, 1_000)
 
 
 def test_an_excess_is_one_over_the_claim():
@@ -57,7 +67,7 @@ def test_an_excess_is_one_over_the_claim():
     assert clearest([hits], criterion(PureDP(0.1))) is not None
 
 
-def test_what_a_curve_expects_is_no_excess():
+def test_what_a_curve_expects_is_not_an_excess():
     counts = np.array([1_300.0]), np.array([1_000.0])
     assert clearest([family((1_300, 1_000), fitted=counts)], criterion()) is None
 
@@ -66,39 +76,64 @@ def best(value, direction="x"):
     return Best(value, family((1_100, 1_000)), True, direction, 0, 4.0)
 
 
-def test_a_stretch_takes_the_place_of_the_leading_event_if_it_is_better():
-    stretch = family((1_500, 1_000), is_learned=True)
-    found = or_stretch([best(0.001), best(-0.1, "y")], [stretch], criterion())
-    assert found[0].family is stretch
-    assert found[1].value == -0.1
-    (alone,) = or_stretch([best(0.001)], [stretch], criterion())
-    assert alone.family is stretch
+@pytest.mark.parametrize("likelier_on", ["x", "y"])
+def test_an_interval_takes_the_place_of_the_event_in_its_direction(likelier_on):
+    interval = family((1_500, 1_000) if likelier_on == "x" else (1_000, 1_500))
+    found = or_interval([best(0.001), best(-0.1, "y")], [interval], criterion())
+    assert [each.family is interval for each in found] == [likelier_on == "x", likelier_on == "y"]
+    assert [each.value for each in found if each.family is not interval] == [-0.1 if likelier_on == "x" else 0.001]
 
 
 def test_it_does_not_if_it_is_better_only_by_its_own_errors():
     """Four standard errors below its counts it would be worth more than the leading event, five below it is not."""
-    stretch = family((1_500, 1_000), is_learned=True)
-    four, five = (best_event([stretch], criterion(caution=caution)).value for caution in (4.0, 5.0))
+    interval = family((1_500, 1_000))
+    four, five = (best_event([interval], criterion(caution=caution)).value for caution in (4.0, 5.0))
     found = [best(0.5 * (four + five)), best(-0.1, "y")]
-    assert or_stretch(found, [stretch], criterion()) == found
-    assert or_stretch([best(0.9 * five), best(-0.1, "y")], [stretch], criterion())[0].family is stretch
-    assert or_stretch(found, [], criterion()) == found
+    assert or_interval(found, [interval], criterion()) == found
+    assert or_interval([best(0.9 * five), best(-0.1, "y")], [interval], criterion())[0].family is interval
+    assert or_interval(found, [], criterion()) == found
 
 
-def test_stretches_are_sought_in_both_directions_and_above_the_claim():
+def test_it_does_not_if_it_shows_nothing():
+    nothing = family((1_010, 1_000))
+    found = [best(-0.2), best(-0.3, "y")]
+    assert best_event([nothing], criterion(caution=5.0)).value > -0.2
+    assert or_interval(found, [nothing], criterion()) == found
+
+
+def numbers(rng, *runs):
+    parts = [low + (high - low) * rng.random(n) for n, (low, high) in zip(runs, PARTS, strict=True)]
+    return rng.permutation(np.concatenate(parts))
+
+
+def half_lines(x, y):
+    return list(ordered_families(Number(), PilotSplit.in_half(x, y).ordered, fit=False))
+
+
+def test_intervals_are_sought_in_both_directions_and_above_the_claim():
     """A half of the numbers is likelier on x by a tenth, which the claim allows, and a twentieth on y twice."""
     rng = np.random.default_rng(0)
-
-    def numbers(*runs):
-        parts = [low + (high - low) * rng.random(n) for n, (low, high) in zip(runs, PARTS, strict=True)]
-        return rng.permutation(np.concatenate(parts))
-
-    split = PilotSplit.in_half(numbers(5_500, 250, 4_250), numbers(5_000, 500, 4_500))
-    families = list(ordered_families(Number(), split.ordered, fit=False))
-    (found,) = stretches_for(families, PureDP(0.3))
+    families = half_lines(numbers(rng, 5_500, 250, 4_250), numbers(rng, 5_000, 500, 4_500))
+    (found,) = intervals_for(families, PureDP(0.3))
     intervals = [found.build(at, True).intervals[0] for at in range(len(found.hits_x))]
     assert any(interval == pytest.approx(PARTS[0], abs=0.02) for interval in intervals)
     assert any(interval == pytest.approx(PARTS[1], abs=0.02) for interval in intervals)
+
+
+class OneWay(PureDP):
+    """Another claim in the other direction."""
+
+    def reversed(self):
+        return PureDP(0.1)
+
+
+def test_in_the_other_direction_they_lie_above_the_reversed_claim(monkeypatch):
+    claim = OneWay(1.0)
+    asked = []
+    monkeypatch.setattr(clear_excess, "interval_families", lambda families, lines: asked.extend(lines) or [])
+    intervals_for([], claim)
+    x, y = supporting_line(claim, 0.05), supporting_line(PureDP(0.1), 0.05)
+    assert asked == [("x", Line(1.0, 0.0)), ("x", x), ("y", Line(1.0, 0.0)), ("y", y)]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +146,44 @@ def test_stretches_are_sought_in_both_directions_and_above_the_claim():
     ],
 )
 def test_a_small_excess_in_an_interval_is_found(place, epsilon, p, q, seed, pilot_runs):
-    """By twelve standard errors of all runs, with seeds with which no half-line and no set of cells showed it."""
+    """By twelve standard errors of all runs, with seeds with which no half-line and no set of cells shows it."""
     found = check(CrowdedNoise(place, p, q), 1, 0, claim=PureDP(epsilon), runs=100_000, seed=seed, jobs=1, bits=False)
     assert found.is_refuted
     assert found.pilot_runs == pilot_runs
+
+
+def crowded(p, seed, place="interval", **options):
+    return check(CrowdedNoise(place, p, 0.05), 1, 0, claim=ZERO_DP, seed=seed, jobs=1, bits=False, **options)
+
+
+def test_an_interval_is_the_event_if_it_is_clear():
+    """By thirty standard errors of all runs; a half-line or a set of cells has hardly half of them."""
+    found = crowded(0.0845, 0, runs=100_000)
+    ((low, high),) = found.event.intervals
+    assert (low, high) == pytest.approx((0.25, 0.251), abs=0.02)
+
+
+def test_a_short_audit_finds_it_too():
+    """Eight standard errors of 4,000 runs, half of which are the pilot: with a common event where it shows nothing."""
+    assert [crowded(0.0964, seed, place="value", runs=4_000).is_refuted for seed in range(4)] == [True] * 4
+
+
+def test_the_final_test_of_a_sequential_audit_finds_it_too():
+    found = crowded(0.06235, 41, runs=100_000, sequential=True)
+    assert found.is_refuted
+
+
+def test_outputs_drawn_elsewhere_show_it_too():
+    noise, rng = CrowdedNoise("interval", 0.06235, 0.05), np.random.default_rng(3)
+    assert check_outputs(noise(1, 100_000, rng), noise(0, 100_000, rng), claim=ZERO_DP, seed=0).is_refuted
+
+
+def leaking(data, size, rng):
+    noise = data + rng.laplace(size=size)
+    noise[rng.random(size) < 0.0015 * data] = 100.0
+    return noise
+
+
+def test_beside_a_clear_excess_a_rare_leak_is_still_found():
+    """Epsilon is 1, but for a leak that the pilot saw a few times."""
+    assert check(leaking, 1.0, 0.0, claim=PureDP(0.5), runs=100_000, seed=0, jobs=1, bits=False).bound > 3.0

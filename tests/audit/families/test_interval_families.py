@@ -1,4 +1,4 @@
-"""Stretches of neighbouring values: where they lie, and that their counts are those of their events."""
+"""Intervals between two thresholds: where they lie, and that their counts are those of their events."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from dpaudit.audit.events.events import Scored
 from dpaudit.audit.events.scores import Number, Weighted
 from dpaudit.audit.families.event_families import event_families
+from dpaudit.audit.families.interval_families import interval_families
 from dpaudit.audit.families.number_families import ordered_families, value_families
 from dpaudit.audit.families.pilot_split import PilotSplit
-from dpaudit.audit.families.stretches import stretch_families
 from dpaudit.audit.inference.supporting_lines import Line
 
 N = 20_000
@@ -31,9 +31,9 @@ def crowded(values, low, high, share=0.01):
     return moved
 
 
-def stretches_of(x, y, lines=DIAGONAL):
+def intervals_of(x, y, lines=DIAGONAL):
     split = PilotSplit.in_half(x, y)
-    return list(stretch_families(list(ordered_families(Number(), split.ordered, fit=False)), lines))
+    return list(interval_families(list(ordered_families(Number(), split.ordered, fit=False)), lines))
 
 
 def events_of(family):
@@ -50,7 +50,7 @@ def assert_counts(family, x, y):
 def test_it_lies_where_one_dataset_has_more(likelier_on):
     plain, more = even(), crowded(even(), 0.4, 0.45)
     x, y = (more, plain) if likelier_on == "x" else (plain, more)
-    (family,) = stretches_of(x, y)
+    (family,) = intervals_of(x, y)
     assert_counts(family, x, y)
     z = (family.hits_x - family.hits_y) / np.sqrt(family.hits_x + family.hits_y)
     _, event, _ = events_of(family)[int(np.argmax(z if likelier_on == "x" else -z))]
@@ -61,13 +61,13 @@ def test_it_lies_where_one_dataset_has_more(likelier_on):
 def test_its_ends_are_values_where_there_are_few():
     plain = np.floor(100.0 * even())
     more = np.floor(100.0 * crowded(even(), 0.3, 0.4, 0.02))
-    (family,) = stretches_of(more, plain)
+    (family,) = intervals_of(more, plain)
     assert_counts(family, more, plain)
     assert ((30.0, 39.0),) in [event.intervals for _, event, _ in events_of(family)]
 
 
 def test_nothing_lies_above_a_line_where_the_datasets_agree():
-    assert stretches_of(even(), even()) == []
+    assert intervals_of(even(), even()) == []
 
 
 def test_it_lies_above_the_line_and_not_where_the_datasets_differ_most():
@@ -75,30 +75,48 @@ def test_it_lies_above_the_line_and_not_where_the_datasets_differ_most():
     x = np.concatenate([0.5 * even(13_000), 0.5 + 0.05 * even(2_000), 0.55 + 0.45 * even(5_000)])
     y = np.concatenate([0.5 * even(10_000), 0.5 + 0.05 * even(1_000), 0.55 + 0.45 * even(9_000)])
     x, y = (np.random.default_rng(0).permutation(side) for side in (x, y))
-    (wide,) = stretches_of(x, y, [("x", Line(1.0, 0.0))])
-    (steep,) = stretches_of(x, y, [("x", Line(1.5, 0.0))])
+    (wide,) = intervals_of(x, y, [("x", Line(1.0, 0.0))])
+    (steep,) = intervals_of(x, y, [("x", Line(1.5, 0.0))])
     assert events_of(wide)[0][1].intervals[0] == pytest.approx((0.0, 0.55), abs=0.01)
     assert events_of(steep)[0][1].intervals[0] == pytest.approx((0.5, 0.55), abs=0.01)
 
 
 def test_an_intercept_is_subtracted():
     x, y = crowded(even(), 0.4, 0.45), even()
-    assert stretches_of(x, y, [("x", Line(1.0, 0.0))])
-    assert stretches_of(x, y, [("x", Line(1.0, 0.02))]) == []
+    assert intervals_of(x, y, [("x", Line(1.0, 0.0))])
+    assert intervals_of(x, y, [("x", Line(1.0, 0.02))]) == []
 
 
-def test_what_is_no_number_is_outside():
+def test_outputs_that_are_not_numbers_are_outside():
     x, y = crowded(even(), 0.4, 0.45), even()
     x[:50], y[:50] = math.nan, math.nan
-    (family,) = stretches_of(x, y)
+    (family,) = intervals_of(x, y)
     assert_counts(family, x, y)
+
+
+def test_an_infinite_end_leaves_nothing_beyond_it():
+    x, y = crowded(even(), 0.95, 1.0), even()
+    x[:400], y[:100] = math.inf, math.inf
+    for family in intervals_of(x, y):
+        assert_counts(family, x, y)
+
+
+def test_few_hits_are_no_interval():
+    """Nine more on x than on y, close together, are more than three standard errors of themselves."""
+    few, some = (np.concatenate([even(N - n), 2.0 + 0.01 * even(n)]) for n in (9, 30))
+    plain = np.concatenate([even(N - 9), 3.0 + even(9)])
+    for x, is_found in ((few, False), (some, True)):
+        x, y = (np.random.default_rng(1).permutation(side) for side in (x, plain))
+        families = intervals_of(x, y, DIAGONAL[:1])
+        lows = [event.intervals[0][0] for family in families for _, event, _ in events_of(family)]
+        assert (max(lows, default=0.0) > 1.5) == is_found
 
 
 def test_a_score_has_them_too():
     x, y = (np.stack([even(), side], axis=1) for side in (crowded(even(), 0.4, 0.45), even()))
     second = Weighted((0.0, 1.0))
     families = list(value_families(second, PilotSplit.in_half(x, y).map(second.values), fit=False))
-    (family,) = stretch_families(families, DIAGONAL[:1])
+    (family,) = interval_families(families, DIAGONAL[:1])
     assert_counts(family, x, y)
     assert all(isinstance(event, Scored) for event in events_of(family)[0][1:])
 
@@ -107,4 +125,4 @@ def test_no_family_of_other_events_has_them():
     words = np.array(["a", "b", "c", "d"] * 50, dtype=object)
     split = PilotSplit.in_half(words, words[::-1].copy())
     families = [each for each in event_families(split) if type(each.build).__name__ != "HalfLines"]
-    assert list(stretch_families(families, DIAGONAL)) == []
+    assert list(interval_families(families, DIAGONAL)) == []

@@ -1,0 +1,70 @@
+"""Intervals between two thresholds of a score.
+
+A small excess in an interval amid other values shows in no half-line, and the cells of largest raw ratio are mostly
+chance finds. The interval that lies farthest above a line p = slope·q + intercept, in standard errors, adds up what
+many neighbouring values show a little of. It is the best of many thousands, and the same pilot counts it, so its excess
+looks larger than it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..events.scores import Number, Score
+from ..inference.direction import Direction
+from ..inference.supporting_lines import Line
+from .number_families import Family, HalfLines, Interval, OfScore, named
+
+Array = npt.NDArray[np.float64]
+
+_PAIRS = 2_000_000  # pairs of thresholds that are compared with a line, of all scores together: some 10 ms
+_RUNS = 10  # fewest pilot runs for each threshold: more thresholds than that only separate single outputs
+# Fewest hits of an interval on both datasets together, for a slope of 1: with fewer, its standard error is not known.
+_LEAST_VARIANCE = 10.0
+
+
+def interval_families(
+    families: Sequence[Family[Any]], lines: Sequence[tuple[Direction, Line]]
+) -> Iterator[Family[Any]]:
+    """For each score with half-lines, the intervals that lie farthest above these lines in these directions."""
+    with_cuts = [(family, *read) for family in families if (read := _half_lines(family)) is not None]
+    most = math.isqrt(_PAIRS // max(len(with_cuts), 1))
+    for family, score, half_lines in with_cuts:
+        ordered = np.argsort(half_lines.cuts, kind="stable")  # cuts of two ladders, one after the other
+        wanted = min(most, family.runs // _RUNS)
+        places = ordered[np.unique(np.linspace(0, len(ordered) - 1, wanted).astype(np.int64))]
+        hits = {"x": family.hits_x[places], "y": family.hits_y[places]}
+        found = {
+            _farthest(hits[direction], hits["y" if direction == "x" else "x"], family.runs, line)
+            for direction, line in lines
+        }
+        if intervals := sorted(pair for pair in found if pair is not None):
+            first, last = np.array(intervals).T
+            pairs = zip(places[first].tolist(), places[last].tolist(), strict=True)
+            ends = np.array([half_lines.between(*pair) for pair in pairs])
+            hits_x, hits_y = (side[last] - side[first] for side in hits.values())
+            yield named(score, Family(hits_x, hits_y, family.runs, Interval(ends, half_lines.others)))
+
+
+def _half_lines(family: Family[Any]) -> tuple[Score, HalfLines] | None:
+    """A score and its half-lines {score ≤ t}; None if these are not the family's events."""
+    score: Score = Number()
+    build: object = family.build
+    if isinstance(build, OfScore):
+        score, build = build.score, build.build
+    return (score, build) if isinstance(build, HalfLines) and build.below else None
+
+
+def _farthest(p: Array, q: Array, runs: int, line: Line) -> tuple[int, int] | None:
+    """The two places between which cumulative hits p lie farthest above the line, in standard errors, if any do."""
+    above, variance = p - line.slope * q, p + line.slope**2 * q
+    spread = variance - variance[:, None]
+    spread[spread < _LEAST_VARIANCE] = math.inf
+    excess = above - above[:, None] - line.intercept * runs
+    first, last = divmod(int(np.argmax(excess / np.sqrt(spread))), len(p))
+    return (first, last) if excess[first, last] > 0.0 else None
