@@ -72,6 +72,7 @@ def choose_event(
     alpha: float,
     *,
     deep: bool = False,
+    settle: bool = False,
     bits: bool = False,
     both: bool = False,
     with_contenders: bool = False,
@@ -87,8 +88,9 @@ def choose_event(
     runs, alpha : int, float
         Runs on each dataset and error probability of the test.
     deep : bool
-        Whether no longer pilot will follow: it was made longer for a rare event, or because it showed nothing, or no
-        more runs can be kept.
+        Whether the pilot was made longer because the best event is rare or nothing was seen.
+    settle : bool
+        Whether to take a common event at once if the pilot shows nothing, as no longer one can follow.
     bits : bool
         Whether to include events by the low bits of outputs.
     both : bool
@@ -99,7 +101,7 @@ def choose_event(
     families = _families(split, bits, "trees")
     intervals = intervals_for(families, claim)
     criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
-    choice = _best_choice(families, intervals, criterion, split, deep=deep, both=both)
+    choice = _best_choice(families, intervals, criterion, split, deep=deep, settle=settle, both=both)
     return replace(choice, contenders=contenders(families, criterion, split)) if with_contenders else choice
 
 
@@ -110,13 +112,14 @@ def _best_choice(
     split: PilotSplit,
     *,
     deep: bool,
+    settle: bool,
     both: bool,
 ) -> Choice:
     claim = criterion.claim
     found = or_interval(_best_or_suspect(families, criterion), intervals, criterion)
     best = leading(found)
     if best is not None and _shows_nothing(best, claim):
-        if not deep and not _nearly_always_happens(best):
+        if not (deep or settle or _nearly_always_happens(best)):
             return replace(chosen(best), shows_nothing=True)
         found = [_common_one(families, criterion) or best]
     elif deep:

@@ -62,8 +62,8 @@ def pilot_findings(
     if ends is None or choice.pilot_runs == 0 or any(_explains(finding) for finding in findings):
         return []
     log_share = math.log(2.0 * 4.0 / alpha)  # two sides and two phases
-    # The pilot chooses twice if the first choice made it longer.
-    reach = ends * math.sqrt((log_share + math.log(2.0 * _SCORES)) / (2.0 * choice.pilot_runs))
+    # The pilot chooses up to three times, as it is made longer once or twice.
+    reach = ends * math.sqrt((log_share + math.log(3.0 * _SCORES)) / (2.0 * choice.pilot_runs))
     found = []
     for side, pilot_hits, hits, runs in (
         ("x", choice.pilot_hits_x, counts.hits_x, counts.runs_x),

@@ -18,7 +18,7 @@ from ..sampling.block_counts import FinalCounts
 from ..sampling.pilot_size import pilot_runs
 from .earlier_draws import EarlierDraws
 from .evidence import FixedSizeEvidence
-from .pilot import Longer, Pilot, choose_on, longer_pilot, width
+from .pilot import Longer, Pilot, choose_on, longer_pilot, longest_pilot, width
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,10 @@ class FinalTest:
         settings = self.settings
         alpha, bits = FINAL_SHARE * settings.alpha, settings.bits is True
         main, longer = self.runs - done, self.longer
-        choice = choose_on(x, y, settings.claim, main, alpha, longer, self.earlier, bits=bits, both=True)
+        is_last = min(longest_pilot(self.runs, width(x)), most) <= done + self.searched
+        choice = choose_on(
+            x, y, settings.claim, main, alpha, longer, self.earlier, bits=bits, both=True, is_last=is_last
+        )
         if longer is None or (choice.shows_nothing and not longer.is_deep):
             longer = longer_pilot(choice, self.runs, width(x))
             due = min(longer.runs, most)

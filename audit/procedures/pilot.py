@@ -43,6 +43,9 @@ _SAME = 100  # outputs compared first, because most outputs vary
 _CLOSE = 0.5  # largest error of coupled runs, as a share of that of independent runs, with which they choose the event
 _MANY_MORE = 2  # times the usual pilot that a fortieth of the runs has to be
 _RUNOFF = 1.5  # times the kept runs that a pilot has to want before further ones are counted
+# Fewest runs of a last pilot that takes a common event if it shows nothing. In a shorter one the best event is not so
+# rare that it could show no excess.
+_SHORT = 400
 _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
 
@@ -114,12 +117,12 @@ def run_pilot(
     pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both, again=again)
     longer = longer_pilot(pilot.choice, runs, width(pilot.x))
     # At most twice: to an eighth of the runs, and to a third if that shows nothing.
-    while (more := plan.may_keep(longer.runs)) > len(pilot.x) or pilot.choice.shows_nothing:
+    while (more := plan.may_keep(longer.runs)) > len(pilot.x):
         again = longer.wanted >= _RUNOFF * more
         more_x, more_y = _drawn(plan.for_pilot(more), more - len(pilot.x), first_block=len(blocks_x))
         blocks_x, blocks_y = blocks_x + more_x, blocks_y + more_y
         pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both, again=again)
-        if longer.is_deep or not pilot.choice.shows_nothing:
+        if not pilot.choice.shows_nothing:
             break
         longer = longer_pilot(pilot.choice, runs, width(pilot.x))
     if longer.wanted >= _RUNOFF * len(pilot.x):
@@ -202,12 +205,13 @@ def split_pilot(
     """Outputs drawn elsewhere, split into the pilot at their beginning and the main outputs to count."""
     x, y = merge([xs], [ys])
     size = pilot_runs(runs)
-    choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, None, bits=bits)
+    last = longest_pilot(runs, width(x))
+    choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, None, bits=bits, is_last=last <= size)
     longer = longer_pilot(choice, runs, width(x))
-    while longer.runs > size or choice.shows_nothing:
-        size = max(size, longer.runs)
-        choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, longer, bits=bits)
-        if longer.is_deep or not choice.shows_nothing:
+    while longer.runs > size:
+        size = longer.runs
+        choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, longer, bits=bits, is_last=last <= size)
+        if not choice.shows_nothing:
             break
         longer = longer_pilot(choice, runs, width(x))
     return Pilot(choice, [x[:size]], [y[:size]], x[:size], y[:size]), x[size:], y[size:]
@@ -235,7 +239,10 @@ def _pilot(
     refuse_if_all_raised(plan, x, y)
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
-    choice = choose_on(x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both, again=again)
+    is_last = plan.may_keep(longest_pilot(runs, width(x))) <= len(x)
+    choice = choose_on(
+        x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both, again=again, is_last=is_last
+    )
     names = plan.sampler.column_names
     return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn, column_names=names)
 
@@ -274,6 +281,11 @@ def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
     return Longer(_fitting(wanted, width), is_deep, wanted)
 
 
+def longest_pilot(runs: int, width: int) -> int:
+    """The pilot of an audit whose event is rare, or in which nothing is seen."""
+    return _fitting(min(runs // DEEP_SHARE, DEEP_MOST), width)
+
+
 def _fitting(runs: int, width: int) -> int:
     """How many of so many pilot runs of vectors are kept at most."""
     return min(runs, _DEEP_NUMBERS // max(width, 1))
@@ -307,10 +319,12 @@ def choose_on(
     bits: bool,
     both: bool = False,
     again: bool = False,
+    is_last: bool = False,
 ) -> Choice:
     """The event chosen on a pilot for `main` main runs.
 
-    `longer` is the pilot that the choice before called for, even if no more runs can be kept; None for a first choice.
+    `longer` is the pilot that the choice before called for; None for a first choice. If it is the last, as no longer
+    pilot can be kept, a common event is taken where it shows nothing, unless it is very short.
 
     Coupled runs drawn `earlier` serve too if they know the ratio of an event much better than as many others would: the
     event is chosen anew, on these and the first half of x and y, and its hits are those in the second half. If it is
@@ -320,8 +334,17 @@ def choose_on(
     """
 
     def chosen(on_x: Outputs, on_y: Outputs) -> Choice:
-        split, is_deep = PilotSplit.in_half(on_x, on_y), longer is not None and longer.is_deep
-        return choose_event(split, claim, main, alpha, deep=is_deep, bits=bits, both=both, with_contenders=again)
+        return choose_event(
+            PilotSplit.in_half(on_x, on_y),
+            claim,
+            main,
+            alpha,
+            deep=longer is not None and longer.is_deep,
+            settle=is_last and len(on_x) >= _SHORT,
+            bits=bits,
+            both=both,
+            with_contenders=again,
+        )
 
     if earlier is None or earlier.suggested is None:
         return chosen(x, y)
