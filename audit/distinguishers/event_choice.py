@@ -146,7 +146,7 @@ def _bold(
     best: Best,
     split: PilotSplit,
 ) -> Choice | None:
-    """An event worth a small share of alpha, should `best` be the wrong choice; None if there is no other.
+    """An event worth a small share of alpha in case `best` is the wrong choice; None if there is no other.
 
     A rare leak that the pilot saw a few times is a set of outputs that it saw on one dataset only. Noise without a leak
     seldom leaves one, and each hit in the pilot promises many in the main runs. Unless `best` itself exceeds the claim

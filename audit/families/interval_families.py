@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..events.scores import Number, Score
 from ..inference.direction import Direction
 from ..inference.supporting_lines import Line
-from .number_families import Family, HalfLines, Interval, OfScore, named
+from .number_families import Family, HalfLines, OfScore, OneInterval, named
 
 Array = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def interval_families(
             pairs = zip(places[first].tolist(), places[last].tolist(), strict=True)
             ends = np.array([half_lines.between(*pair) for pair in pairs])
             hits_x, hits_y = (side[last] - side[first] for side in hits.values())
-            yield named(score, Family(hits_x, hits_y, family.runs, Interval(ends, half_lines.others)))
+            yield named(score, Family(hits_x, hits_y, family.runs, OneInterval(ends, half_lines.others)))
 
 
 def _half_lines(family: Family[Any]) -> tuple[Score, HalfLines] | None:

@@ -100,7 +100,9 @@ def recurring_values(score: Score, ordered: PilotSplit) -> Iterator[Family[Any]]
         )
         if hits_x.sum() + hits_y.sum() <= (1.0 - _LEAST_OTHERS) * len(pooled):
             others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
-            yield named(score, Family(hits_x, hits_y, len(all_x), Interval(np.stack([values, values], axis=1), others)))
+            yield named(
+                score, Family(hits_x, hits_y, len(all_x), OneInterval(np.stack([values, values], axis=1), others))
+            )
 
 
 def atoms(ordered: Array) -> Array:
@@ -253,7 +255,7 @@ class HalfLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class OneInterval:
     """Builds single intervals, each with its low and its high end, shape (events, 2), and their complements."""
 
     ends: Array

@@ -86,13 +86,11 @@ class FinalTest:
         choice = choose_on(
             x, y, settings.claim, main, alpha, longer, self.earlier, bits=bits, both=True, is_last=is_last
         )
-        if longer is None or (choice.shows_nothing and not longer.is_deep):
+        if longer is None or choice.shows_nothing:
             longer = longer_pilot(choice, self.runs, width(x))
             due = min(longer.runs, most)
             if due > done + self.searched:
                 return replace(self, due=due, longer=longer)
-            if choice.shows_nothing:  # no more runs can be waited for, so a common event is taken
-                return replace(self, longer=longer).chosen_on(x, y, done, most)
         return replace(
             self,
             choice=choice,

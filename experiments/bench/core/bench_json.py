@@ -54,6 +54,16 @@ def at_least(what: str, value: float, limit: float) -> Target:
     return Target(what=what, value=float(value), sense=">=", limit=float(limit))
 
 
+def at_most_by_chance(what: str, share: float, audits: int, alpha: float) -> Target:
+    """Return the target that no more of so many audits refute a correct mechanism than chance allows.
+
+    The limit is exceeded with probability at most 1e-4 if each audit refutes with probability `alpha`.
+    """
+    from scipy.stats import binom  # takes long to import
+
+    return at_most(what, share, int(binom.isf(1e-4, audits, alpha)) / audits)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """Figures of one row.

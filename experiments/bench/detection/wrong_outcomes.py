@@ -10,7 +10,7 @@ from typing import Any
 from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.procedures.check import check
 from ....mechanisms.faulty import MisprintedTableGeometric
-from ..core.bench_json import Figures, Value, at_least, at_most, columns
+from ..core.bench_json import Figures, Value, at_least, at_most_by_chance, columns
 from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of
 
 ALPHA = 0.05
@@ -61,8 +61,6 @@ def _found(mechanism: Any, runs: int, is_sequential: bool, seeds: range) -> list
 
 
 def _cells(effort: Effort, place: int, name: str) -> Figures:
-    from scipy.stats import binom  # takes long to import
-
     case, audits = _CASES[name], effort.either(_QUICK_AUDITS, _AUDITS)
     if effort.is_quick:
         case = replace(case, runs=_QUICK_RUNS)
@@ -75,9 +73,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
         cells[f"at_{errors}"] = share
         if errors >= _FOUND_FROM:
             targets.append(at_least(f"share at {errors}", share, _SHARE))
-    # The binomial quantile of order 1 - 1e-4, for a correct sampler that is refuted with probability alpha.
-    most = int(binom.isf(1e-4, audits, ALPHA)) / audits
-    targets.append(at_most("share of correct samplers", float(str(cells["at_0"])), most))
+    targets.append(at_most_by_chance("share of correct samplers", float(str(cells["at_0"])), audits, ALPHA))
     return cells, targets
 
 
