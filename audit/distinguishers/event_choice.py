@@ -98,8 +98,10 @@ def choose_event(
     with_contenders : bool
         Whether fresh runs will choose again, among this event and others.
     """
-    families = _families(split, bits, "trees")
-    intervals = intervals_for(families, claim)
+    found = _families(split, bits, "trees", with_statistics=True)
+    families = [family for family in found if not family.for_intervals]
+    statistics = [family for family in found if family.for_intervals]
+    intervals = [*intervals_for(families, claim), *intervals_for(statistics, claim)]
     criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
     choice = _best_choice(families, intervals, criterion, split, deep=deep, settle=settle, both=both)
     return replace(choice, contenders=contenders(families, criterion, split)) if with_contenders else choice
@@ -243,8 +245,9 @@ def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, ca
     return value_of(choice, Criterion(claim, runs, normal_quantile(alpha), caution, is_one_way=True), caution)
 
 
-def _families(split: PilotSplit, bits: bool, effort: Effort) -> list[Family[Any]]:
-    return [*event_families(split, effort=effort), *(bit_families(split) if bits else ())]
+def _families(split: PilotSplit, bits: bool, effort: Effort, *, with_statistics: bool = False) -> list[Family[Any]]:
+    found = event_families(split, effort=effort, with_statistics=with_statistics)
+    return [*found, *(bit_families(split) if bits else ())]
 
 
 def _anything_else(split: PilotSplit) -> tuple[Choice, Choice]:

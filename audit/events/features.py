@@ -2,13 +2,16 @@
 
 A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for sorted coordinates
 and the gaps between them; the columns of any other output are its leaves (`leaves.py`). Columns are also made of
-columns: of one where another has a value, of products of two, of parities of many.
+columns: of one where another has a value, of products of two, of parities and statistics of many.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +21,7 @@ from .outputs import Outputs, as_vectors, coordinate_words, output_words
 Matrix = npt.NDArray[np.float64]
 
 _NAMED = 6  # columns of a parity that its name spells out
+_LISTED, _ALL_PAIRS = 3, 10  # columns that the name of a statistic lists, and most of which all pairs are compared
 
 
 class Columns(ABC):
@@ -96,6 +100,69 @@ class OrderStatistics(Columns):
         columns = np.sort(as_vectors(outputs, self.width).astype(np.float64), axis=1).T  # NaN last
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns, columns[1:] - columns[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics(Columns):
+    """What some columns say together: sum, Euclidean norm, largest size, smallest, largest, and differences of two.
+
+    NaN where one of the columns is NaN. Of up to ten columns each two have a difference, of more only neighbours.
+
+    Attributes
+    ----------
+    of : Columns
+    places : tuple of int
+        The columns, two or more.
+
+    Examples
+    --------
+    >>> statistics = Statistics(Coordinates(2), (0, 1))
+    >>> statistics.read(np.array([[3.0, -4.0]]))[:, 0].tolist()
+    [-1.0, 5.0, 4.0, -4.0, 3.0, -7.0]
+    """
+
+    of: Columns
+    places: tuple[int, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = self.of.names
+        own = [names[place] for place in self.places]
+        what = ", ".join(own) if len(own) <= _LISTED else f"{len(own)} columns"
+        return (*(f"{word} of {what}" for word in _TOGETHER), *(f"({names[b]} − {names[a]})" for a, b in self._pairs))
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        each = self.places
+        return list(combinations(each, 2) if len(each) <= _ALL_PAIRS else pairwise(each))
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = self.of.read(outputs)
+        return np.array([self.of_columns(columns, statistic) for statistic in range(len(self.names))])
+
+    def column(self, outputs: Outputs, column: int) -> Matrix:
+        if column < len(_TOGETHER):
+            return self.of_columns(self.of.read(outputs), column)
+        a, b = self._pairs[column - len(_TOGETHER)]
+        return _difference(self.of.column(outputs, b), self.of.column(outputs, a))
+
+    def of_columns(self, columns: Matrix, statistic: int) -> Matrix:
+        """Return one of the statistics for columns of shape (columns, runs)."""
+        if statistic < len(_TOGETHER):
+            with np.errstate(invalid="ignore", over="ignore"):
+                return list(_TOGETHER.values())[statistic]([columns[place] for place in self.places])
+        a, b = self._pairs[statistic - len(_TOGETHER)]
+        return _difference(columns[b], columns[a])
+
+
+# Column by column: along an axis, the rounding of a sum can depend on the number of runs.
+_TOGETHER: dict[str, Callable[[list[Matrix]], Matrix]] = {
+    "sum": lambda columns: reduce(np.add, columns),
+    "Euclidean norm": lambda columns: np.sqrt(reduce(np.add, map(np.square, columns))),
+    "largest size": lambda columns: reduce(np.maximum, map(np.abs, columns)),
+    "smallest": lambda columns: reduce(np.minimum, columns),
+    "largest": lambda columns: reduce(np.maximum, columns),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +310,11 @@ class Parities(Columns):
 
 def _where(keys: Matrix, at: float, values: Matrix) -> Matrix:
     return np.where(keys == at, values, np.nan)
+
+
+def _difference(a: Matrix, b: Matrix) -> Matrix:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(a - b)
 
 
 def _product(a: Matrix, at: float, b: Matrix, bt: float) -> Matrix:

@@ -21,6 +21,7 @@ from ..events.leaves import Summaries, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Score, Weighted
 from .digit_families import last_digit_families, remainder_families
+from .interval_families import statistic_families
 from .key_families import key_families
 from .keyed_value_families import keyed_value_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
@@ -51,13 +52,18 @@ TABLE = 512
 """Most atoms of a continuous output, and most outcomes in a set of outputs that were seen on one side."""
 
 
-def event_families(split: PilotSplit, *, effort: Effort = "sums") -> Iterator[Family[Any]]:
-    """All families of events worth trying for these outputs, simple ones first."""
+def event_families(
+    split: PilotSplit, *, effort: Effort = "sums", with_statistics: bool = False
+) -> Iterator[Family[Any]]:
+    """All families of events worth trying for these outputs, simple ones first.
+
+    With statistics also families that are `for_intervals`, of vectors and of outputs with several numbers.
+    """
     width = vector_width(*split)
     if width:
-        yield from _vector_families(split, width, effort)
+        yield from _vector_families(split, width, effort, with_statistics)
     elif split.learn_x.dtype == object:
-        yield from _object_families(split, effort)
+        yield from _object_families(split, effort, with_statistics)
     elif split.learn_x.ndim == 1:
         yield from _scalar_families(split)
 
@@ -75,7 +81,7 @@ def _scalar_families(split: PilotSplit) -> Iterator[Family[Any]]:
         yield from table_families(split, split, curve=fitted_curve(families))
 
 
-def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[Family[Any]]:
+def _vector_families(split: PilotSplit, width: int, effort: Effort, with_statistics: bool) -> Iterator[Family[Any]]:
     """Events by coordinates, by sums over them, and sets of vectors."""
     vectors = split.map(lambda part: as_vectors(part, width))
     for place in range(min(width, _MOST_COORDINATES)):
@@ -103,6 +109,8 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
                 yield from key_families(columns, read)
                 yield from product_families(columns, read)
                 yield from parity_families(columns, read)
+                if with_statistics:
+                    yield from statistic_families(columns, read, range(width))
         yield from released_families(vectors, width, together=True)
         yield from order_families(vectors, width, together=effort != "quick")
         weights = fisher_direction(vectors.learn_x, vectors.learn_y)
@@ -120,7 +128,7 @@ def _tie_families(vectors: PilotSplit, width: int) -> Iterator[Family[Any]]:
         yield from score_families(sizes, vectors)
 
 
-def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]:
+def _object_families(split: PilotSplit, effort: Effort, with_statistics: bool) -> Iterator[Family[Any]]:
     """Events by the parts of outputs of any kind, by sums over them, and sets of outcomes."""
     leaves = learn_leaves(split.learn_x, split.learn_y)
     read = split.map(leaves.read)  # once, because reading takes longest
@@ -141,6 +149,8 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
         yield from key_families(leaves, read)
         yield from product_families(leaves, read)
         yield from parity_families(leaves, read)
+        if with_statistics:
+            yield from statistic_families(leaves, read, range(1, 1 + len(leaves.paths)))
         if len(leaves.builds) > 1:
             yield from _summary_families(split, effort)
     yield from keyed_value_families(split)

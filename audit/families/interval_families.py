@@ -4,21 +4,28 @@ A small excess in an interval amid other values shows in no half-line, and the c
 chance finds. The interval that lies farthest above a line p = slope·q + intercept, in standard errors, adds up what
 many neighbouring values show a little of. It is the best of many thousands, and the same pilot counts it, so its excess
 looks larger than it is.
+
+Statistics of several columns are scores too. A total that is kept exact, a norm that is clipped, or two values with the
+same noise show in no single column, and a learned sum over columns shows a change of the whole law, not of one place.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..events.scores import Number, Score
+from ..events.features import Columns, Statistics
+from ..events.outputs import Outputs
+from ..events.scores import Column, Number, Score
 from ..inference.direction import Direction
 from ..inference.supporting_lines import Line
-from .number_families import Family, HalfLines, OfScore, OneInterval, named
+from .number_families import Family, HalfLines, OfScore, OneInterval, named, value_families
+from .pilot_split import PilotSplit
 
 Array = npt.NDArray[np.float64]
 
@@ -26,6 +33,7 @@ _PAIRS = 2_000_000  # pairs of thresholds that are compared with a line, of all 
 _RUNS = 10  # fewest pilot runs for each threshold: more thresholds than that only separate single outputs
 # Fewest hits of an interval on both datasets together, for a slope of 1: with fewer, its standard error is not known.
 _LEAST_VARIANCE = 10.0
+_MOST_COLUMNS = 64  # of which statistics are read
 
 
 def interval_families(
@@ -49,6 +57,29 @@ def interval_families(
             ends = np.array([half_lines.between(*pair) for pair in pairs])
             hits_x, hits_y = (side[last] - side[first] for side in hits.values())
             yield named(score, Family(hits_x, hits_y, family.runs, OneInterval(ends, half_lines.others)))
+
+
+def statistic_families(columns: Columns, read: PilotSplit, places: Sequence[int]) -> Iterator[Family[Any]]:
+    """The half-lines of each statistic of the columns at these places; none for one column, or for very many.
+
+    Parameters
+    ----------
+    columns : Columns
+    read : PilotSplit
+        Columns of the pilot outputs, shape (columns, runs).
+    places : sequence of int
+    """
+    if not 2 <= len(places) <= _MOST_COLUMNS:
+        return
+    statistics = Statistics(columns, tuple(places))
+    for statistic in range(len(statistics.names)):
+
+        def values(part: Outputs, statistic: int = statistic) -> Array:
+            return statistics.of_columns(part, statistic)
+
+        half_lines = next(value_families(Column(statistics, statistic), read.map(values), fit=False), None)
+        if half_lines is not None:
+            yield replace(half_lines, for_intervals=True)
 
 
 def _half_lines(family: Family[Any]) -> tuple[Score, HalfLines] | None:

@@ -61,6 +61,8 @@ class Family(Generic[E]):
         Required advantage over events of earlier families, in units of the claim's strength.
     is_learned : bool
         Whether the score was learned from other pilot runs and is one of many.
+    for_intervals : bool
+        Whether only the intervals between these thresholds are worth trying, not the half-lines themselves.
     """
 
     hits_x: Array
@@ -70,6 +72,7 @@ class Family(Generic[E]):
     fitted: tuple[Array, Array] | None = None
     margin: float = 1e-3
     is_learned: bool = False
+    for_intervals: bool = False
 
 
 def value_families(score: Score, values: PilotSplit, *, fit: bool) -> Iterator[Family[Any]]:

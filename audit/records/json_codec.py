@@ -38,7 +38,7 @@ from ..events.digit_scores import (
 )
 from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.events_apart import Apart
-from ..events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released
+from ..events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released, Statistics
 from ..events.keyed_values import KeyedValues
 from ..events.leaves import Leaves, Summaries
 from ..events.outcome_text import printed
@@ -90,9 +90,9 @@ TYPES: dict[str, type[Any]] = {
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition, Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted,
         Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
-        Additive, Forest, Tree, Coordinates, OrderStatistics, Released, Conditional, Products, Parities, Leaves,
-        Summaries, KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance, Finding,
-        Look, CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult,
+        Additive, Forest, Tree, Coordinates, OrderStatistics, Released, Conditional, Products, Parities, Statistics,
+        Leaves, Summaries, KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance,
+        Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult,
         CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic,
         Suite, Raised, Dictionary, Foreign, Opaque,
     )

@@ -15,11 +15,14 @@ from ....audit.procedures.check import check
 from ..core.bench_json import Figures, Value, at_least, at_most_by_chance, columns
 from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of
 
+Array = npt.NDArray[np.float64]
+
 ALPHA = 0.05
 _AUDITS, _QUICK_AUDITS, _BATCH = 100, 1, 5
 _RUNS, _QUICK_RUNS = 100_000, 20_000
 _ERRORS, _SHARE = 12, 0.95
 _PLACES = ("value", "interval", "value of a coordinate", "interval of a coordinate")
+_STATISTICS = ("interval of a difference", "interval of a norm", "interval of a sum of ten")
 _VALUE, _WIDTH = 0.25, 1e-3
 
 
@@ -27,20 +30,32 @@ _VALUE, _WIDTH = 0.25, 1e-3
 class CrowdedNoise:
     """Normal noise that takes one value, or falls in a narrow interval, with a probability that depends on the dataset.
 
-    `size` numbers, or pairs of numbers, whose second coordinate falls in that place: with probability `p` on dataset 1,
-    and `q` on others.
+    `size` numbers fall in that place, or the second coordinates, differences or norms of pairs, or the sums of vectors
+    of ten: with probability `p` on dataset 1, and `q` on others.
     """
 
     place: str
     p: float
     q: float
 
-    def __call__(self, data: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def __call__(self, data: int, size: int, rng: np.random.Generator) -> Array:
         noise = rng.normal(size=size)
         is_there = rng.random(size) < (self.p if data == 1 else self.q)
         width = _WIDTH if self.place.startswith("interval") else 0.0
         noise[is_there] = _VALUE + width * rng.random(np.count_nonzero(is_there))
-        return np.stack([rng.normal(size=size), noise], axis=1) if self.place.endswith("coordinate") else noise
+        if self.place in _PLACES:
+            return np.stack([rng.normal(size=size), noise], axis=1) if self.place.endswith("coordinate") else noise
+        vectors = rng.normal(size=(size, 10 if self.place.endswith("ten") else 2))
+        vectors[is_there] = self._moved(vectors[is_there], noise[is_there])
+        return vectors
+
+    def _moved(self, vectors: Array, to: Array) -> Array:
+        """Vectors whose difference, norm or sum has these values; only the norm changes more than one coordinate."""
+        if self.place.endswith("norm"):
+            return np.asarray(vectors * (to / np.linalg.norm(vectors, axis=1))[:, None])
+        others = vectors[:, 1:].sum(axis=1)
+        first = to + others if self.place.endswith("difference") else to - others
+        return np.concatenate([first[:, None], vectors[:, 1:]], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +78,19 @@ class _Case:
         return CrowdedNoise(self.where, p, self.q)
 
 
+_ALONE = (
+    *((where, 0.0, q) for where in _PLACES for q in (0.3, 0.05)),
+    *((where, epsilon, 0.05) for where in _PLACES[:2] for epsilon in (0.1, 1.0)),
+    ("interval", 0.0, 0.005),
+)
+_TOGETHER = tuple((where, epsilon, 0.05) for where in _STATISTICS for epsilon in (0.0, 1.0))
 _CASES = {
     case.name: case
-    for case in (
-        _Case(where, epsilon, q, is_sequential)
-        for is_sequential in (False, True)
-        for where, epsilon, q in (
-            *((where, 0.0, q) for where in _PLACES for q in (0.3, 0.05)),
-            *((where, epsilon, 0.05) for where in _PLACES[:2] for epsilon in (0.1, 1.0)),
-            ("interval", 0.0, 0.005),
-        )
-    )
+    for settings in (_ALONE, _TOGETHER)
+    for is_sequential in (False, True)
+    for case in (_Case(*setting, is_sequential) for setting in settings)
 }
-_QUICK = ("interval, 0, 0.05, fixed", "value, 0, 0.05, sequential")
+_QUICK = ("interval, 0, 0.05, fixed", "value, 0, 0.05, sequential", "interval of a norm, 0, 0.05, fixed")
 
 
 def _found(mechanism: Any, epsilon: float, runs: int, is_sequential: bool, seeds: range) -> list[bool]:
@@ -114,7 +129,8 @@ SMALL_EXCESSES = Bench(
     method=(
         f"Normal noise that takes one value, or falls in an interval of width {_WIDTH:g}, with the probability stated "
         f"on one dataset; on the other one this exceeds the claim ε by 0 (correct) or {_ERRORS} standard errors of all "
-        f"{_RUNS:,} runs. Share of {_AUDITS} audits at alpha {ALPHA:g} that refute the claim, by `check(...)` and "
+        f"{_RUNS:,} runs. The noise is a number, one of two coordinates, their difference or norm, or the sum of ten "
+        f"coordinates. Share of {_AUDITS} audits at alpha {ALPHA:g} that refute the claim, by `check(...)` and "
         f"`check(..., sequential=True)`."
     ),
     columns=columns(

@@ -163,6 +163,22 @@ def test_an_interval_is_the_event_if_it_is_clear():
     assert (low, high) == pytest.approx((0.25, 0.251), abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("interval of a difference", "(coordinate 1 − coordinate 0)"),
+        ("interval of a norm", "Euclidean norm of coordinate 0, coordinate 1"),
+        ("interval of a sum of ten", "sum of 10 columns"),
+    ],
+)
+@pytest.mark.parametrize(("epsilon", "p"), [(0.0, 0.0666), (1.0, 0.1665)])
+def test_so_is_one_of_a_statistic(place, words, epsilon, p):
+    """By sixteen standard errors of all runs under 0-DP, and by thirteen under 1-DP."""
+    found = check(CrowdedNoise(place, p, 0.05), 1, 0, claim=PureDP(epsilon), runs=100_000, seed=0, jobs=1, bits=False)
+    assert found.is_refuted
+    assert words in str(found.event)
+
+
 def test_a_short_audit_finds_it_too():
     """Eight standard errors of 4,000 runs, half of which are the pilot: with a common event where it shows nothing."""
     assert [crowded(0.0964, seed, place="value", runs=4_000).is_refuted for seed in range(4)] == [True] * 4

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import enum
+import math
 
 import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released
+from dpaudit.audit.events.features import (
+    Conditional,
+    Coordinates,
+    OrderStatistics,
+    Parities,
+    Products,
+    Released,
+    Statistics,
+)
 from dpaudit.audit.events.leaves import Summaries, learn_leaves
 from dpaudit.audit.events.outputs import as_outputs
 
@@ -59,6 +68,8 @@ def of_objects():
         (OrderStatistics(3), NUMBERS),
         (Released(3), np.array([[1.0, -2.0, np.nan], [np.nan, 2.0, np.inf], [np.nan, np.nan, np.nan]])),
         (Parities(Coordinates(3), (((0, 0.0), (1, 0.0)), ((0, 0.0), (1, 1.0), (2, 0.0)))), NUMBERS),
+        (Statistics(Coordinates(3), (0, 1, 2)), NUMBERS),
+        (Statistics(of_objects()[0], (1, 3)), objects()),
         (Coordinates(3), objects()),
     ],
     ids=[
@@ -71,6 +82,8 @@ def of_objects():
         "order",
         "released",
         "parities",
+        "statistics",
+        "statistics of objects",
         "others",
     ],
 )
@@ -79,6 +92,42 @@ def test_a_column_alone_is_the_same(columns, outputs):
     assert len(columns.names) == len(matrix)
     for column, values in enumerate(matrix):
         np.testing.assert_array_equal(columns.column(outputs, column), values, err_msg=columns.names[column])
+
+
+def test_statistics():
+    statistics = Statistics(Coordinates(4), (0, 1, 3))
+    outputs = np.array([[1.0, -4.0, 9.0, 2.0], [0.0, 3.0, np.nan, np.inf], [1.0, np.nan, 0.0, 1.0]])
+    np.testing.assert_array_equal(
+        statistics.read(outputs),
+        [
+            [-1.0, np.inf, np.nan],
+            [math.sqrt(21.0), np.inf, np.nan],
+            [4.0, np.inf, np.nan],
+            [-4.0, 0.0, np.nan],
+            [2.0, np.inf, np.nan],
+            [-5.0, 3.0, np.nan],
+            [1.0, np.inf, 0.0],
+            [6.0, np.inf, np.nan],
+        ],
+    )
+    assert statistics.names[1] == "Euclidean norm of coordinate 0, coordinate 1, coordinate 3"
+    assert statistics.names[-1] == "(coordinate 3 − coordinate 1)"
+
+
+@pytest.mark.parametrize(("columns", "differences"), [(10, 45), (11, 10)])
+def test_every_two_of_a_few_columns_have_a_difference(columns, differences):
+    names = Statistics(Coordinates(columns), tuple(range(columns))).names
+    assert names[0] == f"sum of {columns} columns"
+    assert len(set(names)) == 5 + differences
+
+
+def test_statistics_do_not_depend_on_the_number_of_runs():
+    """Sums along an axis are rounded in another order for one run than for many."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(100, 20)) * 10.0 ** rng.integers(-8, 8, (100, 20))
+    statistics = Statistics(Coordinates(20), tuple(range(20)))
+    alone = np.concatenate([statistics.read(vectors[run : run + 1]) for run in range(100)], axis=1)
+    np.testing.assert_array_equal(statistics.read(vectors), alone)
 
 
 def test_summaries():

@@ -34,7 +34,15 @@ from dpaudit.audit.events.digit_scores import (
 )
 from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
 from dpaudit.audit.events.events_apart import Apart
-from dpaudit.audit.events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released
+from dpaudit.audit.events.features import (
+    Conditional,
+    Coordinates,
+    OrderStatistics,
+    Parities,
+    Products,
+    Released,
+    Statistics,
+)
 from dpaudit.audit.events.keyed_values import KeyedValues
 from dpaudit.audit.events.leaves import Leaves, Summaries
 from dpaudit.audit.events.outputs import Raised
@@ -170,6 +178,7 @@ SCORES = [
     Column(KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)), ((), None, (Foreign(COLOUR.RED),)))), 0),
     Column(TEXTS, 1), Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Column(Parities(Coordinates(3), (((0, 0.5), (1, 0.0), (2, -0.5)),)), 0), Column(Summaries(), 2),
+    Column(Statistics(Coordinates(3), (0, 2)), 5),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
     Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
 ]  # fmt: skip
