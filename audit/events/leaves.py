@@ -80,6 +80,11 @@ class Leaves(Columns):
         coded = enumerate((path for path, _ in self.coded), start=1 + len(self.paths))
         return [0] * (len(self.builds) > 1) + [column for column, path in coded if path]
 
+    @property
+    def numbers(self) -> list[int]:
+        """Columns of numbers in the output, and not of how many entries a dictionary has, or of last digits."""
+        return [column for column, path in enumerate(self.paths, start=1) if path[-1:] not in ((SIZE,), (LAST,))]
+
     def subject(self, column: int) -> str:
         return self.names[column] if column else place_words((), self.column_names)
 

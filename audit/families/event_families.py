@@ -150,7 +150,7 @@ def _object_families(split: PilotSplit, effort: Effort, with_statistics: bool) -
         yield from product_families(leaves, read)
         yield from parity_families(leaves, read)
         if with_statistics:
-            yield from statistic_families(leaves, read, range(1, 1 + len(leaves.paths)))
+            yield from statistic_families(leaves, read, leaves.numbers)
         if len(leaves.builds) > 1:
             yield from _summary_families(split, effort)
     yield from keyed_value_families(split)

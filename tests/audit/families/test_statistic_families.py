@@ -54,6 +54,18 @@ def test_they_are_there_only_if_asked_for(outputs):
     assert any(name.startswith("Euclidean norm of") for name in names)
 
 
+def test_how_many_entries_there_are_is_no_part_of_a_sum():
+    def dictionaries(part):
+        return as_outputs([{"a": a, "b": b, "c": "word"} for a, b in part.tolist()], len(part), "m")
+
+    split = PilotSplit.in_half(*map(dictionaries, vectors(2)))
+    scores = [
+        family.build(0, True).score for family in event_families(split, with_statistics=True) if family.for_intervals
+    ]
+    assert str(scores[0]) == "sum of output['a'], output['b']"
+    assert len(scores) == 6
+
+
 def test_missing_numbers_are_in_no_interval():
     x, y = vectors(2)
     x[::2, 0] = np.nan
