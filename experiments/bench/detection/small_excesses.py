@@ -83,12 +83,13 @@ _ALONE = (
     *((where, epsilon, 0.05) for where in _PLACES[:2] for epsilon in (0.1, 1.0)),
     ("interval", 0.0, 0.005),
 )
-_TOGETHER = tuple((where, epsilon, 0.05) for where in _STATISTICS for epsilon in (0.0, 1.0))
 _CASES = {
     case.name: case
-    for settings in (_ALONE, _TOGETHER)
-    for is_sequential in (False, True)
-    for case in (_Case(*setting, is_sequential) for setting in settings)
+    for case in (
+        *(_Case(*setting, is_sequential) for is_sequential in (False, True) for setting in _ALONE),
+        *(_Case(where, epsilon, 0.05, False) for where in _STATISTICS for epsilon in (0.0, 1.0)),
+        *(_Case(where, 0.0, 0.05, True) for where in _STATISTICS),
+    )
 }
 _QUICK = ("interval, 0, 0.05, fixed", "value, 0, 0.05, sequential", "interval of a norm, 0, 0.05, fixed")
 
