@@ -124,7 +124,7 @@ def slow(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 
 def test_slow(dp_audit):
-    dp_audit(slow, X, Y, claim=PureDP(1.0), runs=1_000)
+    dp_audit(slow, X, Y, claim=PureDP(1.0), runs=20_000)
 """
 
 
