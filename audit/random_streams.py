@@ -1,11 +1,19 @@
 """Streams of random numbers derived from one random seed; distinct spawn keys keep them independent.
 
 The blocks of runs have keys of three numbers (phase, side, number); see `sampling.block_plan`.
+
+The level of a randomised test is a probability over outputs *and* coins. Coins that the seed fixes meet outputs that it
+fixes too: one seed is one experiment, whose result never varies. Outputs that the seed does not determine vary from
+audit to audit, so coins that it determined would be the same in all of them, and the test would not have its level. The
+coins of such outputs therefore depend on the outputs as well (`seed_of_coins`).
+
+Proof: docs/proofs/guesses.md
 """
 
 from __future__ import annotations
 
 import enum
+import hashlib
 
 import numpy as np
 
@@ -50,3 +58,20 @@ def sequence_of(seed: int | tuple[int, ...], stream: Stream, number: int = 0) ->
 def seed_of(seed: int | tuple[int, ...], stream: Stream, number: int = 0) -> int:
     """Return a 64-bit seed for a stream, different from the caller's seed and from those of other streams."""
     return int(sequence_of(seed, stream, number).generate_state(1, np.uint64)[0])
+
+
+def seed_of_coins(seed: int, *seen: bytes) -> int:
+    """Return a 128-bit seed for coins that meet these outputs: equal outputs meet equal coins, others meet other ones.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the audit.
+    seen : bytes
+        The outputs, or counts and hashes of them.
+    """
+    content = hashlib.blake2b(digest_size=16)
+    for part in (str(seed).encode(), *seen):
+        content.update(len(part).to_bytes(8, "little"))
+        content.update(part)
+    return int.from_bytes(content.digest(), "little")

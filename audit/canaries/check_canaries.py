@@ -19,7 +19,7 @@ from ..guesses.guess_bets import guess_numbers
 from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import check_claim_source, check_resolution, check_seed, is_whole
-from ..random_streams import Stream, sequence_of
+from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.canary_result import CanaryResult, best_guesses
 from ..results.score_sketch import score_sketch
 from ..sampling.provenance import versions
@@ -92,7 +92,8 @@ def check_canaries(
     resolution : float, optional
         Excess that the audit has to be able to detect; if it is not, an audit that refutes nothing is inconclusive.
     seed : int or None
-        Orders equal scores, and pairs a fixed split; the training must not know it.
+        Orders equal scores, and pairs a fixed split, together with the scores: equal scores with equal flags are
+        treated alike, and every other training run meets coins of its own.
 
     Returns
     -------
@@ -126,7 +127,8 @@ def check_canaries(
     draws = canary_draws(scores, included)
     kind = check_coins(draws.included, probability, coins)
     relation = _adjacency(adjacency, kind)
-    rng = np.random.default_rng(sequence_of(root, Stream.CANARIES))
+    seen = seed_of_coins(root, draws.scores.tobytes(), draws.included.tobytes())
+    rng = np.random.default_rng(sequence_of(seen, Stream.CANARIES))
     answer = said_by(say, claim, 0.5 if kind == "fixed" else probability)
     found = paired(draws, rng) if kind == "fixed" else draws
     if kind == "fixed" and answer != "both":

@@ -20,7 +20,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import check_alpha
 from ..known_options import with_known_options
 from ..options import check_runs, check_seed
-from ..random_streams import Stream, sequence_of
+from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.statement_result import Point, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
@@ -111,7 +111,7 @@ def check_independence(
         for kind in _kinds(outputs, calls, len(sides[0]), sampler.is_block)
         if len(varying) > (1 if kind.is_within else 0)
     ]
-    rng = np.random.default_rng(sequence_of(seed, Stream.TIES))
+    rng = np.random.default_rng(sequence_of(seed_of_coins(seed, outputs.tobytes()), Stream.TIES))
     points = [_largest(kind, varying, alpha / len(kinds), rng) for kind in kinds]
     notes = [kind.meaning for kind, point in zip(kinds, points, strict=True) if point.is_outside]
     if len(varying) < outputs.shape[1]:

@@ -37,9 +37,10 @@ from ..options import (
     check_runs,
     check_seed,
 )
-from ..random_streams import Stream, sequence_of
+from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
+from ..sampling.output_hashes import contents
 from ..sampling.picked import name_of_part
 from ..sampling.picking import OutputPart, check_choice, pick_from_block
 from ..sampling.provenance import ELSEWHERE
@@ -70,8 +71,9 @@ def check_outputs(
 
     The outputs must be independent runs, which is checked as far as their order and their repeats show (sorted outputs
     are assumed to have been sorted afterwards). If outputs were copied, the audit is inconclusive. A random part of
-    them, fixed by `seed`, chooses the event; the rest is counted. A mechanism that keeps its claim is refuted with
-    probability at most `alpha`.
+    them chooses the event; the rest is counted. A mechanism that keeps its claim is refuted with probability at most
+    `alpha`. The same outputs give the same result with the same `seed`, and other outputs are split, and tested, with
+    other random numbers.
 
     Parameters
     ----------
@@ -105,8 +107,9 @@ def check_outputs(
     form, given = _given(xs, ys, name)
     ignored = checks_to_ignore(ignore)
     findings = examine_order(given[0], given[1], ignored)
+    coins = seed_of_coins(root, *map(contents, given))
     sides = [
-        _shuffled(outputs, stream, root)
+        _shuffled(outputs, stream, coins)
         for stream, outputs in zip((Stream.SHUFFLE_X, Stream.SHUFFLE_Y), given, strict=True)
     ]
     runs = check_runs(min(len(side) for side in sides))
@@ -142,6 +145,7 @@ def check_outputs(
         counts=counts,
         runs=runs,
         pilot_runs=pilot.runs,
+        coins=coins,
         is_in_order=False,
         outcomes=outcomes,
         outcome_hits=(hits[0], hits[1]),

@@ -220,7 +220,7 @@ def _chosen(settings: Settings, evidence: FixedSizeEvidence, alpha: float) -> _T
     if choice.opposite is None:
         tested = _of_one(settings, choice, counts, level)
     else:
-        tested = _of_both(settings, choice, counts, others[0][1], level)
+        tested = _of_both(settings, choice, counts, others[0][1], level, evidence.coins)
     small = [_in_reserve(settings, each, hits, share * alpha, tested) for each, hits in reserve if share]
     p_values = (each.p_value * alpha / each.event_alpha for each in (tested, *small))
     best = max((tested, *small), key=lambda each: each.bound if each.bound > settings.claim.strength else 0.0)
@@ -246,10 +246,10 @@ def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float
     return _Tested(choice.event, choice.likelier_on, counts, p, bound, alpha)
 
 
-def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float) -> _Tested:
-    """The test of an event together with that of the other direction."""
+def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float, seed: int) -> _Tested:
+    """The test of an event together with that of the other direction; the seed is that of the coins."""
     assert choice.opposite is not None
-    coins = np.random.default_rng(sequence_of(settings.seed, Stream.COINS))
+    coins = np.random.default_rng(sequence_of(seed, Stream.COINS))
     on_x, on_y = (counts, against) if choice.likelier_on == "x" else (against, counts)
     guesses, fits = guesses_by_coins(on_x, on_y, coins)
     p_value, bound = guess_test(guesses, settings.claim, alpha=alpha, fits=fits)

@@ -33,6 +33,8 @@ class FixedSizeEvidence:
         Runs on each dataset, on average, the pilot's included.
     pilot_runs : int
         Runs on each dataset that chose the event, without those of a search.
+    coins : int
+        Seed of the coins of a test of both directions: fixed by the audit's seed as far as that fixes the outputs.
     main : tuple of BlockCounts
         The main runs' blocks on x and on y; empty for outputs drawn elsewhere.
     is_replayable : bool
@@ -52,6 +54,7 @@ class FixedSizeEvidence:
     counts: Counts
     runs: int
     pilot_runs: int
+    coins: int
     main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
     is_replayable: bool = True
     is_in_order: bool = True

@@ -13,6 +13,7 @@ from ..events.events import Event
 from ..events.outputs import Outputs, merge
 from ..events.partitions import OutcomeCells
 from ..inference.outcome_test import most_outcomes
+from ..random_streams import seed_of_coins
 from ..results.audit_settings import FINAL_SHARE, Settings
 from ..sampling.block_counts import FinalCounts
 from ..sampling.pilot_size import pilot_runs
@@ -108,8 +109,11 @@ class FinalTest:
             return self
         return replace(self, counted=self.counted.followed_by(counted) if self.counted else counted)
 
-    def evidence(self, kept: Pilot) -> FixedSizeEvidence | None:
-        """The evidence of the test; None if there were too few runs to choose an event and to count it."""
+    def evidence(self, kept: Pilot, coins: int) -> FixedSizeEvidence | None:
+        """The evidence of the test; None if there were too few runs to choose an event and to count it.
+
+        `coins` is the seed of the coins of all tests of the audit.
+        """
         if self.choice is None or self.counted is None:
             return None
         (counts, *others), (hits_x, hits_y) = self.counted.counts, self.counted.cells
@@ -119,6 +123,7 @@ class FinalTest:
             other_counts=tuple(others),
             runs=self.runs,
             pilot_runs=self.runs - self.counted.runs,
+            coins=seed_of_coins(coins, self.counted.hits.tobytes()),
             is_in_order=False,
             outcomes=self.outcomes,
             outcome_hits=(hits_x, hits_y),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from ..distinguishers.learned_partition import learn_cells, single_outcomes
 from ..events.column_naming import with_names
 from ..inference.outcome_test import most_outcomes
+from ..random_streams import seed_of_coins
 from ..results.audit_settings import Settings
 from ..sampling.block_counts import counts_of_others, total_counts
 from ..sampling.block_plan import Plan
@@ -68,12 +69,14 @@ def draw_fixed_size(
         "seconds_pilot": round(sampled - started, 3),
         "seconds_main": round(time.perf_counter() - sampled, 3),
     }
+    root = plan.seed_of_coins(is_replayable=is_replayable)
     return FixedSizeEvidence(
         kept=pilot,
         counts=total_counts(main_x, main_y),
         other_counts=counts_of_others(main_x, main_y),
         runs=runs,
         pilot_runs=pilot.runs,
+        coins=seed_of_coins(root, main_x.contents, main_y.contents),
         main=(main_x, main_y),
         is_replayable=is_replayable,
         outcomes=outcomes,

@@ -28,7 +28,7 @@ from ..events.outputs import Outputs, merge
 from ..inference.betting_test import NO_PAIRS, JointCounts
 from ..inference.counts import Counts
 from ..inference.direction import Direction
-from ..random_streams import Stream, sequence_of
+from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_settings import Settings
 from ..results.interim_look import Look, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
@@ -117,7 +117,7 @@ def draw_sequentially(
     most = plan.may_keep(_KEPT)
     clock = Clock(until)
     begun: Begun | None = None
-    has_checked = is_replayable = False
+    has_checked, is_replayable, root = False, False, plan.seed
     stopped: Stop = "runs"
     if earlier is not None:
         learned = learned_rare = searched
@@ -137,7 +137,6 @@ def draw_sequentially(
                 keep_begun(plan.memory, number, size, clock)
         is_bet_on = number > 0 or earlier is not None
         batch = _spread(plan, size, clock.pace, is_bet_on=is_bet_on)
-        coins = np.random.default_rng(sequence_of(plan.seed, Stream.BATCHES, number))
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
@@ -146,10 +145,12 @@ def draw_sequentially(
                 is_replayable = plan.comes_again(kept_x, kept_y)
                 if earlier is not None:  # a batch that is bet on has blocks of few runs, which show little
                     is_replayable = is_replayable and earlier.plan.comes_again(old_x, old_y)
+                root = plan.seed_of_coins(is_replayable=is_replayable)
             firsts = [*old_x[:1], kept_x[0]], [*old_y[:1], kept_y[0]]
             check_blocks([*firsts[0], *new_x], [*firsts[1], *new_y], plan.sampler.is_block, plan.sampler.name)
             if is_bet_on:
-                state = state.after(PairCounts.of(state.events, state.rare, *merge(new_x, new_y)), coins)
+                pairs = PairCounts.of(state.events, state.rare, *merge(new_x, new_y))
+                state = state.after(pairs, _coins(root, number, pairs))
             final = final and final.after(*merge(new_x, new_y))
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
@@ -164,7 +165,7 @@ def draw_sequentially(
                 outcomes=None if final is None else final.outcomes,
             )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
-            state = state.after(pairs, coins)
+            state = state.after(pairs, _coins(root, number, pairs))
             final = final and final.followed_by(counted)
             main = (main[0].followed_by(pairs.first), main[1].followed_by(pairs.second))
             state = state.known_better(main)
@@ -220,10 +221,15 @@ def draw_sequentially(
         is_replayable=is_replayable,
         looks=tuple(looks),
         stopped=stopped,
-        final=final.evidence(pilot) if final is not None and stopped == "runs" and done == runs else None,
+        final=final.evidence(pilot, root) if final is not None and stopped == "runs" and done == runs else None,
         has_final=has_final,
         is_complete=done == runs,
     )
+
+
+def _coins(root: int, number: int, pairs: PairCounts) -> np.random.Generator:
+    """The coins that say which runs of a batch count as guesses."""
+    return np.random.default_rng(sequence_of(seed_of_coins(root, repr(pairs).encode()), Stream.BATCHES, number))
 
 
 def _is_due(learned: int, done: int, most: int, many: int) -> bool:

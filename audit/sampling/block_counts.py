@@ -53,6 +53,11 @@ class BlockCounts:
         more = np.zeros((0, len(sizes)), np.int64) if others is None else others
         return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, more)
 
+    @property
+    def contents(self) -> bytes:
+        """Hits of the events and hashes of the first outputs of each block, for the coins of their test."""
+        return b"".join(part.tobytes() for part in (self.hits, self.others, self.fingerprints))
+
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """Return these blocks followed by the blocks of `other`."""
         return BlockCounts(

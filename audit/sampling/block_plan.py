@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import sys
 import time
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ _PILOT_BLOCKS, _LEAST_PILOT_BLOCK = 32, 256
 _BY_CHANCE = 1e-9
 _AGAIN = "whether the first block comes again"
 _HEADS = "the first runs"
+_COINS = "coins of outputs that the seed does not repeat"
 # Runs drawn twice, to see whether a mechanism has its own randomness: 32, or 256 if these take less than a second.
 _REPEATED, _MANY, _REPEATING = 32, 256, 1.0
 
@@ -175,6 +177,23 @@ class Plan:
                 raise self._has_changed()
             self.memory.keep(_AGAIN, [int(again and all(map(_tells_noise, first.values())))])
         return again
+
+    def seed_of_coins(self, *, is_replayable: bool) -> int:
+        """Return the seed of the coins of the tests: the audit's if it fixes the outputs too, else a fresh one.
+
+        A memory keeps a fresh seed, so that a resumed audit tosses no coin twice. Raise a `StoreError` if the kept
+        value is not a seed.
+        """
+        if is_replayable:
+            return self.seed
+        kept = None if self.memory is None else self.memory.recall(_COINS)
+        if kept is None:
+            kept = [secrets.randbits(63)]
+            if self.memory is not None:
+                self.memory.keep(_COINS, kept)
+        if not (isinstance(kept, list) and len(kept) == 1 and type(kept[0]) is int and kept[0] >= 0):
+            raise StoreError("the store is damaged: its value for the coins is not a seed; delete the store.")
+        return kept[0]
 
     def check_heads(self) -> None:
         """Compare the first runs on x and y with those in the memory; raise a `StoreError` if they differ."""

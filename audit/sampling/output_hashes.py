@@ -37,12 +37,16 @@ def _is_of_numbers(value: Any) -> bool:
     return isinstance(value, numbers.Real) or (type(value) is tuple and is_vector(value, len(value)))
 
 
+def contents(outputs: Outputs) -> bytes:
+    """Return the outputs as bytes: of objects their texts, the same in every process."""
+    if outputs.dtype == object:
+        return "\n".join(map(outcome_text, outputs.tolist())).encode("utf-8", "surrogatepass")
+    return np.ascontiguousarray(outputs).tobytes()
+
+
 def fingerprint(outputs: Outputs) -> int:
     """Return a 64-bit hash of the first outputs of a block, the same in every process."""
-    head = outputs[:FINGERPRINTED]
-    if head.dtype == object:
-        return _hash("\n".join(map(outcome_text, head.tolist())).encode("utf-8", "surrogatepass"))
-    return _hash(np.ascontiguousarray(head).tobytes())
+    return _hash(contents(outputs[:FINGERPRINTED]))
 
 
 def order_mark(outputs: Outputs) -> int:
