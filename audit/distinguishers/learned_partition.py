@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, tally
-from ..events.partitions import Array, NumberCells, OutcomeCells, Partition
+from ..events.partitions import Array, NumberCells, OutcomeCells, Partition, PlainEvents
 from ..events.scores import Weighted
 from ..families.event_families import TABLE, fisher_direction
 from ..families.quantile_cells import ratio_by_cell
@@ -16,6 +17,9 @@ _FEW = 64  # outcomes with their own cell; the rarer ones share a cell
 _LOOKED_AT = 2_000  # outputs of which half or more have to repeat
 _TWO = 2  # outcomes, each of which is the complement of the other
 _LEAST_HITS = 3  # pilot runs that an outcome needs for its own cell
+# Cells of a number that stretches consist of. Any interval with a quarter of the runs then holds a stretch of half of
+# it, and the 53 stretches are as many events as the final test of an audit at alpha 1e-5 can tell apart (62).
+_CELLS, _FEWEST_EDGES = 16, 4
 
 
 def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
@@ -41,16 +45,28 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     return _number_cells(score.values(x), score.values(y), n_cells, weights)
 
 
-def single_outcomes(x: Outputs, y: Outputs, most: int) -> OutcomeCells | None:
-    """A cell for each of the commonest outcomes; None for outputs that hardly repeat, and for two outcomes at most.
+def plain_events(x: Outputs, y: Outputs, most: int) -> PlainEvents | None:
+    """Events to count in the main runs in case the pilot chooses the wrong one; None if there are none.
+
+    The commonest outcomes if outcomes recur, unless there are only two, and stretches of a number.
 
     Parameters
     ----------
     x, y : ndarray
-        Pilot outputs on each dataset, which are not counted in the cells.
+        Pilot outputs on each dataset, which are not counted in the events.
     most : int
-        Number of cells at most, with the one for all other outcomes.
+        Number of events at most.
     """
+    numbers = [each[np.isfinite(each)] for each in (as_numbers(side) for side in (x, y) if side.ndim == 1)]
+    found = PlainEvents(None, _cell_edges(np.sort(np.concatenate([np.zeros(0), *numbers]))))
+    if found.n_cells > most:
+        found = PlainEvents(None)
+    found = replace(found, outcomes=_recurring(x, y, most - found.n_cells))
+    return found if found.n_cells else None
+
+
+def _recurring(x: Outputs, y: Outputs, most: int) -> OutcomeCells | None:
+    """A cell for each of the commonest outcomes; None for outputs that hardly repeat, and for two outcomes at most."""
     if any(2 * len(tally(side[:_LOOKED_AT])[0]) > len(side[:_LOOKED_AT]) for side in (x, y)):
         return None
     (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
@@ -58,6 +74,20 @@ def single_outcomes(x: Outputs, y: Outputs, most: int) -> OutcomeCells | None:
     if min(len(seen), most) <= _TWO:
         return None
     return OutcomeCells(tuple(names[key] for key, _ in seen.most_common(min(TABLE, most) - 1)), len(seen))
+
+
+def _cell_edges(values: Array) -> tuple[float, ...]:
+    """Edges of cells with equal numbers of the sorted values; a value that fills a cell has it to itself.
+
+    None for fewer than four different edges: stretches of so few cells are outcomes or half-lines.
+    """
+    if len(values) == 0:
+        return ()
+    at = values[np.arange(1, _CELLS) * (len(values) - 1) // _CELLS]
+    atoms = at[1:][at[1:] == at[:-1]]
+    edges = np.unique(np.concatenate([at, np.nextafter(atoms, -np.inf)]))
+    edges = edges[(edges >= values[0]) & (edges < values[-1])]
+    return tuple(edges.tolist()) if len(edges) >= _FEWEST_EDGES else ()
 
 
 def _commonest_width(outputs: Outputs) -> int | None:

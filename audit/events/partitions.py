@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .events import Outcomes
+from .events import Event, Intervals, Outcomes
 from .outputs import Outputs, as_numbers, outcome_key, outcome_list, outcome_words, output_words, tally
 from .scores import Weighted
 
@@ -55,6 +55,10 @@ class Partition(ABC):
     def count(self, outputs: Outputs) -> Labels:
         """Return the number of outputs in each cell, shape (cells,)."""
         return np.bincount(self.labels(outputs), minlength=len(self.names))
+
+    def fits(self, counts: Labels, runs: int) -> bool:
+        """Whether these are possible counts of `runs` outputs."""
+        return bool((counts >= 0).all()) and int(counts.sum()) == runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,67 @@ class OutcomeCells(Partition):
             return places[inverse]
         keys = (place.get(outcome_key(value), len(self.values)) for value in outcome_list(outputs))
         return np.fromiter(keys, dtype=np.int64, count=len(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class PlainEvents:
+    """Events that need no model of the outputs: single outcomes, and runs of neighbouring cells of a number.
+
+    Attributes
+    ----------
+    outcomes : OutcomeCells, optional
+        Each outcome is an event, and so are all others together.
+    edges : tuple of float
+        Increasing; cell i holds the numbers above edge i − 1 and up to edge i. One, two, four, … neighbouring cells are
+        an event, up to half of them.
+    """
+
+    outcomes: OutcomeCells | None
+    edges: tuple[float, ...] = ()
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def _stretches(self) -> list[tuple[int, int]]:
+        """First cell of each stretch, and the cell after its last."""
+        cells = len(self.edges) + 1
+        widths = [1 << power for power in range((cells // 2).bit_length())]
+        return [(start, start + width) for width in widths for start in range(cells - width + 1)]
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of single outcomes; all others together count as one."""
+        return 0 if self.outcomes is None else self.outcomes.n_cells
+
+    @property
+    def n_cells(self) -> int:
+        """Number of events."""
+        return self.n_outcomes + len(self._stretches)
+
+    def event(self, index: int) -> Event:
+        """Return one of the events."""
+        if self.outcomes is not None and index < self.n_outcomes:
+            return self.outcomes.event(index)
+        start, end = self._stretches[index - self.n_outcomes]
+        ends = (-math.inf, *self.edges, math.inf)
+        low = ends[start] if start == 0 else math.nextafter(ends[start], math.inf)
+        return Intervals(((low, ends[end]),), column_names=self.column_names)
+
+    def count(self, outputs: Outputs) -> Labels:
+        """Return the number of outputs in each event, shape (events,)."""
+        found = np.zeros(0, np.int64) if self.outcomes is None else self.outcomes.count(outputs)
+        if not self._stretches:
+            return found
+        numbers = as_numbers(outputs) if outputs.ndim == 1 else np.zeros(0)
+        numbers = numbers[numbers == numbers]
+        places = np.searchsorted(np.array(self.edges), numbers, side="left")
+        below = np.concatenate([[0], np.bincount(places, minlength=len(self.edges) + 1).cumsum()])
+        starts, ends = np.array(self._stretches).T
+        return np.concatenate([found, below[ends] - below[starts]])
+
+    def fits(self, counts: Labels, runs: int) -> bool:
+        """Whether these are possible counts of `runs` outputs."""
+        is_whole = self.outcomes is None or self.outcomes.fits(counts[: self.n_outcomes], runs)
+        return is_whole and bool(((counts >= 0) & (counts <= runs)).all())
 
 
 @dataclass(frozen=True, slots=True)

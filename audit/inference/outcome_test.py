@@ -1,4 +1,4 @@
-"""Every outcome tested alone: k outcomes in both directions, each at alpha/(2k).
+"""A net of plain events, such as single outcomes: each of k events is tested in both directions at alpha/(2k).
 
 A pilot can rank the outcomes of a sampler only roughly: an outcome that is wrong by ten standard errors of the whole
 audit is wrong by two in a pilot of a twentieth, and two happen by chance. The counts of the main runs need no ranking.

@@ -296,7 +296,7 @@ def audit_pair(
 
 def _check_shares(settings: Settings, share: float, cells: int) -> None:
     """Refuse an alpha of which the exact test has too small a part, before the first run."""
-    part = settings.event_alpha(share, has_cells=cells > 0, has_outcomes=False)
+    part = settings.event_alpha(share, has_cells=cells > 0, has_net=False)
     if part <= LEAST_ALPHA:
         raise OptionError(
             f"alpha={settings.alpha:g} is too small: the exact test has {part / settings.alpha:g} of it, beside "

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
-from ..distinguishers.learned_partition import single_outcomes
+from ..distinguishers.learned_partition import plain_events
 from ..errors import MechanismError
 from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
 from ..events.named_parts import Entries, Part, shown_names
@@ -138,8 +138,8 @@ def check_outputs(
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
-    hits = tuple(np.zeros(0, np.int64) if outcomes is None else outcomes.count(main) for main in (main_x, main_y))
+    net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
+    hits = tuple(np.zeros(0, np.int64) if net is None else net.count(main) for main in (main_x, main_y))
     evidence = FixedSizeEvidence(
         kept=replace(pilot, column_names=form.names),
         counts=counts,
@@ -147,8 +147,8 @@ def check_outputs(
         pilot_runs=pilot.runs,
         coins=coins,
         is_in_order=False,
-        outcomes=outcomes,
-        outcome_hits=(hits[0], hits[1]),
+        net=net,
+        net_hits=(hits[0], hits[1]),
     )
     result = conclude(settings, evidence, ignored, of_runs=findings, notes=_notes_on_shapes(*given))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)

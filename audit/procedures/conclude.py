@@ -97,8 +97,8 @@ def conclude(
             for each, counts in tried
             for finding in pilot_findings(each, counts, of_runs, FALSE_ALARM * of.health_share)
         ]
-    if isinstance(of, FixedSizeEvidence) and of.outcomes is not None:
-        own |= {"n_outcomes": of.outcomes.n_cells, "outcome_alpha": tested.outcome_alpha}
+    if isinstance(of, FixedSizeEvidence) and of.net is not None:
+        own |= {"net_events": of.net.n_cells, "net_alpha": tested.net_alpha}
     verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)
     stated = found.excess if settings.resolution is None else None
     of_event = unsteady or event_findings(of, held.claim, verdict, stated, of_runs)
@@ -162,8 +162,8 @@ class _Tested:
 
     Attributes
     ----------
-    event_alpha, outcome_alpha : float
-        Error probabilities of the test of the chosen event, or of both events, and of the tests of single outcomes.
+    event_alpha, net_alpha : float
+        Error probabilities of the test of the chosen event, or of both events, and of the tests of plain events.
     reserve_alpha : float
         Error probability of the tests beside it: of one direction alone, and of a bold event.
     opposite : OtherDirection, optional
@@ -176,22 +176,22 @@ class _Tested:
     p_value: float
     bound: float
     event_alpha: float
-    outcome_alpha: float = 0.0
+    net_alpha: float = 0.0
     reserve_alpha: float = 0.0
     opposite: OtherDirection | None = None
 
 
 def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0) -> _Tested:
-    """Test the chosen event, and every outcome alone if outcomes recur, in a share of alpha; keep what refutes more."""
-    outcomes = evidence.outcomes
-    alpha = settings.event_alpha(share, has_cells=evidence.cells is not None, has_outcomes=outcomes is not None)
+    """Test the chosen event, and the net of plain events, in a share of alpha; keep what refutes more."""
+    net = evidence.net
+    alpha = settings.event_alpha(share, has_cells=evidence.cells is not None, has_net=net is not None)
     chosen = _chosen(settings, evidence, alpha)
-    if outcomes is None:
+    if net is None:
         return chosen if share == 1.0 else replace(chosen, p_value=min(1.0, chosen.p_value * settings.alpha / alpha))
-    level, runs_x, runs_y = settings.outcome_alpha(share), evidence.counts.runs_x, evidence.counts.runs_y
-    single = outcome_test(*evidence.outcome_hits, runs_x, runs_y, settings.claim, alpha=level)
+    level, runs_x, runs_y = settings.net_alpha(share), evidence.counts.runs_x, evidence.counts.runs_y
+    single = outcome_test(*evidence.net_hits, runs_x, runs_y, settings.claim, alpha=level)
     p_value = min(1.0, chosen.p_value * settings.alpha / alpha)
-    chosen = replace(chosen, p_value=p_value, outcome_alpha=level)
+    chosen = replace(chosen, p_value=p_value, net_alpha=level)
     if single is None:
         return chosen
     chosen = replace(chosen, p_value=min(p_value, single.p_value * settings.alpha / level))
@@ -199,7 +199,7 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
         return chosen
     return replace(
         chosen,
-        event=outcomes.event(single.index),
+        event=net.event(single.index),
         likelier_on=single.likelier_on,
         counts=single.counts,
         opposite=None,
@@ -208,20 +208,22 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
 
 
 def _chosen(settings: Settings, evidence: FixedSizeEvidence, alpha: float) -> _Tested:
-    """Test what the pilot chose: one event or two together, and on small shares of alpha one direction or a bold event.
+    """Test what the pilot chose: one event or two together, and on small shares of alpha each alone and a bold event.
 
     What refutes the claim and has the largest bound is reported; the p-value is the smallest alpha at which any does.
     """
     choice, counts = evidence.kept.choice, evidence.counts
     others = list(zip(choice.others, evidence.other_counts, strict=True))
-    reserve = [(choice, counts)] * (choice.opposite is not None) + [pair for pair in others if pair[0] is choice.bold]
-    share = RESERVE_SHARE if RESERVE_SHARE * alpha > LEAST_ALPHA else 0.0
-    level = alpha * (1.0 - share * len(reserve))
+    reserve = [(each, hits, RESERVE_SHARE) for each, hits in others if each is choice.bold]
+    if choice.opposite is not None:
+        reserve += [(each, hits, 0.5 * RESERVE_SHARE) for each, hits in ((choice, counts), others[0])]
+    reserve = [(each, hits, share) for each, hits, share in reserve if share * alpha > LEAST_ALPHA]
+    level = alpha * (1.0 - sum(share for *_, share in reserve))
     if choice.opposite is None:
         tested = _of_one(settings, choice, counts, level)
     else:
         tested = _of_both(settings, choice, counts, others[0][1], level, evidence.coins)
-    small = [_in_reserve(settings, each, hits, share * alpha, tested) for each, hits in reserve if share]
+    small = [_in_reserve(settings, each, hits, share * alpha, tested) for each, hits, share in reserve]
     p_values = (each.p_value * alpha / each.event_alpha for each in (tested, *small))
     best = max((tested, *small), key=lambda each: each.bound if each.bound > settings.claim.strength else 0.0)
     shown = best if best.bound > settings.claim.strength else tested

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..events.partitions import Labels, OutcomeCells
+from ..events.partitions import Labels, PlainEvents
 from ..inference.counts import Counts
 from ..results.cell_result import CellCounts
 from ..results.interim_look import Look, Stop
@@ -41,10 +41,10 @@ class FixedSizeEvidence:
         Whether redrawing the first block gave the same outputs.
     is_in_order : bool
         Whether the pilot runs came before the main runs. The pilot of outputs drawn elsewhere is a random part of them.
-    outcomes : OutcomeCells, optional
-        The outcomes to test alone.
-    outcome_hits : tuple of ndarray
-        Main runs on x and on y with each of them.
+    net : PlainEvents, optional
+        Plain events, each of which is tested.
+    net_hits : tuple of ndarray
+        Main runs on x and on y in each of them.
     cells : CellCounts, optional
     seconds : mapping of str to float
         Duration of each phase.
@@ -58,8 +58,8 @@ class FixedSizeEvidence:
     main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
     is_replayable: bool = True
     is_in_order: bool = True
-    outcomes: OutcomeCells | None = None
-    outcome_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    net: PlainEvents | None = None
+    net_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
     cells: CellCounts | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     other_counts: tuple[Counts, ...] = ()

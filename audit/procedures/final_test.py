@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..distinguishers.choice import Choice
-from ..distinguishers.learned_partition import single_outcomes
+from ..distinguishers.learned_partition import plain_events
 from ..events.events import Event
 from ..events.outputs import Outputs, merge
-from ..events.partitions import OutcomeCells
+from ..events.partitions import PlainEvents
 from ..inference.outcome_test import most_outcomes
 from ..random_streams import seed_of_coins
 from ..results.audit_settings import FINAL_SHARE, Settings
@@ -38,10 +38,10 @@ class FinalTest:
     longer : Longer, optional
         The longer pilot that the last choice called for, if it was put off.
     choice : Choice, optional
-    outcomes : OutcomeCells, optional
-        The outcomes to test alone.
+    net : PlainEvents, optional
+        Plain events, each of which is tested.
     counted : FinalCounts, optional
-        Counts of the event and the outcomes in the runs after the choice.
+        Counts of the event and of the net in the runs after the choice.
     """
 
     settings: Settings
@@ -50,7 +50,7 @@ class FinalTest:
     earlier: EarlierDraws | None = None
     longer: Longer | None = None
     choice: Choice | None = None
-    outcomes: OutcomeCells | None = None
+    net: PlainEvents | None = None
     counted: FinalCounts | None = None
 
     @classmethod
@@ -96,12 +96,12 @@ class FinalTest:
             self,
             choice=choice,
             earlier=None,
-            outcomes=single_outcomes(x, y, most_outcomes(settings.outcome_alpha(FINAL_SHARE))),
+            net=plain_events(x, y, most_outcomes(settings.net_alpha(FINAL_SHARE))),
         )
 
     def after(self, x: Outputs, y: Outputs) -> FinalTest:
         """The counts after these outputs."""
-        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.outcomes, x, y))
+        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.net, x, y))
 
     def followed_by(self, counted: FinalCounts) -> FinalTest:
         """The counts after a batch that was counted elsewhere."""
@@ -125,6 +125,6 @@ class FinalTest:
             pilot_runs=self.runs - self.counted.runs,
             coins=seed_of_coins(coins, self.counted.hits.tobytes()),
             is_in_order=False,
-            outcomes=self.outcomes,
-            outcome_hits=(hits_x, hits_y),
+            net=self.net,
+            net_hits=(hits_x, hits_y),
         )

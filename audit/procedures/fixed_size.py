@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ..distinguishers.learned_partition import learn_cells, single_outcomes
+from ..distinguishers.learned_partition import learn_cells, plain_events
 from ..events.column_naming import with_names
 from ..inference.outcome_test import most_outcomes
 from ..random_streams import seed_of_coins
@@ -31,7 +31,7 @@ def draw_fixed_size(
     progress: Callable[[int], None] | None,
     earlier: EarlierDraws | None = None,
 ) -> FixedSizeEvidence:
-    """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells afterwards.
+    """Draws the pilot, which chooses the event, and counts event, plain events and `n_cells` cells afterwards.
 
     Outputs drawn `earlier` replace as many of the pilot, so that more of the runs are counted.
     """
@@ -44,9 +44,9 @@ def draw_fixed_size(
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
     shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
-    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
+    net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
-    partitions = tuple(each for each in (outcomes, partition) if each is not None)
+    partitions = tuple(each for each in (net, partition) if each is not None)
     others = tuple(each.event for each in pilot.choice.others)
     runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
     main_x, main_y = count_hits(
@@ -59,10 +59,10 @@ def draw_fixed_size(
         partitions=partitions,
         progress=progress,
     )
-    n_outcomes = 0 if outcomes is None else outcomes.n_cells
+    n_plain = 0 if net is None else net.n_cells
     cells = None
     if partition is not None:
-        on_x, on_y = (main.cells[n_outcomes:] for main in (main_x, main_y))
+        on_x, on_y = (main.cells[n_plain:] for main in (main_x, main_y))
         named = with_names(partition, plan.sampler.column_names)
         cells = as_cell_counts(named, on_x, on_y, settings.cell_alpha, asked=n_cells)
     seconds = {
@@ -79,8 +79,8 @@ def draw_fixed_size(
         coins=seed_of_coins(root, main_x.contents, main_y.contents),
         main=(main_x, main_y),
         is_replayable=is_replayable,
-        outcomes=outcomes,
-        outcome_hits=(main_x.cells[:n_outcomes], main_y.cells[:n_outcomes]),
+        net=net,
+        net_hits=(main_x.cells[:n_plain], main_y.cells[:n_plain]),
         cells=cells,
         seconds=seconds,
     )

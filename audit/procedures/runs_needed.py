@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice, directed_shares
-from ..distinguishers.learned_partition import single_outcomes
+from ..distinguishers.learned_partition import plain_events
 from ..errors import OptionError
 from ..inference.direction import directed
 from ..inference.guess_test import Guesses, coins_for
@@ -60,10 +60,10 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
     alternatives: list[Alternative] = []
     for _ in range(2):
         pilot = run_pilot(plan, claim, needed, settings.alpha, bits=settings.bits is True, both=True)
-        recurring = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha(of_alpha)))
+        net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha(of_alpha)))
         choice, share = pilot.choice, pilot.runs / needed
         in_reserve = (choice.opposite is not None) + (choice.bold is not None)
-        alpha = settings.event_alpha(of_alpha, has_outcomes=recurring is not None) * (1 - RESERVE_SHARE * in_reserve)
+        alpha = settings.event_alpha(of_alpha, has_net=net is not None) * (1 - RESERVE_SHARE * in_reserve)
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
         tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim

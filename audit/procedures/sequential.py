@@ -162,7 +162,7 @@ def draw_sequentially(
                 first_block=n_blocks,
                 rare=state.rare,
                 final=() if final is None else final.events,
-                outcomes=None if final is None else final.outcomes,
+                net=None if final is None else final.net,
             )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
             state = state.after(pairs, _coins(root, number, pairs))

@@ -111,10 +111,9 @@ class AuditResult(Result):
     reserve_alpha : float
         Error probability of tests in reserve: of the better direction alone, beside the test of both, and of an event
         that a cautious choice passes over; 0 if there are none.
-    n_outcomes : int
-        Number of outcomes that were tested alone, where all outcomes that the pilot did not list count as one; 0 if
-        outputs hardly repeat.
-    outcome_alpha : float
+    net_events : int
+        Number of plain events that were tested too, each by its counts: single outcomes, and stretches of a number.
+    net_alpha : float
         Error probability of these tests together; 0 without them.
     runs, pilot_runs : int
         Runs on each dataset, on average, and the number of them that chose the event. The others may be divided
@@ -160,8 +159,8 @@ class AuditResult(Result):
     power: float
     requested_resolution: float | None = None
     reserve_alpha: float = 0.0
-    n_outcomes: int = 0
-    outcome_alpha: float = 0.0
+    net_events: int = 0
+    net_alpha: float = 0.0
     runs: int
     pilot_runs: int
     seed: int
@@ -183,8 +182,8 @@ class AuditResult(Result):
 
     def _shares_of_test(self, name: str, alpha: float) -> tuple[tuple[str, float], ...]:
         """The parts of the alpha of a test of fixed size."""
-        each = f"each of {self.n_outcomes - 1} outcomes, and the rest, alone"
-        outcomes = ((each, self.outcome_alpha),) if self.n_outcomes else ()
+        each = f"each of {self.net_events} plain events"
+        outcomes = ((each, self.net_alpha),) if self.net_events else ()
         reserve = (("events in reserve", self.reserve_alpha),) if self.reserve_alpha else ()
         beside = (*reserve, *outcomes)
         return (name, alpha - sum(share for _, share in beside)), *beside

@@ -9,10 +9,10 @@ from ..options import Bits
 from ..sampling.provenance import Provenance
 from .audit_result import Pair
 
-# Shares of alpha for the cells and for the tests of single outcomes, if they are counted; the event test has the rest.
-_CELL_SHARE, _OUTCOME_SHARE = 0.1, 0.1
+# Shares of alpha for the cells and for the net of plain events, if they are counted; the event test has the rest.
+_CELL_SHARE, _NET_SHARE = 0.1, 0.05
 RESERVE_SHARE = 0.05
-"""Share of the event test's alpha for the better direction alone, if both are tested together, and for a bold event."""
+"""Share of the event test's alpha for each direction alone, half of it for either, and for a bold event."""
 FINAL_SHARE = 0.5
 """Share of alpha for the final test of a sequential audit; the bets have the rest."""
 
@@ -37,13 +37,13 @@ class Settings:
         """Error probability of the cell intervals, if cells are counted."""
         return _CELL_SHARE * self.alpha
 
-    def outcome_alpha(self, share: float = 1.0) -> float:
-        """Error probability of the tests of single outcomes together, where they are counted, in a `share` of alpha."""
-        return _OUTCOME_SHARE * share * self.alpha
+    def net_alpha(self, share: float = 1.0) -> float:
+        """Error probability of the tests of the net, where it is counted, in a `share` of alpha."""
+        return _NET_SHARE * share * self.alpha
 
-    def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, has_outcomes: bool) -> float:
+    def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, has_net: bool) -> float:
         """Error probability of the event test in a `share` of alpha."""
-        return share * self.alpha * (1 - _CELL_SHARE * has_cells - _OUTCOME_SHARE * has_outcomes)
+        return share * self.alpha * (1 - _CELL_SHARE * has_cells - _NET_SHARE * has_net)
 
     def bet_alpha(self, *, has_final: bool) -> float:
         """Error probability of the bets of a sequential audit."""

@@ -11,7 +11,7 @@ import numpy as np
 from ..events.events import Event, Scored
 from ..events.events_apart import count_both
 from ..events.outputs import Outputs
-from ..events.partitions import Labels, Partition
+from ..events.partitions import Labels, PlainEvents
 from ..inference.counts import Counts
 from .stretch_hashes import MARKS
 
@@ -79,7 +79,7 @@ def no_blocks() -> BlockCounts:
 
 @dataclass(frozen=True, slots=True)
 class FinalCounts:
-    """What the final test of a sequential audit counts: hits of its events, and outputs in the cells of a partition.
+    """What the final test of a sequential audit counts: hits of its events, and of the plain events of its net.
 
     There are `runs` runs on each dataset; the arrays have the shapes (2 datasets, events) and (2 datasets, cells), x
     first.
@@ -90,11 +90,11 @@ class FinalCounts:
     cells: Labels
 
     @classmethod
-    def of(cls, events: Sequence[Event], partition: Partition | None, x: Outputs, y: Outputs) -> FinalCounts:
+    def of(cls, events: Sequence[Event], net: PlainEvents | None, x: Outputs, y: Outputs) -> FinalCounts:
         """Count these outputs."""
         hits = np.array([hits_of(events, side) for side in (x, y)], dtype=np.int64)
         empty = np.zeros(0, np.int64)
-        return cls(len(x), hits, np.stack([empty if partition is None else partition.count(side) for side in (x, y)]))
+        return cls(len(x), hits, np.stack([empty if net is None else net.count(side) for side in (x, y)]))
 
     def followed_by(self, other: FinalCounts) -> FinalCounts:
         """Return the counts of both."""

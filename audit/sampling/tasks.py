@@ -17,7 +17,7 @@ from ..errors import MechanismError
 from ..events.events import Event
 from ..events.events_apart import Apart
 from ..events.outputs import Outputs, Raised
-from ..events.partitions import Labels, Partition
+from ..events.partitions import Labels, Partition, PlainEvents
 from ..events.records import Form
 from .block_counts import FinalCounts, hits_of
 from .block_plan import SIDES, Side
@@ -108,7 +108,7 @@ class CountBlocks:
     """Counts main runs on one dataset: (hits of each event, marks) of each block, and cells and exceptions of all."""
 
     event: Event | None
-    partitions: tuple[Partition, ...]
+    partitions: tuple[Partition | PlainEvents, ...]
     shapes: Shapes
     side: Side
     first: int
@@ -159,8 +159,10 @@ class CountBlocks:
                     )
                     and cells.shape == (sum(n_cells),)
                     and cells.dtype == np.int64
-                    and bool((cells >= 0).all())
-                    and all(part.sum() == runs for part in np.split(cells, np.cumsum(n_cells))[:-1])
+                    and all(
+                        each.fits(part, runs)
+                        for each, part in zip(self.partitions, np.split(cells, np.cumsum(n_cells)), strict=False)
+                    )
                     and _are_raised(raised, runs)
                 )
         return False
@@ -173,20 +175,20 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 class CountPairs:
     """Counts pairs of main runs: (`pair_numbers`, marks) of each block, and exceptions.
 
-    The events of the `final` test and the `outcomes` are counted in addition, for the final test.
+    The events of the `final` test and the `net` are counted in addition, for the final test.
     """
 
     events: Events
     rare: Events
     final: tuple[Event, ...]
-    outcomes: Partition | None
+    net: PlainEvents | None
     shapes: Shapes
     first: int
     sizes: tuple[int, ...]
 
     @property
     def owners(self) -> Sequence[Any]:
-        return [value for each in (*self.events, *self.rare, *self.final, self.outcomes) for value in listed_in(each)]
+        return [value for each in (*self.events, *self.rare, *self.final, self.net) for value in listed_in(each)]
 
     @property
     def blocks(self) -> int:
@@ -198,7 +200,7 @@ class CountPairs:
 
     @property
     def key(self) -> str:
-        counted_by = digest((self.events, self.rare, self.final, self.outcomes))
+        counted_by = digest((self.events, self.rare, self.final, self.net))
         return f"{self.words}, {sum(self.sizes)} pairs counted by {counted_by}"
 
     def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes], Labels, Labels]:
@@ -212,21 +214,21 @@ class CountPairs:
         x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
         pairs = pair_numbers(self.events, self.rare, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
-        final = FinalCounts.of(self.final, self.outcomes, x, y)
+        final = FinalCounts.of(self.final, self.net, x, y)
         return (pairs, marks), raised_in(x), raised_in(y), final
 
     def fits(self, result: Any) -> bool:
         match result:
             case [[*counted], [*on_x], [*on_y], np.ndarray() as hits, np.ndarray() as cells]:
-                runs, n_cells = sum(self.sizes), 0 if self.outcomes is None else self.outcomes.n_cells
+                runs, n_cells = sum(self.sizes), 0 if self.net is None else self.net.n_cells
                 return (
                     len(counted) == len(self.sizes)
                     and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
                     and all(_are_raised(raised, runs) for raised in (on_x, on_y))
                     and (hits.shape, cells.shape) == ((2, len(self.final)), (2, n_cells))
                     and hits.dtype == cells.dtype == np.int64
-                    and bool((hits >= 0).all() and (hits <= runs).all() and (cells >= 0).all())
-                    and (n_cells == 0 or cells.sum(axis=1).tolist() == [runs, runs])
+                    and bool((hits >= 0).all() and (hits <= runs).all())
+                    and (self.net is None or all(self.net.fits(side, runs) for side in cells))
                 )
         return False
 
@@ -235,6 +237,8 @@ def listed_in(counting: Any) -> Sequence[Any]:
     """The outcomes that an event or a partition lists."""
     if isinstance(counting, Apart):
         return [*listed_in(counting.event), *listed_in(counting.other)]
+    if isinstance(counting, PlainEvents):
+        return listed_in(counting.outcomes)
     return getattr(counting, "values", ())
 
 

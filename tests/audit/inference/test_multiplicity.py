@@ -63,11 +63,11 @@ def test_every_audit_says_how_its_alpha_is_spent(options):
     result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, alpha=0.02, **options)
     assert result.ledger.total == 0.02
     assert math.fsum(alpha for _, alpha in result.ledger.shares) == pytest.approx(0.02)
-    tests = ["event test", "events in reserve"]
+    tests = ["event test", "events in reserve", "each of 53 plain events"]
     if "cells" in options:
         tests = [*tests, "cell intervals"]
     elif "sequential" in options:
-        tests = ["betting test", "final test", "events in reserve"]
+        tests = ["betting test", "final test", *tests[1:]]
     assert [name for name, _ in result.ledger.shares] == tests
     names = [what for what, bound in result.ledger.beside if bound == 1e-6]
     assert len(names) == len(result.ledger.beside) == 1 + ("bits" not in options)

@@ -1,0 +1,112 @@
+"""Coins never repeat while the outputs that they meet vary."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, check, check_canaries, check_independence, check_outputs
+from dpaudit.audit.errors import StoreError
+from dpaudit.audit.procedures import conclude
+from dpaudit.audit.random_streams import Stream, seed_of_coins
+from dpaudit.audit.sampling.block_plan import Plan
+from dpaudit.audit.sampling.sampler import as_sampler
+
+
+def of_the_audit(side, size, rng):
+    return side + rng.laplace(size=size)
+
+
+def elsewhere(seed):
+    own = np.random.default_rng(seed)
+    return lambda side, size, rng: of_the_audit(side, size, own)
+
+
+@pytest.fixture
+def coins(monkeypatch):
+    """The states of the generators of coins, in the order in which a test tossed them."""
+    states = []
+
+    def kept(module, name):
+        tossed = getattr(module, name)
+
+        def toss(*given):
+            states.append(
+                str(next(each for each in given if isinstance(each, np.random.Generator)).bit_generator.state)
+            )
+            return tossed(*given)
+
+        monkeypatch.setattr(module, name, toss)
+
+    kept(conclude, "guesses_by_coins")
+    return states
+
+
+@pytest.mark.parametrize("is_sequential", [False, True])
+def test_coins_are_fixed_by_the_seed_exactly_if_the_outputs_are(coins, is_sequential):
+    options = {"claim": PureDP(1.0), "runs": 2_000, "seed": 4, "bits": False, "jobs": 1, "sequential": is_sequential}
+    first, again = (check(of_the_audit, 1, 0, **options) for _ in range(2))
+    assert first == again
+    assert first.is_replayable
+    other, another = (check(elsewhere(7), 1, 0, **options) for _ in range(2))  # equal outputs, as it happens
+    assert not other.is_replayable
+    assert other.counts == another.counts
+    assert len(coins) == 4
+    assert coins[0] == coins[1]
+    assert len({*coins}) == 3
+
+
+def test_a_store_keeps_the_coins_of_outputs_that_do_not_come_again():
+    class Kept(dict):
+        def recall(self, key):
+            return self.get(key)
+
+        def keep(self, key, value):
+            self[key] = value
+
+        def save(self):
+            pass
+
+    memory = Kept()
+    plan = Plan(as_sampler(of_the_audit, None), 1, 0, 4, block=32, jobs=1, memory=memory)
+    assert plan.seed_of_coins(is_replayable=True) == 4
+    assert not memory
+    once = plan.seed_of_coins(is_replayable=False)
+    assert once == plan.seed_of_coins(is_replayable=False) != 4
+    for damaged in ([], [-1], ["1"], 7):
+        memory.update(dict.fromkeys(memory, damaged))
+        with pytest.raises(StoreError, match="coins"):
+            plan.seed_of_coins(is_replayable=False)
+
+
+def test_the_split_of_recorded_outputs_follows_from_them_and_the_seed():
+    rng = np.random.default_rng(5)
+    x, y = of_the_audit(1, 2_000, rng), of_the_audit(0, 2_000, rng)
+    one, again, other = (check_outputs(x, y, claim=PureDP(1.0), seed=seed, bits=False) for seed in (0, 0, 1))
+    assert one == again
+    assert one.counts != other.counts
+
+
+def test_ties_and_pairs_follow_from_the_data_and_the_seed():
+    own = np.random.default_rng(8)
+
+    def bits(_, size, rng):
+        return (own.random((size, 2)) < 0.01).astype(np.float64)  # nearly all values are tied
+
+    # With ties broken alike in all audits the correlations of these would be .95 correlated.
+    found = [check_independence(bits, 0, runs=2_000, seed=3, jobs=1).points[0].estimate for _ in range(8)]
+    assert np.ptp(found) > 1.0 / math.sqrt(2_000)
+    scores, included = own.integers(0, 3, 200).astype(float), own.permutation(200) < 100
+    options = {"claim": PureDP(1.0), "coins": "fixed", "adjacency": "replace"}
+    one, again = (check_canaries(scores, included, **options) for _ in range(2))
+    assert one == again
+    others = [check_canaries(scores, included, seed=seed, **options).guesses.right for seed in range(8)]
+    assert len({*others}) > 1
+
+
+def test_seeds_of_coins_depend_on_every_part():
+    parts = [(0,), (1,), (0, b""), (0, b"a"), (0, b"a", b""), (0, b"", b"a"), (0, b"ab"), (0, b"a", b"b")]
+    assert len({seed_of_coins(*part) for part in parts}) == len(parts)
+    assert len({stream.value for stream in Stream}) == len(Stream)
