@@ -57,9 +57,8 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             f"  pair       {visible(contents)}{visible(pair.difference)}",
         ]
         if case.search is not None:
-            lines.append(
-                f"  search     of {len(case.search.ranking):,} pairs: {visible(case.search.ranking[0].label, 100)}"
-            )
+            label = f": {case.search.ranking[0].label}" if contents else ""
+            lines.append(f"  search     of {len(case.search.ranking):,} pairs{visible(label, 100)}")
         if result.verdict is not Verdict.NOT_REFUTED:
             lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
         if result.has_stopped_early:

@@ -146,9 +146,7 @@ class DPAudit:
             how = None
             result: AuditResult = made(self._session, label, check, mechanism, x, y, claim=claim, **options)
         else:
-            options.setdefault(
-                "keep_datasets", isinstance(neighbours, Domain) and not getattr(neighbours, "values", ())
-            )
+            options.setdefault("keep_datasets", isinstance(neighbours, Domain) and not neighbours.lists_values)
             options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
             how = made(self._session, label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
             result, x, y = how.audit, how.x, how.y

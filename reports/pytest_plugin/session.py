@@ -331,16 +331,17 @@ class AuditSession:
             from ...audit.records.suite import Suite
 
             text = to_json(Suite(title="", entries=tuple(entries)))
-        of_tests = {"planned": self.planned, "spent": self.spent, "charged": self.charged}
-        of_audits = {"earlier_draws": self.earlier_draws, "compared": self.compared}
-        failed = {
-            name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
-            for name, one in self.failed.items()
-            if label in (None, name)
+        of_tests: dict[str, dict[str, Any]] = {"planned": self.planned, "spent": self.spent, "charged": self.charged}
+        of_audits: dict[str, dict[str, Any]] = {
+            "earlier_draws": self.earlier_draws,
+            "compared": self.compared,
+            "failed": {
+                name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
+                for name, one in self.failed.items()
+            },
         }
         return {
             "entries": text,
-            "failed": failed,
             **{key: {name: v for name, v in held.items() if test in (None, name)} for key, held in of_tests.items()},
             **{key: {name: v for name, v in held.items() if label in (None, name)} for key, held in of_audits.items()},
             "finished": [name for name in self.finished if test in (None, name)],
