@@ -60,12 +60,10 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv --without-pip $(VENV)
 
-# setuptools copies into build/ and would install what a former version left there. Modules are compiled when they are
-# first imported: most of what the tests bring along never is. uv takes a sixth of pip's time. It is installed beside
+# Modules are compiled when they are first imported: most of what the tests bring along never is. uv takes a sixth of pip's time. It is installed beside
 # the environment, as pip takes three seconds to enter one. Where uv fails, behind a mirror that only pip knows for
 # example, pip installs.
 define install
-	rm -rf build
 	{ test -x $(UV) || $(PYTHON) -m pip install $(QUIETLY) --root-user-action ignore --target $(VENV)/uv uv; } \
 		&& $(UV) pip install --quiet --python $(BIN)/python --reinstall-package dpaudit pip $(1) \
 		|| { $(BIN)/python -m ensurepip --upgrade > $(VENV)/ensurepip \

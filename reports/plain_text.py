@@ -6,6 +6,7 @@ import datetime
 import math
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..audit.claims.claim import GroupClaim
@@ -151,6 +152,16 @@ def expectations(suite: Suite) -> str:
     if unmet:
         return f"{unmet:,} of the {those} came out otherwise."
     return f"The {those} came out as expected." if len(stated) == 1 else f"All {those} came out as expected."
+
+
+def missing(suite: Suite) -> list[str]:
+    """Names of planned audits that have no result, also of merged suites, such as those of a worker that crashed."""
+    merged = suite.environment.get("merged")
+    records = [suite.environment]
+    for each in merged if isinstance(merged, list) else []:
+        if isinstance(each, Mapping) and isinstance(each.get("environment"), Mapping):
+            records.append(each["environment"])
+    return [str(name) for record in records if isinstance(names := record.get("missing"), list) for name in names]
 
 
 def false_alarms(suite: Suite) -> float:

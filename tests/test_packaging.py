@@ -29,7 +29,7 @@ AT_THE_ROOT = (
 )  # fmt: skip
 METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = METADATA["project"]
-BACKEND = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
+BACKEND = "import sys; sys.path.append('.ci'); import fresh_build; fresh_build.build_{}(sys.argv[1])"
 
 
 def tree() -> set[str]:
@@ -64,7 +64,10 @@ def done(*arguments: str, **options: object) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> tuple[Path, Path]:
-    """The sdist of a copy of the project, and the wheel of the unpacked sdist, as `python -m build` makes them."""
+    """The sdist of a copy of the project, and the wheel of the unpacked sdist, as `python -m build` makes them.
+
+    The folder of the wheel has a build/ with a module of a former build, which the wheel must not hold.
+    """
     folder = tmp_path_factory.mktemp("built")
     source, backend = folder / "source", folder / "backend"
     for name in project():
@@ -77,6 +80,11 @@ def built(tmp_path_factory) -> tuple[Path, Path]:
     (sdist,) = folder.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
+    former = (
+        folder / sdist.name.removesuffix(".tar.gz") / "build" / "lib" / "dpaudit" / "audit" / "of_a_former_build.py"
+    )
+    former.parent.mkdir(parents=True)
+    former.touch()
     done("-c", BACKEND.format("wheel"), str(folder), cwd=folder / sdist.name.removesuffix(".tar.gz"), env=env)
     (wheel,) = folder.glob("*.whl")
     return sdist, wheel

@@ -24,6 +24,11 @@ _CORNERS = 4  # representative rows in patterns; with more, there are more pairs
 class Domain(ABC):  # noqa: B024  # the kinds of domain share only their purpose
     """A set of datasets from which pairs of neighbours can be drawn."""
 
+    @property
+    def lists_values(self) -> bool:
+        """Whether datasets consist of values that the caller listed, which may be real, instead of made up ones."""
+        return bool(getattr(self, "values", ()))
+
 
 @dataclass(frozen=True, slots=True)
 class Answers(Domain):

@@ -202,7 +202,8 @@ def find_worst_pair(
         )
     failed = [trial for trial in trials if trial.error is not None]
     if failed:
-        audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials))))
+        may_show = chosen.keep_datasets or (isinstance(domain, Domain) and not domain.lists_values)
+        audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials), may_show=may_show)))
     if guided.remark:
         audit = replace(audit, notes=(*audit.notes, guided.remark))
     return WorstPair(
@@ -220,14 +221,18 @@ def find_worst_pair(
     )
 
 
-def _of_failures(failed: list[Trial], number: int) -> str:
-    """The note on pairs that could not be run, which a reader of the audit alone must not miss."""
-    first = failed[0]
-    return (
+def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
+    """The note on pairs that could not be run, which a reader of the audit alone must not miss.
+
+    Labels of pairs and errors quote rows, so the note has none of them unless the datasets may be shown.
+    """
+    note = (
         f"the mechanism failed on {len(failed):,} of the {pair_count(number)} of the search, about which nothing is "
-        f"said; a failure on one of two neighbours tells them apart. The first, {first.candidate.summary}: "
-        f"{' '.join(str(first.error).split())}"
+        "said; a failure on one of two neighbours tells them apart"
     )
+    first = failed[0]
+    error = " ".join(str(first.error).split())
+    return f"{note}. The first, {first.candidate.summary}: {error}" if may_show else note
 
 
 def _tried(trial: Trial) -> TriedPair:

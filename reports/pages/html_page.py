@@ -118,6 +118,7 @@ def html(
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=plain.expectations(suite),
+        missing=[plain.visible(name, 100) for name in plain.missing(suite)],
         tally=plain.tally(suite),
         most_named=_MOST_NAMED,
         most_open=_MOST_OPEN,

@@ -11,7 +11,7 @@ from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.verdict import Verdict
-from ..plain_text import found, lines, prose, visible
+from ..plain_text import found, lines, missing, prose, visible
 
 if TYPE_CHECKING:
     from junitparser import Error, Failure, TestCase
@@ -24,7 +24,8 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
 
     A case with an expected verdict fails if the verdict differs. Without one, it fails if the claim is refuted and no
     acceptance covers the refutation today, and it is an error if the audit is inconclusive. A case with an accepted
-    refutation passes and states the reason. Invisible characters and those that XML forbids are written as escapes.
+    refutation passes and states the reason. A planned audit that did not finish is an error. Invisible characters and
+    those that XML forbids are written as escapes.
     The time is 0 if none was recorded.
 
     Parameters
@@ -34,13 +35,17 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
         Day on which acceptances are checked; by default the current day.
     """
     require("report", "reports in JUnit's format need", "junitparser")
-    from junitparser import JUnitXml, TestSuite
+    from junitparser import Error, JUnitXml, TestCase, TestSuite
 
     day = today or datetime.date.today()
     groups: dict[str, list[TestCase]] = {}
     for entry, row in zip(suite.entries, rows(suite), strict=True):
         group = visible(entry.experiment or suite.title)
         groups.setdefault(group, []).append(_case(entry, row, day))
+    for name in missing(suite):
+        case: Any = TestCase(visible(name), "dpaudit")
+        case.append(Error("the planned audit did not finish", "missing"))
+        groups.setdefault(visible(suite.title), []).append(case)
     report: Any = JUnitXml(visible(suite.title))
     for name, cases in groups.items():
         group_of_cases = TestSuite(name)

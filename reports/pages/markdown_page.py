@@ -130,6 +130,11 @@ def _warnings(suite: Suite) -> list[str]:
         if names:
             named = ", ".join(escaped(name, 80) for name in names[:_MOST_WARNED])
             found.append(f"**Warning** {heading(kind, len(names))}: {named}{more}.")
+    if missing := plain.missing(suite):
+        named = ", ".join(escaped(name, 80) for name in missing)
+        found.append(
+            f"**Warning** {plain.counted(len(missing), 'test')} planned an audit that did not finish: {named}."
+        )
     return found
 
 

@@ -13,6 +13,7 @@ from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
+from ...audit.results.verdict import Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
 from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
@@ -44,7 +45,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     lines = printed_lines(result, 1_000)
     if isinstance(result, AuditResult):
         pair = result.pair
-        contents = "" if case.x is None and case.y is None else f"x = {show(case.x)}, y = {show(case.y)}: "
+        contents = f"x = {show(case.x)}, y = {show(case.y)}: " if case.options.get("keep_datasets") else ""
         lines += [
             f"  mechanism  {visible(result.mechanism, 100)}",
             f"  claim      {visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}",
@@ -56,10 +57,10 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             f"  pair       {visible(contents)}{visible(pair.difference)}",
         ]
         if case.search is not None:
-            lines.append(
-                f"  search     of {len(case.search.ranking):,} pairs: {visible(case.search.ranking[0].label, 100)}"
-            )
-        lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
+            label = f": {case.search.ranking[0].label}" if contents else ""
+            lines.append(f"  search     of {len(case.search.ranking):,} pairs{visible(label, 100)}")
+        if result.verdict is not Verdict.NOT_REFUTED:
+            lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
         if result.has_stopped_early:
             lines.append(f"             {_STOPPED}")
     elif isinstance(result, CanaryResult):
@@ -69,8 +70,9 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}",
             f"  canaries   {canaries_in_words(result)}",
             f"  guesses    {result.guesses_in_words}",
-            f"  meaning    {_REFUTED_TRAINING if result.is_refuted else _FEW}",
         ]
+        if result.verdict is not Verdict.NOT_REFUTED:
+            lines.append(f"  meaning    {_REFUTED_TRAINING if result.is_refuted else _FEW}")
     else:
         lines.append(f"  statement  {prose(result.statement)}")
     if result.is_refuted:

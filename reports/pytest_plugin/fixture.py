@@ -7,18 +7,21 @@ import hashlib
 import inspect
 import math
 import shlex
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
+from ...audit.datasets.domains import Domain
 from ...audit.errors import OptionError
 from ...audit.events.events import Event
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
@@ -33,7 +36,7 @@ from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.equivalence_result import EquivalenceResult
+from ...audit.results.equivalence_result import Equivalence, EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
@@ -44,9 +47,14 @@ from .failure import Case, change_message, failure_message, repetition
 from .kept_draws import file_name, made
 from .replays import excess_message, explanation
 from .reproduction_script import ScriptError, script
-from .session import AuditSession, compared_with, saved_as
+from .session import AuditSession, Failure, compared_with, saved_as
 
-_OWN = ("audits", "accepted", "until", "up_to")  # options of the marker alone
+_VERDICTS = {
+    Equivalence.DIFFERENT: Verdict.REFUTED,
+    Equivalence.SHOWN: Verdict.NOT_REFUTED,
+    Equivalence.INCONCLUSIVE: Verdict.INCONCLUSIVE,
+}
+_OWN = ("audits", "accepted", "until", "up_to", "expect")  # options that no audit takes
 
 
 class DPAudit:
@@ -56,8 +64,8 @@ class DPAudit:
         """`name` is the test's name relative to the root, `path` its file, `marked` the options of its markers."""
         self._session, self._name, self._path = session, name, path
         self._marked = {option: value for option, value in marked.items() if option not in _OWN}
-        self._accepted = _acceptance(marked)
-        self.calls = 0
+        self._accepted, self._expected = _acceptance(marked), _verdict(marked.get("expect"))
+        self._lock, self._calls = threading.Lock(), 0
 
     def __repr__(self) -> str:
         return f"<dp_audit of {self._name}>"
@@ -70,9 +78,13 @@ class DPAudit:
         *,
         claim: Claim | ClaimAtDistance | None = None,
         neighbours: Any = None,
+        expect: str | None = None,
         **options: Any,
     ) -> AuditResult:
         """Audit a claim on a given pair or on the worst pair found; fail if the audit is refuted or inconclusive.
+
+        A failure that the test loses, because a thread or a task makes the audit or `suppress` takes the exception,
+        fails the test when it ends.
 
         By default the audit is sequential, so that a broken mechanism fails early, and runs in this process (jobs=1),
         so that the test's patches apply. An acceptance with `up_to` makes the audit one of fixed size, since only the
@@ -84,7 +96,11 @@ class DPAudit:
             As for `check`.
         neighbours : Domain, callable, iterable or Hypothesis strategy, optional
             Search space for the pair instead of x and y, as for `find_worst_pair`.
+        expect : {"refuted", "inconclusive", "not refuted"}, optional
+            The verdict with which the audit must end.
         **options
+            With ``keep_datasets=True`` the datasets are in the message of a failure, the report and the baseline. By
+            default they are if the search made them up, from a domain without listed values.
             Options of `check` and, with `neighbours`, of `find_worst_pair`, such as `search_runs`. The session gives
             `alpha`, `runs`, `resolution`, `seconds` and `seed` unless the call or the marker does; the seed depends
             on the test's name. A resolution without runs in the call or marker determines the number of runs.
@@ -95,6 +111,21 @@ class DPAudit:
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
+        with self._audit() as label:
+            return self._audited(label, mechanism, x, y, claim, neighbours, self._expectation(expect), options)
+
+    def _audited(
+        self,
+        label: str,
+        mechanism: Any,
+        x: Any,
+        y: Any,
+        claim: Any,
+        neighbours: Any,
+        expected: Verdict | None,
+        options: dict[str, Any],
+    ) -> AuditResult:
+        __tracebackhide__ = True
         started = time.perf_counter()
         if (neighbours is None) == (x is None and y is None):
             what = (
@@ -104,7 +135,7 @@ class DPAudit:
             )
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
         refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
-        label, options = self._begin(options)
+        options = self._begin(label, options)
         if check_cells(options.get("cells", 0)) or self._is_limited(label, options):
             options.setdefault("sequential", False)
         options.setdefault("sequential", True)
@@ -115,57 +146,68 @@ class DPAudit:
             how = None
             result: AuditResult = made(self._session, label, check, mechanism, x, y, claim=claim, **options)
         else:
-            options["keep_datasets"] = True  # only the result knows the pair
+            options.setdefault("keep_datasets", isinstance(neighbours, Domain) and not neighbours.lists_values)
             options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
             how = made(self._session, label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
             result, x, y = how.audit, how.x, how.y
-        entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
+        recounts = self._recounts(mechanism, x, y, result, options, label)
+        entry = Entry(name=label, result=result, recounts=recounts, expected=expected)
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
         self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
         return result
 
-    def check(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def check(self, function: Callable[..., Any], *arguments: Any, expect: str | None = None, **options: Any) -> Any:
         """Run another check, such as `check_noise` or `check_sensitivity`, with the session's alpha and a seed.
 
-        Fails if the result is refuted or inconclusive. A check without alpha, such as `check_sensitivity`, costs none.
+        Fails if the result is refuted or inconclusive, or is not the verdict in `expect`. A check without alpha, such
+        as `check_sensitivity`, costs none.
 
         Returns
         -------
         AuditResult, StatementResult, CanaryResult, EquivalenceResult, SensitivityResult or PrimitiveChecks
         """
         __tracebackhide__ = True
+        with self._audit() as label:
+            return self._checked(label, function, arguments, self._expectation(expect), options)
+
+    def _checked(
+        self,
+        label: str,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        expected: Verdict | None,
+        options: dict[str, Any],
+    ) -> Any:
+        __tracebackhide__ = True
         parameters = inspect.signature(function).parameters
         is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         takes_alpha = is_open or "alpha" in options or "alpha" in parameters
-        label, whole = self._begin(options, has_alpha=takes_alpha)
+        whole = self._begin(label, options, has_alpha=takes_alpha)
         self._is_limited(label, whole)
         given = {name: value for name, value in whole.items() if name in options or name in parameters}
         if is_open:
             given |= {name: whole[name] for name in ("alpha", "seed")}
         result = function(*arguments, **given)
-        without_entry = (SensitivityResult, PrimitiveChecks)
-        if not isinstance(result, (AuditResult, StatementResult, CanaryResult, EquivalenceResult, *without_entry)):
+        without_entry = (SensitivityResult, PrimitiveChecks, EquivalenceResult)
+        if not isinstance(result, (AuditResult, StatementResult, CanaryResult, *without_entry)):
             raise OptionError(
                 f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
                 "returns an AuditResult, a StatementResult, a CanaryResult, an EquivalenceResult, a "
                 "SensitivityResult or PrimitiveChecks."
             )
+        if not isinstance(result, (SensitivityResult, PrimitiveChecks)):
+            more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
+            if more > 1e-9 * result.alpha:
+                refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
+                if refusal:
+                    pytest.fail(refusal)
         if isinstance(result, without_entry):
-            if result.verdict is not Verdict.NOT_REFUTED:
-                self._session.failed[label] = f"{result}\n  seed    {whole['seed']}"
-                pytest.fail(self._session.failed[label])
+            verdict = _VERDICTS[result.verdict] if isinstance(result, EquivalenceResult) else result.verdict
+            if verdict is not (expected or Verdict.NOT_REFUTED):
+                self._fail(label, f"{_instead_of(expected)}{result}\n  seed    {whole['seed']}")
             return result
-        more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
-        if more > 1e-9 * result.alpha:
-            refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
-            if refusal:
-                pytest.fail(refusal)
-        if isinstance(result, EquivalenceResult):
-            if not result.is_shown:
-                self._session.failed[label] = f"{result}\n  seed {result.seed}"
-                pytest.fail(self._session.failed[label])
-            return result
-        self._conclude(Entry(name=label, result=result), Case(self._name, function, None, None, whole, None))
+        entry = Entry(name=label, result=result, expected=expected)
+        self._conclude(entry, Case(self._name, function, None, None, whole, None))
         return result
 
     def canaries(self, scores: Any, included: Any, *, claim: Claim, **options: Any) -> CanaryResult:
@@ -199,22 +241,49 @@ class DPAudit:
             Result without an excess; it may be open.
         """
         __tracebackhide__ = True
-        label, whole = self._begin(options, has_alpha=False)
-        result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
-        if result.has_excess:
-            self._session.failed[label] = excess_message(result)
-            pytest.fail(self._session.failed[label])
-        return result
+        with self._audit() as label:
+            whole = self._begin(label, options, has_alpha=False)
+            result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
+            if result.has_excess:
+                self._fail(label, excess_message(result))
+            return result
 
-    def _begin(self, options: dict[str, Any], *, has_alpha: bool = True) -> tuple[str, dict[str, Any]]:
-        """Charge the audit's alpha; return the audit's name and its options completed by marker and session."""
+    @contextmanager
+    def _audit(self) -> Iterator[str]:
+        """Name of one more audit, whose exception the session keeps until the test's report shows it."""
+        with self._lock:
+            self._calls += 1
+            label = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
+        self._session.unfinished[label] = self._name
+        try:
+            yield label
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self._session.raised(label, self._name, error)
+            self._session.unfinished.pop(label, None)
+            raise
+        self._session.unfinished.pop(label, None)
+        self._session.settled(label, self._name)
+
+    def _fail(self, label: str, message: str) -> NoReturn:
+        """Fail the test, and the session's record of the audit, so that a rerun fails too."""
         __tracebackhide__ = True
-        self.calls += 1
-        label = self._name if self.calls == 1 else f"{self._name} #{self.calls}"
-        if label in self._session.failed:
-            pytest.fail(
-                f"{self._session.failed[label]}\n\n(failed earlier in this session; a rerun does not audit again)"
-            )
+        self._session.finished.add(self._name)
+        self._session.failed[label] = Failure(self._name, message, has_verdict=True)
+        pytest.fail(message)
+
+    def _expectation(self, expect: str | None) -> Verdict | None:
+        """The verdict that the call expects, or else the marker."""
+        return self._expected if expect is None else _verdict(expect)
+
+    def _begin(self, label: str, options: dict[str, Any], *, has_alpha: bool = True) -> dict[str, Any]:
+        """Charge the audit's alpha; return its options completed by marker and session."""
+        __tracebackhide__ = True
+        earlier = self._session.failed.get(label)
+        if earlier is not None and earlier.has_verdict and not earlier.is_settled:
+            remark = "(failed earlier in this session; a rerun does not audit again)"
+            pytest.fail(f"{earlier.message}\n\n{remark}")
         settings, own = self._session.settings, {**self._marked, **options}
         whole = {"alpha": settings.alpha, "seed": _seed(settings.seed, label), "jobs": 1, **own}
         for name in ("resolution", "seconds"):
@@ -223,9 +292,11 @@ class DPAudit:
         if whole.get("resolution") is None:
             whole.setdefault("runs", settings.runs)
         alpha = float(whole["alpha"]) * self._session.tests_each
-        if has_alpha and (refusal := self._session.charge(self._name, alpha)):
+        with self._lock:
+            refusal = self._session.charge(self._name, alpha) if has_alpha else None
+        if refusal:
             pytest.fail(refusal)
-        return label, whole
+        return whole
 
     def _accepted_for(self, label: str) -> Accepted | None:
         """The acceptance of the marker, or else that of the audit's entry in the baseline."""
@@ -276,7 +347,11 @@ class DPAudit:
         entry.result.environment["repeat"] = repetition(case, self._session.settings)
         self._session.entries[entry.name] = entry
         verdict, messages = entry.result.verdict, []
-        if verdict is Verdict.REFUTED and not entry.is_excused(datetime.date.today()):
+        if entry.expected is not None:
+            if not entry.is_met:
+                message = failure_message(entry, case, self._session.settings, self._script(entry, case))
+                messages.append(f"{_instead_of(entry.expected)}{message}")
+        elif verdict is Verdict.REFUTED and not entry.is_excused(datetime.date.today()):
             messages.append(failure_message(entry, case, self._session.settings, self._script(entry, case)))
             has_pair = case.x is not None or case.y is not None
             if self._session.explain and has_pair and isinstance(entry.result, AuditResult):
@@ -288,8 +363,7 @@ class DPAudit:
         if self._session.compare is not None:
             messages += self._compared(before, entry)
         if messages:
-            self._session.failed[entry.name] = "\n\n".join(messages)
-            pytest.fail(self._session.failed[entry.name])
+            self._fail(entry.name, "\n\n".join(messages))
 
     def _compared(self, before: Entry | None, entry: Entry) -> list[str]:
         """Failure messages about changes since the baseline."""
@@ -313,15 +387,17 @@ class DPAudit:
     def _script(self, entry: Entry, case: Case) -> str | None:
         """Write a script that shows the violation; return its command line, or the reason why none was written."""
         folder = self._session.scripts
-        if folder is None or not isinstance(entry.result, AuditResult):
+        if folder is None or not isinstance(entry.result, AuditResult) or not entry.result.is_refuted:
             return None
+        if case.options.get("keep_datasets") is False:
+            return "not written: it would contain the datasets, and keep_datasets=False"
         path = folder / f"{file_name(entry.name)}.py"
         try:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
-        except ScriptError as error:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except (ScriptError, OSError) as error:
             return f"not written: {error}"
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
         return f"python {shlex.quote(str(path))}"
 
 
@@ -338,6 +414,19 @@ def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
     if isinstance(up_to, bool) or not isinstance(up_to, (int, float, NoneType)):
         raise OptionError(f"up_to={up_to!r} is not a number; use the largest accepted bound, such as 1.2.")
     return Accepted(reason=str(reason), until=str(until), up_to=math.inf if up_to is None else float(up_to))
+
+
+def _verdict(expect: str | None) -> Verdict | None:
+    """The verdict that a call or a marker expects."""
+    if expect is None:
+        return None
+    if expect not in (known := [verdict.value for verdict in Verdict]):
+        raise OptionError(f"expect={expect!r} is not a verdict; use {', '.join(map(repr, known))}.")
+    return Verdict(expect)
+
+
+def _instead_of(expected: Verdict | None) -> str:
+    return "" if expected is None else f"expected: {expected.value}, and the audit came out otherwise\n"
 
 
 def _seed(root: int, label: str) -> int:

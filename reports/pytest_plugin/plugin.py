@@ -7,7 +7,8 @@ when a test first requests the fixture.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator, Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,10 @@ _CHOICE = pytest.StashKey[str]()
 _NONE_CONCERNED = pytest.StashKey[bool]()
 _FIXTURE = "dp_audit"
 _MARKER = (
-    "dp_audit(audits=1, accepted=None, until=None, up_to=None, **options): the number of audits in this test, for the "
-    "error budget; a reason to accept a refutation until a day and up to a bound, for which all runs are made; "
-    "options of check, such as runs or resolution. Precedence: call, marker, command line, configuration file."
+    "dp_audit(audits=1, expect=None, accepted=None, until=None, up_to=None, **options): the number of audits in this "
+    "test, for the error budget; the verdict that they must have, such as refuted; a reason to accept a refutation "
+    "until a day and up to a bound, for which all runs are made; options of check, such as runs or resolution. "
+    "Precedence: call, marker, command line, configuration file."
 )
 
 
@@ -88,6 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
         compare=config.getoption("dp_audit_compare"),
         n_workers=int(worker.get("workercount", 1)),
         is_worker=bool(worker),
+        journal=_folder_of_worker(worker),
     )
     for baseline in (session.save, session.compare):
         try:
@@ -104,6 +107,22 @@ def _path(config: pytest.Config, option: str) -> Path | None:
     return config.invocation_params.dir / text if text else None
 
 
+def _folder_of_worker(worker: dict[str, Any]) -> Path | None:
+    """The folder in which an xdist worker keeps its journal; None on another machine than the session's."""
+    journal = Path(worker["dp_audit_journal"]) if "dp_audit_journal" in worker else None
+    if journal is None or not journal.parent.is_dir():
+        return None
+    journal.mkdir(exist_ok=True)
+    return journal
+
+
+def _with_journal(session: AuditSession) -> Path:
+    """The folder of the session's journal, made when it is first needed."""
+    if session.journal is None:
+        session.journal = Path(tempfile.mkdtemp(prefix="dp-audit-"))
+    return session.journal
+
+
 def _folder_in_file(config: pytest.Config, option: str) -> Path | None:
     """A folder in the configuration file, relative to the root of the tests."""
     text = config.getini(option)
@@ -112,8 +131,10 @@ def _folder_in_file(config: pytest.Config, option: str) -> Path | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Send the random seed to an xdist worker."""
-    node.workerinput["dp_audit_seed"] = node.config.stash[_SESSION].settings.seed
+    """Send the random seed and the place of its journal to an xdist worker."""
+    session = node.config.stash[_SESSION]
+    node.workerinput["dp_audit_seed"] = session.settings.seed
+    node.workerinput["dp_audit_journal"] = str(_with_journal(session) / node.gateway.id)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -152,9 +173,9 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Reserve every audit's alpha, and refuse a session that could exceed its error budget."""
     session = config.stash[_SESSION]
-    audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
     session.files |= {_name(item).partition("::")[0] for item in items}
-    audited = _choose(config, items, audited)
+    _choose(config, items)
+    audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
     if config.getoption("dp_audit_skip"):
         for item in audited:
             item.add_marker(pytest.mark.skip(reason="--dp-audit-skip"))
@@ -168,17 +189,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     refusal = session.refusal()
     if refusal and not session.is_worker:  # a worker cannot end the session, so its tests fail
         raise pytest.UsageError(refusal)
+    session.note()
 
 
-def _choose(config: pytest.Config, items: list[pytest.Item], audited: list[pytest.Item]) -> list[pytest.Item]:
-    """Leave in `items` what the command line asks for, and return the audits among them."""
+def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave in `items` what the command line asks for."""
     changed = config.getoption("dp_audit_changed")
     if changed is None and not config.getoption("dp_audit_only"):
-        return audited
+        return
+    from .chosen_tests import concerned, requesting
+
+    audited = requesting(items, _FIXTURE, config.rootpath)
     chosen = audited
     if changed is not None:
-        from .changed_files import concerned
-
         if named := [path for path in changed if "::" in path]:
             raise pytest.UsageError(
                 f"--dp-audit-changed takes files, and {named[0]} names a test; put tests before it."
@@ -193,7 +216,6 @@ def _choose(config: pytest.Config, items: list[pytest.Item], audited: list[pytes
     kept = set(chosen)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = chosen
-    return chosen
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
@@ -209,22 +231,61 @@ class _Watch:
         self.session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        names = {report.nodeid, report.nodeid.rpartition("@")[0] or report.nodeid}  # with and without an xdist group
         if report.skipped:
-            self.session.left_out.add(report.nodeid)
+            self.session.left_out |= names
+        if report.failed or hasattr(report, "wasxfail"):
+            self.session.red |= names
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         if isinstance(excinfo.value, KeyboardInterrupt):
             self.session.interrupted()
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fail a test that is about to pass or to be skipped, and has lost the failure of an audit."""
+    session, name = item.config.stash[_SESSION], _name(item)
+    try:
+        result = yield
+    except pytest.skip.Exception:
+        session.skipped(name)
+        _fail_if_lost(session, name)
+        raise
+    _fail_if_lost(session, name)
+    return result
+
+
+def _fail_if_lost(session: AuditSession, name: str) -> None:
+    session.read_journal()
+    if lost := session.lost(name):
+        pytest.fail("\n\n".join(lost), pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fail a test that lost the failure of an audit while its fixtures were torn down, or that an audit outlasts."""
+    result = yield
+    session, name = item.config.stash[_SESSION], _name(item)
+    _fail_if_lost(session, name)
+    if running := session.still_running(name):
+        pytest.fail("\n".join(running), pytrace=False)
+    return result
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the one that knows which failures are expected (xfail)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Record for the fixture whether a test passed, and end the traceback of an error in the test's own lines."""
+    """Record whether a test passed and which failures are reported; end tracebacks of errors in the test's lines."""
+    session, name = item.config.stash[_SESSION], _name(item)
+    if call.when == "setup":
+        session.begins(name)
     if call.excinfo is not None and not item.config.option.fulltrace:
         call.excinfo = ending_in_the_test(call.excinfo)
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed
+    if report.failed or hasattr(report, "wasxfail"):
+        session.reported(name, call.excinfo and call.excinfo.value)
     return report
 
 
@@ -266,12 +327,42 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
     refusal = session.refusal()
     if refusal:
         pytest.fail(refusal, pytrace=False)
+    if request.config.getoption("dp_audit_skip"):  # requested while the test runs
+        pytest.skip("--dp-audit-skip")
     from .fixture import DPAudit
 
-    audit = DPAudit(session, _name(request.node), request.path, _marked(request.node))
-    yield audit
-    if audit.calls == 0 and request.node.stash.get(_PASSED, False):
+    _with_journal(session)
+    name = _name(request.node)
+    with pytest.MonkeyPatch.context() as patched:
+        for kind in _expecting():
+            patched.setattr(kind, "__exit__", _noted(kind.__exit__, session))
+        yield DPAudit(session, name, request.path, _marked(request.node))
+    is_idle = name not in session.finished and name not in session.unfinished.values()
+    if is_idle and request.node.stash.get(_PASSED, False):
         pytest.fail("the test requests dp_audit and makes no audit; call dp_audit or drop the fixture", pytrace=False)
+
+
+def _expecting() -> list[type[Any]]:
+    """The context managers with which a test says that it expects an exception."""
+    import unittest
+
+    raising, asserting = pytest.raises, unittest.TestCase().assertRaises
+    contexts = [type(raising(AssertionError)), type(asserting(AssertionError))]
+    groups = getattr(pytest, "RaisesGroup", None)  # since pytest 8.4
+    return contexts if groups is None else [*contexts, groups]
+
+
+def _noted(leave: Callable[..., Any], session: AuditSession) -> Callable[..., Any]:
+    """The `__exit__` that also tells the session which exceptions were expected."""
+
+    def leave_and_note(self: Any, kind: Any, error: BaseException | None, traceback: Any) -> Any:
+        __tracebackhide__ = True
+        is_expected = leave(self, kind, error, traceback)
+        if is_expected:
+            session.expected(error)
+        return is_expected
+
+    return leave_and_note
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -286,6 +377,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Save and compare the results; a comparison can fail a session whose tests passed."""
     own = session.config.stash[_SESSION]
+    own.read_journal()
     if own.is_worker:
         session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
         return
@@ -296,6 +388,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     given, root = _given(session.config), session.config.rootpath
     if own.finish(is_whole=is_whole, is_green=is_green, given=given, root=root) and is_green:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Delete the journal."""
+    if (session := config.stash.get(_SESSION, None)) is not None:
+        session.close_journal()
 
 
 def _given(config: pytest.Config) -> list[str]:
@@ -318,5 +416,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if lines:
         terminalreporter.section("privacy audits")
         for line in lines:
-            is_bad = "✖ refuted" in line or ": the audit of baseline" in line or line.startswith("WARNING ")
+            is_bad = (
+                ("✖ refuted" in line and "as expected" not in line)
+                or ": the audit of baseline" in line
+                or line.startswith("WARNING ")
+            )
             terminalreporter.write_line(line, red=is_bad)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -14,6 +17,49 @@ from .session_settings import Settings
 
 if TYPE_CHECKING:
     from ...audit.records.suite import Checked, Entry, Suite
+
+
+_MOST_NAMED = 10  # tests in a line of the summary
+
+
+@dataclass(slots=True)
+class Failure:
+    """An audit that failed, or ended in an error.
+
+    Attributes
+    ----------
+    test : str
+    message : str
+    has_verdict : bool
+        Whether the audit was refuted, inconclusive or changed, so that a rerun does not audit again.
+    is_settled : bool
+        Whether the test expected the exception, or a rerun made the audit without an error.
+    is_reported : bool
+        Whether a report of pytest has shown that the test failed, in the present run of the test.
+    error : BaseException, optional
+        The last exception that the audit raised; unknown if another process raised it.
+    """
+
+    test: str
+    message: str
+    has_verdict: bool
+    is_settled: bool = False
+    is_reported: bool = False
+    error: BaseException | None = field(default=None, repr=False)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the test would be green in spite of it."""
+        return not (self.is_settled or self.is_reported)
+
+    @property
+    def lost(self) -> str:
+        """The message for a test that went on after the failure."""
+        return (
+            "the test lost the failure of its audit (in a thread, a task, `suppress`, `except` or a rerun). Let the "
+            'exception leave the test; if it is expected, pass expect="refuted" or use pytest.raises.\n\n'
+            f"{self.message}"
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,12 +84,18 @@ class AuditSession:
         What became of the draws that an earlier session had left in the store, by audit.
     entries : dict of str to Entry
         Results by name; a rerun replaces the result of its test.
-    failed : dict of str to str
-        Failure messages by audit, because a rerun gets no second chance.
+    failed : dict of str to Failure
+        Failures by audit. A test must not be green with one that is not settled, and a rerun gets no second chance.
+    unfinished : dict of str to str
+        The test of each audit that has begun and not ended.
+    finished : set of str
+        Tests with an audit that has ended, also without an entry.
+    journal : Path, optional
+        Folder in which xdist workers and child processes write what they find, since they may crash.
     compared : dict of str to str
         How each audit was compared, such as "by counts" or "new".
-    files, left_out : set of str
-        Files of all collected tests, and tests that were deselected or skipped.
+    files, left_out, red : set of str
+        Files of all collected tests, tests that were deselected or skipped, and tests that failed.
     before : Suite, optional
         The baseline to compare with, once loaded.
     """
@@ -65,10 +117,15 @@ class AuditSession:
     running: str = ""
     earlier_draws: dict[str, str] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, Failure] = field(default_factory=dict)
+    unfinished: dict[str, str] = field(default_factory=dict)
+    finished: set[str] = field(default_factory=set)
+    journal: Path | None = None
+    process: int = field(default_factory=os.getpid)
     compared: dict[str, str] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
+    red: set[str] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
     before: Suite | None = None
 
@@ -192,45 +249,147 @@ class AuditSession:
             self.before = load(self.baseline_path(self.compare))
         return {entry.name: entry for entry in self.before.entries}
 
+    def raised(self, label: str, test: str, error: BaseException) -> None:
+        """Keep the failure of an audit, which ended in an exception, until a report of pytest shows it."""
+        known = self.failed.get(label)
+        if known is None or not known.has_verdict:
+            self.failed[label] = known = Failure(test, f"{label}: {type(error).__name__}: {error}", has_verdict=False)
+        known.error, known.is_settled = error, False
+        self.note(label)
+
+    def expected(self, error: BaseException | None) -> None:
+        """Take note that a test caught an exception that it expected; audits that raised it are as they should be."""
+        for label, failure in list(self.failed.items()):
+            if failure.error is not None and failure.error in _causes(error):
+                if label in self.entries:
+                    entry = self.entries[label]
+                    self.entries[label] = replace(entry, expected=entry.result.verdict)
+                self.settled(label, failure.test)
+
+    def settled(self, label: str, test: str) -> None:
+        """Take note that an audit ended as it should."""
+        self.finished.add(test)
+        if label in self.failed:
+            self.failed[label].is_settled, self.failed[label].error = True, None
+        self.note(label)
+
+    def reported(self, test: str, error: BaseException | None) -> None:
+        """Take note that a report shows the test's failure, and that of the audit which raised the exception."""
+        for label, failure in self.failed.items():
+            if failure.test == test or (failure.error is not None and failure.error in _causes(error)):
+                failure.is_reported, failure.error = True, None  # the error holds the datasets
+                self.note(label)
+
+    def begins(self, test: str) -> None:
+        """Take note that a test runs, perhaps again: then the failures of its last run are no longer reported."""
+        for failure in self.failed.values():
+            if failure.test == test:
+                failure.is_reported = False
+
+    def skipped(self, test: str) -> None:
+        """Forgive audits without a verdict of a test that was skipped, such as those that miss a library."""
+        for failure in self.failed.values():
+            failure.is_settled |= failure.test == test and not failure.has_verdict
+
+    def lost(self, test: str) -> list[str]:
+        """Return the messages of a test's failures that no report shows."""
+        return [one.lost for one in self.failed.values() if one.is_lost and one.test == test]
+
+    def still_running(self, test: str) -> list[str]:
+        """Return messages about audits that have not ended with their test."""
+        return [
+            f"{label}: the test ended before its audit; wait for the thread or the task that makes it."
+            for label, owner_of_it in self.unfinished.items()
+            if owner_of_it == test
+        ]
+
     def suite(self) -> Suite:
         from ...audit.records.suite import Suite
 
-        return Suite(title="Privacy audits of the test suite", entries=tuple(self.entries.values()))
+        missing = self.without_audit()
+        return Suite(
+            title="Privacy audits of the test suite",
+            entries=tuple(self.entries.values()),
+            environment={"missing": missing} if missing else {},
+        )
 
-    def packed(self) -> dict[str, Any]:
-        """Return a worker's findings as plain values."""
-        entries = ""
-        if self.entries:  # without audits the library is not imported
+    def without_audit(self) -> list[str]:
+        """Tests that planned an audit and finished none, except those left out on purpose."""
+        return sorted(
+            name
+            for name, alpha in self.planned.items()
+            if alpha > 0 and name not in self.finished and name not in self.left_out
+        )
+
+    def packed(self, label: str | None = None) -> dict[str, Any]:
+        """Return a worker's findings, or those on one audit, as plain values."""
+        test = None if label is None else owner(label)
+        entries = [entry for name, entry in self.entries.items() if label in (None, name)]
+        text = ""
+        if entries:  # without audits the library is not imported
             from ...audit.records.json_codec import to_json
+            from ...audit.records.suite import Suite
 
-            entries = to_json(self.suite())
-        return {
-            "entries": entries,
-            "planned": self.planned,
-            "spent": self.spent,
-            "charged": self.charged,
+            text = to_json(Suite(title="", entries=tuple(entries)))
+        of_tests: dict[str, dict[str, Any]] = {"planned": self.planned, "spent": self.spent, "charged": self.charged}
+        of_audits: dict[str, dict[str, Any]] = {
             "earlier_draws": self.earlier_draws,
             "compared": self.compared,
-            "files": sorted(self.files),
-            "left_out": sorted(self.left_out),
+            "failed": {
+                name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
+                for name, one in self.failed.items()
+            },
+        }
+        return {
+            "entries": text,
+            **{key: {name: v for name, v in held.items() if test in (None, name)} for key, held in of_tests.items()},
+            **{key: {name: v for name, v in held.items() if label in (None, name)} for key, held in of_audits.items()},
+            "finished": [name for name in self.finished if test in (None, name)],
+            "files": [] if label else sorted(self.files),
+            "left_out": [] if label else sorted(self.left_out),
         }
 
     def take(self, found: dict[str, Any]) -> None:
-        """Add a worker's findings."""
+        """Add the findings of a worker or a child process."""
         if found["entries"]:
             from ...audit.records.json_codec import from_json
 
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
+        self.failed |= {label: Failure(*held) for label, held in found["failed"].items()}
         self.planned |= found["planned"]  # each worker collects all tests
         self.spent |= found["spent"]  # but runs its share
         self.charged |= found["charged"]
         self.earlier_draws |= found["earlier_draws"]
         self.compared |= found["compared"]
-        self.files |= set(found["files"])
-        self.left_out |= set(found["left_out"])
+        for held, more in ((self.finished, "finished"), (self.files, "files"), (self.left_out, "left_out")):
+            held.update(found[more])
+
+    def note(self, label: str | None = None) -> None:
+        """Write the findings on an audit to the journal, in a process that may end without handing them over."""
+        if self.journal is not None and (self.is_worker or os.getpid() != self.process):
+            with (self.journal / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(self.packed(label)) + "\n")
+
+    def read_journal(self) -> None:
+        """Add what other processes wrote, in the order of writing, and delete their files."""
+        files = sorted(self.journal.rglob("*.jsonl"), key=lambda file: file.stat().st_mtime_ns) if self.journal else []
+        for file in files:
+            if file.stem != str(os.getpid()):
+                *lines, _ = file.read_text(encoding="utf-8").split("\n")  # a process may die while it writes the last
+                for line in lines:
+                    self.take(json.loads(line))
+                file.unlink()
+
+    def close_journal(self) -> None:
+        """Delete the journal, which belongs to the process that made it."""
+        if self.journal is not None and not self.is_worker and os.getpid() == self.process:
+            shutil.rmtree(self.journal, ignore_errors=True)
 
     def finish(self, *, is_whole: bool, is_green: bool, given: list[str], root: Path) -> bool:
-        """Write the requested report and baseline; return whether audits are missing or none could be compared.
+        """Write the requested report and baseline; return whether the session fails although its tests passed.
+
+        It fails if audits of the baseline are missing, if none could be compared, or if a failed audit is in no report.
+        A report or baseline that cannot be written is a message.
 
         Parameters
         ----------
@@ -241,11 +400,17 @@ class AuditSession:
         root : Path
             Root folder of the tests.
         """
+        lost = [f"WARNING {one.lost}" for one in self.failed.values() if one.is_lost and one.test not in self.red]
+        self.messages += lost
+        if missing := self.without_audit():
+            more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
+            named = ", ".join(missing[:_MOST_NAMED])
+            self.messages.append(f"WARNING {len(missing):,} planned without a finished audit: {named}{more}")
         if not (self.compare or self.save or self.report):
-            return False
+            return bool(lost)
         self.entries = dict(sorted(self.entries.items()))
-        missing = self._missing(self.baseline(), given, root) if is_whole else []
-        for name in missing:
+        absent = self._missing(self.baseline(), given, root) if is_whole else []
+        for name in absent:
             self.messages.append(
                 f"{name}: the audit of baseline {self.compare} is missing; if it was removed on purpose, run all tests "
                 f"with --dp-audit-save={self.compare}"
@@ -253,11 +418,17 @@ class AuditSession:
         is_stranger = bool(self.compare and self.entries and not self.baseline().keys() & self.entries.keys())
         if is_stranger:
             self.messages.append(f"baseline {self.compare} has no audit of this session, so nothing was compared")
-        if self.report is not None:
-            self._write_report(self.report)
-        if self.save is not None:
-            self._save(self.save, is_whole, is_green, given, root)
-        return bool(missing) or is_stranger
+        try:
+            if self.report is not None:
+                self._write_report(self.report)
+        except Exception as error:
+            self.messages.append(_not_written("--dp-audit-report", self.report, error))
+        try:
+            if self.save is not None:
+                self._save(self.save, is_whole, is_green, given, root)
+        except Exception as error:
+            self.messages.append(_not_written("--dp-audit-save", self.baseline_path(str(self.save)), error))
+        return bool(lost or absent) or is_stranger
 
     def _missing(self, before: Iterable[str], given: list[str], root: Path) -> list[str]:
         """Audits in `before` that this session should have made: their file was collected or no longer exists."""
@@ -364,6 +535,24 @@ def _for_a_baseline(result: Checked) -> Checked:
         light = replace(result, environment={}, sketch=None)
         return replace(light, looks=()) if isinstance(light, SequentialResult) else light
     return replace(result, environment={})
+
+
+def _not_written(option: str, path: Path | None, error: Exception) -> str:
+    """The message about a file that costs a session nothing but the file."""
+    kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+    return f"WARNING {option}={path} not written ({kind}{error}); use a path that can be written"
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    """An exception, those in it if it is a group, and their explicit causes."""
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and not any(one is known for known in found):
+            found.append(one)
+            waiting += [one.__cause__, *(one.exceptions if isinstance(one, BaseExceptionGroup) else ())]
+    return found
 
 
 def saved_as(name: str) -> str:

@@ -60,8 +60,10 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _acceptance(entry: Entry) -> str:
-    """The acceptance of a refutation, or why it does not cover it."""
+    """The acceptance of a refutation, or why it does not cover it; or that the verdict was expected."""
     today = datetime.date.today()
+    if entry.expected is not None:
+        return ", as expected" if entry.is_met else f", expected: {entry.expected.value}"
     if entry.accepted is None or not entry.result.is_refuted:
         return ""
     return f", {prose(str(entry.accepted)) if entry.is_excused(today) else acceptance_note(entry, today)}"

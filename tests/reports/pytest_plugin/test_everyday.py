@@ -128,7 +128,15 @@ def test_slow(dp_audit):
 """
 
 
-def test_ctrl_c_says_how_to_continue(project):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where the tests were started in the background or by nohup, which ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_says_how_to_continue(project, interruptible):
     """With the folder in the configuration too, where it is relative to the root."""
     project.makepyfile(test_slow=CTRL_C)
     options = ("-p", "no:hypothesispytest")

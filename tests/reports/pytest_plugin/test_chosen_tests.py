@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dpaudit import load
-from dpaudit.reports.pytest_plugin.changed_files import concerned
+from dpaudit.reports.pytest_plugin.chosen_tests import concerned
 
 from .test_plugin import ONE_OF_EACH, _loaded, full_project, project, run, text_of
 
