@@ -142,7 +142,8 @@ class CountBlocks:
 
     def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
         """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
-        outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
+        shape = None if self.shapes is None else self.shapes[self.side]
+        outputs = plan.draw("main", self.side, number, size, shape, is_kept=False)
         cells = np.concatenate([np.zeros(0, np.int64), *(each.count(outputs) for each in self.partitions)])
         hits = (0,) if self.event is None else hits_of((self.event, *self.others), outputs)
         return (*hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
