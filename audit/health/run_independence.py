@@ -10,6 +10,7 @@ Proof: docs/proofs/dependence.md
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
@@ -28,6 +29,7 @@ from .block_checks import (
     unsteady_on_both,
 )
 from .copied_outputs import copied_outputs
+from .dataset_checks import Snapshot
 from .dependence_statistics import change, coupling, serial_correlation, two_sided
 from .findings import FALSE_ALARM, Finding, HealthCheck
 
@@ -61,6 +63,22 @@ def examine(
     if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # repeated blocks also look like shared randomness
         found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
     return tuple(finding for finding in found if finding.check not in ignore)
+
+
+def examine_draws(
+    snapshot: Snapshot,
+    changed: Collection[str],
+    pilot: tuple[list[Outputs], list[Outputs]],
+    main: tuple[BlockCounts, BlockCounts],
+    ignore: frozenset[HealthCheck],
+) -> tuple[Finding, ...]:
+    """Return the failed health checks of drawn runs and their datasets, which may be one dataset.
+
+    `changed` are the datasets that changed while runs were made; a changed dataset explains all other findings. Each
+    check of the runs raises a false alarm with probability at most `FALSE_ALARM`.
+    """
+    of_datasets = snapshot.examine(ignore | {HealthCheck.EQUAL_DATASETS}, changed)
+    return of_datasets or examine(pilot, main, ignore)
 
 
 def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:

@@ -95,10 +95,17 @@ class Plan:
     watched: dict[Side, Kept] = field(default_factory=dict, compare=False, repr=False)
     hashes: HashCheck = field(default_factory=HashCheck, compare=False, repr=False)  # of the pilot's outputs
 
+    @property
+    def datasets(self) -> tuple[Any, Any]:
+        """The datasets that the mechanism may not change: x and y, or those that it runs on for names x and y."""
+        owner = getattr(self.sampler.function, "__self__", None)
+        found: tuple[Any, Any] = getattr(owner, "__audit_datasets__", (self.x, self.y))
+        return found
+
     def watch_datasets(self) -> None:
         """Record the contents of the datasets in this process."""
         if not self.watched:
-            self.watched.update({"x": Kept(self.x), "y": Kept(self.y)})
+            self.watched.update(zip(SIDES, map(Kept, self.datasets), strict=True))
 
     def changed_here(self) -> tuple[Side, ...]:
         """Return the datasets that have changed in this process since `watch_datasets`."""

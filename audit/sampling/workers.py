@@ -115,7 +115,7 @@ def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float |
 
     Small datasets are looked at after each task: one that is shuffled in place may be as it was in the end.
     """
-    is_looked_at = all(map(_is_small, (plan.x, plan.y)))
+    is_looked_at = all(map(_is_small, plan.datasets))
     if is_looked_at:
         plan.watch_datasets()
     pool = None if limit is None else ThreadPool(1)
