@@ -27,7 +27,7 @@ from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
 from ..sampling.source_place import source_of
 from ..settings import or_setting
-from .check_noise import as_matrix, draw_runs
+from .check_noise import HALVES, as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]
 
@@ -125,6 +125,7 @@ def check_independence(
         point.is_outside for point in points
     )  # a changed dataset depends on earlier runs, the noise need not
     findings = tuple(each for each in drawn.findings if each.check is HealthCheck.DATASET_MUTATED or not is_shown)
+    notes += [HALVES] * bool(findings)
     return StatementResult(
         statement=f"The noise of {sampler.name} is independent between coordinates, runs and calls.",
         quantity="correlation",

@@ -19,7 +19,7 @@ from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, out
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import Finding, HealthCheck, checks_to_ignore
-from ..health.run_independence import examine_draws
+from ..health.run_independence import examine_draws, examine_in_order
 from ..inference.counts import check_alpha
 from ..known_options import with_known_options
 from ..options import check_runs, check_seed
@@ -157,7 +157,7 @@ def check_noise(
     points = [*scales, *biases, *shapes]
     series: Series | None = quantile_series(_on_grid(ordered, noise), noise, alpha=shares["distance"])
     if drawn.findings:
-        points, notes, series = without_intervals(points), [], None
+        points, notes, series = without_intervals(points), [HALVES], None
     return StatementResult(
         statement=f"{sampler.name} adds independent {noise} to the answer.",
         quantity="noise",
@@ -183,6 +183,10 @@ def _shape_method(noise: NoiseLaw, shapes: list[Point]) -> str:
     return "exact limits of cells" + ", and chi-square (simulated)" * squares
 
 
+HALVES = "x and y are the first and the second half of the runs"
+"""Note to the health checks of runs on one dataset."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """Runs on one dataset, as two lists of blocks with half of the runs each, rounded up, and failed health checks."""
@@ -198,7 +202,8 @@ def draw_runs(
     half, snapshot = -(-runs // 2), take_snapshot(dataset, dataset)
     plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=half)
     blocks = draw_checked(plan, half)
-    return Drawn(blocks, examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored))
+    findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored)
+    return Drawn(blocks, findings or examine_in_order([*blocks[0], *blocks[1]], ignored))
 
 
 def without_intervals(points: list[Point]) -> list[Point]:
@@ -211,9 +216,7 @@ def notes_of_equal(outputs: Outputs) -> list[str]:
     if not are_same(outputs):
         return []
     shown = outcome_words(outcome_list(outputs[:1])[0])
-    return [
-        f"all {len(outputs):,} outputs are equal, {shown}; make sure that the mechanism draws new noise in every run"
-    ]
+    return [f"all {len(outputs):,} outputs are equal, {shown}; make sure that every run draws new noise"]
 
 
 def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:

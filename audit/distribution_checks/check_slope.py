@@ -29,7 +29,7 @@ from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import as_sampler
 from ..sampling.source_place import source_of
 from ..settings import or_setting
-from .check_noise import called, draw_runs, without_intervals
+from .check_noise import HALVES, called, draw_runs, without_intervals
 
 METHOD = (
     "Poisson regression with log link (statsmodels), interval by Chernoff's bound on the likelihood ratio; exact "
@@ -140,7 +140,7 @@ def check_slope(
         )
     series: Series | None = _series(points, u, alpha)
     if drawn.findings:
-        kept, notes, series = without_intervals(kept), [], None
+        kept, notes, series = without_intervals(kept), [HALVES], None
     return StatementResult(
         statement=f"The log-probabilities of the choices of {sampler.name} grow with the utility at rate {slope:g}.",
         quantity="slope",

@@ -2,7 +2,8 @@
 
 The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
 checks of events, thirty-nine checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
-a million. Outputs drawn elsewhere have eight such checks. The checks of datasets raise no false alarms.
+a million. Runs on one dataset have three more checks, but none of a main phase or an event. Outputs drawn elsewhere have
+eight such checks. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..events.outputs import Outputs, outcome_key
 from ..inference.repeated_order import log_chance_of_order
-from ..sampling.block_counts import BlockCounts
+from ..sampling.block_counts import BlockCounts, no_blocks
 from ..sampling.output_hashes import order_mark
 from .block_checks import (
     agreement,
@@ -79,6 +80,16 @@ def examine_draws(
     """
     of_datasets = snapshot.examine(ignore | {HealthCheck.EQUAL_DATASETS}, changed)
     return of_datasets or examine(pilot, main, ignore)
+
+
+def examine_in_order(blocks: list[Outputs], ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:
+    """Return the finding that outputs on one dataset change over time, from all its blocks in the order drawn.
+
+    The three checks raise a false alarm with probability at most `FALSE_ALARM` each.
+    """
+    seen = spreads(blocks, no_blocks())
+    found = _change("x and y", blocks, FALSE_ALARM) or unsteady_blocks("x and y", seen, FALSE_ALARM)
+    return tuple(finding for finding in found if finding.check not in ignore)
 
 
 def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:

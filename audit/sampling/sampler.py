@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import AuditError, MechanismError, described
 from ..events.foreign_arrays import is_one_memory
 from ..events.outputs import Outputs, Raised, as_outputs, packed
-from ..events.records import PLAIN, Form, form_of, form_of_block, plain_output
+from ..events.records import PLAIN, Form, are_plain, form_of, form_of_block, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
 
 _SIZE = "size"
@@ -152,8 +152,11 @@ class Sampler:
 
     def _snapshot(self, output: Any) -> Any:
         """Return an output in the form that no later run changes, before the next run is made."""
-        if type(output) in PLAIN:
+        kind: Any = type(output)
+        if kind in PLAIN:
             return output
+        if (kind is tuple or kind is list) and are_plain(output):
+            return tuple(output)
         with own_arithmetic():
             return plain_output(output, self.name)
 
