@@ -2,8 +2,8 @@
 
 The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
 checks of events, thirty-nine checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
-a million. Runs on one dataset have three more checks, but none of a main phase or an event. Outputs drawn elsewhere have
-eight such checks. The checks of datasets raise no false alarms.
+a million. Runs on one dataset have three more checks, but none of a main phase or an event. Outputs drawn elsewhere
+have eight such checks. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
 """

@@ -20,7 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
-from ..events.foreign_arrays import is_one_memory
+from ..events.foreign_arrays import can_change, is_one_memory
 from ..events.outputs import Outputs, Raised, as_outputs, packed
 from ..events.records import PLAIN, Form, are_plain, form_of, form_of_block, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
@@ -59,8 +59,8 @@ class Sampler:
 
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
     the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
-    columns of outputs; None before the first runs have shown it. `latest` has the latest block of each thread if
-    several threads draw, and is None otherwise.
+    columns of outputs; None before the first runs have shown it. `latest` has the latest block or output of each thread
+    if several threads draw, and is None otherwise.
     """
 
     call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
@@ -136,25 +136,26 @@ class Sampler:
         self._refuse_shared(block)
         return block
 
-    def _refuse_shared(self, block: Any) -> None:
-        """Raise a `MechanismError` if a block lies in the memory of another thread's latest block."""
-        if self.latest is None:
+    def _refuse_shared(self, drawn: Any) -> None:
+        """Raise a `MechanismError` if a block or an output lies in the memory of another thread's latest one."""
+        if self.latest is None or not can_change(drawn):
             return
         own = threading.get_ident()
         for thread, other in list(self.latest.items()):
-            if thread != own and is_one_memory(block, other):
+            if thread != own and is_one_memory(drawn, other):
                 raise MechanismError(
-                    f"{self.name} returned the same {type(block).__name__} in two threads, so that one call may "
+                    f"{self.name} returned the same {type(drawn).__name__} in two threads, so that one call may "
                     "change the outputs of the other; return a copy from every call, or use jobs=1.",
                     mechanism=self.name,
                 )
-        self.latest[own] = block
+        self.latest[own] = drawn
 
     def _snapshot(self, output: Any) -> Any:
         """Return an output in the form that no later run changes, before the next run is made."""
         kind: Any = type(output)
         if kind in PLAIN:
             return output
+        self._refuse_shared(output)
         if (kind is tuple or kind is list) and are_plain(output):
             return tuple(output)
         with own_arithmetic():

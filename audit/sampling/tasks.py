@@ -210,7 +210,8 @@ class CountPairs:
 
     def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], FinalCounts]:
         shapes = {} if self.shapes is None else self.shapes
-        x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
+        # The outputs on y are counted before the next call.
+        x, y = (plan.draw("main", side, number, size, shapes.get(side), is_kept=side == "x") for side in SIDES)
         pairs = pair_numbers(self.events, self.rare, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
         final = FinalCounts.of(self.final, self.outcomes, x, y)

@@ -186,6 +186,10 @@ def test_threads_that_fill_one_array_are_refused():
     plan = Plan(as_sampler(in_array), 0.0, 1.0, seed=1, block=200, jobs=2)
     with joblib.parallel_config("threading"), pytest.raises(MechanismError, match="in two threads"):
         count_hits(plan, None, None, 40_000)
+    kept = [0]
+    single = Plan(as_sampler(lambda _, rng: _set(kept, 0, rng.random())), 0.0, 1.0, seed=1, block=200, jobs=2)
+    with joblib.parallel_config("threading"), pytest.raises(MechanismError, match="in two threads"):
+        count_hits(single, None, None, 40_000)
     own = Plan(as_sampler(lambda _, size, rng: rng.random(size)), 0.0, 1.0, seed=1, block=200, jobs=2)
     with joblib.parallel_config("threading"):
         assert count_hits(own, None, None, 40_000)[0].sizes.sum() == 40_000
