@@ -32,6 +32,7 @@ from .check_noise import HALVES, as_matrix, draw_runs
 Array = npt.NDArray[np.float64]
 
 _FEATURES = ("values", "distances from the median")
+_LEAST = 16  # runs of a block: two calls of 8, which have successive runs, also of the 20 runs of a half of the fewest
 _LARGEST_TAIL = 0.008  # the normal tail beyond 2.4 standard deviations, where the threshold is conservative
 
 
@@ -104,7 +105,8 @@ def check_independence(
     started = time.perf_counter()
     sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
     twice = Sampler(cast(Any, _TwoCalls(sampler)), True, sampler.name) if sampler.is_block else sampler
-    drawn = draw_runs(twice, dataset, runs, seed, or_setting("jobs", jobs), checks_to_ignore(ignore))
+    jobs, ignored = or_setting("jobs", jobs), checks_to_ignore(ignore)
+    drawn = draw_runs(twice, dataset, runs, seed, jobs, ignored, least=_LEAST)
     sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn.blocks]
     outputs = as_matrix(np.concatenate(merge(*sides)), sampler.name)
     calls = np.split(outputs, np.cumsum([len(part) for side in sides for part in side])[:-1])

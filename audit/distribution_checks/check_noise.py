@@ -196,12 +196,22 @@ class Drawn:
 
 
 def draw_runs(
-    sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | None, ignored: frozenset[HealthCheck]
+    sampler: Sampler,
+    dataset: Any,
+    runs: int,
+    seed: int,
+    jobs: int | None,
+    ignored: frozenset[HealthCheck],
+    *,
+    least: int = 1,
 ) -> Drawn:
-    """Draw runs on one dataset, in as many blocks as in an audit, so that noise that a call shares shows."""
+    """Draw runs on one dataset, in as many blocks as in an audit, so that noise that a call shares shows.
+
+    Blocks have at least `least` runs.
+    """
     half, snapshot = -(-runs // 2), take_snapshot(dataset, dataset)
     plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=half)
-    blocks = draw_checked(plan, half)
+    blocks = draw_checked(plan.in_blocks(max(plan.block, least)), half)
     findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored)
     return Drawn(blocks, findings or examine_in_order([*blocks[0], *blocks[1]], ignored))
 
