@@ -25,12 +25,17 @@ def with_own_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         token = _USERS.set(users_answers())
         try:
-            with np.errstate(**_OWN):
+            with own_arithmetic():
                 return function(*args, **kwargs)
         finally:
             _USERS.reset(token)
 
     return call
+
+
+def own_arithmetic() -> np.errstate:
+    """Return the context in which the library computes."""
+    return np.errstate(**_OWN)
 
 
 def users_answers() -> Answers:

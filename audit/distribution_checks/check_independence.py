@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
+from ..health.findings import HealthCheck, checks_to_ignore
 from ..inference.counts import check_alpha
 from ..known_options import with_known_options
 from ..options import check_runs, check_seed
@@ -26,11 +27,12 @@ from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
 from ..sampling.source_place import source_of
 from ..settings import or_setting
-from .check_noise import as_matrix, draw_runs
+from .check_noise import HALVES, as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]
 
 _FEATURES = ("values", "distances from the median")
+_LEAST = 16  # runs of a block: two calls of 8, which have successive runs, also of the 20 runs of a half of the fewest
 _LARGEST_TAIL = 0.008  # the normal tail beyond 2.4 standard deviations, where the threshold is conservative
 
 
@@ -45,6 +47,7 @@ def check_independence(
     seed: int | None = 0,
     jobs: int | None = None,
     name: str | None = None,
+    ignore: str | Iterable[str] = (),
 ) -> StatementResult:
     """Check that a mechanism's noise is independent between coordinates, runs and calls.
 
@@ -68,7 +71,7 @@ def check_independence(
 
     Parameters
     ----------
-    mechanism, dataset, seed, jobs, name
+    mechanism, dataset, seed, jobs, name, ignore
         As in `check_noise`.
     runs : int
         At least 40. Correlations of about 5/√runs or more are detectable.
@@ -78,7 +81,8 @@ def check_independence(
     Returns
     -------
     StatementResult
-        Inconclusive if the outputs never vary. A constant coordinate is omitted and noted.
+        Inconclusive if the outputs never vary, if the mechanism changes its dataset, or if no correlation is found and
+        a health check fails nevertheless. A constant coordinate is omitted and noted.
 
     Raises
     ------
@@ -101,8 +105,9 @@ def check_independence(
     started = time.perf_counter()
     sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
     twice = Sampler(cast(Any, _TwoCalls(sampler)), True, sampler.name) if sampler.is_block else sampler
-    drawn = draw_runs(twice, dataset, runs, seed, or_setting("jobs", jobs))
-    sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn]
+    jobs, ignored = or_setting("jobs", jobs), checks_to_ignore(ignore)
+    drawn = draw_runs(twice, dataset, runs, seed, jobs, ignored, least=_LEAST)
+    sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn.blocks]
     outputs = as_matrix(np.concatenate(merge(*sides)), sampler.name)
     calls = np.split(outputs, np.cumsum([len(part) for side in sides for part in side])[:-1])
     varying = np.flatnonzero((outputs != outputs[0]).any(axis=0))
@@ -118,6 +123,11 @@ def check_independence(
         still = sorted({*range(outputs.shape[1])} - {*varying.tolist()})
         what = "the output" if outputs.shape[1] == 1 else f"output coordinate {', '.join(map(str, still))}"
         notes.append(f"{what} never varies, so its noise cannot be checked; make sure that the mechanism adds noise")
+    is_shown = any(
+        point.is_outside for point in points
+    )  # a changed dataset depends on earlier runs, the noise need not
+    findings = tuple(each for each in drawn.findings if each.check is HealthCheck.DATASET_MUTATED or not is_shown)
+    notes += [HALVES] * bool(findings)
     return StatementResult(
         statement=f"The noise of {sampler.name} is independent between coordinates, runs and calls.",
         quantity="correlation",
@@ -130,6 +140,7 @@ def check_independence(
         provenance=provenance_of(sampler.function),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        findings=findings,
     )
 
 

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError, MechanismError, OptionError
-from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_words, vector_width
+from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_list, outcome_words, vector_width
 from ..floating_point_errors import with_own_arithmetic
-from ..health.run_independence import examine
+from ..health.dataset_checks import take_snapshot
+from ..health.findings import Finding, HealthCheck, checks_to_ignore
+from ..health.run_independence import examine_draws, examine_in_order
 from ..inference.counts import check_alpha
 from ..known_options import with_known_options
 from ..options import check_runs, check_seed
-from ..procedures.pilot import draw_checked
+from ..procedures.pilot import are_same, draw_checked
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.block_counts import no_blocks
 from ..sampling.draw import plan_blocks
@@ -47,7 +49,6 @@ from .noise_laws import GRID, GeometricNoise, NoiseLaw
 from .quantile_plot import quantile_series
 
 Array: TypeAlias = npt.NDArray[np.float64]
-Drawn: TypeAlias = tuple[list[Outputs], list[Outputs]]
 
 # The scale has the largest share of alpha: privacy depends on it, and bugs affect it most often. The two distances
 # detect different faults, Anderson-Darling those of the tails. One impossible value refutes with any share.
@@ -70,6 +71,7 @@ def check_noise(
     seed: int | None = 0,
     jobs: int | None = None,
     name: str | None = None,
+    ignore: str | Iterable[str] = (),
 ) -> StatementResult:
     """Check that a mechanism adds independent noise of a known law and scale to an exact answer.
 
@@ -104,13 +106,14 @@ def check_noise(
         Allowed probability of refuting a mechanism whose noise is as claimed.
     tolerance : float
         Allowed relative error of the scale, in [0, 1). The shape is compared with the nearest allowed law.
-    seed, jobs, name
+    seed, jobs, name, ignore
         As in `check`.
 
     Returns
     -------
     StatementResult
-        Inconclusive if the runs are not independent.
+        Inconclusive if a health check fails: runs that share noise, a fixed seed, state that changes over time, a
+        dataset that the mechanism changes.
 
     Raises
     ------
@@ -140,9 +143,9 @@ def check_noise(
             tolerance=tolerance,
         )
     sampler, alpha = picked(as_sampler(mechanism, name), output), check_alpha(alpha)
-    runs, seed = check_runs(runs), check_seed(seed)
-    drawn = draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs))
-    outputs = np.concatenate(merge(*drawn))[:runs]
+    runs, seed, ignored = check_runs(runs), check_seed(seed), checks_to_ignore(ignore)
+    drawn = draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs), ignored)
+    outputs = np.concatenate(merge(*drawn.blocks))[:runs]
     values = _noise(outputs, _exact_answer(answer, dataset), sampler.name)
     allowed = (noise.value * (1 - tolerance), noise.value * (1 + tolerance))
     shares = {part: share * alpha for part, share in _SHARES.items()}
@@ -150,16 +153,11 @@ def check_noise(
     biases = _bias_points(values, noise, allowed, shares["bias"])
     ordered = np.sort(values, axis=None)
     shapes = _shape_points(ordered, noise, allowed, shares)
-    notes = _notes(noise, scales, biases, shapes)
+    notes = notes_of_equal(outputs) or _notes(noise, scales, biases, shapes)
     points = [*scales, *biases, *shapes]
     series: Series | None = quantile_series(_on_grid(ordered, noise), noise, alpha=shares["distance"])
-    if _is_dependent(drawn):
-        series = None
-        points = [replace(point, lower=-math.inf, upper=math.inf) for point in points]
-        notes = [
-            "the runs depend on each other, so no interval holds for any number of runs; draw all noise from the "
-            "generator `rng`, and locate the dependence with check_independence"
-        ]
+    if drawn.findings:
+        points, notes, series = without_intervals(points), [HALVES], None
     return StatementResult(
         statement=f"{sampler.name} adds independent {noise} to the answer.",
         quantity="noise",
@@ -174,6 +172,7 @@ def check_noise(
         provenance=provenance_of_part(sampler),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        findings=drawn.findings,
     )
 
 
@@ -184,9 +183,50 @@ def _shape_method(noise: NoiseLaw, shapes: list[Point]) -> str:
     return "exact limits of cells" + ", and chi-square (simulated)" * squares
 
 
-def draw_runs(sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | None) -> Drawn:
-    """Draw two lists of blocks on one dataset, with half of the runs each (rounded up)."""
-    return draw_checked(plan_blocks(sampler, dataset, dataset, seed, jobs), -(-runs // 2))
+HALVES = "x and y are the first and the second half of the runs"
+"""Note to the health checks of runs on one dataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Runs on one dataset, as two lists of blocks with half of the runs each, rounded up, and failed health checks."""
+
+    blocks: tuple[list[Outputs], list[Outputs]]
+    findings: tuple[Finding, ...]
+
+
+def draw_runs(
+    sampler: Sampler,
+    dataset: Any,
+    runs: int,
+    seed: int,
+    jobs: int | None,
+    ignored: frozenset[HealthCheck],
+    *,
+    least: int = 1,
+) -> Drawn:
+    """Draw runs on one dataset, in as many blocks as in an audit, so that noise that a call shares shows.
+
+    Blocks have at least `least` runs.
+    """
+    half, snapshot = -(-runs // 2), take_snapshot(dataset, dataset)
+    plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=half)
+    blocks = draw_checked(plan.in_blocks(max(plan.block, least)), half)
+    findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored)
+    return Drawn(blocks, findings or examine_in_order([*blocks[0], *blocks[1]], ignored))
+
+
+def without_intervals(points: list[Point]) -> list[Point]:
+    """Return the points of runs that are not independent, whose intervals do not hold for any number of runs."""
+    return [replace(point, lower=-math.inf, upper=math.inf) for point in points]
+
+
+def notes_of_equal(outputs: Outputs) -> list[str]:
+    """Return a note if all outputs are equal."""
+    if not are_same(outputs):
+        return []
+    shown = outcome_words(outcome_list(outputs[:1])[0])
+    return [f"all {len(outputs):,} outputs are equal, {shown}; make sure that every run draws new noise"]
 
 
 def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:
@@ -259,11 +299,6 @@ def _noise(outputs: Outputs, answer: npt.NDArray[Any], name: str) -> Array:
 
 def _is_whole(values: npt.NDArray[Any]) -> bool:
     return values.dtype.kind in "biu" or (values.dtype == object and all(type(value) is int for value in values.flat))
-
-
-def _is_dependent(drawn: Drawn) -> bool:
-    """Whether runs repeat each other or are correlated, with a false-alarm probability below one in a million."""
-    return bool(examine(drawn, (no_blocks(), no_blocks()), frozenset()))
 
 
 def _worst(points: list[Point]) -> Point:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy.special import logit, logsumexp
 from ..errors import MechanismError, OptionError
 from ..events.outputs import merge, outcome_key, outcome_words, tally
 from ..floating_point_errors import with_own_arithmetic
+from ..health.findings import checks_to_ignore
 from ..inference.binomial_tails import probability_limits
 from ..inference.counts import check_alpha
 from ..known_options import with_known_options
@@ -28,7 +29,7 @@ from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import as_sampler
 from ..sampling.source_place import source_of
 from ..settings import or_setting
-from .check_noise import called, draw_runs
+from .check_noise import HALVES, called, draw_runs, without_intervals
 
 METHOD = (
     "Poisson regression with log link (statsmodels), interval by Chernoff's bound on the likelihood ratio; exact "
@@ -52,6 +53,7 @@ def check_slope(
     seed: int | None = 0,
     jobs: int | None = None,
     name: str | None = None,
+    ignore: str | Iterable[str] = (),
 ) -> StatementResult:
     """Check that a mechanism chooses candidates with log-probabilities that grow with their utility as stated.
 
@@ -76,8 +78,13 @@ def check_slope(
         At least 40.
     alpha : float
         Allowed probability of refuting a mechanism with the stated slope.
-    seed, jobs, name
+    seed, jobs, name, ignore
         As in `check`.
+
+    Returns
+    -------
+    StatementResult
+        Inconclusive if a health check fails, as in `check_noise`.
 
     Raises
     ------
@@ -106,9 +113,8 @@ def check_slope(
     slope = _positive("epsilon", epsilon) / _positive("sensitivity", sensitivity) / (1.0 if monotonic else 2.0)
     u = _utilities(utilities, dataset)
     places = _places(candidates, len(u))
-    found, outcomes = tally(
-        np.concatenate(merge(*draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs))))[:runs]
-    )
+    drawn = draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs), checks_to_ignore(ignore))
+    found, outcomes = tally(np.concatenate(merge(*drawn.blocks))[:runs])
     stray = [key for key in found if key not in places]
     if stray:
         times = sum(found[key] for key in stray)
@@ -132,6 +138,9 @@ def check_slope(
             f"{len(points) - len(kept)} of {len(u)} candidates were chosen too seldom for a separate test; the fit "
             "includes them"
         )
+    series: Series | None = _series(points, u, alpha)
+    if drawn.findings:
+        kept, notes, series = without_intervals(kept), [HALVES], None
     return StatementResult(
         statement=f"The log-probabilities of the choices of {sampler.name} grow with the utility at rate {slope:g}.",
         quantity="slope",
@@ -142,10 +151,11 @@ def check_slope(
         seed=seed,
         largest_width=slope,
         notes=tuple(notes),
-        series=_series(points, u, alpha),
+        series=series,
         provenance=provenance_of(sampler.function),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        findings=drawn.findings,
     )
 
 

@@ -32,7 +32,7 @@ _EXPONENTS = 10_000  # of a decimal that is written as an integer
 _FINER = ("ns", "ps", "fs", "as")  # units of numpy that `datetime` does not have
 _MICROSECONDS = {"us": 1, "ms": 1_000, "s": 10**6, "m": 60 * 10**6, "h": 3_600 * 10**6, "D": 86_400 * 10**6}
 _EPOCH = datetime.datetime(1970, 1, 1)
-_STATED = frozenset(
+STATED = frozenset(
     {str, bytes, int, float, type(None), Decimal, Fraction, range, Mark, uuid.UUID, pathlib.PurePosixPath}
     | {datetime.date, datetime.time, datetime.timedelta, ipaddress.IPv4Address, ipaddress.IPv6Address}
 )
@@ -120,7 +120,7 @@ def _is_stated(key: Any) -> bool:
         return all(_is_stated(own) and _is_stated(part) for own, part in key.entries)
     if kind is datetime.datetime:
         return key.tzinfo is None or key.tzinfo is datetime.UTC
-    return _is_stated(key.label) if kind is Again else kind in _STATED
+    return _is_stated(key.label) if kind is Again else kind in STATED
 
 
 def _number(number: Any) -> Any:

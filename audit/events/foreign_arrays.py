@@ -5,6 +5,7 @@ No library is imported: an array is known by `__array__` or `__dlpack__`.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,6 +57,16 @@ def numpy_of(value: Any) -> Array:
         found = np.asarray(value.double())
     is_extension = found.dtype.kind == "V" and found.dtype.names is None  # jax's bfloat16
     return found.astype(np.float64) if is_extension else found
+
+
+def can_change(value: Any) -> bool:
+    """Whether an object is an array or another collection that can be filled again."""
+    return not isinstance(value, Hashable) or is_foreign_array(value)
+
+
+def is_one_memory(a: Any, b: Any) -> bool:
+    """Whether two outputs or blocks are one object, or arrays of numpy that lie in the same memory."""
+    return a is b or (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b))
 
 
 def column_of(values: Any) -> Array:

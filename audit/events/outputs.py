@@ -106,7 +106,11 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
             returned=len(raw),
             size=size,
         )
-    outputs = list(raw) if are_plain(raw) else [plain_output(output, name) for output in raw]
+    return packed(list(raw) if are_plain(raw) else [plain_output(output, name) for output in raw], form)
+
+
+def packed(outputs: list[Any], form: Form | None = None) -> Outputs:
+    """Return plain outputs as an array; records of the `form` become vectors of their columns."""
     return _pack(_in_columns(outputs, form))
 
 
@@ -129,7 +133,7 @@ def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Ou
         return _of_numbers(rows) if isinstance(rows, np.ndarray) else _pack([plain_output(row, name) for row in rows])
     if form is None:
         raise MechanismError(f"{name} returned no columns; return at least one.", mechanism=name)
-    return _pack(_in_columns([plain_output(row, name) for row in as_dictionaries(arrays, size)], form))
+    return packed([plain_output(row, name) for row in as_dictionaries(arrays, size)], form)
 
 
 def _of_numbers(array: Outputs) -> Outputs:

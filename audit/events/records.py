@@ -6,10 +6,12 @@ the names of its columns. Any other output stays apart from all records.
 
 from __future__ import annotations
 
+import copy
+import datetime
 import functools
 import numbers
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import BuiltinFunctionType, FunctionType
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
-from .canonical import canonical, leaf_of
+from .canonical import STATED, Foreign, canonical, leaf_of
 from .dictionaries import Dictionary, Mark, outcome_key
 from .foreign_arrays import column_of, is_foreign_array, numpy_of
 from .named_columns import columns_of_block, names_of, read_array, refuse_masked, structure_of
@@ -28,9 +30,12 @@ from .own_equality import has_own_equality, is_enum
 _DEEPEST = 20  # levels of nested records
 _MOST_NESTED = 100  # levels of nested outputs
 _SMALL = 1 << 53  # integers below stand for all that equals them
-_PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
+PLAIN = frozenset({float, int, bool, str, type(None)})
+"""Types of outputs that never change and compare by value."""
 _TOLD = frozenset({Mark.CLASS, Mark.NAME, Mark.INDEX, Mark.ORDER})  # keys of what is not a part
 _LEAVES: tuple[Any, ...] = (Mark.LEAF,)
+_FIXED = PLAIN | STATED | {datetime.datetime}  # well-known classes of plain outputs
+_COMPARED = 64  # outputs of a class with which each different one is compared, which takes about 10 µs
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +265,7 @@ def is_vector(value: Any) -> bool:
 def are_plain(outputs: list[Any] | tuple[Any, ...]) -> bool:
     """Whether all outputs are numbers, texts or None."""
     try:
-        return _PLAIN.issuperset(map(type, outputs))
+        return PLAIN.issuperset(map(type, outputs))
     except TypeError:  # a class that cannot be hashed
         return False
 
@@ -286,7 +291,7 @@ def plain_output(output: Any, name: str) -> Any:
 
 def _plain(output: Any, name: str, depth: int) -> Any:
     kind: Any = type(output)
-    if kind in _PLAIN or is_enum(kind):
+    if kind in PLAIN or is_enum(kind):
         return output
     if depth > _MOST_NESTED:
         raise MechanismError(
@@ -311,26 +316,118 @@ def _plain(output: Any, name: str, depth: int) -> Any:
         if is_column(output) or is_foreign_array(output):
             return _plain(read_array(output, name), name, depth + 1)
     output = leaf_of(output)
+    if type(output) is Foreign:
+        return Foreign(_copied(output.value, name))
+    return output if _is_fixed(type(output)) else _copied(output, name)
+
+
+def _is_fixed(kind: Any) -> bool:
+    """Whether objects of a class never change: those of well-known classes, and of this library."""
+    return kind in _FIXED or str(kind.__module__).startswith(f"{__package__}.")
+
+
+def _copied(output: Any, name: str) -> Any:
+    """Return a copy of an object of an unknown class, which later runs may change, if it equals and hashes as that.
+
+    Raise a `MechanismError` for an object that equals no copy.
+    """
+    kind = type(output).__name__
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
     try:
-        hash(output)
-        bool(output == output)
+        is_reflexive, own_hash = bool(output == output), hash(output)
     except Exception as error:  # a user's __hash__ and __eq__ may raise anything
-        raise MechanismError(
-            f"{name} returned an output of type {type(output).__name__}, which cannot be compared "
-            f"({type(error).__name__}: {error}); return a number, a string, a tuple, or another hashable object that "
-            "compares by value.",
-            mechanism=name,
-        ) from None
+        raise _incomparable(kind, name, error) from None
     if _compares_by_identity(output):
         raise MechanismError(
-            f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself, so the same "
+            f"{name} returned an output of type {kind}, which equals nothing but itself, so the same "
             "output from another process is another outcome; give it __eq__ and __hash__, or return a string or an "
             "Enum.",
             mechanism=name,
         )
-    return output
+    try:
+        copied = copy.deepcopy(output)
+        is_equal, copied_hash = bool(copied == output), hash(copied)
+    except Exception as error:  # an object's own copying may raise anything
+        raise MechanismError(
+            f"{name} returned an output of type {kind}, which cannot be copied ({described(error)}) although a later "
+            "run may change it; return a number, a string, a tuple, or an object that copy.deepcopy can copy.",
+            mechanism=name,
+        ) from error
+    if not (is_reflexive and is_equal):
+        raise MechanismError(
+            f"{name} returned an output of type {kind}, which does not equal its own copy, so that every run is "
+            "another outcome; give it an __eq__ that compares by value, or return a string or a tuple.",
+            mechanism=name,
+        )
+    if own_hash != copied_hash:
+        raise _unequal_hashes(type(output), name)
+    return copied
+
+
+def _unequal_hashes(kind: Any, name: str) -> MechanismError:
+    """Return the error for a class whose equal objects have different hashes."""
+    return MechanismError(
+        f"{name} returned equal outputs of type {kind.__qualname__} with different hashes, so that one outcome would "
+        "be counted as several; give the class a __hash__ that agrees with its __eq__, or return a string or a tuple.",
+        mechanism=name,
+    )
+
+
+def _incomparable(kind: str, name: str, error: Exception) -> MechanismError:
+    return MechanismError(
+        f"{name} returned an output of type {kind}, which cannot be compared ({type(error).__name__}: {error}); return "
+        "a number, a string, a tuple, or another hashable object that compares by value.",
+        mechanism=name,
+    )
+
+
+class HashCheck:
+    """Compares outputs of unknown classes, and raises a `MechanismError` if two are equal and their hashes differ.
+
+    Each different output is compared with the first outputs of its class.
+    """
+
+    __slots__ = ("_seen",)
+
+    def __init__(self) -> None:
+        self._seen: dict[type[Any], dict[int, Any]] = {}
+
+    def add(self, outputs: np.ndarray[Any, Any], name: str) -> None:
+        """Compare the plain outputs of a block with each other and with those before."""
+        if outputs.dtype != object or PLAIN.issuperset(map(type, outputs)):
+            return
+        for output in dict.fromkeys(outputs.tolist()):
+            for leaf in _unknown_in(output):
+                self._compare(leaf, name)
+
+    def _compare(self, output: Any, name: str) -> None:
+        own, seen = hash(output), self._seen.setdefault(type(output), {})
+        if own in seen:
+            return
+        try:
+            is_equal = any(bool(output == other) or bool(other == output) for other in seen.values())
+        except Exception as error:  # a user's __eq__ may raise anything
+            raise _incomparable(type(output).__name__, name, error) from error
+        if is_equal:
+            raise _unequal_hashes(type(output), name)
+        if len(seen) < _COMPARED:
+            seen[own] = output
+
+
+def _unknown_in(output: Any) -> Iterator[Any]:
+    """Yield the parts of a plain output that are objects of unknown classes."""
+    kind = type(output)
+    if kind is tuple or kind is frozenset:
+        for part in output:
+            yield from () if type(part) in PLAIN else _unknown_in(part)
+    elif kind is Dictionary:
+        for entry in output.entries:
+            yield from _unknown_in(entry)
+    elif kind is Foreign:
+        yield output.value
+    elif not (_is_fixed(kind) or is_enum(kind)):
+        yield output
 
 
 def _key(key: Any, name: str, depth: int) -> Any:
@@ -343,7 +440,7 @@ def _key(key: Any, name: str, depth: int) -> Any:
 
 def _counted(parts: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Return the parts of a `Counter` without zeros, which equal missing counts."""
-    return [(key, part) for key, part in parts if not (type(part) in _PLAIN and part == 0)]
+    return [(key, part) for key, part in parts if not (type(part) in PLAIN and part == 0)]
 
 
 def _items_of(array: np.ndarray[Any, Any]) -> Any:

@@ -53,9 +53,13 @@ class Snapshot:
                 changed.append(f"{side} (while runs were made)")
         if not changed:
             return []
+        if self.x is self.y:
+            which, given = f"the dataset in place{changed[0][1:]}", "dataset"
+        else:
+            which, given = f"{len(changed)} of the 2 datasets in place, {' and '.join(changed)}", "pair"
         message = (
-            f"the mechanism changed {len(changed)} of the 2 datasets in place, {' and '.join(changed)}: later runs "
-            "were not on the audited pair, and they depend on earlier runs; let the mechanism work on a copy."
+            f"the mechanism changed {which}: later runs were not on the audited {given}, and they depend on earlier "
+            "runs; let the mechanism work on a copy."
         )
         return [Finding(HealthCheck.DATASET_MUTATED, message)]
 
@@ -65,4 +69,5 @@ def take_snapshot(x: Any, y: Any) -> Snapshot:
     summaries = summarise(x), summarise(y)
     may_be_equal = type(x) is type(y) and summaries[0] == summaries[1]
     are_equal = x is y or (may_be_equal and hold_the_same(x, y))
-    return Snapshot(x, y, are_equal, summaries, (Kept(x), Kept(y)))
+    kept = Kept(x)
+    return Snapshot(x, y, are_equal, summaries, (kept, kept if x is y else Kept(y)))

@@ -28,7 +28,7 @@ class HealthCheck(enum.Enum):
     IDLE_EVENT = "idle-event"
 
 
-_OF_RUNS = frozenset(
+OF_RUNS = frozenset(
     {
         HealthCheck.REPEATED_BLOCKS,
         HealthCheck.UNSTEADY_HITS,
@@ -36,6 +36,7 @@ _OF_RUNS = frozenset(
         HealthCheck.SHARED_RANDOMNESS,
     }
 )
+"""Checks that fail if the runs are not independent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        remedy = " Draw new noise in every run." if self.check in _OF_RUNS else ""
+        remedy = " Draw new noise in every run." if self.check in OF_RUNS else ""
         return f"{self.message}{remedy} Silence this check with ignore={self.check.value!r}."
 
 

@@ -2,7 +2,8 @@
 
 The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
 checks of events, thirty-nine checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
-a million. Outputs drawn elsewhere have eight such checks. The checks of datasets raise no false alarms.
+a million. Runs on one dataset have three more checks, but none of a main phase or an event. Outputs drawn elsewhere
+have eight such checks. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
 """
@@ -10,13 +11,14 @@ Proof: docs/proofs/dependence.md
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
 
 from ..events.outputs import Outputs, outcome_key
 from ..inference.repeated_order import log_chance_of_order
-from ..sampling.block_counts import BlockCounts
+from ..sampling.block_counts import BlockCounts, no_blocks
 from ..sampling.output_hashes import order_mark
 from .block_checks import (
     agreement,
@@ -28,6 +30,7 @@ from .block_checks import (
     unsteady_on_both,
 )
 from .copied_outputs import copied_outputs
+from .dataset_checks import Snapshot
 from .dependence_statistics import change, coupling, serial_correlation, two_sided
 from .findings import FALSE_ALARM, Finding, HealthCheck
 
@@ -60,6 +63,32 @@ def examine(
         found += unsteady_on_both(seen[0], seen[1], alpha)
     if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # repeated blocks also look like shared randomness
         found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
+    return tuple(finding for finding in found if finding.check not in ignore)
+
+
+def examine_draws(
+    snapshot: Snapshot,
+    changed: Collection[str],
+    pilot: tuple[list[Outputs], list[Outputs]],
+    main: tuple[BlockCounts, BlockCounts],
+    ignore: frozenset[HealthCheck],
+) -> tuple[Finding, ...]:
+    """Return the failed health checks of drawn runs and their datasets, which may be one dataset.
+
+    `changed` are the datasets that changed while runs were made; a changed dataset explains all other findings. Each
+    check of the runs raises a false alarm with probability at most `FALSE_ALARM`.
+    """
+    of_datasets = snapshot.examine(ignore | {HealthCheck.EQUAL_DATASETS}, changed)
+    return of_datasets or examine(pilot, main, ignore)
+
+
+def examine_in_order(blocks: list[Outputs], ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:
+    """Return the finding that outputs on one dataset change over time, from all its blocks in the order drawn.
+
+    The three checks raise a false alarm with probability at most `FALSE_ALARM` each.
+    """
+    seen = spreads(blocks, no_blocks())
+    found = _change("x and y", blocks, FALSE_ALARM) or unsteady_blocks("x and y", seen, FALSE_ALARM)
     return tuple(finding for finding in found if finding.check not in ignore)
 
 

@@ -29,7 +29,7 @@ from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
-from ..health.run_independence import examine
+from ..health.run_independence import examine_draws
 from ..inference.counts import check_alpha
 from ..inference.direction import directed
 from ..inference.joint_test import check_test_alpha, strength_lower
@@ -146,7 +146,7 @@ def check_same_distribution(
         ignore=[one.value for one in ignored | _AS_IT_SHOULD_BE],
         progress=progress,
     )
-    findings = (*snapshot.examine(ignored | _AS_IT_SHOULD_BE), *result.findings)
+    findings = snapshot.examine(ignored | _AS_IT_SHOULD_BE, _changed(result)) or result.findings
     x, y = versions.in_words
     resolution, basis = result.resolution, result.resolution_basis
     if sequential and not result.is_refuted:
@@ -171,6 +171,11 @@ def check_same_distribution(
         resolution_basis=basis,
         is_replayable=is_replayable,
     )
+
+
+def _changed(result: AuditResult) -> tuple[str, ...]:
+    """The dataset, if it changed in a worker process."""
+    return ("x",) if any(each.check is HealthCheck.DATASET_MUTATED for each in result.findings) else ()
 
 
 def _common_resolution(runs: int, alpha: float, power: float) -> float:
@@ -237,6 +242,7 @@ def check_equivalence(
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     runs, seed, ignored = check_runs(runs), check_seed(seed), checks_to_ignore(ignore)
     check_test_alpha(alpha / 2)
+    snapshot = take_snapshot(dataset, dataset)
     versions = TwoVersions.of(old, new, dataset, seed, output)
     sampler = as_sampler(versions.mechanism, name or versions.name)
     plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
@@ -277,7 +283,7 @@ def check_equivalence(
         runs=runs,
         pilot_runs=size,
         seed=seed,
-        findings=examine((blocks_x, blocks_y), (main_x, main_y), ignored),
+        findings=examine_draws(snapshot, plan.changed, (blocks_x, blocks_y), (main_x, main_y), ignored),
         notes=(*run_notes(x, y, main_x, main_y), *note_of_cut(size, wanted, plan.output_bytes)),
         versions=library_versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},

@@ -16,10 +16,11 @@ from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..distinguishers.learned_partition import plain_events
 from ..errors import MechanismError
+from ..events.foreign_arrays import can_change, is_one_memory
 from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
 from ..events.named_parts import Entries, Part, shown_names
 from ..events.outputs import Outputs, as_outputs
-from ..events.records import Form, form_of_block
+from ..events.records import Form, HashCheck, form_of_block
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
@@ -163,7 +164,24 @@ def _given(xs: Any, ys: Any, name: str) -> tuple[Form, list[Outputs]]:
     sizes = [_size(values, name) for values in both]
     forms = [form_of_block(values) for values in both]
     form = forms[0] if forms[0] == forms[1] else Form()
-    return form, [as_outputs(values, size, name, form) for values, size in zip(both, sizes, strict=True)]
+    outputs = [as_outputs(values, size, name, form) for values, size in zip(both, sizes, strict=True)]
+    hashes = HashCheck()
+    for values, side in zip(both, outputs, strict=True):
+        _refuse_overwritten(values, name)
+        hashes.add(side, name)
+    return form, outputs
+
+
+def _refuse_overwritten(values: Any, name: str) -> None:
+    """Refuse a list that holds one object again and again, which the last run has filled."""
+    if not isinstance(values, (list, tuple)) or len(values) < 2 or not can_change(values[0]):
+        return
+    if all(is_one_memory(each, values[0]) for each in values):
+        raise MechanismError(
+            f"{name} hold the same {type(values[0]).__name__} {len(values):,} times, so each output is what the last "
+            "run put there; keep a copy of each output, or tuples if the outputs really never vary.",
+            mechanism=name,
+        )
 
 
 def _notes_on_shapes(x: Outputs, y: Outputs) -> tuple[str, ...]:

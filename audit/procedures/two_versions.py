@@ -52,6 +52,11 @@ class TwoVersions:
         return plan.repeats("y")
 
     @property
+    def __audit_datasets__(self) -> tuple[Any, Any]:
+        """What both versions run on, which must not change."""
+        return self.dataset, self.dataset
+
+    @property
     def mechanism(self) -> Callable[..., Any]:
         return self.draw_block if self.old.is_block and self.new.is_block else self.run_once
 

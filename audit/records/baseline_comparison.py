@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..health.findings import OF_RUNS
 from ..inference.counts import check_alpha
 from ..inference.multiplicity import holm
 from ..inference.two_sample_test import change_p_value
@@ -28,6 +29,7 @@ from .suite import Checked, Entry, Suite
 ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"
 """Why the counts of two searches are not compared; not a failure, because each audit is valid for its pair."""
 
+_DEPENDENT = "runs were not independent (a health check failed), so counts are not compared"
 _FEWER = 0.99  # of the runs before
 
 
@@ -102,6 +104,8 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         changes += _settings_changed(was, now)
         if _is_another_pair(was, now):
             not_compared = ANOTHER_PAIR
+        elif any(finding.check in OF_RUNS for result in (was, now) for finding in result.findings):
+            not_compared = _DEPENDENT
         elif pairs := [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]:
             moved, same, p_value = _moved(pairs, alpha)
             changes += moved

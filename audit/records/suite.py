@@ -241,7 +241,7 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
             "strength_name": result.claim.strength_name,
             "claimed_strength": result.directed_claim.strength,
             "event": result.event_in_words,
-            "findings": "; ".join(f"{each.check.value}: {each.message}" for each in result.findings),
+            "findings": _findings(result),
         }
         sources = (entry, result, result.pair, result.counts)
     elif isinstance(result, CanaryResult):
@@ -256,11 +256,15 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         }
         sources = (entry, result)
     else:
-        own |= {"kind": "statement", "claim": result.statement}
+        own |= {"kind": "statement", "claim": result.statement, "findings": _findings(result)}
         if len(result.points) > 1:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
     return {name: _scalar(own[name] if name in own else _first(sources, name), kind) for name, kind in COLUMNS.items()}
+
+
+def _findings(result: AuditResult | StatementResult) -> str:
+    return "; ".join(f"{each.check.value}: {each.message}" for each in result.findings)
 
 
 def _first(sources: tuple[Any, ...], name: str) -> Any:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import OptionError
+from ..health.findings import Finding, failed_checks
 from ..inference.confidence_bands import Band, confidence_band
 from ..inference.ratio_intervals import Direction, MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
 from ..inference.renyi_lower_bound import renyi_lower
-from ..printing import confidence, rounded_down, rounded_up
+from ..printing import confidence, rounded_down, rounded_up, verdict_text
 
 _BAND, _RATIOS, _MAXIMUM = 1 / 2, 1 / 4, 1 / 4
 """Shares of alpha: the band; the ratios with the lower ends of the maximum; the upper ends of the maximum."""
@@ -43,6 +44,11 @@ class CellCounts:
         Lower ends hold for the mechanism.
     asked : int, optional
         Requested number of cells. There may be fewer, or more if some outputs are not numbers.
+    findings : tuple of Finding
+        Failed health checks of the runs, with which no statement need hold. The cells of an audit have none: the audit
+        has them.
+    notes : tuple of str
+        Remarks on the outputs.
     """
 
     names: tuple[str, ...]
@@ -52,6 +58,8 @@ class CellCounts:
     n_known: int
     scope: str
     asked: int | None = None
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.hits_x) == len(self.hits_y) >= 2:
@@ -107,9 +115,21 @@ class CellCounts:
         """Lower bound on the Rényi divergence of x from y of this order, in nats."""
         return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=_RENYI * self.alpha))
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The interval of the largest ratio; the failed health checks if there are any."""
+        if self.findings:
+            return f"{failed_checks(self.findings)}, so the intervals need not hold"
         largest = self.maximum()
         return (
             f"largest log ratio of a cell in [{rounded_down(largest.lower):g}, {rounded_up(largest.upper):g}] "
             f"({confidence(self.alpha)}; {self.scope})"
         )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The failed health checks and the notes."""
+        return *map(str, self.findings), *(f"note: {note}" for note in self.notes)
+
+    def __str__(self) -> str:
+        return verdict_text(self.sentence, self.remarks)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import OptionError
+from ..health.findings import Finding, failed_checks
 from ..printing import confidence as confidence_words
 from ..printing import verdict_text
 from ..sampling.provenance import Provenance
@@ -153,6 +154,8 @@ class StatementResult(Result):
         Random seed, which fixes every number.
     largest_width : float
         Width of an interval above which the check is inconclusive.
+    findings : tuple of Finding
+        Failed health checks of the runs, which make the result inconclusive.
     notes : tuple of str
         Remarks for the reader.
     series : Series, optional
@@ -177,6 +180,7 @@ class StatementResult(Result):
     provenance: Provenance | None = None
     versions: tuple[tuple[str, str], ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", tuple(self.points))
@@ -190,7 +194,9 @@ class StatementResult(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if an interval lies outside the allowed range."""
+        """REFUTED if an interval lies outside the allowed range and no health check failed."""
+        if self.findings:
+            return Verdict.INCONCLUSIVE
         if any(point.is_outside for point in self.points):
             return Verdict.REFUTED
         widths = [point.upper - point.lower for point in self.points]
@@ -201,7 +207,7 @@ class StatementResult(Result):
 
     @property
     def is_refuted(self) -> bool:
-        """Whether an interval lies outside the allowed range."""
+        """Whether the statement is refuted."""
         return self.verdict is Verdict.REFUTED
 
     @property
@@ -226,6 +232,8 @@ class StatementResult(Result):
     @property
     def sentence(self) -> str:
         """The verdict in a sentence: interval of the worst number, what is allowed, and the confidence."""
+        if self.findings:
+            return failed_checks(self.findings)
         worst, confidence = self.worst, confidence_words(self.alpha)
         quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
         text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
@@ -236,8 +244,8 @@ class StatementResult(Result):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes, as they are printed below the verdict."""
-        return tuple(f"note: {note}" for note in self.notes)
+        """The failed health checks and the notes, as they are printed below the verdict."""
+        return *map(str, self.findings), *(f"note: {note}" for note in self.notes)
 
     def __str__(self) -> str:
         return verdict_text(self.sentence, self.remarks)

@@ -15,6 +15,7 @@ import numpy as np
 from ..datasets.contents import Kept
 from ..errors import MechanismError, StoreError
 from ..events.outputs import Outputs, are_equal, tally
+from ..events.records import HashCheck
 from .block_seeds import BlockSeed
 from .pickling import Parcel
 from .sampler import Sampler
@@ -94,11 +95,19 @@ class Plan:
     parcels: dict[int, Parcel] = field(default_factory=dict, compare=False, repr=False)
     changed: set[Side] = field(default_factory=set, compare=False, repr=False)
     watched: dict[Side, Kept] = field(default_factory=dict, compare=False, repr=False)
+    hashes: HashCheck = field(default_factory=HashCheck, compare=False, repr=False)  # of the pilot's outputs
+
+    @property
+    def datasets(self) -> tuple[Any, Any]:
+        """The datasets that the mechanism may not change: x and y, or those that it runs on for names x and y."""
+        owner = getattr(self.sampler.function, "__self__", None)
+        found: tuple[Any, Any] = getattr(owner, "__audit_datasets__", (self.x, self.y))
+        return found
 
     def watch_datasets(self) -> None:
         """Record the contents of the datasets in this process."""
         if not self.watched:
-            self.watched.update({"x": Kept(self.x), "y": Kept(self.y)})
+            self.watched.update(zip(SIDES, map(Kept, self.datasets), strict=True))
 
     def changed_here(self) -> tuple[Side, ...]:
         """Return the datasets that have changed in this process since `watch_datasets`."""
@@ -226,9 +235,9 @@ class Plan:
             "environment variable or another input that it reads has changed. Restore that input, or delete the store."
         )
 
-    def _outputs(self, dataset: Any, size: int, phase: Phase, side: Side, number: int) -> Outputs:
+    def _outputs(self, dataset: Any, size: int, phase: Phase, side: Side, number: int, is_kept: bool) -> Outputs:
         def drawn() -> Outputs:
-            return self.sampler.draw(dataset, size, self.generator(phase, side, number))
+            return self.sampler.draw(dataset, size, self.generator(phase, side, number), is_kept=is_kept)
 
         try:
             return drawn()
@@ -238,14 +247,25 @@ class Plan:
                 raise
             raise refusal from error
 
-    def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
+    def draw(
+        self,
+        phase: Phase,
+        side: Side,
+        number: int,
+        size: int,
+        shape: tuple[int, ...] | None = None,
+        *,
+        is_kept: bool = True,
+    ) -> Outputs:
         """Return the outputs of one block; with `shape`, each output must have this shape.
+
+        Outputs that are not kept hold only until the mechanism is called again.
 
         A `MechanismError` from the mechanism or its outputs names the block.
         """
         dataset = self.x if side == "x" else self.y
         try:
-            outputs = self._outputs(dataset, size, phase, side, number)
+            outputs = self._outputs(dataset, size, phase, side, number, is_kept)
             if shape is not None:
                 check_shape(outputs, shape, self.sampler.name)
             return outputs

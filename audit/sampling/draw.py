@@ -242,6 +242,8 @@ def draw_pilot(
     for task, blocks in _run(plan, tasks):
         held += sum(len(block) * bytes_of_one(block) for block in blocks)
         refuse_too_much(held, plan.sampler.name)
+        for block in blocks:
+            plan.hashes.add(block, plan.sampler.name)
         start = task.first - first_block
         found[task.side][start : start + len(blocks)] = blocks
     return found["x"], found["y"]

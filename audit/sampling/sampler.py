@@ -10,17 +10,20 @@ from __future__ import annotations
 import dis
 import inspect
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import FrameType, TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
-from ..events.outputs import Outputs, Raised, as_outputs
-from ..events.records import Form, form_of, form_of_block
-from ..floating_point_errors import Answers, under, users_answers
+from ..events.foreign_arrays import can_change, is_one_memory
+from ..events.outputs import Outputs, Raised, as_outputs, packed
+from ..events.records import PLAIN, Form, are_plain, form_of, form_of_block, plain_output
+from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
 
 _SIZE = "size"
 _ENDING = (MemoryError, SystemExit, GeneratorExit)
@@ -56,7 +59,8 @@ class Sampler:
 
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
     the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
-    columns of outputs; None before the first runs have shown it.
+    columns of outputs; None before the first runs have shown it. `latest` has the latest block or output of each thread
+    if several threads draw, and is None otherwise.
     """
 
     call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
@@ -66,6 +70,7 @@ class Sampler:
     answers: Answers = field(default_factory=users_answers, compare=False)
     form: Form | None = None
     is_picked: bool = False  # whether outputs are a part of the mechanism's, which may have a name
+    latest: dict[int, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -77,12 +82,20 @@ class Sampler:
         """The mechanism, or its `sample` method."""
         return self.call.function
 
-    def draw(self, dataset: Any, size: int, rng: np.random.Generator) -> Outputs:
+    def draw(self, dataset: Any, size: int, rng: np.random.Generator, *, is_kept: bool = True) -> Outputs:
         """Return `size` outputs on `dataset`, as an array.
+
+        Later runs do not change outputs that are kept. An array that is not kept may be the mechanism's, and holds
+        these outputs until the next call.
 
         Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type.
         """
-        return as_outputs(self.drawn(dataset, size, rng), size, self.name, self.form)
+        drawn = self.drawn(dataset, size, rng)
+        if not self.is_block:
+            return packed(drawn, self.form)
+        outputs = as_outputs(drawn, size, self.name, self.form)
+        is_own = outputs.dtype == object or isinstance(drawn, (list, tuple))  # made here from single outputs
+        return outputs if is_own or not is_kept else outputs.copy()
 
     def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form | None:
         """Return the form that `size` outputs on `dataset` have, drawn for this; raise what `draw` raises.
@@ -91,23 +104,20 @@ class Sampler:
         """
         if self.is_block:
             return form_of_block(self.drawn(dataset, size, rng))
-        seen: list[Any] = []
-        for _ in range(size):
-            output = self.drawn(dataset, 1, rng)[0]
-            if output is not None and not isinstance(output, Raised):
-                seen.append(output)
-                if len(seen) == 1 and not form_of(seen).names:
-                    break
-        return form_of(seen) if seen else None
+        runs = (self._run(dataset, rng) for _ in range(size))
+        with under(self.answers):
+            seen = (output for output in runs if output is not None and not isinstance(output, Raised))
+            first = next(seen, None)
+            return None if first is None else form_of(chain([first], seen))  # each is read before the next run
 
     def drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return `size` outputs as the mechanism returns them; those of a function of one run as a list."""
+        """Return `size` outputs: of a block sampler as it returns them, of a function of one run as plain outputs."""
         if not self.is_block:
             with under(self.answers):
-                return [self._run(dataset, rng) for _ in range(size)]
+                return [self._snapshot(self._run(dataset, rng)) for _ in range(size)]
         try:
             with under(self.answers):
-                return self.call(dataset, size, rng)
+                block = self.call(dataset, size, rng)
         except AuditError:  # one of this library's mechanisms refuses the dataset
             raise
         except _ENDING as error:
@@ -123,6 +133,33 @@ class Sampler:
             raise
         except BaseException as error:
             raise self._ended_by(error) from error
+        self._refuse_shared(block)
+        return block
+
+    def _refuse_shared(self, drawn: Any) -> None:
+        """Raise a `MechanismError` if a block or an output lies in the memory of another thread's latest one."""
+        if self.latest is None or not can_change(drawn):
+            return
+        own = threading.get_ident()
+        for thread, other in list(self.latest.items()):
+            if thread != own and is_one_memory(drawn, other):
+                raise MechanismError(
+                    f"{self.name} returned the same {type(drawn).__name__} in two threads, so that one call may "
+                    "change the outputs of the other; return a copy from every call, or use jobs=1.",
+                    mechanism=self.name,
+                )
+        self.latest[own] = drawn
+
+    def _snapshot(self, output: Any) -> Any:
+        """Return an output in the form that no later run changes, before the next run is made."""
+        kind: Any = type(output)
+        if kind in PLAIN:
+            return output
+        self._refuse_shared(output)
+        if (kind is tuple or kind is list) and are_plain(output):
+            return tuple(output)
+        with own_arithmetic():
+            return plain_output(output, self.name)
 
     def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
         try:

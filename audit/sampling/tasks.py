@@ -142,7 +142,8 @@ class CountBlocks:
 
     def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
         """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
-        outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
+        shape = None if self.shapes is None else self.shapes[self.side]
+        outputs = plan.draw("main", self.side, number, size, shape, is_kept=False)
         cells = np.concatenate([np.zeros(0, np.int64), *(each.count(outputs) for each in self.partitions)])
         hits = (0,) if self.event is None else hits_of((self.event, *self.others), outputs)
         return (*hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
@@ -211,7 +212,8 @@ class CountPairs:
 
     def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], FinalCounts]:
         shapes = {} if self.shapes is None else self.shapes
-        x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
+        # The outputs on y are counted before the next call.
+        x, y = (plan.draw("main", side, number, size, shapes.get(side), is_kept=side == "x") for side in SIDES)
         pairs = pair_numbers(self.events, self.rare, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
         final = FinalCounts.of(self.final, self.net, x, y)

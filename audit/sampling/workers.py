@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any, Literal
@@ -99,13 +100,14 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
             yield first
             del numbered[0]
             parcel = _for_processes(plan) if is_long else None
+        shared = replace(plan, sampler=replace(plan.sampler, latest={}))
         if parcel is not None:
             yield from _in_processes(plan, numbered, jobs, limit, parcel)
         elif isinstance(backend, joblib.parallel.BACKENDS["threading"]):
-            yield from _in_threads(plan, numbered, backend.effective_n_jobs(jobs), limit)
+            yield from _in_threads(shared, numbered, backend.effective_n_jobs(jobs), limit)
         else:
             parallel = _parallel("threads", jobs, limit)
-            yield from parallel(joblib.delayed(_done)(plan, *each) for each in numbered)
+            yield from parallel(joblib.delayed(_done)(shared, *each) for each in numbered)
 
 
 def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float | None) -> Iterator[tuple[int, Any]]:
@@ -113,7 +115,7 @@ def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float |
 
     Small datasets are looked at after each task: one that is shuffled in place may be as it was in the end.
     """
-    is_looked_at = all(map(_is_small, (plan.x, plan.y)))
+    is_looked_at = all(map(_is_small, plan.datasets))
     if is_looked_at:
         plan.watch_datasets()
     pool = None if limit is None else ThreadPool(1)

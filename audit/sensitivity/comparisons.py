@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Hashable
@@ -110,14 +111,16 @@ class Comparisons:
         return Compared(candidate, x, y, change_between(x, y, self.norm))
 
     def confirmed(self, pair: Compared) -> tuple[Any, Any]:
-        """Return the query's outputs on a pair, evaluated again, and note whether they differ from before."""
+        """Return copies of the query's outputs on a pair, evaluated again, and note whether they differ from before."""
         outputs = list[Any]()
         for dataset, before in ((pair.candidate.x, pair.x), (pair.candidate.y, pair.y)):
             outputs.append(None)
             kept = Kept(dataset)
             try:
-                outputs[-1] = self._evaluated(dataset)
-                self._note_difference(dataset, before, answer_of(outputs[-1]))
+                output = self._evaluated(dataset)
+                answer = answer_of(output)
+                outputs[-1] = _copied(output, answer)
+                self._note_difference(dataset, before, answer)
             except Exception as error:  # a query may raise anything
                 self._note(f"{answer_text(before)}, then {described(error)}", dataset)
             self._note_change(dataset, kept)
@@ -168,3 +171,11 @@ class Comparisons:
             self.unsteady = self.unsteady or (
                 f"the query changes its dataset, which is now {show(dataset)}; copy it in the query"
             )
+
+
+def _copied(output: Any, answer: Answer) -> Any:
+    """Return a copy of an output, which the query may change later; its numbers if it cannot be copied."""
+    try:
+        return copy.deepcopy(output)
+    except Exception:  # an object's own copying may raise anything
+        return answer_text(answer)

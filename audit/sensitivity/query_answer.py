@@ -198,7 +198,7 @@ def _read(value: Any, path: Path, parts: dict[Path, Numbers], output: Any) -> bo
     except (TypeError, ValueError):
         array = np.array(None)
     if array.dtype.kind == "f":
-        parts[path] = array.astype(np.float64, copy=False)
+        parts[path] = array.astype(np.float64)  # a copy, since the query may fill its array again
         return False
     if array.dtype.kind in "biu":
         is_large = array.dtype.itemsize == 8 and array.size and max(-int(array.min()), int(array.max())) > _WHOLE

@@ -192,6 +192,8 @@ class SensitivityResult(Result):
         if self.verdict is Verdict.NOT_REFUTED:
             if self.change > self.bound * (1.0 + 1e-9):
                 lines.append("note    the change exceeds the bound by no more than rounding explains")
+            if self.change == 0.0 < self.bound:
+                lines.append("note    the query never changed; does it use its dataset?")
             lines.append("note    other pairs may change the query more")
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         first = " ".join(self.first_error.split())[:_MOST_OF_AN_ERROR]

@@ -136,6 +136,22 @@ def test_a_seed_fixed_inside_is_found():
     assert "the mechanism fixes a seed" in found.notes[-1]
 
 
+def test_noise_that_comes_again_at_a_distance_and_changed_datasets_are_inconclusive():
+    def again(data, size, rng):  # no two successive runs, coordinates or calls share noise
+        return np.resize(rng.laplace(size=size // 2 or 1), size)
+
+    def changing(data, size, rng):
+        data.append(0)
+        return rng.laplace(size=size)
+
+    found = [check_independence(mechanism, [0], **FEW) for mechanism in (again, changing)]
+    assert [each.verdict for each in found] == [Verdict.INCONCLUSIVE] * 2
+    assert [{one.check.value for one in each.findings} for each in found] == [
+        {"serial-dependence"},
+        {"dataset-mutated"},
+    ]
+
+
 def test_one_noise_for_a_whole_block_is_found():
     assert check_independence(lambda d, size, rng: np.full(size, rng.normal()), 0, **FEW).is_refuted
 

@@ -54,12 +54,12 @@ def adding(kind, scale):
     return lambda data, size, rng: data + draws(kind, scale, size, rng)
 
 
-def even(kind, factor=1.0, shift=0.0):
-    """Deterministic noise: quantiles on an even grid, in random order."""
+def even(kind, factor=1.0, shift=0.0, runs=100_000):
+    """Deterministic noise: the quantiles of `runs` runs lie on an even grid, in random order."""
+    levels, calls = (np.random.default_rng(1).permutation(runs) + 0.5) / runs, itertools.count()
 
     def mechanism(data, size, rng):
-        levels = (rng.permutation(size) + 0.5) / size
-        noise = ORACLES[kind].ppf(levels)
+        noise = ORACLES[kind].ppf([levels[next(calls) % runs] for _ in range(size)])
         return data + (noise if kind is GeometricNoise else factor * noise) + shift
 
     return mechanism
@@ -247,10 +247,12 @@ def test_bias_is_found_and_named():
 
 
 def test_values_that_the_law_cannot_give_are_found_however_few():
-    def with_one(value):
+    def with_one(value, kind=GeometricNoise):
+        calls = itertools.count()
+
         def mechanism(data, size, rng):
-            noise = draws(GeometricNoise, 2.0, size, rng).astype(float)
-            noise[:1] = value
+            noise = draws(kind, 2.0, size, rng).astype(float)
+            noise[: int(next(calls) == 10)] = value
             return noise
 
         return mechanism
@@ -259,14 +261,18 @@ def test_values_that_the_law_cannot_give_are_found_however_few():
     assert check_noise(with_one(0.5), 0, **check).points[-1].is_outside
     assert not check_noise(with_one(1.0), 0, **check).is_refuted
     check["noise"] = ExponentialNoise(2.0)
-    found = check_noise(lambda d, size, rng: np.append(rng.exponential(2, size - 1), -0.01), 0, **check)
+    found = check_noise(with_one(-0.01, ExponentialNoise), 0, **check)
     assert found.worst.at == "share of negative values"
 
 
 @pytest.mark.parametrize("kind", CONTINUOUS)
 def test_rounding_to_a_fine_grid_passes(kind):
     step = GRID * SCALE
-    exact, rounded = even(kind), lambda data, size, rng: np.rint(even(kind)(data, size, rng) / step) * step
+    exact, other = (even(kind, runs=20_000) for _ in range(2))
+
+    def rounded(data, size, rng):
+        return np.rint(other(data, size, rng) / step) * step
+
     found = [check_noise(one, 0.0, noise=kind(SCALE), answer=0.0, runs=20_000, jobs=1) for one in (exact, rounded)]
     assert [one.verdict for one in found] == [Verdict.NOT_REFUTED] * 2
     for one, other in zip(*(result.points for result in found), strict=True):
@@ -315,14 +321,55 @@ def test_whole_numbers_beyond_doubles_keep_their_noise():
 def test_no_noise_at_all_and_noise_that_repeats():
     none = check_noise(lambda data: 3, 3, noise=LaplaceNoise(1.0), answer=3, runs=100, jobs=1)
     assert none.points[0].estimate == 0.0
-    assert "less noise than claimed" in none.notes[0]
+    assert none.is_refuted
+    assert none.notes == ("all 100 outputs are equal, 3; make sure that every run draws new noise",)
 
     def seeded(data, size, rng):
         return np.random.default_rng(0).laplace(size=size)
 
     found = check_noise(seeded, 0, noise=LaplaceNoise(1.0), answer=0, runs=4_000, jobs=1)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "check_independence" in found.notes[0]
+    assert str(found).startswith("INCONCLUSIVE: failed health check: repeated-blocks")
+    assert from_json(to_json(Suite(title="", entries=(Entry(name="seeded", result=found),)))).entries[0].result == found
+
+
+def shared(data, size, rng):
+    return np.full(size, data + rng.laplace())
+
+
+def tiled(data, size, rng):
+    return data + np.resize(rng.laplace(size=max(1, size // 8)), size)
+
+
+CALLS = itertools.count()
+
+
+def drifting(data, size, rng):
+    return data + rng.laplace(size=size) + next(CALLS) / 50
+
+
+def changing(data, size, rng):
+    data.append(0)
+    return rng.laplace(size=size)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data", "check"),
+    [
+        (shared, 0.0, "serial-dependence"),
+        (tiled, 0.0, "serial-dependence"),
+        (drifting, 0.0, "unsteady-hits"),
+        (changing, [0], "dataset-mutated"),
+    ],
+)
+def test_runs_that_are_not_independent_are_inconclusive(mechanism, data, check):
+    common = {"noise": LaplaceNoise(1.0), "answer": 0, "runs": 4_000, "jobs": 1}
+    found = check_noise(mechanism, data, **common)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert check in [finding.check.value for finding in found.findings]
+    assert "Draw new noise" in str(found) or "changed the dataset in place" in str(found)
+    silenced = check_noise(mechanism, data, ignore=[each.check.value for each in found.findings], **common)
+    assert len(silenced.findings) == 0 or silenced.findings != found.findings
 
 
 @pytest.mark.parametrize(

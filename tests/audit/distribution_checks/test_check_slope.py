@@ -124,6 +124,21 @@ def test_few_runs_are_inconclusive():
     assert check_slope(choosing(0.05), U, U, epsilon=0.1, runs=40, jobs=1).verdict is Verdict.INCONCLUSIVE
 
 
+def test_choices_that_a_call_shares_are_inconclusive():
+    """A twin with new choices in every run is refuted with probability 1e-6."""
+
+    def shared(data, size, rng):
+        return np.repeat(choosing(0.5)(data, -(-size // 8), rng), 8)[:size]
+
+    for mechanism, verdict in ((shared, Verdict.INCONCLUSIVE), (choosing(0.5), Verdict.NOT_REFUTED)):
+        found = check_slope(mechanism, U, U, epsilon=1.0, runs=20_000, alpha=1e-6, jobs=1)
+        assert found.verdict is verdict
+        assert bool(found.findings) == (verdict is Verdict.INCONCLUSIVE)
+        assert (
+            from_json(to_json(Suite(title="", entries=(Entry(name="slope", result=found),)))).entries[0].result == found
+        )
+
+
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [

@@ -392,6 +392,21 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_dataset_that_a_version_changes_is_found_in_every_process(jobs):
+    def changing(rows, rng):
+        rows.append(0)
+        return int(rng.integers(2))
+
+    for result in (
+        check_equivalence(changing, lambda rows, rng: 0, [1], margin=0.5, runs=400, jobs=jobs),
+        check_same_distribution(changing, lambda rows, rng: 0, [1], runs=400, jobs=jobs),
+    ):
+        assert result.verdict.name == "INCONCLUSIVE"
+        assert [finding.check.value for finding in result.findings] == ["dataset-mutated"]
+        assert "the mechanism changed the dataset in place" in str(result)
+
+
 @pytest.mark.parametrize("changes", BAD, ids=str)
 def test_bad_settings_are_refused_before_anything_is_drawn(changes):
     def mechanism(rows, size, rng):

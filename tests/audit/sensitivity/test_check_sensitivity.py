@@ -219,3 +219,22 @@ def test_a_seed_fixes_the_result():
 
     assert once(3) == once(3)
     assert (once(3).x, once(3).y) == (once(3).x, once(3).y)
+
+
+@pytest.mark.parametrize("kept", [np.zeros(2), {"n": 0}, [0.0]])
+def test_a_query_that_fills_one_output_again_is_refuted_like_its_copy(kept):
+    key = "n" if isinstance(kept, dict) else 0
+
+    def query(rows):
+        kept[key] = 3 * len(rows)
+        return kept
+
+    result = check_sensitivity(query, Rows(high=1.0), adjacency="add-remove", bound=1.0, evaluations=100)
+    assert result.is_refuted
+    assert result.change == 3.0
+    assert abs(result.pair.answer_x[key] - result.pair.answer_y[key]) == 3.0
+
+
+def test_a_query_that_never_changes_is_noted():
+    result = check_sensitivity(lambda rows: 1.0, Rows(high=1.0), adjacency="add-remove", bound=1.0, evaluations=100)
+    assert "the query never changed; does it use its dataset?" in str(result)

@@ -1,0 +1,279 @@
+"""Outputs are copied when they are returned, so that a mechanism may fill its lists, arrays and objects again."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import deque
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpaudit import check, check_outputs
+from dpaudit.audit.errors import MechanismError
+from dpaudit.audit.sampling.block_plan import Plan
+from dpaudit.audit.sampling.draw import count_hits, draw_block, draw_pilot
+from dpaudit.audit.sampling.sampler import as_sampler
+
+RUNS = 12
+
+
+class Cell:
+    """An object that compares by value and can be changed."""
+
+    def __init__(self, value=0):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, Cell) and self.value == other.value
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+@dataclass
+class Record:
+    value: int = 0
+    parts: list = None
+
+
+class Letters(list):
+    def __eq__(self, other):
+        return isinstance(other, Letters) and list(self) == list(other)
+
+    def __hash__(self):
+        return hash(tuple(self))
+
+
+def _set(kept, key, value):
+    kept[key] = value
+    return kept
+
+
+def _attribute(kept, value):
+    kept.value = value
+    return kept
+
+
+def _nested(kept, value):
+    kept["a"][1][0] = value
+    return kept
+
+
+def _set_again(kept, value):
+    kept.clear()
+    kept.add(value)
+    return kept
+
+
+REFILLED = {
+    "list": ([0], lambda kept, value: _set(kept, 0, value)),
+    "dictionary": ({}, lambda kept, value: _set(kept, "a", value)),
+    "array": (np.zeros(3), lambda kept, value: _set(kept, 1, value)),
+    "view": (np.zeros(3), lambda kept, value: _set(kept, 1, value)[1:]),
+    "no dimensions": (np.array(0), lambda kept, value: _set(kept, (), value)),
+    "record": (np.zeros(1, dtype=[("a", int)]), lambda kept, value: _set(kept, 0, value)[0]),
+    "objects": (np.array(["a", 0], dtype=object), lambda kept, value: _set(kept, 1, value)),
+    "nested": ({"a": (1, [0])}, lambda kept, value: _nested(kept, value)),
+    "dataclass": (Record(), lambda kept, value: _attribute(kept, value)),
+    "set": (set(), lambda kept, value: _set_again(kept, value)),
+    "frame": (pd.DataFrame({"a": [0], "b": [0]}), lambda kept, value: _set(kept, "a", [value])),
+    "object": (Cell(), lambda kept, value: _attribute(kept, value)),
+    "object in a tuple": (Cell(), lambda kept, value: (1, _attribute(kept, value))),
+    "subclass": (Letters([0]), lambda kept, value: _set(kept, 0, value)),
+}
+
+
+@pytest.mark.parametrize("kind", REFILLED)
+def test_an_output_that_is_filled_again_is_what_it_was_when_it_was_returned(kind):
+    kept, fill = REFILLED[kind]
+
+    def refilled(_, rng):
+        return fill(kept, int(rng.integers(100)))
+
+    rng = np.random.default_rng(1)
+    fresh = [as_sampler(lambda _, value=value: fill(kept, value)).draw(None, 1, rng)[0] for value in _values()]
+    found = as_sampler(refilled).draw(None, RUNS, np.random.default_rng(0))
+    assert [str(each) for each in found] == [str(each) for each in fresh] or list(found) == fresh
+    assert len({str(each) if isinstance(each, np.ndarray) else each for each in found}) > 1
+
+
+def _values():
+    rng = np.random.default_rng(0)
+    return [int(rng.integers(100)) for _ in range(RUNS)]
+
+
+BLOCK, MATRIX = np.zeros(1_000), np.zeros((1_000, 2))
+COLUMNS, LISTED = {}, [[0] for _ in range(1_000)]
+
+
+def in_array(dataset, size, rng):
+    return np.add(rng.random(size), dataset, out=BLOCK[:size])
+
+
+def in_columns(dataset, size, rng):
+    MATRIX[:size, 1] = dataset + rng.random(size)
+    return MATRIX[:size, 1:]
+
+
+def in_dictionary(dataset, size, rng):
+    COLUMNS["a"] = in_array(dataset, size, rng)
+    return COLUMNS
+
+
+def in_series(dataset, size, rng):
+    return pd.Series(in_array(dataset, size, rng), copy=False)
+
+
+def in_lists(dataset, size, rng):
+    for kept, value in zip(LISTED, rng.random(size), strict=False):
+        kept[0] = dataset + value
+    return LISTED[:size]
+
+
+@pytest.mark.parametrize("mechanism", [in_array, in_columns, in_dictionary, in_series, in_lists])
+def test_a_block_that_is_filled_again_is_what_it_was_when_it_was_returned(mechanism):
+    plan = Plan(as_sampler(mechanism), 0.0, 1.0, seed=1, block=100, jobs=1)
+    blocks = draw_pilot(plan, 300)
+    expected = [plan.generator("pilot", side, number).random(100) for side in "xy" for number in range(3)]
+    found = [block.ravel() for side in blocks for block in side]
+    assert np.allclose(found, [each + (place > 2) for place, each in enumerate(expected)])
+    first, second = (draw_block(mechanism, 0.0, "pilot", "x", number, 50, seed=1) for number in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_a_block_that_is_only_counted_is_not_copied():
+    sampler = as_sampler(in_array)
+    drawn = [sampler.draw(0.0, 50, np.random.default_rng(0), is_kept=kept) for kept in (False, True)]
+    assert [np.shares_memory(each, BLOCK) for each in drawn] == [True, False]
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_the_result_of_a_refilled_list_is_that_of_its_copy(sequential):
+    kept = [0]
+
+    def refilled(answer, rng):
+        kept[0] = int(rng.random() < (0.7 if answer else 0.3))
+        return kept
+
+    def copied(answer, rng):
+        return [int(rng.random() < (0.7 if answer else 0.3))]
+
+    one, other = (
+        check(each, 0, 1, claim=1.0, runs=600, sequential=sequential, jobs=1, name="coin")
+        for each in (refilled, copied)
+    )
+    assert (one.counts, one.bound, one.findings) == (other.counts, other.bound, other.findings)
+
+
+def test_the_names_of_a_refilled_dictionary_are_those_of_each_run():
+    kept = {}
+
+    def refilled(_, rng):
+        kept.clear()
+        kept["a" if rng.random() < 0.5 else "b"] = 1.0
+        return kept
+
+    found = as_sampler(refilled).form_on(None, 32, np.random.default_rng(0))
+    assert found.names == ()
+
+
+def test_threads_that_fill_one_array_are_refused():
+    plan = Plan(as_sampler(in_array), 0.0, 1.0, seed=1, block=200, jobs=2)
+    with joblib.parallel_config("threading"), pytest.raises(MechanismError, match="in two threads"):
+        count_hits(plan, None, None, 40_000)
+    kept = [0]
+    single = Plan(as_sampler(lambda _, rng: _set(kept, 0, rng.random())), 0.0, 1.0, seed=1, block=200, jobs=2)
+    with joblib.parallel_config("threading"), pytest.raises(MechanismError, match="in two threads"):
+        count_hits(single, None, None, 40_000)
+    own = Plan(as_sampler(lambda _, size, rng: rng.random(size)), 0.0, 1.0, seed=1, block=200, jobs=2)
+    with joblib.parallel_config("threading"):
+        assert count_hits(own, None, None, 40_000)[0].sizes.sum() == 40_000
+
+
+class Single(enum.Enum):
+    A = 1
+
+
+class Frozen:
+    def __eq__(self, other):
+        return isinstance(other, Frozen)
+
+    def __hash__(self):
+        return 1
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+FROZEN, TABLE = Frozen(), [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("output", [None, Single.A, "text", (1, "a"), frozenset([1]), FROZEN, int])
+def test_one_output_may_be_returned_again_if_it_cannot_change(output):
+    found = as_sampler(lambda _: output).draw(None, 5, np.random.default_rng(0))
+    assert all(np.array_equal(each, output) for each in found.tolist())
+
+
+class CaseInsensitive(Cell):
+    def __init__(self, text):
+        self.text = text
+
+    def __eq__(self, other):
+        return self.text.lower() == other.text.lower()
+
+    def __hash__(self):
+        return hash(self.text)
+
+
+class ById(Cell):
+    def __hash__(self):
+        return id(self)
+
+
+class NeverEqual(Cell):
+    def __eq__(self, other):
+        return False
+
+    def __hash__(self):
+        return 1
+
+
+class Locked(Cell):
+    def __deepcopy__(self, memo):
+        raise TypeError("locked")
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda answer, rng: CaseInsensitive(("ab", "AB")[answer][rng.integers(2)]), "CaseInsensitive with different"),
+        (lambda answer, rng: (1, CaseInsensitive(("a", "A")[answer])), "CaseInsensitive with different hashes"),
+        (lambda answer, rng: {"a": CaseInsensitive(("a", "A")[answer])}, "CaseInsensitive with different hashes"),
+        (lambda answer, rng: ById(1), "ById with different hashes"),
+        (lambda answer, rng: NeverEqual(1), "NeverEqual, which does not equal its own copy"),
+        (lambda answer, rng: Locked(1), "Locked, which cannot be copied"),
+        (lambda answer, rng: SimpleNamespace(a=1), "SimpleNamespace, which cannot be compared"),
+        (lambda answer, rng: deque([1]), "deque, which cannot be compared"),
+    ],
+)
+def test_objects_that_cannot_be_counted_are_refused_by_their_class(made, words):
+    with pytest.raises(MechanismError, match=words):
+        check(made, 0, 1, claim=1.0, runs=200, jobs=1)
+
+
+def test_recorded_outputs_are_compared_by_equality_too():
+    with pytest.raises(MechanismError, match="CaseInsensitive with different hashes"):
+        check_outputs([CaseInsensitive("a")] * 50, [CaseInsensitive("A")] * 50, claim=1.0)
+
+
+@pytest.mark.parametrize("kept", [[0], np.zeros(2), {"a": 0}])
+def test_recorded_outputs_that_were_overwritten_are_refused(kept):
+    views = [kept[:] for _ in range(50)] if isinstance(kept, np.ndarray) else [kept] * 50
+    with pytest.raises(MechanismError, match="50 times, so each output is what the last run put there"):
+        check_outputs(views, [[math.pi]] * 25 + [[1.0]] * 25, claim=1.0)
+    assert not check_outputs([TABLE[i % 2] for i in range(50)], [["a"]] * 25 + [["b"]] * 25, claim=1.0).is_refuted
