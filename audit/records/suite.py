@@ -265,7 +265,8 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
 
 def _first(sources: tuple[Any, ...], name: str) -> Any:
     """The attribute of the first object that has it and not None."""
-    found = (getattr(source, name, None) for source in sources)
+    # Asking the class costs nothing; the AttributeError of a result looks for names that were meant.
+    found = (getattr(source, name) for source in sources if hasattr(type(source), name))
     return next((value for value in found if value is not None), None)
 
 

@@ -21,6 +21,7 @@ from ..errors import AuditError, MechanismError, described
 from ..events.outputs import Outputs, Raised, as_outputs
 from ..events.records import Form, form_of, form_of_block
 from ..floating_point_errors import Answers, under, users_answers
+from ..options import check_name
 
 _SIZE = "size"
 _ENDING = (MemoryError, SystemExit, GeneratorExit)
@@ -185,8 +186,10 @@ def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     """Return the `Sampler` of a mechanism; a sampler is returned as it is.
 
-    Raise a `MechanismError` if it is neither callable nor has a `sample` method, or its parameters are unknown.
+    Raise an `OptionError` if the name is not a line of text, and a `MechanismError` if the mechanism is neither callable
+    nor has a `sample` method, or its parameters are unknown.
     """
+    check_name(name)
     if isinstance(mechanism, Sampler):
         return mechanism if name is None else replace(mechanism, name=name)
     method = getattr(mechanism, "sample", None)
@@ -242,12 +245,16 @@ class _Call:
 
 
 def mechanism_name(mechanism: Any) -> str:
-    """Return a function's name, or the text of an object if it is short and more informative than its type."""
+    """Return a function's name, or the text of an object if it is a short line, more informative than its type."""
     name = getattr(mechanism, "__name__", None)
-    if isinstance(name, str):
+    if isinstance(name, str) and name.strip() and name.isprintable():
         return name
     function = getattr(mechanism, "func", None)  # functools.partial
     if callable(function):
         return mechanism_name(function)
     own = str(mechanism)
-    return own if len(own) <= 80 and " at 0x" not in own else type(mechanism).__name__
+    return (
+        own
+        if own.strip() and own.isprintable() and len(own) <= 80 and " at 0x" not in own
+        else type(mechanism).__name__
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.errors import DatasetError, UnknownNameError
+from ...audit.errors import DatasetError, UnknownNameError, described
 from ...audit.printing import did_you_mean
 from .json_arguments import quoted_numbers, read_json, shown
 from .near_files import near_file, no_such_file
@@ -120,9 +120,11 @@ def import_object(path: str) -> Any:
             f"{f'{hint} Otherwise' if hint else ';'} install it or run the command in its folder.",
             path=path,
         ) from error
-    except (Exception, SystemExit) as error:  # an exit status would be taken for a verdict
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also exit(), or a test framework's skip: no status of theirs is a verdict
         raise UnknownNameError(
-            f"importing {module_name!r} failed with {type(error).__name__}: {error}", path=path
+            f"importing {module_name!r} failed with {described(error)}; import it in Python to see where.", path=path
         ) from error
     for part in attribute.split("."):
         if not hasattr(found, part):

@@ -21,6 +21,7 @@ from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
 from ...audit.events.events import Event
+from ...audit.files import write_atomically
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
 from ...audit.procedures.check import check
 from ...audit.procedures.check_options import refuse_unknown
@@ -320,8 +321,7 @@ class DPAudit:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
         except ScriptError as error:
             return f"not written: {error}"
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_atomically(path, text)
         return f"python {shlex.quote(str(path))}"
 
 
