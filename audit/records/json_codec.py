@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
 
@@ -294,7 +295,7 @@ def plain_data(value: Any) -> Any:
         return [plain_data(part) for part in value]
     if isinstance(value, dict):
         return {"dict": [[plain_data(key), plain_data(part)] for key, part in value.items()]}
-    if type(value) in TYPES.values():
+    if TYPES.get(type(value).__name__) is type(value):
         names = [f.name for f in dataclasses.fields(value)]
         return {"type": type(value).__name__, **{name: plain_data(getattr(value, name)) for name in names}}
     if isinstance(value, (Claim, Event)):
@@ -335,6 +336,7 @@ def read_data(value: Any) -> Any:
     return {read_data(key): read_data(part) for key, part in cast(list[Any], value["dict"])}
 
 
+@cache
 def hints_of(kind: type[Any]) -> dict[str, Any]:
     """Return the declared types of a dataclass's fields."""
     names = {f.name for f in dataclasses.fields(kind)}

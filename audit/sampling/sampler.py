@@ -186,8 +186,8 @@ def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     """Return the `Sampler` of a mechanism; a sampler is returned as it is.
 
-    Raise an `OptionError` if the name is not a line of text, and a `MechanismError` if the mechanism is neither callable
-    nor has a `sample` method, or its parameters are unknown.
+    Raise an `OptionError` if the name is not a line of text, and a `MechanismError` if the mechanism cannot be called
+    and has no `sample` method, or its parameters are unknown.
     """
     check_name(name)
     if isinstance(mechanism, Sampler):
@@ -253,8 +253,5 @@ def mechanism_name(mechanism: Any) -> str:
     if callable(function):
         return mechanism_name(function)
     own = str(mechanism)
-    return (
-        own
-        if own.strip() and own.isprintable() and len(own) <= 80 and " at 0x" not in own
-        else type(mechanism).__name__
-    )
+    is_telling = own.strip() and own.isprintable() and len(own) <= 80 and " at 0x" not in own
+    return own if is_telling else type(mechanism).__name__

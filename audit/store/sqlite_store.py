@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..errors import OptionError, StoreError, WriteError
 from ..files import check_target, create_empty, path_of
@@ -49,8 +50,8 @@ _LARGEST = 1 << 31  # bytes; a longer value is not a block
 _MAGIC = b"SQLite format 3\0"
 _BY_JOURNAL = b"\1\1"  # bytes 18 and 19 of a file without a write-ahead log
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-_open_files: set[tuple[int, int]] = set()
-"""Device and number of the stores that this process has open: to read such a file and close it would end SQLite's lock
+_open_stores: WeakValueDictionary[tuple[int, int], Store] = WeakValueDictionary()
+"""Stores that this process has open, by device and number of their files: to read such a file and close it would end SQLite's lock
 on it, as POSIX ties locks to the process (https://www.sqlite.org/howtocorrupt.html, section 2.2)."""
 _opening = threading.Lock()
 
@@ -87,7 +88,7 @@ class Store:
             create_empty(self.path)
             self._number = self._checked()
             self._file = sqlite3.connect(self.path, timeout=0, isolation_level=None)  # an absolute path is no URI
-            _open_files.add(self._number)
+            _open_stores[self._number] = self
             try:
                 self._open()
             except BaseException:
@@ -96,18 +97,21 @@ class Store:
 
     def _release(self) -> None:
         self._file.close()
-        _open_files.discard(self._number)
+        _open_stores.pop(self._number, None)
 
     def _checked(self) -> tuple[int, int]:
         """Return device and number of a file that SQLite may open."""
         try:
             found = check_target(self.path)
         except WriteError as error:
+            if self.path.is_file() and not self.path.is_symlink():
+                said = "is read-only, but earlier blocks are saved; permit writing and resume, or use another folder."
+                raise self._error(said) from error
             raise StoreError(str(error), path=str(self.path)) from error
         if found is None:
             raise self._error("was deleted while it was opened; try again.")
         number = (found.st_dev, found.st_ino)
-        if number in _open_files:
+        if number in _open_stores:
             raise self._error("is in use by another audit of this process; wait for it, or use another folder.")
         if found.st_nlink > 1:
             raise self._error("has another name in the file system (a hard link); copy it to a folder.")

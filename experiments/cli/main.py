@@ -99,7 +99,7 @@ def _dropping(name: str) -> _Stream | None:
     """Replace a standard stream by one that drops what it cannot write, and return it if it writes to a file."""
     stream = getattr(sys, name)
     if stream is None:
-        setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, open until the process ends
         return None
     raw = getattr(stream.buffer, "raw", stream.buffer)
     if not isinstance(raw, io.FileIO):  # a console of Windows
