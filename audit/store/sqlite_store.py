@@ -51,8 +51,8 @@ _MAGIC = b"SQLite format 3\0"
 _BY_JOURNAL = b"\1\1"  # bytes 18 and 19 of a file without a write-ahead log
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _open_stores: WeakValueDictionary[tuple[int, int], Store] = WeakValueDictionary()
-"""Stores that this process has open, by device and number of their files: to read such a file and close it would end SQLite's lock
-on it, as POSIX ties locks to the process (https://www.sqlite.org/howtocorrupt.html, section 2.2)."""
+"""Stores that this process has open, by device and number of their files. To read such a file and close it would end
+SQLite's lock on it, as POSIX ties locks to the process (https://www.sqlite.org/howtocorrupt.html, section 2.2)."""
 _opening = threading.Lock()
 
 

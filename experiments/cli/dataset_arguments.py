@@ -113,8 +113,8 @@ def _csv_lines(path: Path) -> list[tuple[int, list[str]]]:
     for line, row in lines:
         if len(row) != len(lines[0][1]):
             raise DatasetError(
-                f"{path}, line {line} has {len(row)} cell{'s' * (len(row) != 1)}, and line {lines[0][0]} has {len(lines[0][1])}; give each "
-                "line as many cells as the first.",
+                f"{path}, line {line}: {len(row)} cell{'s' * (len(row) != 1)}, and {len(lines[0][1])} in line "
+                f"{lines[0][0]}; give each line as many cells as the first.",
                 path=str(path),
                 line=line,
             )
