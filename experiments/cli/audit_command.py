@@ -104,7 +104,7 @@ def audit(
     The mechanism is a function f(dataset, size, rng) that draws `size` outputs, a function f(dataset, rng) or
     f(dataset) that draws one output, or an object with sample(dataset, size, rng). A mechanism with an attribute
     `claim` needs no options of the claim. Exit status: 0 if the claim is not refuted, 1 if it is refuted, 2 for invalid
-    input, 3 if the audit is inconclusive.
+    input or an error, 3 if the audit is inconclusive, 130 after Ctrl-C without a verdict.
 
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
 

@@ -74,7 +74,7 @@ def canaries(
     Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
     score from what the training releases. A .csv has a line of names; an .npz has arrays with these names; an .npy has
     shape (canaries, 2), score first. Several files are independent runs with new coins. Exit status: 0 if the claim is
-    not refuted, 1 if it is refuted, 2 for invalid input, 3 if so few canaries could not refute it.
+    not refuted, 1 if it is refuted, 2 for invalid input or an error, 3 if so few canaries could not refute it.
 
     Example: `dpaudit canaries scores.csv --epsilon 1 --delta 1e-5 --out report`
     """
