@@ -64,8 +64,8 @@ def suite(
     Each callable is audited at several points of its parameter grid, on the worst pair that a search finds. Alpha is
     divided equally among all audits of the plan before the first one, so it holds wherever the time ends. A refutation
     is reported if fresh runs with another seed and the pair swapped refute the claim too. The coverage says what was
-    not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an error, 3 if audits
-    are inconclusive, refutations are not confirmed, or nothing was audited.
+    not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an error, 3
+    if audits are inconclusive, refutations are not confirmed, or nothing was audited.
 
     With --releases, the suite runs in each given environment, where dpaudit must be installed too, with an equal part
     of alpha and with --minutes for each. Nothing is installed.
