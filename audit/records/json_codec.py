@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import UnionType
 from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
 
@@ -98,6 +97,7 @@ TYPES: dict[str, type[Any]] = {
         Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
+_HINTS: dict[type[Any], dict[str, Any]] = {}  # reading them evaluates each annotation, a millisecond a class
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
 
 
@@ -336,11 +336,12 @@ def read_data(value: Any) -> Any:
     return {read_data(key): read_data(part) for key, part in cast(list[Any], value["dict"])}
 
 
-@cache
 def hints_of(kind: type[Any]) -> dict[str, Any]:
     """Return the declared types of a dataclass's fields."""
-    names = {f.name for f in dataclasses.fields(kind)}
-    return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+    if kind not in _HINTS:
+        names = {f.name for f in dataclasses.fields(kind)}
+        _HINTS[kind] = {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+    return _HINTS[kind]
 
 
 def _fits(value: Any, hint: Any) -> bool:
