@@ -65,6 +65,10 @@ class RecordError(AuditError, ValueError):
     """A results file that cannot be read or is inconsistent."""
 
 
+class WriteError(AuditError, OSError):
+    """A file of results or a report that cannot be written."""
+
+
 class StoreError(AuditError, RuntimeError):
     """A store that cannot be used: it belongs to another audit, or is in use, damaged or full."""
 

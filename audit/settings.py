@@ -2,15 +2,19 @@
 
 Settings say what an audit may cost, and never what it means: claim, alpha, seed and health checks belong to the call.
 In order of precedence: the call, `settings`, the profile in the environment variable ``DPAUDIT_PROFILE``, the table
-``[tool.dpaudit]`` of the nearest pyproject.toml, the default.
+``[tool.dpaudit]`` of the project's pyproject.toml, the default. The project is the folder that pytest, started in the
+working folder, takes for its root. The logger ``dpaudit`` names the file of a setting that an audit uses, and what is
+ignored in a damaged file, at level WARNING, which Python prints to standard error.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import tomllib
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -27,6 +31,7 @@ _CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
     "progress": check_progress,
     "block_seconds": check_block_seconds,
 }
+_LOG = logging.getLogger("dpaudit")
 _given: dict[str, Any] = {}  # of this process; never changed in place
 
 
@@ -55,7 +60,7 @@ class settings:  # noqa: N801, a function to its callers, like joblib.parallel_c
     Raises
     ------
     OptionError
-        For an unknown name, profile or value, also in pyproject.toml.
+        For an unknown name, profile or value; in pyproject.toml, unknown names and values are ignored with a warning.
 
     Examples
     --------
@@ -89,13 +94,17 @@ def setting(name: str) -> Any:
     Raises
     ------
     OptionError
-        If pyproject.toml or the named profile is wrong.
+        If the profile that is named in the environment does not exist.
     """
     if name in _given:
         return _given[name]
+    found, where = _of_project(), "[tool.dpaudit]"
     if (profile := os.environ.get(PROFILE_VARIABLE)) and name in (named := _profile(profile)):
-        return named[name]
-    return _of_project().get(name)
+        found, where = named, f"[tool.dpaudit.profiles.{profile}]"
+    if name not in found:
+        return None
+    _say_once(f"{name} = {found[name]} is set by {_file()}, {where}")
+    return found[name]
 
 
 def or_setting(name: str, value: Any) -> Any:
@@ -125,37 +134,92 @@ def _of_project() -> dict[str, Any]:
 def _tables() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the settings of the project and its profiles by name."""
     file = _file()
-    return ({}, {}) if file is None else _read(file, file.stat().st_mtime_ns)
-
-
-def _file() -> Path | None:
-    """Return the pyproject.toml of the working folder, or of the nearest folder above it that has one."""
-    try:
-        here = Path.cwd()
-        return next((file for folder in (here, *here.parents) if (file := folder / "pyproject.toml").is_file()), None)
-    except OSError:  # the folder was deleted, or is not to be read
-        return None
-
-
-@lru_cache(maxsize=8)
-def _read(file: Path, changed: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the settings of a file that was last changed at this time."""
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("dpaudit", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError, RecursionError) as error:
-        raise OptionError(f"{file} cannot be read ({error}); mend or move it.", file=str(file)) from error
-    if not isinstance(table, dict) or not isinstance(profiles := table.pop("profiles", {}), dict):
-        raise OptionError(f"{file}: [tool.dpaudit] is not a table of settings; write for example runs = 100_000.")
-    where = f"{file}, [tool.dpaudit]"
-    return _checked(table, where), {
-        name: _checked(values, f"{file}, [tool.dpaudit.profiles.{name}]") for name, values in profiles.items()
+    table = {} if file is None else _tool(file).get("dpaudit", {})
+    where = f"{file}, [tool.dpaudit"
+    if not isinstance(table, dict):
+        return _readable(table, f"{where}]"), {}
+    own = {name: value for name, value in table.items() if name != "profiles"}
+    profiles = table.get("profiles", {})
+    if not isinstance(profiles, dict):
+        profiles = _readable(profiles, f"{where}.profiles]")
+    return _readable(own, f"{where}]"), {
+        name: _readable(values, f"{where}.profiles.{name}]") for name, values in profiles.items()
     }
 
 
-def _checked(values: Any, where: str) -> dict[str, Any]:
+def _file() -> Path | None:
+    """Return the pyproject.toml of the project: of the folder that pytest would take for its root.
+
+    That is the nearest folder, from the working folder upwards, with a configuration of pytest, or else the nearest one
+    with a pyproject.toml.
+    """
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was deleted, or is not to be read
+        return None
+    nearest = None
+    for folder in (here, *here.parents):
+        file = folder / "pyproject.toml"
+        is_there = os.path.isfile(file)
+        if (is_there and "pytest" in _tool(file)) or _has_pytest_ini(folder):
+            return file if is_there else None
+        nearest = nearest or (file if is_there else None)
+    return nearest
+
+
+def _has_pytest_ini(folder: Path) -> bool:
+    """Whether a folder has a file of pytest, or a section for pytest in the file of another tool."""
+    if any(os.path.isfile(folder / name) for name in ("pytest.ini", ".pytest.ini")):
+        return True
+    for name, section in (("tox.ini", "[pytest]"), ("setup.cfg", "[tool:pytest]")):
+        if os.path.isfile(folder / name):
+            with suppress(OSError):
+                if section in (folder / name).read_text(encoding="utf-8", errors="replace").splitlines():
+                    return True
+    return False
+
+
+def _tool(file: Path) -> dict[str, Any]:
+    """Return the table ``[tool]`` of a pyproject.toml; empty for a damaged file."""
+    try:
+        return _parsed(file, file.stat().st_mtime_ns)
+    except OSError as error:
+        _say_once(f"{file} is ignored, as it cannot be read ({error})")
+        return {}
+
+
+@lru_cache(maxsize=64)
+def _parsed(file: Path, changed: int) -> dict[str, Any]:
+    """Return the table ``[tool]`` of a file that was last changed at this time."""
+    try:
+        tool = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("tool", {})
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        _say_once(f"{file} is ignored, as it is damaged ({error})")
+        return {}
+    return tool if isinstance(tool, dict) else {}
+
+
+@cache
+def _say_once(warning: str) -> None:
+    _LOG.warning("%s", warning)
+
+
+def _readable(table: Any, where: str) -> dict[str, Any]:
+    """Return the settings of a table in a file that this version knows, with a warning about each other one."""
+    if not isinstance(table, dict):
+        _say_once(f"{where} is ignored, as {table!r} is not a table of settings; write for example runs = 100_000")
+        return {}
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        try:
+            found |= _checked({name: value}, where)
+        except OptionError as error:
+            _say_once(f"{str(error).rstrip('.')}; it is ignored")
+    return found
+
+
+def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
     """Return the values, each within its range."""
-    if not isinstance(values, dict):
-        raise OptionError(f"{where}: {values!r} is not a table of settings; write for example runs = 100_000.")
     for name, value in values.items():
         if name not in _CHECKS:
             raise OptionError(

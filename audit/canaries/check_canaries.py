@@ -18,7 +18,7 @@ from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
 from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import check_claim_source, check_resolution, check_seed, is_whole
+from ..options import check_claim_source, check_name, check_resolution, check_seed, is_whole
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.canary_result import CanaryResult, best_guesses
 from ..results.score_sketch import score_sketch
@@ -120,7 +120,7 @@ def check_canaries(
     True
     """
     started = time.perf_counter()
-    alpha, probability = check_test_alpha(alpha), _inclusion(probability)
+    alpha, probability, name = check_test_alpha(alpha), _inclusion(probability), check_name(name) or "training run"
     if method == "betting" and guesses is not None:
         raise OptionError(f'guesses={guesses!r} has no meaning for method="betting", which tests all; leave it out.')
     root, claim, wanted_excess = check_seed(seed), claim_at(claim, 1.0), check_resolution(resolution)

@@ -33,6 +33,7 @@ from ..options import (
     check_bits,
     check_claim_source,
     check_distance,
+    check_name,
     check_power,
     check_resolution,
     check_runs,
@@ -101,7 +102,7 @@ def check_outputs(
     """
     started = time.perf_counter()
     root, distance = check_seed(seed), check_distance(distance)
-    part = check_choice(output)
+    part, name = check_choice(output), check_name(name) or "outputs"
     if part is not None:
         xs, ys = (pick_from_block(values, part, name) for values in (xs, ys))
         name = name_of_part(name, part)

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
 
@@ -46,6 +45,7 @@ from ..events.outputs import Raised
 from ..events.pilot_histogram import Sketch
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Tree, Weighted
 from ..events.text_columns import TextColumn, TextColumns
+from ..files import AnyPath, path_of, write_atomically
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
@@ -97,17 +97,19 @@ TYPES: dict[str, type[Any]] = {
         Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
+_HINTS: dict[type[Any], dict[str, Any]] = {}  # reading them evaluates each annotation, a millisecond a class
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
 
 
 def told_apart(suite: Suite) -> list[str]:
     """Return distinct names of the entries; repeated names get a number."""
     found: dict[str, None] = {}
+    numbers: dict[str, int] = {}  # the last number of each name
     for entry in suite.entries:
-        name, n = entry.name, 1
+        name = entry.name
         while name in found:
-            n += 1
-            name = f"{entry.name} #{n}"
+            numbers[entry.name] = numbers.get(entry.name, 1) + 1
+            name = f"{entry.name} #{numbers[entry.name]}"
         found[name] = None
     return list(found)
 
@@ -203,8 +205,19 @@ def _depth(value: Any) -> int:
     return deepest
 
 
-def save(results: Suite | Checked | Mapping[str, Checked], path: str | Path) -> None:
-    """Write a suite, a single result or several named results to a JSON file, atomically."""
+def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> None:
+    """Write a suite, a single result or several named results to a JSON file that `load` reads, atomically.
+
+    Raises
+    ------
+    OptionError
+        If no file can have the name.
+    RecordError
+        If a file could not restore the results: another type, a claim from outside the library, an impossible name.
+    WriteError
+        If the file cannot be written, or the path is a link, a folder, a pipe or a device.
+    """
+    target = path_of(path)
     if isinstance(results, (AuditResult, CanaryResult)):
         results = _suite_of({results.mechanism: results}, f"Audit of {results.mechanism}")
     elif isinstance(results, StatementResult):
@@ -213,6 +226,8 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: str | Path) -> 
     kinds = sorted({type(one).__name__ for one in held if not isinstance(one, Checked)})
     if isinstance(results, Mapping) and not kinds:
         names = list(results)
+        if others := [name for name in names if not isinstance(name, str)]:
+            raise RecordError(f"name={others[0]!r} of a result is not text; name each result by a text.")
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED + 1 else ""
         results = _suite_of(results, f"Audits of {', '.join(names[:_MOST_NAMED] if more else names)}{more}")
     if not isinstance(results, Suite):
@@ -220,7 +235,12 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: str | Path) -> 
             f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
-    write_whole(Path(path), to_json(results))
+    text = to_json(results)
+    try:
+        from_json(text)
+    except RecordError as error:
+        raise RecordError(f"these results would not be read again, so nothing was written: {error}") from error
+    write_atomically(target, text)
 
 
 def _suite_of(results: Mapping[str, Checked], title: str) -> Suite:
@@ -234,25 +254,15 @@ def this_moment() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def load(path: str | Path) -> Suite:
+def load(path: AnyPath) -> Suite:
     """Read a file that `save` wrote; a `RecordError` names the path."""
+    file = path_of(path)
     try:
-        return from_json(Path(path).read_text(encoding="utf-8"))
+        return from_json(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} cannot be read: {error}", path=str(path)) from error
+        raise RecordError(f"{os.fsdecode(path)} cannot be read: {error}", path=str(file)) from error
     except RecordError as error:
-        raise RecordError(f"{path}: {error}", path=str(path)) from error
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file atomically: readers see the old or the new content, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise RecordError(f"{os.fsdecode(path)}: {error}", path=str(file)) from error
 
 
 def is_storable(value: Any) -> bool:
@@ -285,7 +295,7 @@ def plain_data(value: Any) -> Any:
         return [plain_data(part) for part in value]
     if isinstance(value, dict):
         return {"dict": [[plain_data(key), plain_data(part)] for key, part in value.items()]}
-    if type(value) in TYPES.values():
+    if TYPES.get(type(value).__name__) is type(value):
         names = [f.name for f in dataclasses.fields(value)]
         return {"type": type(value).__name__, **{name: plain_data(getattr(value, name)) for name in names}}
     if isinstance(value, (Claim, Event)):
@@ -328,8 +338,10 @@ def read_data(value: Any) -> Any:
 
 def hints_of(kind: type[Any]) -> dict[str, Any]:
     """Return the declared types of a dataclass's fields."""
-    names = {f.name for f in dataclasses.fields(kind)}
-    return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+    if kind not in _HINTS:
+        names = {f.name for f in dataclasses.fields(kind)}
+        _HINTS[kind] = {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+    return _HINTS[kind]
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -269,7 +269,8 @@ def _findings(result: AuditResult | StatementResult) -> str:
 
 def _first(sources: tuple[Any, ...], name: str) -> Any:
     """The attribute of the first object that has it and not None."""
-    found = (getattr(source, name, None) for source in sources)
+    # Asking the class costs nothing; the AttributeError of a result looks for names that were meant.
+    found = (getattr(source, name) for source in sources if hasattr(type(source), name))
     return next((value for value in found if value is not None), None)
 
 

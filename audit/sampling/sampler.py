@@ -24,6 +24,7 @@ from ..events.foreign_arrays import can_change, is_one_memory
 from ..events.outputs import Outputs, Raised, as_outputs, packed
 from ..events.records import PLAIN, Form, are_plain, form_of, form_of_block, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
+from ..options import check_name
 
 _SIZE = "size"
 _ENDING = (MemoryError, SystemExit, GeneratorExit)
@@ -222,8 +223,10 @@ def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     """Return the `Sampler` of a mechanism; a sampler is returned as it is.
 
-    Raise a `MechanismError` if it is neither callable nor has a `sample` method, or its parameters are unknown.
+    Raise an `OptionError` if the name is not a line of text, and a `MechanismError` if the mechanism cannot be called
+    and has no `sample` method, or its parameters are unknown.
     """
+    check_name(name)
     if isinstance(mechanism, Sampler):
         return mechanism if name is None else replace(mechanism, name=name)
     method = getattr(mechanism, "sample", None)
@@ -279,12 +282,13 @@ class _Call:
 
 
 def mechanism_name(mechanism: Any) -> str:
-    """Return a function's name, or the text of an object if it is short and more informative than its type."""
+    """Return a function's name, or the text of an object if it is a short line, more informative than its type."""
     name = getattr(mechanism, "__name__", None)
-    if isinstance(name, str):
+    if isinstance(name, str) and name.strip() and name.isprintable():
         return name
     function = getattr(mechanism, "func", None)  # functools.partial
     if callable(function):
         return mechanism_name(function)
     own = str(mechanism)
-    return own if len(own) <= 80 and " at 0x" not in own else type(mechanism).__name__
+    is_telling = own.strip() and own.isprintable() and len(own) <= 80 and " at 0x" not in own
+    return own if is_telling else type(mechanism).__name__

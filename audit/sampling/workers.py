@@ -6,11 +6,12 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import cache
 from multiprocessing.pool import ThreadPool
@@ -159,10 +160,21 @@ def _in_processes(
     owners = [*_owners(plan), *(owner for _, task in numbered for owner in task.owners)]
     parts = pack_each(numbered, owners, plan.sampler.name)
     parallel = _parallel("processes", jobs, limit)
-    with ctrl_c_waiting():
-        results = parallel(joblib.delayed(_in_process)(parcel, part) for part in parts)
-    for result in results:
-        yield _told(plan, result)
+    with _with_streams():
+        with ctrl_c_waiting():
+            results = parallel(joblib.delayed(_in_process)(parcel, part) for part in parts)
+        for result in results:
+            yield _told(plan, result)
+
+
+@contextmanager
+def _with_streams() -> Iterator[None]:
+    """Give a program without standard streams some that drop what is written: starting a worker flushes them."""
+    with ExitStack() as stack:
+        for name, change in (("stdout", redirect_stdout), ("stderr", redirect_stderr)):
+            if getattr(getattr(sys, name), "closed", True):
+                stack.enter_context(change(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
+        yield
 
 
 @contextmanager

@@ -9,16 +9,21 @@ the counts of all other blocks, as numbers and text. The file is data: its conte
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import stat
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from weakref import WeakValueDictionary
 
-from ..errors import OptionError, StoreError
+from ..errors import OptionError, StoreError, WriteError
+from ..files import check_target, create_empty, path_of
 from ..printing import shorten
 from .block_codec import checksum, packed, unpacked
 
@@ -42,6 +47,13 @@ _WORDS = {
 }
 _PATIENCE, _SHARE = 0.5, 0.02  # seconds of work that a crash may cost, unless writing takes less than 2% of the time
 _LARGEST = 1 << 31  # bytes; a longer value is not a block
+_MAGIC = b"SQLite format 3\0"
+_BY_JOURNAL = b"\1\1"  # bytes 18 and 19 of a file without a write-ahead log
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_open_stores: WeakValueDictionary[tuple[int, int], Store] = WeakValueDictionary()
+"""Stores that this process has open, by device and number of their files. To read such a file and close it would end
+SQLite's lock on it, as POSIX ties locks to the process (https://www.sqlite.org/howtocorrupt.html, section 2.2)."""
+_opening = threading.Lock()
 
 
 class Store:
@@ -50,28 +62,92 @@ class Store:
     Parameters
     ----------
     folder : path
-        Created if missing.
+        Created if missing. A relative name means a folder below the present working folder, wherever the process goes.
+
+    Attributes
+    ----------
+    path : Path
+        The file, as an absolute path.
 
     Raises
     ------
     StoreError
-        If the file cannot be written, is not a store, has another schema, or is in use by another process.
+        If the file cannot be written, is not a store, has another schema, is in use, or a link, or if a file that
+        SQLite would read or delete has been put into the folder.
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.path = Path(folder) / FILE
+        self.path = path_of(folder) / FILE
         self.is_open = True
         self._pending: list[tuple[int, str, bytes]] = []
         self._opened = self._saved = time.monotonic()
         self._spent = 0.0  # seconds of writing
-        with self._explained():
+        with self._explained(), _opening:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+            self._check_neighbours()
+            create_empty(self.path)
+            self._number = self._checked()
+            self._file = sqlite3.connect(self.path, timeout=0, isolation_level=None)  # an absolute path is no URI
+            _open_stores[self._number] = self
             try:
                 self._open()
             except BaseException:
-                self._file.close()
+                self._release()
                 raise
+
+    def _release(self) -> None:
+        self._file.close()
+        _open_stores.pop(self._number, None)
+
+    def _checked(self) -> tuple[int, int]:
+        """Return device and number of a file that SQLite may open."""
+        try:
+            found = check_target(self.path)
+        except WriteError as error:
+            if self.path.is_file() and not self.path.is_symlink():
+                said = "is read-only, but earlier blocks are saved; permit writing and resume, or use another folder."
+                raise self._error(said) from error
+            raise StoreError(str(error), path=str(self.path)) from error
+        if found is None:
+            raise self._error("was deleted while it was opened; try again.")
+        number = (found.st_dev, found.st_ino)
+        if number in _open_stores:
+            raise self._error("is in use by another audit of this process; wait for it, or use another folder.")
+        if found.st_nlink > 1:
+            raise self._error("has another name in the file system (a hard link); copy it to a folder.")
+        with open(self.path, "rb") as file:
+            head = file.read(20)
+        if head and (head[:16] != _MAGIC or head[18:] != _BY_JOURNAL):
+            raise self._error("is not a store of an audit; use another folder.")
+        return number
+
+    def _check_neighbours(self) -> None:
+        """Raise a `StoreError` for files that SQLite would obey, unless a killed audit can have left them.
+
+        SQLite deletes a write-ahead log next to an empty file, writes through a link in place of a journal, and deletes
+        the file that the end of a journal names (a "super-journal", which a store never has).
+        """
+        for ending in ("-wal", "-shm"):
+            if os.path.lexists(f"{self.path}{ending}"):
+                raise self._error(f"is next to {FILE}{ending}, which a store does not have; move that file away.")
+        path = Path(f"{self.path}-journal")
+        try:
+            found = os.lstat(path)
+        except FileNotFoundError:
+            return
+        is_own = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if is_own:
+            with open(path, "rb") as file:
+                head = file.read(8)
+                file.seek(max(found.st_size - 8, 0))
+                end = file.read(8)
+            # SQLite fills the first bytes with zeros when a transaction ends, and the file has an end of its own only
+            # if it names a super-journal.
+            is_own = (head == _JOURNAL_MAGIC or not any(head)) and (end != _JOURNAL_MAGIC or found.st_size == 8)
+        if not is_own:
+            raise self._error(
+                f"is next to {path.name}, which dpaudit has not written and SQLite would obey; move that file away."
+            )
 
     def _open(self) -> None:
         self._file.execute("PRAGMA trusted_schema = OFF")
@@ -108,6 +184,8 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise self._error(f"is damaged ({error}); delete it.") from error
             if "locked" in str(error):
                 said = "is in use by another process; wait for it"
             elif "is full" in str(error):
@@ -226,14 +304,17 @@ class Store:
                 self.save()
         finally:
             self.is_open = False
-            self._file.close()
+            self._release()
 
     def discard(self) -> None:
-        """Close and delete the file."""
+        """Close and delete the file, unless another one has taken its place."""
         self.is_open = False
         self._pending.clear()
-        self._file.close()
-        self.path.unlink(missing_ok=True)
+        self._release()
+        with suppress(FileNotFoundError):
+            found = os.lstat(self.path)
+            if (found.st_dev, found.st_ino) == self._number:
+                self.path.unlink()
 
     def __enter__(self) -> Store:
         return self
@@ -258,7 +339,7 @@ def opened(store: str | Path | Store | StorePart | None) -> Iterator[Store | Sto
     if not isinstance(store, (str, Path)):
         yield store
         return
-    is_new = not (Path(store) / FILE).exists()
+    is_new = not os.path.lexists(path_of(store) / FILE)
     with Store(store) as own:
         try:
             yield own

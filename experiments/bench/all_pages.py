@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ...audit.records.json_codec import write_whole
+from ...audit.files import write_atomically
 from .canaries.canaries_page import CANARIES
 from .core.audit_cost import Table, cost
 from .core.bench_json import Row, load_record, measured_on
@@ -60,15 +60,15 @@ def measure_all(
     table = str(cost(_QUICK_COST_RUNS if quick else _COST_RUNS, 2, 1 if quick else 5))
     show(table)
     if out is not None and not quick:
-        write_whole(out / "cost.md", table)
+        write_atomically(out / "cost.md", table)
         write_pages(out, pages)
     return all_met
 
 
 def write_pages(folder: Path, pages: Iterable[Page] = PAGES) -> None:
     """Write the overview and the comparison with other tools from the records in a folder."""
-    write_whole(folder / "peers.md", peer_page(Measured.read(folder)))
-    write_whole(folder / "index.md", overview(folder, pages))
+    write_atomically(folder / "peers.md", peer_page(Measured.read(folder)))
+    write_atomically(folder / "index.md", overview(folder, pages))
 
 
 def overview(folder: Path, pages: Iterable[Page]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.errors import OptionError
+from ...audit.files import write_atomically
 from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult
 from ...reports.figures.output_figures import outputs_figure
@@ -129,10 +130,9 @@ def section(shown: Exhibit) -> str:
 
 def gallery_page(folder: Path) -> str:
     """Audit all bugs of the gallery, write their pictures into a folder, and return the page in Markdown."""
-    folder.mkdir(parents=True, exist_ok=True)
     shown = [exhibit(name) for name in names()]
     for one in shown:
-        (folder / f"{one.fault.name}.svg").write_text(one.picture, encoding="utf-8")
+        write_atomically(folder / f"{one.fault.name}.svg", one.picture)
     rows = ["| bug | claimed | true | found |", "|---|---|---|---|"]
     for one in shown:
         title = _TITLES[one.fault.name]

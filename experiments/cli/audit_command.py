@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from ...audit.errors import OptionError
+from ...audit.files import path_of
 from ...audit.progress import display
+from .display import on_terminal
 from .known_names import ADJACENCIES, BITS, HEALTH_CHECKS
 from .options import (
     Alpha,
@@ -29,7 +30,7 @@ from .options import (
     say,
     whole,
 )
-from .report_commands import write_reports
+from .report_commands import print_lines, write_reports
 from .usage import one_mechanism
 
 
@@ -103,7 +104,7 @@ def audit(
     The mechanism is a function f(dataset, size, rng) that draws `size` outputs, a function f(dataset, rng) or
     f(dataset) that draws one output, or an object with sample(dataset, size, rng). A mechanism with an attribute
     `claim` needs no options of the claim. Exit status: 0 if the claim is not refuted, 1 if it is refuted, 2 for invalid
-    input, 3 if the audit is inconclusive.
+    input or an error, 3 if the audit is inconclusive, 130 after Ctrl-C without a verdict.
 
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
 
@@ -130,6 +131,8 @@ def audit(
     claim = claim_or_none(epsilon, delta, mu, rho)
     one_mechanism(path, program)
     check_choices(ignore or [], HEALTH_CHECKS, "--ignore")
+    folder = None if out is None else path_of(out)  # the audited code may change the working folder
+    pair = [None if text is None else read_dataset(text, option) for text, option in ((x, "--x"), (y, "--y"))]
     mechanism, label = _mechanism(path, program)
     label = label if name is None else name
     options: dict[str, Any] = {
@@ -157,7 +160,7 @@ def audit(
         require_for_html()
     way_on = "the same command with --resume continues" if out else "with --out, all draws are kept"
     with ExitStack() as stack:
-        store = None if out is None else stack.enter_context(store_for(out, "audit", is_resumed=resume))
+        store = None if folder is None else stack.enter_context(store_for(folder, "audit", is_resumed=resume))
         with interruptible(say, way_on) as asked, display() as watch:
             shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
             if options["sequential"]:
@@ -172,9 +175,9 @@ def audit(
             elif guide is not None:
                 raise OptionError("--guide is for a search; name a domain with --search.")
             elif search is None and x is not None and y is not None:
-                result = check(mechanism, read_dataset(x, "--x"), read_dataset(y, "--y"), **options)
-                pair = f"{result.pair.difference} ({result.pair.adjacency})"
-                shown = f"{result}\n  pair    {pair}\n  event   {result.event_in_words}"
+                result = check(mechanism, *pair, **options)
+                shown = f"{result}\n  pair    {result.pair.difference} ({result.pair.adjacency})"
+                shown += f"\n  event   {result.event_in_words}"
                 complement = other_way(result)
             elif search is None:
                 missing, given = ("--x", "--y") if x is None else ("--y", "--x")
@@ -187,25 +190,29 @@ def audit(
                 raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
         if complement:
             shown += f"\n          {complement}"
-        typer.echo(
-            f"{in_shell(shown, result)}\n  counts  {result.tested}\n  seed    {result.seed}\n"
-            f"  alpha   {error_budget(result)}"
-        )
-        if result.cells is not None:
-            typer.echo(f"  cells   {result.cells}")
-        if out is not None:
-            entries = (Entry(name=label, result=result),)
-            suite = Suite(title=f"Audit of {label}", entries=entries, environment=environment_of_command())
-            with telling_what_is_kept(store, "the same command and --resume"):
-                save(suite, out / "results.json")
-                typer.echo(f"results: {out / 'results.json'}")
-                write_reports(suite, out)
+        written: list[str] = []
+        try:  # a verdict is printed even if its report cannot be written
+            if out is not None and folder is not None:
+                entries = (Entry(name=label, result=result),)
+                suite = Suite(title=f"Audit of {label}", entries=entries, environment=environment_of_command())
+                with telling_what_is_kept(store, "the same command and --resume"):
+                    save(suite, folder / "results.json")
+                    written = write_reports(suite, folder, shown=out)
+                    written.insert(0, f"results: {out / 'results.json'}")
+        finally:
+            typer.echo(
+                f"{in_shell(shown, result)}\n  counts  {result.tested}\n  seed    {result.seed}\n"
+                f"  alpha   {error_budget(result)}"
+            )
+            if result.cells is not None:
+                typer.echo(f"  cells   {result.cells}")
+        print_lines(written)
         if result.stopped == "request":
             say(f"interrupted after {result.runs:,} runs on each dataset; {way_on}")
             raise typer.Exit(STATUS)
         if store is not None:
             store.discard()
-    if sys.stdout.isatty():
+    if on_terminal():
         following = next_steps(result, has_runs=runs is not None, is_searched=search is not None, out=out)
         typer.echo("\n".join(following))
     raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])

@@ -98,9 +98,11 @@ def bench_gallery(out: Annotated[Path, typer.Option(help="File of the page; the 
 
     Example: `dpaudit bench gallery --out docs/gallery.md`
     """
+    from ...audit.files import check_target, write_atomically
     from ..bench.gallery import gallery_page
 
-    out.write_text(gallery_page(out.parent / "pictures" / "gallery"), encoding="utf-8")
+    check_target(out)
+    write_atomically(out, gallery_page(out.parent / "pictures" / "gallery"))
     say(f"wrote {out}")
 
 
@@ -235,8 +237,8 @@ def bench_all(
 
 
 def _print_table(text: str, out: Path | None) -> None:
-    from ...audit.records.json_codec import write_whole
+    from ...audit.files import write_atomically
 
-    typer.echo(text)
     if out is not None:
-        write_whole(out, text)
+        write_atomically(out, text)
+    typer.echo(text)

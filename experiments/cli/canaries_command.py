@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from .display import on_terminal
 from .known_names import CANARY_ADJACENCIES, CANARY_ANSWERS, CANARY_COINS, CANARY_METHODS
 from .options import (
     Alpha,
@@ -21,7 +21,7 @@ from .options import (
     optional,
     whole,
 )
-from .report_commands import write_reports
+from .report_commands import print_lines, write_reports
 
 
 def canaries(
@@ -74,7 +74,7 @@ def canaries(
     Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
     score from what the training releases. A .csv has a line of names; an .npz has arrays with these names; an .npy has
     shape (canaries, 2), score first. Several files are independent runs with new coins. Exit status: 0 if the claim is
-    not refuted, 1 if it is refuted, 2 for invalid input, 3 if so few canaries could not refute it.
+    not refuted, 1 if it is refuted, 2 for invalid input or an error, 3 if so few canaries could not refute it.
 
     Example: `dpaudit canaries scores.csv --epsilon 1 --delta 1e-5 --out report`
     """
@@ -100,15 +100,18 @@ def canaries(
         scores, flags, claim=claim, alpha=alpha, probability=probability, guesses=guesses or None, seed=seed, name=name,
         **options,
     )  # fmt: skip
-    typer.echo(in_shell(str(result), result))
-    for label, fact in canary_facts(result):
-        typer.echo(f"  {label:<8} {fact}")
-    if out is not None:
-        entries = (Entry(name=name, result=result),)
-        suite = Suite(title=f"Audit of {name}", entries=entries, environment=environment_of_command())
-        save(suite, out / "results.json")
-        typer.echo(f"results: {out / 'results.json'}")
-        write_reports(suite, out)
-    if sys.stdout.isatty():
+    written: list[str] = []
+    try:  # a verdict is printed even if its report cannot be written
+        if out is not None:
+            entries = (Entry(name=name, result=result),)
+            suite = Suite(title=f"Audit of {name}", entries=entries, environment=environment_of_command())
+            save(suite, out / "results.json")
+            written = [f"results: {out / 'results.json'}", *write_reports(suite, out)]
+    finally:
+        typer.echo(in_shell(str(result), result))
+        for label, fact in canary_facts(result):
+            typer.echo(f"  {label:<8} {fact}")
+    print_lines(written)
+    if on_terminal():
         typer.echo("\n".join(next_steps_for_canaries(result, out=out)))
     raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ...audit.errors import MechanismError
 from .root_help import print_help
 from .usage import check_usage, unknown_command
 
@@ -108,6 +109,10 @@ class DeferredGroup(TyperGroup):
         except KeyboardInterrupt:  # commands that keep work say how to continue
             typer.echo("interrupted", err=True)
             raise typer.Exit(130) from None
+        except SystemExit as error:  # of the audited code, whose exit status would be taken for a verdict
+            raise MechanismError(
+                f"the audited code called exit({error.code!r}), so there is no verdict; remove that call."
+            ) from error
 
 
 def _load(name: str) -> Any:

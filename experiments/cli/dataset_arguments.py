@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.errors import DatasetError, UnknownNameError
+from ...audit.errors import DatasetError, UnknownNameError, described
 from ...audit.printing import did_you_mean
 from .json_arguments import quoted_numbers, read_json, shown
 from .near_files import near_file, no_such_file
@@ -53,7 +53,7 @@ def read_dataset(text: str, option: str = "--x") -> Any:
         dataset = readers[path.suffix](path)
     except FileNotFoundError as error:
         raise DatasetError(f"{path} cannot be read: {no_such_file(path, readers)}", path=str(path)) from error
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
     return _noted(dataset, option) if path.suffix == ".json" else dataset
 
@@ -65,7 +65,7 @@ def _noted(dataset: Any, option: str) -> Any:
 
 
 def _read_json(path: Path) -> Any:
-    return read_json(path.read_text(encoding="utf-8"), str(path))
+    return read_json(path.read_text(encoding="utf-8-sig"), str(path))
 
 
 def _read_npy(path: Path) -> Any:
@@ -76,23 +76,82 @@ def _read_npy(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Any:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.reader(file) if row]
-    if not rows:
+    lines = _csv_lines(path)
+    if not lines:
         raise DatasetError(f"{path} is empty; a dataset needs at least one line.", path=str(path))
-    for body in (rows, rows[1:]):
-        try:
-            table = np.array([[float(cell) for cell in row] for row in body])
-        except ValueError:
-            continue
-        if body and table.ndim == 2:
-            return table[:, 0] if table.shape[1] == 1 else table
-    header, body = rows[0], rows[1:]
-    if any(len(row) != len(header) for row in body):
+    rows = [row for _, row in lines]
+    has_names = not all(map(_is_number, rows[0]))
+    names, body = (_column_names(path, lines), rows[1:]) if has_names else ([], rows)
+    if body and all(_is_number(cell) for row in body for cell in row):
+        table = np.array([[float(cell) for cell in row] for row in body])
+        return table[:, 0] if table.shape[1] == 1 else table
+    if not has_names:
+        line = next(line for line, row in lines if not all(map(_is_number, row)))
         raise DatasetError(
-            f"{path} has lines of different lengths; give each line as many cells as the first.", path=str(path)
+            f"{path} begins with a line of numbers, and line {line} has text; put a line of names first, or write "
+            "numbers only.",
+            path=str(path),
+            line=line,
         )
-    return [dict(zip(header, row, strict=True)) for row in body]
+    return [dict(zip(names, row, strict=True)) for row in body]
+
+
+def _csv_lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the number and the cells of each line of a CSV file that is not empty.
+
+    Raises
+    ------
+    DatasetError
+        For a line with more or fewer cells than the first, and for quotes that do not match.
+    """
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            lines = [(reader.line_num, row) for row in reader if row]
+        except csv.Error as error:
+            raise DatasetError(f"{path}, line {reader.line_num}: {error}.", path=str(path)) from error
+    for line, row in lines:
+        if len(row) != len(lines[0][1]):
+            raise DatasetError(
+                f"{path}, line {line}: {len(row)} cell{'s' * (len(row) != 1)}, and {len(lines[0][1])} in line "
+                f"{lines[0][0]}; give each line as many cells as the first.",
+                path=str(path),
+                line=line,
+            )
+    return lines
+
+
+def _column_names(path: Path, lines: list[tuple[int, list[str]]]) -> list[str]:
+    """Return the names in the first line.
+
+    Raises
+    ------
+    DatasetError
+        If a name occurs twice, so that one of the columns would be lost, or is a number, as in a line of values.
+    """
+    line, cells = lines[0]
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if names.count(name) > 1:
+            problem = f"the name {name!r} occurs {names.count(name)} times"
+        elif _is_number(name):
+            problem = f"the name {name!r} is a number"
+        else:
+            continue
+        raise DatasetError(
+            f"{path}, line {line}: {problem}; give each column its own name, in the first line.",
+            path=str(path),
+            line=line,
+        )
+    return names
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def import_object(path: str) -> Any:
@@ -120,9 +179,11 @@ def import_object(path: str) -> Any:
             f"{f'{hint} Otherwise' if hint else ';'} install it or run the command in its folder.",
             path=path,
         ) from error
-    except (Exception, SystemExit) as error:  # an exit status would be taken for a verdict
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also exit(), or a test framework's skip: no status of theirs is a verdict
         raise UnknownNameError(
-            f"importing {module_name!r} failed with {type(error).__name__}: {error}", path=path
+            f"importing {module_name!r} failed with {described(error)}; import it in Python to see where.", path=path
         ) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -183,7 +244,9 @@ def _run_scores(path: Path, score: str, included: str) -> tuple[Array, Array]:
             columns = _arrays(path, score, included)
     except FileNotFoundError as error:
         raise DatasetError(f"{path} cannot be read: {no_such_file(path, _SCORE_FILES)}", path=str(path)) from error
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError, EOFError) as error:
+    except DatasetError:
+        raise
+    except (OSError, UnicodeDecodeError, ValueError, EOFError) as error:
         raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
     for name, option in ((score, "--score"), (included, "--included")):
         if name not in columns:
@@ -197,12 +260,11 @@ def _run_scores(path: Path, score: str, included: str) -> tuple[Array, Array]:
 
 
 def _csv_columns(path: Path) -> dict[str, list[str]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
-    names = [name.strip() for name in rows[0]] if rows else []
-    if len(rows) < 2 or any(len(row) != len(names) for row in rows):
-        raise ValueError("a line of names and a line with as many cells for each canary are needed.")
-    return {name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(names)}
+    lines = _csv_lines(path)
+    if len(lines) < 2:
+        raise ValueError("a line of names and a line for each canary are needed.")
+    names = _column_names(path, lines)
+    return {name: [row[place].strip() for _, row in lines[1:]] for place, name in enumerate(names)}
 
 
 def _arrays(path: Path, score: str, included: str) -> dict[str, Any]:

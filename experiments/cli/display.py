@@ -6,8 +6,13 @@ import sys
 from typing import Any
 
 
+def on_terminal() -> bool:
+    """Whether standard output is a terminal; audited code may have closed or removed it."""
+    return not getattr(sys.stdout, "closed", True) and sys.stdout.isatty()
+
+
 def console() -> Any:
     """Return a rich console, 120 columns wide if the output is not a terminal."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    return Console(width=None if on_terminal() else 120, highlight=False)

@@ -91,13 +91,13 @@ def report(
 
     files = [results_file(path, one) for path, one in zip(results, read, strict=True)]
     artifacts = [hashed_file(path) for path in subject or ()]
-    show(suite)
-    write_reports(suite, folder, [form for form in forms if form not in _FOR_REVIEWERS])
-    write_for_reviewers(suite, folder, [form for form in forms if form in _FOR_REVIEWERS], files, artifacts)
+    written = write_reports(suite, folder, [form for form in forms if form not in _FOR_REVIEWERS])
+    written += write_for_reviewers(suite, folder, [form for form in forms if form in _FOR_REVIEWERS], files, artifacts)
     if figures is not None:
         from ...reports.figures.figure_files import save_figures
 
-        typer.echo(f"figures: {len(save_figures(suite, figures)):,} in {figures}")
+        written.append(f"figures: {len(save_figures(suite, figures)):,} in {figures}")
+    show(suite, written)
 
 
 def compare(
@@ -128,11 +128,12 @@ def compare(
     check_results(before, after)
     now = load(after)
     found = compared(load(before), now, alpha=alpha)
-    console().print(comparison_table(found))
     forms = [form for form, is_wanted in (("html", html), ("markdown", markdown)) if is_wanted]
     if out is not None and not forms:
         raise OptionError("--out names the folder of a report, but no report is requested; add --html or --markdown.")
-    write_reports(now, after.parent if out is None else out, forms, found)
+    written = write_reports(now, after.parent if out is None else out, forms, found)
+    console().print(comparison_table(found))
+    print_lines(written)
     is_changed = any(one.has_changed for one in found)
     raise typer.Exit(1 if is_changed else 3 if not found or any(one.not_compared for one in found) else 0)
 
@@ -147,8 +148,8 @@ def schema() -> None:
     typer.echo(schema_text(), nl=False)
 
 
-def show(suite: Any) -> None:
-    """Print the table of a suite and its number of expected verdicts."""
+def show(suite: Any, written: Sequence[str] = ()) -> None:
+    """Print the table of a suite, its number of expected verdicts, and the lines about files that were written."""
     from ...reports import table
 
     shown = console()
@@ -157,6 +158,13 @@ def show(suite: Any) -> None:
     if any(entry.expected is not None for entry in suite.entries):
         met = sum(entry.is_met for entry in suite.entries)
         shown.print(f"{met} of {audits} verdicts as expected; expected number of false alarms: at most {alphas:.2g}.")
+    print_lines(written)
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Print the lines about files that were written."""
+    for line in lines:
+        typer.echo(line)
 
 
 def write_reports(
@@ -165,13 +173,15 @@ def write_reports(
     forms: Sequence[str] = ("html", "markdown"),
     comparisons: Sequence[Comparison] = (),
     tables: Sequence[PageTable] = (),
-) -> None:
-    """Write a suite in the given forms, each file completely or not at all, and print the paths.
+    shown: Path | None = None,
+) -> list[str]:
+    """Write a suite in the given forms, each file completely or not at all, and return a line about each file.
 
-    The tables are sections of the HTML page.
+    The tables are sections of the HTML page; `shown` is the folder as the lines name it.
     """
     from ... import reports
-    from ...audit.records.json_codec import to_json, write_whole
+    from ...audit.files import write_atomically
+    from ...audit.records.json_codec import to_json
     from ..suite.figures_of_experiments import drawings
 
     for form in forms:
@@ -181,17 +191,16 @@ def write_reports(
             text = reports.markdown(suite, comparisons=comparisons)
         else:
             text = {"junit": reports.junit, "csv": reports.csv, "json": to_json}[form](suite)
-        write_whole(out / FORMS[form], text)
-    for form in forms:
-        typer.echo(f"{'report' if form == 'html' else form}: {out / FORMS[form]}")
+        write_atomically(out / FORMS[form], text)
+    return [f"{'report' if form == 'html' else form}: {(shown or out) / FORMS[form]}" for form in forms]
 
 
 def write_for_reviewers(
     suite: Any, out: Path, forms: Sequence[str], files: Sequence[Any], artifacts: Sequence[Any]
-) -> None:
-    """Write a suite in the given forms for reviewers, and print the paths."""
+) -> list[str]:
+    """Write a suite in the given forms for reviewers, and return a line about each file."""
     from ... import reports
-    from ...audit.records.json_codec import write_whole
+    from ...audit.files import write_atomically
 
     for form in forms:
         if form == "attestation":
@@ -202,6 +211,5 @@ def write_for_reviewers(
             text = reports.privacy_card(suite, files=files)
         else:
             text = reports.sarif(suite, files=files, code_scanning=form == "code scanning")
-        write_whole(out / FORMS[form], text)
-    for form in forms:
-        typer.echo(f"{form}: {out / FORMS[form]}")
+        write_atomically(out / FORMS[form], text)
+    return [f"{form}: {out / FORMS[form]}" for form in forms]

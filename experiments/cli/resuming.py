@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ...audit.errors import OptionError, StoreError
+from ...audit.files import check_target
 from ...audit.store.sqlite_store import FILE, Store
 
 Command = Literal["run", "audit"]
@@ -28,11 +30,16 @@ def store_for(folder: Path, command: Command, *, is_resumed: bool) -> Iterator[S
         If there is nothing to resume, if the store belongs to another command, or if new work would overwrite it.
     StoreError
         If the store cannot be opened.
+    WriteError
+        If the results could not be written to the folder.
     """
     path = folder / FILE
-    if is_resumed and not path.exists():
+    has_begun = os.path.lexists(path) and (path.is_symlink() or path.stat().st_size > 0)
+    if is_resumed and not has_begun:
         raise OptionError(f"there is nothing to resume in {folder}: {_why_nothing(folder)}; leave --resume out.")
-    if not is_resumed and path.exists():
+    for name in ("results.json", "report.html", "report.md"):  # an audit of hours does not end at a link or a folder
+        check_target(folder / name)
+    if not is_resumed and has_begun:
         raise OptionError(
             f"{path} holds unfinished work; continue with --resume, or delete it to start again.", path=str(path)
         )
@@ -57,6 +64,8 @@ def _why_nothing(folder: Path) -> str:
         return "the folder does not exist"
     if (folder / "results.json").exists():
         return f"its work is finished, with the results in {folder / 'results.json'}"
+    if (folder / FILE).exists():
+        return f"its {FILE} is empty"
     return f"it has no {FILE}, which exists from the first draw until the work is finished"
 
 

@@ -84,9 +84,12 @@ def run(
                 environment=environment_of_command(),
                 store=store,
             )
-        show(suite)
-        with telling_what_is_kept(store, f"--resume {out}"):
-            write_reports(suite, out)
+        written: list[str] = []
+        try:  # the verdicts are printed even if the report cannot be written
+            with telling_what_is_kept(store, f"--resume {out}"):
+                written = write_reports(suite, out)
+        finally:
+            show(suite, written)
         store.discard()
     raise typer.Exit(0 if suite.is_met else 1)
 

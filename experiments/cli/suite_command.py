@@ -64,8 +64,8 @@ def suite(
     Each callable is audited at several points of its parameter grid, on the worst pair that a search finds. Alpha is
     divided equally among all audits of the plan before the first one, so it holds wherever the time ends. A refutation
     is reported if fresh runs with another seed and the pair swapped refute the claim too. The coverage says what was
-    not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input, 3 if audits
-    are inconclusive, refutations are not confirmed, or nothing was audited.
+    not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an error, 3
+    if audits are inconclusive, refutations are not confirmed, or nothing was audited.
 
     With --releases, the suite runs in each given environment, where dpaudit must be installed too, with an equal part
     of alpha and with --minutes for each. Nothing is installed.
@@ -139,15 +139,14 @@ def _terminated_as_ctrl_c() -> Iterator[None]:
 
 def _write(run: SuiteRun, folder: Path) -> None:
     """Write the reports of the audits and the coverage, and print the outcome."""
-    from ...audit.records.json_codec import write_whole
+    from ...audit.files import write_atomically
     from ...reports.formats.results_files import results_file
     from ..library_suites.coverage import coverage_of_run
     from ..library_suites.suite_pages import counts_text, coverage_markdown, coverage_table, coverage_text, outcome_text
-    from .report_commands import FORMS, write_for_reviewers, write_reports
+    from .report_commands import FORMS, print_lines, write_for_reviewers, write_reports
 
     coverage = coverage_of_run(run)
-    typer.echo(coverage_text(coverage))
-    typer.echo(outcome_text(run))
+    written: list[str] = []
     shared = {
         "coverage": counts_text(coverage),
         "alpha of the suite": run.plan.alpha,
@@ -155,17 +154,20 @@ def _write(run: SuiteRun, folder: Path) -> None:
     }
     found = run.suite(environment_of_command() | shared)
     if found.entries:
-        write_reports(found, folder, ["html", "markdown", "junit", "json"], tables=[coverage_table(coverage)])
+        forms = ["html", "markdown", "junit", "json"]
+        written += write_reports(found, folder, forms, tables=[coverage_table(coverage)])
         files = [results_file(folder / FORMS["json"], found)]
-        write_for_reviewers(found, folder, ["sarif", "code scanning"], files, ())
-    write_whole(folder / "coverage.json", json.dumps(coverage.to_dict(), indent=1, ensure_ascii=False) + "\n")
-    write_whole(folder / "coverage.md", coverage_markdown(coverage, run.plan.release))
-    typer.echo(f"coverage: {folder / 'coverage.md'}")
+        written += write_for_reviewers(found, folder, ["sarif", "code scanning"], files, ())
+    write_atomically(folder / "coverage.json", json.dumps(coverage.to_dict(), indent=1, ensure_ascii=False) + "\n")
+    write_atomically(folder / "coverage.md", coverage_markdown(coverage, run.plan.release))
+    typer.echo(coverage_text(coverage))
+    typer.echo(outcome_text(run))
+    print_lines([*written, f"coverage: {folder / 'coverage.md'}"])
 
 
 def _releases(library: str, paths: list[Path], options: list[str], alpha: float, out: Path, *, is_resumed: bool) -> int:
     """Run suites in the environments among some paths, write the matrix of all releases, and return its status."""
-    from ...audit.records.json_codec import write_whole
+    from ...audit.files import write_atomically
     from ...reports.libraries import require_for_html
     from ..library_suites.releases.matrix import matrix_of, read_release
     from ..library_suites.releases.pages import matrix_html, matrix_markdown, matrix_text
@@ -191,13 +193,13 @@ def _releases(library: str, paths: list[Path], options: list[str], alpha: float,
             say("interrupted; the same command with --resume continues")
             raise typer.Exit(130) from None
     matrix = matrix_of(library, [read_release(folder, library) for folder in folders])
-    typer.echo(matrix_text(matrix))
     pages = {
         "releases.html": matrix_html(matrix, out),
         "releases.md": matrix_markdown(matrix),
         "releases.json": json.dumps(matrix.to_dict(), indent=1, ensure_ascii=False) + "\n",
     }
     for name, text in pages.items():
-        write_whole(out / name, text)
+        write_atomically(out / name, text)
+    typer.echo(matrix_text(matrix))
     typer.echo(f"releases: {out / 'releases.html'}")
     return matrix.status

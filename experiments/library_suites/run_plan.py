@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...audit.errors import OptionError, StoreError
-from ...audit.records.json_codec import load, save, write_whole
+from ...audit.files import write_atomically
+from ...audit.records.json_codec import load, save
 from ...audit.records.suite import Suite, Topic
 from ...audit.results.verdict import Verdict
 from ...audit.sampling.pickling import Parcel, pack
@@ -220,7 +221,7 @@ def _kept(out: Path, settings: dict[str, Any], *, is_resumed: bool) -> dict[str,
     if not is_resumed:
         if path.exists():
             raise OptionError(f"{path} exists; continue that suite with --resume, or use another folder.")
-        write_whole(path, json.dumps(settings, indent=1) + "\n")
+        write_atomically(path, json.dumps(settings, indent=1) + "\n")
         return {}
     if not path.exists():
         raise OptionError(f"there is nothing to resume in {out}: it has no {PLAN_FILE}; leave --resume out.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...audit.records.json_codec import write_whole
+from ...audit.files import write_atomically
 from ...audit.records.suite import Suite
 from .figures import distance_figures, figures_of
 from .forest_figure import forest
@@ -22,7 +22,6 @@ def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
         Created if it does not exist; files with the same names are replaced.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     drawn = [("forest", forest(suite))]
     drawn += [(f"distance-{place}", one.figure) for place, one in enumerate(distance_figures(suite), 1)]
     texts = {name: standalone_svg(figure) for name, figure in drawn}
@@ -36,5 +35,5 @@ def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
     written = []
     for name, text in texts.items():
         written.append(folder / f"{name}.svg")
-        write_whole(written[-1], text)
+        write_atomically(written[-1], text)
     return written

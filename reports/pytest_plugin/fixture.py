@@ -22,8 +22,9 @@ from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
 from ...audit.datasets.domains import Domain
-from ...audit.errors import OptionError
+from ...audit.errors import OptionError, WriteError
 from ...audit.events.events import Event
+from ...audit.files import write_atomically
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
 from ...audit.procedures.check import check
 from ...audit.procedures.check_options import refuse_unknown
@@ -394,9 +395,8 @@ class DPAudit:
         path = folder / f"{file_name(entry.name)}.py"
         try:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except (ScriptError, OSError) as error:
+            write_atomically(path, text)
+        except (ScriptError, WriteError) as error:
             return f"not written: {error}"
         return f"python {shlex.quote(str(path))}"
 

@@ -70,6 +70,8 @@ class AuditSession:
     ----------
     baselines : Path
         Folder of the named baselines.
+    started_in : Path
+        Folder in which the session started; a test may change the working folder.
     explain : bool
         Whether the message of a refuted audit has a replay of its pair.
     save, compare : str, optional
@@ -102,6 +104,7 @@ class AuditSession:
 
     settings: Settings
     baselines: Path
+    started_in: Path = field(default_factory=Path.cwd)
     report: Path | None = None
     scripts: Path | None = None
     store: Path | None = None
@@ -205,7 +208,7 @@ class AuditSession:
             If the name would leave the folder.
         """
         if name.endswith(".json"):
-            return Path(name)
+            return self.started_in / name
         parts = re.split(r"[/\\]", name)
         if any(part in ("", ".", "..") or ":" in part or part[0] == "~" or len(part) > 100 for part in parts):
             raise ValueError(
@@ -442,14 +445,15 @@ class AuditSession:
         ]
 
     def _write_report(self, path: Path) -> None:
-        from ...audit.records.json_codec import save, write_whole
+        from ...audit.files import write_atomically
+        from ...audit.records.json_codec import save
         from ..pages.html_page import html
         from ..pages.markdown_page import markdown
 
         if path.suffix in (".html", ".htm"):
-            write_whole(path, html(self.suite()))
+            write_atomically(path, html(self.suite()))
         elif path.suffix == ".md":
-            write_whole(path, markdown(self.suite()))
+            write_atomically(path, markdown(self.suite()))
         else:
             save(self.suite(), path)
         self.messages.append(f"results written to {path}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dpaudit import check, find_worst_pair, settings
@@ -103,13 +105,48 @@ def test_what_is_refused(wrong, message):
         ("[tool.dpaudit.profiles.a]\nruns = 1", r"profiles\.a\]: runs=1 is too few"),
         ("[tool.dpaudit]\nprofiles = 1", "is not a table of settings"),
         ("[tool]\ndpaudit = 3", "is not a table of settings"),
-        ("[tool.dpaudit\n", "cannot be read"),
+        ("[tool.dpaudit]\nfuture = 1", "future is not a setting"),
+        ("[tool.dpaudit\n", "is damaged"),
+        (b"[tool.dpaudit]\nruns = 300 # \xff\n", "is damaged"),
     ],
 )
-def test_a_wrong_file_is_named(tmp_path, text, message):
-    (tmp_path / "pyproject.toml").write_text(text)
-    with pytest.raises(OptionError, match=message):
-        runs_of()
+def test_a_wrong_file_is_named_and_ends_no_audit(tmp_path, caplog, text, message):
+    (tmp_path / "pyproject.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert check(noisy, 0, 1, claim=1.0, jobs=1, runs=None, resolution=2.0).runs != 300
+    assert setting("runs") is None
+    assert len(caplog.messages) == 1, "the file is named once"
+    assert re.search(message, caplog.text)
+    assert str(tmp_path / "pyproject.toml") in caplog.text
+
+
+def test_a_wrong_setting_leaves_the_others(tmp_path, caplog):
+    (tmp_path / "pyproject.toml").write_bytes(b"\xef\xbb\xbf[tool.dpaudit]\nruns = 300\njobs = 'all'\n")
+    assert runs_of() == 300
+    assert "runs = 300 is set by " + str(tmp_path / "pyproject.toml") in caplog.text
+    assert "jobs='all'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", ""),
+        ("pyproject.toml", "[tool.pytest.ini_options]\n"),
+        ("tox.ini", "[pytest]\n"),
+        ("setup.cfg", "[tool:pytest]\n"),
+    ],
+)
+def test_the_project_is_the_root_of_pytest(tmp_path, monkeypatch, name, text):
+    """A file above the root belongs to somebody else, and one below it to a part of the project."""
+    inner = tmp_path / "project" / "part"
+    inner.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nruns = 300\n")
+    (inner / "pyproject.toml").write_text("[tool.dpaudit]\nruns = 400\n")
+    (inner.parent / name).write_text(text)
+    monkeypatch.chdir(inner)
+    assert setting("runs") is None
+    with (inner.parent / "pyproject.toml").open("a") as file:
+        file.write("[tool.dpaudit]\nruns = 500\n")
+    assert setting("runs") == 500
 
 
 def test_an_unknown_profile_is_compared_with_those_of_the_file(tmp_path, monkeypatch):

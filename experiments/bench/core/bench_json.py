@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ....audit.errors import RecordError
-from ....audit.records.json_codec import write_whole
+from ....audit.files import write_atomically
 from .audit_cost import Table
 
 Value: TypeAlias = str | int | float | None
@@ -199,7 +199,7 @@ def save_record(record: Record, path: Path) -> None:
         for table, rows in record.tables.items()
     }
     body = _to_json({"schema": SCHEMA, "tables": tables})
-    write_whole(path, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _to_json(value: Any) -> Any:

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ....audit.errors import OptionError, UnknownNameError
+from ....audit.files import write_atomically
 from ....audit.options import check_jobs
 from ....audit.printing import did_you_mean
-from ....audit.records.json_codec import write_whole
 from .bench_json import Record, Row, load_record, markdown, save_record
 from .effort import AUDITS, Bench, Effort
 
@@ -141,7 +141,7 @@ def run_benches(
                 record = record.with_row(bench.name, row)
                 if out is not None:
                     save_record(record, out / f"{stem}.json")
-                    write_whole(out / f"{stem}.md", document(page, record))
+                    write_atomically(out / f"{stem}.md", document(page, record))
                 if watch is not None:
                     watch(f"{bench.name}: {row.key} ({row.seconds:.0f} s)")
         show(_table(bench, {bench.name: measured}))

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....audit.records.json_codec import to_json, write_whole
+from ....audit.files import write_atomically
+from ....audit.records.json_codec import to_json
 from ....audit.records.suite import Suite
 from ....reports import csv, html, junit, markdown
 from ..core.bench_json import Figures, Value, at_most, columns
@@ -72,7 +73,7 @@ def _opened(text: str) -> dict[str, Any]:
         return {}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder) / "report.html"
-        write_whole(path, text)
+        write_atomically(path, text)
         visits = [visit(browser, path, width=1280) for _ in range(_REPETITIONS)]
         return {
             "opened": statistics.median(one.seconds for one in visits),
@@ -108,7 +109,7 @@ def pictures(folder: Path, *, jobs: int | None = None) -> list[Path]:
     """Write the sample report and its pictures on a laptop, in dark mode, on a phone and on paper; return the files."""
     suite = sample_suite(jobs=jobs)
     page = folder / "report.html"
-    write_whole(page, html(suite))
+    write_atomically(page, html(suite))
     made = [page]
     with chromium() as browser:
         for name, width, dark in (("laptop", 1280, False), ("dark", 1280, True), ("phone", 390, False)):

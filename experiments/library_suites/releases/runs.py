@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ....audit.errors import OptionError
+from ....audit.files import check_target, write_atomically
 from ..run_plan import PLAN_FILE
 from .matrix import LOG_FILE
 
@@ -60,13 +61,14 @@ def run_release(
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / LOG_FILE
     if asked.returncode:
-        log.write_text(asked.stderr, encoding="utf-8")
+        write_atomically(log, asked.stderr)
         return folder
     has_begun = (folder / PLAN_FILE).exists()
     if has_begun and not is_resumed:
         raise OptionError(f"{folder} holds a suite; continue it with --resume, or use another folder.")
     more = ["--resume"] if has_begun else []
     command = [str(python), "-m", "dpaudit", "suite", library, "--out", str(folder), *options, *more]
+    check_target(log)
     with (
         log.open("w", encoding="utf-8") as kept,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1) as process,

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import PureDP, Verdict, check_outputs
-from dpaudit.audit.errors import MechanismError
+from dpaudit import LaplaceNoise, PureDP, Verdict, check_noise, check_outputs
+from dpaudit.audit.errors import MechanismError, OptionError
 
 pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")
 
@@ -79,3 +79,18 @@ def test_sides_of_different_shapes_are_noted(width, shape):
     assert any(each.startswith(note) for each in result.notes)
     same = checked(values.reshape(-1, width), values[::-1].reshape(-1, width))
     assert not any("which alone tells" in each for each in same.notes)
+
+
+@pytest.mark.parametrize("name", [3, float("nan"), "a\nb\x1b[31m", " "])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda name: check_outputs(range(40), range(40), claim=1.0, name=name),
+        lambda name: check_noise(
+            lambda x, rng: x + rng.laplace(), 0.0, noise=LaplaceNoise(scale=1.0), answer=abs, name=name
+        ),
+    ],
+)
+def test_a_name_is_a_line_of_text(call, name):
+    with pytest.raises(OptionError, match="is not a name"):
+        call(name)

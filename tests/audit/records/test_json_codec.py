@@ -10,6 +10,7 @@ import json
 import math
 import operator
 import os
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, load, save, to_json
+from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
@@ -316,3 +317,42 @@ def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch, call):
         save(suite(bound=5.0), path)
     monkeypatch.undo()
     assert (load(path), os.listdir(tmp_path)) == (suite(), ["r.json"])
+
+
+@pytest.mark.parametrize("name", ["r", "r.txt", b"r\xff", "file:r?#%20"])
+def test_a_file_of_any_name_is_read_again(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    save(suite(), name)
+    assert os.listdir(tmp_path) == [os.fsdecode(name)]
+    assert load(name) == suite()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda one: {3: one},
+        lambda one: {math.nan: one},
+        lambda one: Suite(title="t", entries=(Entry(name=None, result=one),)),
+        lambda one: Suite(title=3, entries=(Entry(name="a", result=one),)),
+        lambda one: dataclasses.replace(one, mechanism=None),
+    ],
+)
+def test_what_would_not_be_read_again_is_not_written(tmp_path, wrong):
+    with pytest.raises(RecordError):
+        save(wrong(suite().entries[0].result), tmp_path / "r.json")
+    assert os.listdir(tmp_path) == []
+
+
+def test_time_is_in_proportion_to_the_entries():
+    """At most a millisecond for each of 50,000 names, where comparing all pairs of names takes minutes."""
+    one = suite().entries[0]
+    started = time.process_time()
+    names = told_apart(Suite(title="t", entries=(one,) * 50_000))
+    assert time.process_time() - started < 50.0
+    assert (names[0], names[1], names[-1]) == (one.name, f"{one.name} #2", f"{one.name} #50000")
+
+
+def test_repeated_names_avoid_names_that_are_taken():
+    one = suite().entries[0]
+    entries = tuple(dataclasses.replace(one, name=name) for name in ("a", "a #2", "a", "a #3", "a"))
+    assert told_apart(Suite(title="t", entries=entries)) == ["a", "a #2", "a #3", "a #3 #2", "a #4"]

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import sys
+import time
 
 import pandas as pd
 import pytest
@@ -136,3 +137,11 @@ def test_without_pandas_the_error_names_the_extra(monkeypatch):
     with pytest.raises(AuditError, match=r"pip install 'dpaudit\[pandas\]'"):
         SUITE.to_frame()
     assert len(rows(SUITE)) == 2
+
+
+def test_a_row_takes_at_most_a_millisecond():
+    """Looking for an attribute that a result lacks must not look for names that were meant."""
+    suite = Suite(title="t", entries=(Entry(name="a", result=STATEMENT),) * 1_000)
+    started = time.process_time()
+    assert len(rows(suite)) == 1_000
+    assert time.process_time() - started < 1.0

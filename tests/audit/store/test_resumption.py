@@ -115,7 +115,7 @@ def killed(call, mechanism, folder, monkeypatch, *, is_lost, **options):
     with monkeypatch.context() as patch:
         patch.setattr(Plan, "draw", until_killed)
         if is_lost:
-            patch.setattr(Store, "close", lambda store: store._file.close())
+            patch.setattr(Store, "close", Store._release)
         with pytest.raises(KeyboardInterrupt):
             audited(mechanism, folder, **options)
 

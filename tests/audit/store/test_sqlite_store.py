@@ -159,7 +159,7 @@ def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
     store._saved, store._spent = math.inf, math.inf  # as if a slow write had just ended
     first.keep("b", 2)
     store.section("second", {})
-    store._file.close()  # as if the process had been killed
+    store._release()  # as if the process had been killed
     assert saved(store) == (2, 2)
 
 
@@ -229,7 +229,7 @@ def test_another_pair_or_code_is_refused(tmp_path):
 
 def test_a_store_is_for_one_process(tmp_path):
     with Store(tmp_path):
-        with pytest.raises(StoreError, match="in use by another process"):
+        with pytest.raises(StoreError, match="in use by another audit of this process"):
             Store(tmp_path)
         code = f"from dpaudit.audit.store.sqlite_store import Store; Store({str(tmp_path)!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -276,7 +276,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     with pytest.raises(StoreError, match="cannot be used"):
         audited(store=tmp_path / "file")
     (tmp_path / FILE).mkdir()
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="is a folder, which dpaudit does not write to"):
         audited(store=tmp_path)
 
 

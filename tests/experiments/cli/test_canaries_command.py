@@ -129,8 +129,8 @@ def test_several_files_are_several_runs(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b"", "a line of names and a line with as many cells"),
-        ("a.csv", b"score,included\n1\n", "a line of names and a line with as many cells"),
+        ("a.csv", b"", "a line of names and a line for each canary"),
+        ("a.csv", b"score,included\n1\n", r"line 2: 1 cell, and 2 in line 1"),
         ("a.csv", b"score,included\nhigh,1\n", "column 'score' of .* is not made of numbers"),
         ("a.csv", b"\xff\xfe", "cannot be read"),
         ("a.npy", b"no array", "cannot be read"),

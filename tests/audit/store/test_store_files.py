@@ -1,0 +1,220 @@
+"""What lies in and beside the folder of a store is never followed, obeyed, replaced or deleted."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from dpaudit import check
+from dpaudit.audit.errors import OptionError, StoreError
+from dpaudit.audit.store.sqlite_store import FILE, Store
+
+MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def laplace(answer, size, rng):
+    return answer + rng.laplace(size=size)
+
+
+def audited(store, mechanism=laplace):
+    return check(mechanism, 0.0, 1.0, claim=1.0, runs=400, jobs=1, bits=False, store=store)
+
+
+def contents(folder):
+    """Every name below a folder, with its link or its bytes."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            found[path.name] = os.readlink(path)
+        elif path.is_file():
+            found[path.name] = path.read_bytes()
+    return found
+
+
+def super_journal(victim, size):
+    """A journal of SQLite that names a file to be deleted when the journal has been obeyed."""
+    name, page = os.fsencode(victim), 4096
+    head = (MAGIC + struct.pack(">IIIII", 0, 1, size // page, 512, page)).ljust(512, b"\0")
+    return head + struct.pack(">I", 2**30 // page + 1) + name + struct.pack(">II", len(name), sum(name)) + MAGIC
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["super-journal", "text", "link", "hard link", "pipe", "folder"])
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_planted_file_is_refused_and_stays(tmp_path, ending, kind, has_begun):
+    folder, victim = tmp_path / "store", tmp_path / "thesis.tex"
+    folder.mkdir()
+    victim.write_bytes(b"\0precious")
+    if has_begun:
+        audited(folder)
+    planted = folder / f"{FILE}{ending}"
+    match kind:
+        case "super-journal":
+            planted.write_bytes(super_journal(victim, 4096 * 5))
+        case "text":
+            planted.write_text("my notes")
+        case "link":
+            planted.symlink_to(victim)
+        case "hard link":
+            planted.hardlink_to(victim)
+        case "pipe":
+            os.mkfifo(planted)
+        case "folder":
+            planted.mkdir()
+    before = contents(tmp_path)
+    with pytest.raises(StoreError, match=rf"{FILE} is next to {FILE}{ending}, which .*; move that file away"):
+        audited(folder)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path, other: path.symlink_to(other), "is a symbolic link, .* name its target"),
+        (lambda path, other: path.symlink_to("nowhere"), "is a symbolic link"),
+        (lambda path, other: path.hardlink_to(other), "has another name in the file system"),
+        (lambda path, other: os.mkfifo(path), "is a pipe"),
+        (lambda path, other: path.write_text("my notes on an audit"), "is not a store of an audit"),
+        (lambda path, other: path.write_bytes(b"SQLite format 3\0" + bytes(2) + b"\2\2" + bytes(80)), "is not a store"),
+        (lambda path, other: path.write_bytes(b"SQLite format 3\0" + bytes(2) + b"\1\1" + bytes(80)), "is damaged"),
+    ],
+)
+def test_a_store_that_is_none_is_refused_and_stays(tmp_path, make, message):
+    other = tmp_path / "other" / FILE
+    audited(other.parent)
+    (tmp_path / "store").mkdir()
+    make(tmp_path / "store" / FILE, other)
+    before = contents(tmp_path)
+    with pytest.raises(StoreError, match=message):
+        audited(tmp_path / "store")
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["file:x?mode=memory&y=", ":memory:", "a#b%20?c", "line\nbreak", "\udcff"])
+def test_a_name_is_a_folder_on_the_disk(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    first = audited(name)
+    assert os.listdir(tmp_path) == [name]
+    assert os.listdir(tmp_path / name) == [FILE]
+    assert audited(name) == first
+
+
+def test_a_name_that_no_folder_can_have():
+    with pytest.raises(OptionError, match="null character"):
+        audited("a\0b")
+
+
+def test_a_relative_name_is_resolved_once(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there" / "store").mkdir(parents=True)
+    (tmp_path / "there" / "store" / FILE).write_text("draws of another audit")
+    monkeypatch.chdir(tmp_path / "here")
+
+    def moving(answer, size, rng):
+        os.chdir(tmp_path / "there")
+        return laplace(answer, size, rng)
+
+    audited("store", moving)
+    assert (tmp_path / "here" / "store" / FILE).exists()
+    monkeypatch.chdir(tmp_path / "here")
+    with Store("store") as store:
+        os.chdir(tmp_path / "there")
+        store.discard()
+    assert not (tmp_path / "here" / "store" / FILE).exists()
+    assert (tmp_path / "there" / "store" / FILE).read_text() == "draws of another audit"
+
+
+def test_a_discarded_store_leaves_a_file_that_took_its_place(tmp_path):
+    with Store(tmp_path) as store:
+        (tmp_path / FILE).unlink()
+        (tmp_path / FILE).write_text("precious")
+        store.discard()
+    assert (tmp_path / FILE).read_text() == "precious"
+
+
+def test_a_forgotten_store_is_opened_again(tmp_path):
+    Store(tmp_path)  # not closed
+    gc.collect()
+    Store(tmp_path).close()
+
+
+def test_a_refused_second_opening_does_not_end_the_lock(tmp_path):
+    """A file that is read and closed would lose the lock that SQLite holds on it."""
+    with Store(tmp_path):
+        with pytest.raises(StoreError, match="in use by another audit of this process"):
+            Store(tmp_path)
+        code = f"from dpaudit.audit.store.sqlite_store import Store; Store({str(tmp_path)!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "in use by another process" in done.stderr
+
+
+KILLED = """
+import os, sqlite3, sys
+from dpaudit import check
+number, times = int(sys.argv[2]), 0
+def killing(self, name):
+    def call(*arguments):
+        global times
+        times += 1
+        if times == number:
+            os.kill(os.getpid(), 9)
+        return getattr(self.real, name)(*arguments)
+    return call
+class Connection:
+    def __init__(self, *arguments, **options): self.real = real(*arguments, **options)
+    def __getattr__(self, name):
+        return killing(self, name) if name in ("execute", "executemany") else getattr(self.real, name)
+real, sqlite3.connect = sqlite3.connect, Connection
+def laplace(answer, size, rng): return answer + rng.laplace(size=size)
+print(repr(check(laplace, 0.0, 1.0, claim=1.0, runs=400, jobs=1, bits=False, store=sys.argv[1] or None).evidence))
+"""
+
+
+@pytest.fixture(scope="module")
+def killed():
+    """Runs an audit that is killed before a statement of SQLite: its exit status and its evidence."""
+
+    def run(folder, number):
+        command = [sys.executable, "-c", KILLED, str(folder), str(number)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(killed):
+    return killed("", 10**9)
+
+
+@pytest.mark.parametrize("number", [4, 7, 9, 15])
+def test_the_store_of_a_killed_audit_is_resumed(tmp_path, killed, whole, number):
+    """Killed before a statement of SQLite, within a transaction or after one: the journal is its own, and is used."""
+    assert whole[0] == 0
+    assert killed(tmp_path, number) == (-signal.SIGKILL, "")
+    assert killed(tmp_path, 10**9) == whole
+
+
+def test_a_journal_of_a_killed_transaction_is_obeyed(tmp_path):
+    """A hot journal without the name of a file: SQLite restores what was there before the transaction."""
+    first = audited(tmp_path)
+    code = (
+        "import os, sqlite3, sys\n"
+        "file = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "file.execute('PRAGMA cache_spill = 1'); file.execute('PRAGMA cache_size = 1'); file.execute('BEGIN')\n"
+        "file.execute('DELETE FROM blocks')\n"
+        "for _ in range(99): file.execute('INSERT INTO sections (name, settings) VALUES (random(), zeroblob(9000))')\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / FILE)], capture_output=True, check=False)
+    assert (tmp_path / f"{FILE}-journal").read_bytes()[:8] == MAGIC
+    assert audited(tmp_path) == first
+    with sqlite3.connect(tmp_path / FILE) as file:
+        assert file.execute("SELECT count(*) FROM sections").fetchone() == (1,)

@@ -1,0 +1,190 @@
+"""Files are written completely or not at all, and never through a link, a pipe or a device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from dpaudit.audit.errors import AuditError, OptionError, WriteError
+from dpaudit.audit.files import check_target, path_of, write_atomically
+
+
+@pytest.fixture(autouse=True)
+def umask():
+    former = os.umask(0o022)
+    yield
+    os.umask(former)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_new_file_has_the_mode_of_the_umask_and_an_old_one_keeps_its_own(tmp_path):
+    path = tmp_path / "folder" / "r.json"
+    for umask, mode in ((0o022, 0o644), (0o027, 0o640)):
+        os.umask(umask)
+        path.unlink(missing_ok=True)
+        write_atomically(path, "new")
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+    for mode in (0o600, 0o664):
+        path.chmod(mode)
+        write_atomically(path, "again")
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert (path.read_text(), names(path.parent)) == ("again", ["r.json"])
+
+
+def make_link(path):
+    target = path.with_name("target")
+    target.write_text("precious")
+    path.symlink_to(target)
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (make_link, "a symbolic link, .* name its target, .*/target"),
+        (lambda path: path.symlink_to("nowhere"), "a symbolic link"),
+        (make_pipe, "a pipe"),
+        (lambda path: path.mkdir(), "a folder"),
+    ],
+)
+def test_what_is_no_file_stays(tmp_path, make, kind):
+    make(tmp_path / "r.json")
+    before = {name: os.lstat(tmp_path / name) for name in names(tmp_path)}
+    with pytest.raises(WriteError, match=f"r.json is {kind}"):
+        write_atomically(tmp_path / "r.json", "new")
+    after = {name: os.lstat(tmp_path / name) for name in names(tmp_path)}
+    assert {name: (one.st_ino, one.st_mtime_ns) for name, one in before.items()} == {
+        name: (one.st_ino, one.st_mtime_ns) for name, one in after.items()
+    }
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/full", "/dev/stdout"])
+def test_devices_are_refused(path):
+    with pytest.raises(WriteError, match=r"is a (device|symbolic link)"):
+        write_atomically(path, "new")
+
+
+def test_a_linked_folder_is_followed_and_a_file_in_place_of_a_folder_is_not(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    write_atomically(tmp_path / "link" / "r.json", "new")
+    assert (tmp_path / "real" / "r.json").read_text() == "new"
+    with pytest.raises(WriteError, match="cannot be written"):
+        write_atomically(tmp_path / "real" / "r.json" / "deeper", "new")
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace", "open"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_failing_write_leaves_the_old_content_and_nothing_else(tmp_path, monkeypatch, call, code):
+    path = tmp_path / "r.json"
+    write_atomically(path, "old")
+
+    def fail(*arguments, **options):
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, fail)
+        with pytest.raises(OSError, match=rf"r\.json cannot be written \({os.strerror(code)}\); ") as caught:
+            write_atomically(path, "new")
+    assert isinstance(caught.value, AuditError)
+    assert (path.read_text(), names(tmp_path)) == ("old", ["r.json"])
+
+
+KILLED = """
+import os, sys
+from dpaudit.audit import files
+real = os.replace
+def replace(*paths):
+    if files.written == 3:
+        os.kill(os.getpid(), 9)
+    files.written += 1
+    real(*paths)
+files.written, os.replace = 0, replace
+for number in range(9):
+    files.write_atomically(sys.argv[1], f"version {number} " * 1000)
+"""
+
+
+def test_a_killed_process_leaves_a_whole_file(tmp_path):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "r.json")], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (tmp_path / "r.json").read_text() == "version 2 " * 1000
+
+
+def test_threads_that_write_one_file_do_not_meet(tmp_path):
+    path, seen = tmp_path / "r.json", []
+
+    def work(letter):
+        for _ in range(40):
+            write_atomically(path, letter * 5_000)
+            seen.append(path.read_text())
+
+    threads = [threading.Thread(target=work, args=(letter,)) for letter in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 160
+    assert set(seen) <= {letter * 5_000 for letter in "abcd"}
+    assert names(tmp_path) == ["r.json"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a?b#c%20.json", "file:x?mode=memory", "line\nbreak", "n" * 255, b"\xff\xfe.json", ".x"]
+)
+def test_any_name_is_a_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    write_atomically(name, "lone \ud800")
+    assert names(tmp_path) == [os.fsdecode(name)]
+    assert path_of(name).read_text() == "lone \\ud800"
+
+
+@pytest.mark.parametrize("name", ["", b"", "a\0b", "\ud800", 3, None, 1.5])
+def test_what_cannot_be_a_name(name):
+    with pytest.raises(OptionError, match="path="):
+        path_of(name)
+
+
+def test_a_path_is_resolved_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = path_of("r.json")
+    monkeypatch.chdir("/")
+    assert path == tmp_path / "r.json"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root changes its user")
+def test_files_of_other_users(tmp_path):
+    """The administrator leaves a file to its owner; another user is refused before anything is written."""
+    path = tmp_path / "r.json"
+    path.write_text("old")
+    os.chown(path, 12345, 12346)
+    write_atomically(path, "new")
+    assert (path.stat().st_uid, path.stat().st_gid, path.read_text()) == (12345, 12346, "new")
+    code = (
+        "import os, sys\n"
+        "from dpaudit.audit.files import write_atomically\n"
+        "os.setgid(54321)\nos.setuid(54321)\n"
+        "write_atomically('r.json', 'mine')"
+    )
+    for folder in (tmp_path.parent, tmp_path):
+        folder.chmod(0o777)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "WriteError" in done.stderr
+    assert (path.read_text(), names(tmp_path)) == ("new", ["r.json"])
+
+
+def test_a_file_that_is_not_there_is_no_target(tmp_path):
+    assert check_target(tmp_path / "r.json") is None
