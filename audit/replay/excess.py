@@ -20,15 +20,28 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, sum_finding
 from .laws import Array, Law, moved
-from .other_values import MOST_NUMBERS, Calls, Changes, Reruns, is_shifted, is_unmoved, moved_by, nudged, stepped, typed
+from .other_values import (
+    MOST_NUMBERS,
+    Calls,
+    Changes,
+    Reruns,
+    is_shifted,
+    is_unmoved,
+    moved_by,
+    nudged,
+    outcomes_of,
+    stepped,
+    typed,
+)
 from .output_values import difference, same_form, same_output
 from .replayed_call import Finding, FindingKind, Line, ReplayedCall, calls_of, line_of, paired
 from .tape import Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
+_PROMISED: Final = "; that is what the primitive allows at most, which its noise need not cost"
 _CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
 _REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
-_UNRECORDED: Final = "; what is not recorded may hide the value"
+_UNRECORDED: Final = "; what is not recorded, or noise that is not drawn anew, may hide the value"
 
 
 def judged(
@@ -53,6 +66,8 @@ def judged(
     shown: dict[int, ReplayedCall | None] = {}
 
     def part_shown(number: int) -> ReplayedCall | None:
+        if calls[number].is_promise:
+            return None
         if number not in shown:
             call = calls[number]
             shown[number] = call if call.is_inferred else _shown_part(call, determined.numbers(number))
@@ -68,7 +83,7 @@ def judged(
                     reordered[line] = _may_correspond_otherwise(line, *tapes, distance)
                 words = _REORDERED if reordered[line] else ""
             elif each.is_excess:
-                words = _CHOSEN if chooses else "" if is_recorded else _UNRECORDED
+                words = _CHOSEN if chooses else _PROMISED if call.is_promise else "" if is_recorded else _UNRECORDED
                 if not words:
                     part = part_shown(number)
                     is_shown = part is not None and any(more.is_excess for more in call_findings(part, claim, distance))
@@ -200,9 +215,11 @@ class _Determined:
         return next(iter(self._reruns.other_values(number)), self.calls[number].value)
 
     def _tells_apart(self, number: int) -> bool:
-        """Whether different values of a call that draws an index give different outputs, the same on x and on y."""
+        """Whether all values of a call that draws an index give different outputs, the same on x and on y."""
         outputs: list[Any] = []
-        for value in [self.calls[number].value, *self._reruns.other_values(number)]:
+        for value in outcomes_of(self.calls[number]) or [None]:
+            if value is None:
+                return False
             output = self._reruns.output("x", {number: value})[0]
             if same_output(output, self._reruns.output("y", {number: value})[0]) is not True:
                 return False

@@ -134,7 +134,8 @@ class Law:
         """Return the log density, or log probability, of a value: the sum over independent draws."""
         with np.errstate(all="ignore"):
             if self.name == "discrete":
-                found = np.log(np.asarray(self.parameters["probabilities"], dtype=np.float64)[np.asarray(value, int)])
+                odds, places = np.asarray(self.parameters["probabilities"], np.float64), np.asarray(value, int)
+                found = np.log(np.where(places < len(odds), odds[np.minimum(places, len(odds) - 1)], 0.0))
             else:
                 law = self.frozen()
                 density = law.logpmf if self.is_integer_valued else law.logpdf
