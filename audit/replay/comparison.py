@@ -12,7 +12,7 @@ import numpy as np
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from .claim_excess import SLACK, strength_needed
-from .laws import Law
+from .laws import Law, directed_loss
 from .parameters import shown
 from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
 from .tape import Drawn, Tape
@@ -181,7 +181,9 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
     if claim is None or loss.epsilon is None:
         return None
     if claim.log_ratio is not None:
-        needed = loss.worst
+        # what is likeliest on x in one call and on y in another does not add up
+        sides = [[(c.law_on_x, c.law_on_y) for c in noise], [(c.law_on_y, c.law_on_x) for c in noise]]
+        needed = max(sum(directed_loss(*laws) or 0.0 for laws in side) for side in sides)
     elif loss.epsilon == 0.0 and 0.0 < loss.mu < math.inf:
         normals = [Law("normal", {"location": at, "scale": 1.0}) for at in (0.0, loss.mu)]
         needed = strength_needed(claim, normals[0], normals[1])

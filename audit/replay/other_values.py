@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .laws import Array, Law
 from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
 from .recorded_run import RecordedRun, Runner, other_seed
-from .replayed_call import Finding, FindingKind, ReplayedCall, paired_calls
+from .replayed_call import Finding, FindingKind, ReplayedCall, paired, paired_calls
 from .tape import Drawn, RaisedCall
 
 MOST_NUMBERS: Final = 64
@@ -95,6 +95,15 @@ class Reruns:
     def _run(self, side: str, changed: Changes) -> RecordedRun:
         dataset, first = self._sides[side]
         return self._runner.run(dataset, first.tape.calls, changed) if changed else first
+
+    def has_law_of(self, call: ReplayedCall, number: int, changed: Changes) -> bool:
+        """Whether the call of this number is given at other values of the draws what it was given."""
+        tapes = [self._run(side, changed).tape for side in ("x", "y")]
+        if any(len(tape.calls) <= number for tape in tapes):
+            return False
+        other = paired(tapes[0].calls[number], tapes[1].calls[number])
+        pairs = (call.law_on_x, other.law_on_x), (call.law_on_y, other.law_on_y)
+        return all(a.name == b.name and not a.differing(b) for a, b in pairs)
 
     def rounding(self, *numbers: Array) -> Array:
         """Return by how much sums of such numbers of the outputs may be rounded."""
@@ -190,14 +199,14 @@ class Reruns:
     def _joint(self) -> Iterator[Changes]:
         """Yield changes of all values: fresh draws, draws at the middle of the noise, and values far away."""
         for _ in range(DRAWS):
-            yield self._anew()
+            yield self.anew()
         noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call)}
         yield from self._sweep_together(noise)
         if not noise:
             return
         for far in FAR:
             for sign in (1.0, -1.0, None):
-                yield {**self._anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
+                yield {**self.anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
         yield {i: at_its_middle(call) for i, call in noise.items()}
 
     def _sweep_together(self, noise: dict[int, ReplayedCall]) -> Iterator[Changes]:
@@ -207,7 +216,7 @@ class Reruns:
         sizes = {number: int(np.size(self.calls[number].value)) for number in swept}
         orders = {i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (n, 1)), axis=1) for i, n in sizes.items()}
         for turn in range(len(_RANGES) if swept else 0):
-            changed = self._anew(set(swept))
+            changed = self.anew(set(swept))
             for number in swept:
                 call, ends = self.calls[number], np.array(_RANGES, dtype=np.float64)[orders[number][:, turn]]
                 steps = self._rng.uniform(ends[:, 0], ends[:, 1]).reshape(np.shape(call.value))
@@ -220,7 +229,8 @@ class Reruns:
         found = [np.asarray(each, dtype=np.float64) for each in found if np.shape(each) == np.shape(call.value)]
         return np.asarray(np.std(found, axis=0) if found else np.ones(np.shape(call.value)))
 
-    def _anew(self, but: set[int] | None = None) -> dict[int, Any]:
+    def anew(self, but: set[int] | None = None) -> dict[int, Any]:
+        """Return fresh values of all calls but some."""
         found = {}
         for number, call in enumerate(self.calls):
             if number not in (but or ()) and (value := self._drawn_anew(call)) is not None:
@@ -244,7 +254,7 @@ class Reruns:
         """Return which of n numbers of the output change when all calls but some are drawn anew."""
         found = np.zeros(n, dtype=bool)
         for _ in range(DRAWS if len(but) < len(self.calls) else 0):
-            changed = self._anew(but)
+            changed = self.anew(but)
             for side in ("x", "y"):
                 base, out = self.numbers(side, {}), self.numbers(side, changed)
                 if base is None or out is None or out.shape != (n,) or base.shape != (n,):
