@@ -182,8 +182,10 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
         return None
     if claim.log_ratio is not None:
         # what is likeliest on x in one call and on y in another does not add up
-        sides = [[(c.law_on_x, c.law_on_y) for c in noise], [(c.law_on_y, c.law_on_x) for c in noise]]
-        needed = max(sum(directed_loss(*laws) or 0.0 for laws in side) for side in sides)
+        pairs = [(c.law_on_x, c.law_on_y) for c in noise]
+        sides = [[directed_loss(x, y) for x, y in pairs], [directed_loss(y, x) for x, y in pairs]]
+        losses = [[c.worst_loss if one is None else one for c, one in zip(noise, side, strict=True)] for side in sides]
+        needed = max(math.fsum(loss or 0.0 for loss in side) for side in losses)
     elif loss.epsilon == 0.0 and 0.0 < loss.mu < math.inf:
         normals = [Law("normal", {"location": at, "scale": 1.0}) for at in (0.0, loss.mu)]
         needed = strength_needed(claim, normals[0], normals[1])
