@@ -12,7 +12,7 @@ import numpy as np
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from .claim_excess import SLACK, strength_needed
-from .laws import Law
+from .laws import Law, directed_loss
 from .parameters import shown
 from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
 from .tape import Drawn, Tape
@@ -181,7 +181,11 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
     if claim is None or loss.epsilon is None:
         return None
     if claim.log_ratio is not None:
-        needed = loss.worst
+        # what is likeliest on x in one call and on y in another does not add up
+        pairs = [(c.law_on_x, c.law_on_y) for c in noise]
+        sides = [[directed_loss(x, y) for x, y in pairs], [directed_loss(y, x) for x, y in pairs]]
+        losses = [[c.worst_loss if one is None else one for c, one in zip(noise, side, strict=True)] for side in sides]
+        needed = max(math.fsum(loss or 0.0 for loss in side) for side in losses)
     elif loss.epsilon == 0.0 and 0.0 < loss.mu < math.inf:
         normals = [Law("normal", {"location": at, "scale": 1.0}) for at in (0.0, loss.mu)]
         needed = strength_needed(claim, normals[0], normals[1])

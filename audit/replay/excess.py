@@ -9,7 +9,8 @@ Proof: docs/proofs/replay.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
@@ -20,15 +21,29 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, sum_finding
 from .laws import Array, Law, moved
-from .other_values import MOST_NUMBERS, Calls, Changes, Reruns, is_shifted, is_unmoved, moved_by, nudged, stepped, typed
+from .other_values import (
+    DRAWS,
+    MOST_NUMBERS,
+    Calls,
+    Changes,
+    Reruns,
+    is_shifted,
+    is_unmoved,
+    moved_by,
+    nudged,
+    outcomes_of,
+    stepped,
+    typed,
+)
 from .output_values import difference, same_form, same_output
 from .replayed_call import Finding, FindingKind, Line, ReplayedCall, calls_of, line_of, paired
 from .tape import Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
+_PROMISED: Final = "; that is what the primitive allows at most, which its noise need not cost"
 _CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
 _REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
-_UNRECORDED: Final = "; what is not recorded may hide the value"
+_UNRECORDED: Final = "; what is not recorded, or noise that is not drawn anew, may hide the value"
 
 
 def judged(
@@ -48,14 +63,14 @@ def judged(
     correspond in another order.
     """
     chooses = any(map(_may_choose, calls))
-    determined = _Determined(calls, reruns)
+    determined = _Determined(calls, reruns, is_pure=claim is None or claim.log_ratio is not None)
     reordered: dict[Line, bool] = {}
-    shown: dict[int, ReplayedCall | None] = {}
+    shown: dict[int, Calls] = {}
 
-    def part_shown(number: int) -> ReplayedCall | None:
+    def parts_shown(number: int) -> Calls:
+        call = calls[number]
         if number not in shown:
-            call = calls[number]
-            shown[number] = call if call.is_inferred else _shown_part(call, determined.numbers(number))
+            shown[number] = () if call.is_promise else (call,) if call.is_inferred else determined.parts(number)
         return shown[number]
 
     found = []
@@ -68,11 +83,9 @@ def judged(
                     reordered[line] = _may_correspond_otherwise(line, *tapes, distance)
                 words = _REORDERED if reordered[line] else ""
             elif each.is_excess:
-                words = _CHOSEN if chooses else "" if is_recorded else _UNRECORDED
+                words = _CHOSEN if chooses else _PROMISED if call.is_promise else "" if is_recorded else _UNRECORDED
                 if not words:
-                    part = part_shown(number)
-                    is_shown = part is not None and any(more.is_excess for more in call_findings(part, claim, distance))
-                    words = "" if is_shown else _HIDDEN
+                    words = "" if _exceeds(parts_shown(number), claim, distance) else _HIDDEN
             is_excess = each.is_excess and not words and is_determined
             found.append(replace(each, message=each.message + words, is_excess=is_excess, call=number))
     if any(each.is_excess for each in found) or sum_finding(calls, claim) is None:
@@ -81,9 +94,15 @@ def judged(
         return found  # the sum is the loss of this call
     if chooses or not is_recorded:
         return [*found, *_no_excess(sum_finding(calls, claim), _CHOSEN if chooses else _UNRECORDED)]
-    parts = [part_shown(number) for number, call in enumerate(calls) if is_noise(call) and call.worst_loss != 0.0]
-    total = sum_finding(tuple(part for part in parts if part is not None), claim)
+    noise = [number for number, call in enumerate(calls) if is_noise(call) and call.worst_loss != 0.0]
+    total = sum_finding(tuple(part for number in noise for part in parts_shown(number)), claim)
     return [*found, total] if total is not None else [*found, *_no_excess(sum_finding(calls, claim), _NOT_ALL)]
+
+
+def _exceeds(parts: Calls, claim: Claim | None, distance: float) -> bool:
+    """Whether what the output shows of a call exceeds the claim, a part or all parts together."""
+    is_beyond = any(found.is_excess for part in parts for found in call_findings(part, claim, distance))
+    return is_beyond or (len(parts) > 1 and sum_finding(parts, claim) is not None)
 
 
 _NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
@@ -126,32 +145,34 @@ def _may_choose(call: ReplayedCall) -> bool:
     return name in NOT_NOISE or name == "binomial" or (name == "discrete" and is_unmoved(call))
 
 
-def _shown_part(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> ReplayedCall | None:
-    """Return the call with those of its independent numbers that show; None if none does."""
+def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
+    """Return the call with those of its independent numbers that are flagged; none if it has no numbers by place."""
     if np.all(flags):
-        return call
+        return (call,)
     x, y = call.law_on_x, call.law_on_y
-    if not np.any(flags) or not (x.is_shifted and x.name == y.name) or call.declared_on_x is not None:
-        return None
-    laws = []
-    for law in (x, y):
-        if law.location is None or law.scale is None:
-            return None
-        held = {"location": law.location.reshape(-1)[flags], "scale": law.scale.reshape(-1)[flags]}
-        laws.append(Law(law.name, held, (int(flags.sum()),), law.after, law.beside))
+    if not np.any(flags) or not (x.is_known and x.name == y.name) or call.declared_on_x is not None:
+        return ()
+    laws = [_law_at(law, flags) for law in (x, y)]
     value = np.asarray(call.value).reshape(-1)[flags]
-    return replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value)
+    return (replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value),)
+
+
+def _law_at(law: Law, flags: npt.NDArray[np.bool_]) -> Law:
+    held = {name: np.broadcast_to(each, law.shape).reshape(-1)[flags] for name, each in law.parameters.items()}
+    return Law(law.name, held, (int(flags.sum()),), law.after, law.beside)
 
 
 class _Determined:
     """Which drawn numbers the output determines, near the recorded values and as far as some others tell.
 
     A number is determined if the output moves with it in a way that no other draws can undo, in coordinates that are
-    the same on x and on y, if it only rises or only falls with it, and if it does not forget which number is which.
+    the same on x and on y, also at other values of the other draws, and if it does not forget which number is which.
+    How far it is determined, its own values decide: the output shows between which of them it rises or falls. Under
+    claims other than pure ones (`is_pure`), its law must not depend on other draws.
     """
 
-    def __init__(self, calls: Calls, reruns: Reruns) -> None:
-        self.calls, self._reruns = calls, reruns
+    def __init__(self, calls: Calls, reruns: Reruns, *, is_pure: bool) -> None:
+        self.calls, self._reruns, self._is_pure = calls, reruns, is_pure
         self._rng = np.random.default_rng(29)
         self._tried: list[tuple[int, int]] = []
         self._rest: list[tuple[int, int]] = []
@@ -163,16 +184,21 @@ class _Determined:
         drawn = {(number, place) for number, call in enumerate(calls) for place in range(_size(call))}
         self._rest = sorted({*found, *drawn} - set(self._tried))
 
-    def numbers(self, number: int) -> npt.NDArray[np.bool_]:
-        """Return which numbers of a call's value are determined; one flag for a place."""
+    def parts(self, number: int) -> Calls:
+        """Return what the output shows of a call: its numbers, or the sets of values that it tells apart."""
+        call = self.calls[number]
         places = [place for i, place in self._tried if i == number]
         if not places:
-            return np.zeros(max(_size(self.calls[number]), 1), dtype=bool)
-        flags = self._reruns.shown(number)
-        for place in places:
-            if place < len(flags) and flags[place]:
-                flags[place] = self._is_determined(number, place)
-        return flags
+            return ()
+        flags, parts = self._reruns.shown(number), []
+        for place in range(len(flags)):
+            flags[place] = flags[place] and place in places and self._is_determined(number, place)
+            if flags[place] and call.law_on_x.name != "discrete":
+                laws = self._told_apart(number, place)
+                flags[place] = laws is _WHOLE
+                if isinstance(laws, tuple):
+                    parts.append(replace(call, law_on_x=laws[0], law_on_y=laws[1], value=0, declared_on_x=None))
+        return (*_at_places(call, flags), *parts)
 
     def _is_determined(self, number: int, place: int) -> bool:
         call = self.calls[number]
@@ -182,7 +208,7 @@ class _Determined:
         if any(self._is_symmetric((number, place), other) for other in self._alike(number, place)):
             return False
         if not len(self._agreeing):
-            return is_place and len(self._tried) + len(self._rest) == 1
+            return is_place and len(self._tried) + len(self._rest) == 1  # a text, which a single draw decides
         at = self._tried.index((number, place))
         column = self._columns[:, at]
         others = np.concatenate([np.delete(self._columns, at, axis=1), self._others], axis=1)
@@ -193,16 +219,19 @@ class _Determined:
             found = np.linalg.lstsq(others / sizes, column, rcond=1e-4)[0]
             if np.linalg.norm(column - others / sizes @ found) <= _MIXED * np.linalg.norm(column):
                 return False
-        return is_place or self._is_monotone(number, place, column != 0.0)
+        return self._is_shown_elsewhere(number, place)
 
     def _other_place(self, number: int) -> Any:
         """Return another value of a call that draws an index; its own if it has no other."""
         return next(iter(self._reruns.other_values(number)), self.calls[number].value)
 
     def _tells_apart(self, number: int) -> bool:
-        """Whether different values of a call that draws an index give different outputs, the same on x and on y."""
+        """Whether all values of a call that draws an index give different outputs, the same on x and on y."""
         outputs: list[Any] = []
-        for value in [self.calls[number].value, *self._reruns.other_values(number)]:
+        outcomes = outcomes_of(self.calls[number])
+        if outcomes is None:
+            return False
+        for value in outcomes:
             output = self._reruns.output("x", {number: value})[0]
             if same_output(output, self._reruns.output("y", {number: value})[0]) is not True:
                 return False
@@ -264,25 +293,116 @@ class _Determined:
                 changed[number] = stepped(call, _LARGE * direction)
         return changed
 
-    def _is_monotone(self, number: int, place: int, shows: npt.NDArray[np.bool_]) -> bool:
-        call, found = self.calls[number], []
-        if call.law_on_x.is_known and not is_shifted(call):
-            return True  # values on one side of 0
-        direction = np.zeros(np.shape(call.value))
+    def _is_shown_elsewhere(self, number: int, place: int) -> bool:
+        """Whether the output moves with the number at other values of all other draws too."""
+        if len(self._tried) + len(self._rest) == 1:
+            return True
+        call = self.calls[number]
+        for _ in range(DRAWS):
+            changed = self._reruns.anew()
+            value = np.array(changed.get(number, call.value)).reshape(np.shape(call.value))
+            if value.shape != np.shape(call.value):
+                return False
+            value.reshape(-1)[place] = np.asarray(call.value).reshape(-1)[place]
+            base = {**changed, number: typed(call.value, value)}
+            out = self._reruns.numbers("x", base)
+            if out is None or not (self._is_pure or self._reruns.has_law_of(call, number, base)):
+                return False
+            moved = [self._reruns.numbers("x", {**base, number: each}) for each in self._steps(call, value, place)]
+            if not any(each is not None and each.shape == out.shape and self._moves(out, each) for each in moved):
+                return False
+        return True
+
+    def _moves(self, one: Array, other: Array) -> bool:
+        return bool(np.any(difference(other, one)[self._agreeing] != 0.0))
+
+    def _steps(self, call: ReplayedCall, value: Array, place: int) -> list[Any]:
+        """Return the value with one number a little and three scales away, or exchanged for another place."""
+        direction = np.zeros(value.shape)
         direction.reshape(-1)[place] = 1.0
-        if not is_shifted(call):
-            direction = direction * self._reruns.spread(call)
-        for step in _FAR:
-            value = stepped(call, step * direction) if is_shifted(call) else moved_by(call, step * direction)
-            out = self._reruns.numbers("x", {number: value} if step else {})
-            if out is not None and out.shape >= (len(self._agreeing),):
-                found.append(out[self._agreeing][shows])
-        if len(found) < len(_FAR) // 2:
-            return False
-        slack = np.max([self._reruns.rounding(each, each) for each in found], axis=0)
+        if call.law_on_x.name == "discrete":
+            return [self._other_place(self.calls.index(call))]
+        far = 1.0 if call.law_on_x.scale is None else _LARGE * call.law_on_x.scale.reshape(-1)[place]
+        return [nudged(call, value, direction), typed(call.value, value + max(far, 1.0) * direction)]
+
+    def _told_apart(self, number: int, place: int) -> tuple[Law, Law] | bool | None:
+        """Return the laws of the sets of values that the output tells apart; `_WHOLE` if it does tell all apart.
+
+        At cuts between values, some coordinate of the output that only rises, or only falls, does so strictly. What
+        is above a cut is an event of the output, and its probabilities under both laws are those of the value.
+        """
+        call = self.calls[number]
+        if not (call.law_on_x.is_known and call.law_on_y.is_known):
+            return None
+        flags = np.arange(max(int(np.size(call.value)), 1)) == place
+        laws = [_law_at(law, flags) for law in (call.law_on_x, call.law_on_y)]
+        if any(law.scale is not None and not np.all(law.scale > 0.0) for law in laws):
+            ends = [self._output_at(number, place, float(np.ravel(law.location)[0])) for law in laws if law.is_shifted]
+            return _WHOLE if len(ends) == 2 and all(end is not None for end in ends) and np.any(ends[0] != ends[1]) else None
+        x, y = (law.frozen() for law in laws)
+        grid = _quantiles(*laws)
+        if len(grid) < 2:
+            return None
+        far, is_whole = grid[-1] - grid[0], call.law_on_x.is_integer_valued
+        beyond = far * np.array([-31.0, -1.7, 2.3, 37.0]) + grid[0] if call.law_on_x.is_shifted else np.empty(0)
+        tried = np.concatenate([grid, np.round(beyond) if is_whole else beyond])
+        outputs = {at: self._output_at(number, place, at) for at in tried.tolist()}
+        near = 1.0 if is_whole else _STRICT * far
+        points = np.array(sorted(at for at, out in outputs.items() if out is not None))
+        if len(points) < 2:
+            return None
+        rows = np.array([outputs[at] for at in points])
+        slack = np.max([self._reruns.rounding(each, each) for each in rows], axis=0)
         with np.errstate(invalid="ignore"):
-            steps = np.diff(np.array(found), axis=0)
-        return bool(np.any(np.all(steps >= -slack, axis=0) | np.all(steps <= slack, axis=0)))
+            steps = np.diff(rows, axis=0)
+            signs = np.where(np.all(steps >= -slack, axis=0), 1.0, np.where(np.all(steps <= slack, axis=0), -1.0, 0.0))
+        found = [self._cuts(number, place, points, rows[:, k] * signs[k], k, signs[k], near) for k in np.flatnonzero(signs)]
+        cuts, is_all = max(found, key=lambda one: len(one[0]), default=(np.empty(0), False))
+        if is_all and len(points) == len(outputs):
+            return _WHOLE
+        cuts = cuts[(cuts >= grid[0]) & (cuts <= grid[-1])]
+        return None if not len(cuts) else (_of_sets(x, cuts), _of_sets(y, cuts))
+
+    def _output_at(self, number: int, place: int, at: float) -> Array | None:
+        """Return the agreeing numbers of the output where a number has this value; None if they do not agree there."""
+        call = self.calls[number]
+        value = np.array(call.value, dtype=np.float64)
+        value.reshape(-1)[place] = at
+        changed = {number: typed(call.value, value)}
+        x, y = (self._reruns.numbers(side, changed) for side in ("x", "y"))
+        if x is None or y is None or x.shape != y.shape or len(x) <= np.max(self._agreeing):
+            return None
+        x, y = x[self._agreeing], y[self._agreeing]
+        return x if np.all(np.abs(difference(y, x)) <= self._reruns.rounding(x, y)) else None
+
+    def _cuts(
+        self, number: int, place: int, points: Array, levels: Array, k: int, sign: float, near: float
+    ) -> tuple[Array, bool]:
+        """Return values beyond which a coordinate that never falls is larger, and whether each point is one."""
+
+        def level(at: float) -> float:
+            out = self._output_at(number, place, at)
+            return math.nan if out is None else float(out[k] * sign)
+
+        cuts, is_all = [], True
+        for low, high, below, above in zip(points, points[1:], levels, levels[1:], strict=False):
+            slack = 4.0 * float(self._reruns.rounding(below, above))
+            if high - low <= near or (above > below + slack and level(low + near) > below + slack):
+                cuts += [low] if above > below + slack else []
+                continue
+            is_all = False
+            if above > below + slack:
+                cuts.append(self._last_at(level, low, high, below + slack, near))
+        return np.array(cuts), is_all
+
+    @staticmethod
+    def _last_at(level: Callable[[float], float], low: float, high: float, most: float, near: float) -> float:
+        """Return where a function that never falls leaves a level, by bisection."""
+        while high - low > near:
+            middle = low + (high - low) / 2.0
+            middle = math.floor(middle) if near == 1.0 else middle
+            low, high = (middle, high) if level(middle) <= most else (low, middle)
+        return low
 
     def _alike(self, number: int, place: int) -> list[tuple[int, int]]:
         """Return some other numbers of the same law, those that moved first."""
@@ -321,8 +441,28 @@ _WORK: Final = 4_000
 _MIXED: Final = 0.01
 """A change that others undo but for so much of it does not show by itself."""
 _LARGE: Final = 3.0
-_FAR: Final = (-1000.0, -40.0, -8.0, -3.0, -1.0, 0.0, 1.0, 3.0, 8.0, 40.0, 1000.0)
+_TAILS: Final = (1e-9, 1e-6, 1e-3, 0.02, 0.15, 0.5)
+"""Both tails of the values that are tried; rarer ones would show in no audit."""
+_STRICT: Final = 1e-9
+_WHOLE: Final = True
 _SWAPPED: Final = 4
+
+
+def _quantiles(*laws: Law) -> Array:
+    """Return values in both tails of laws and between them."""
+    with np.errstate(all="ignore"):
+        held = [np.ravel(end) for law in map(Law.frozen, laws) for end in (law.ppf(_TAILS), law.isf(_TAILS))]
+    found = np.unique(np.concatenate(held))
+    return np.asarray(found[np.isfinite(found)], dtype=np.float64)
+
+
+def _of_sets(law: Any, cuts: Array) -> Law:
+    """Return the law of the sets between cuts, by the tail in which a set loses no digits."""
+    with np.errstate(all="ignore"):
+        low, high = np.concatenate([[0.0], law.cdf(cuts).reshape(-1), [1.0]]), law.sf(cuts).reshape(-1)
+        high = np.concatenate([[1.0], high, [0.0]])
+    odds = np.where(low[1:] < 0.5, np.diff(low), -np.diff(high))
+    return Law("discrete", {"probabilities": np.maximum(odds, 0.0)})
 
 
 def _size(call: ReplayedCall) -> int:

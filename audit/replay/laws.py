@@ -134,7 +134,8 @@ class Law:
         """Return the log density, or log probability, of a value: the sum over independent draws."""
         with np.errstate(all="ignore"):
             if self.name == "discrete":
-                found = np.log(np.asarray(self.parameters["probabilities"], dtype=np.float64)[np.asarray(value, int)])
+                odds, places = np.asarray(self.parameters["probabilities"], np.float64), np.asarray(value, int)
+                found = np.log(np.where(places < len(odds), odds[np.minimum(places, len(odds) - 1)], 0.0))
             else:
                 law = self.frozen()
                 density = law.logpmf if self.is_integer_valued else law.logpdf
@@ -195,7 +196,8 @@ def _worst(x: Law, y: Law) -> float:
     size = math.prod(x.shape)
     with np.errstate(all="ignore"):
         if x.name == "discrete":
-            return size * _discrete(*(np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y)))
+            p, q = (np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y))
+            return size * max(_discrete(p, q), _discrete(q, p))
         if x.name == "binomial":
             return _binomial(x, y)
         if x.name in _EXPONENTIAL_TAILS and "scale" not in x.differing(y):
@@ -207,11 +209,20 @@ def _worst(x: Law, y: Law) -> float:
     return math.inf
 
 
+def directed_loss(x: Law, y: Law) -> float | None:
+    """Return the supremum over values of ln f_x − ln f_y, or a larger number; None if unknown."""
+    if x.name == y.name == "discrete" and x.shape == y.shape and not x.after and not y.after:
+        with np.errstate(all="ignore"):
+            odds = (np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y))
+            return math.prod(x.shape) * _discrete(*odds)
+    return worst_loss(x, y)
+
+
 def _discrete(p: Array, q: Array) -> float:
+    """Return the largest log ratio of p to q."""
     if p.shape != q.shape:
         return math.inf
-    ratio = np.abs(np.log(p) - np.log(q))
-    return float(np.max(np.where((p == 0) & (q == 0), 0.0, ratio), initial=0.0))
+    return float(np.max(np.where(p == q, 0.0, np.log(p) - np.log(q)), initial=0.0))
 
 
 def _binomial(x: Law, y: Law) -> float:

@@ -106,7 +106,9 @@ def _recorded(base: type, method: str) -> Callable[..., Any]:
             return law_of({**dict(zip(names, args, strict=False)), **kwargs})
 
         held, named = copied(args), copied(kwargs)  # the caller may change them later
-        found = tape.call(f"{base.__name__}.{method}", law, lambda: original(self, *held, **named))
+        found = tape.call(
+            f"{base.__name__}.{method}", law, lambda: tape.drawn(self, lambda: original(self, *held, **named))
+        )
         out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
         if out is not None and found is not out:
             out[...] = found
@@ -131,7 +133,7 @@ def _places(self: Any, base: type, tape: Tape, n: int, size: Any, replace: bool,
     return tape.call(
         f"{base.__name__}.choice",
         law,
-        lambda: cast(Any, base).choice(self, n, size, replace, p, **rest),
+        lambda: tape.drawn(self, lambda: cast(Any, base).choice(self, n, size, replace, p, **rest)),
         can_return=lambda places: bool(np.all(np.asarray(places) < n)),
     )
 
@@ -141,8 +143,10 @@ def _choice(base: type) -> Callable[..., Any]:
         self: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         tape = active_tape()
-        if tape is None or tape.passes():
+        if tape is None:
             return cast(Any, base).choice(self, a, size, replace, p, *args, **kwargs)
+        if tape.passes():
+            return tape.drawn(self, lambda: cast(Any, base).choice(self, a, size, replace, p, *args, **kwargs))
         axis = args[0] if args else kwargs.get("axis", 0)
         rest = dict(zip(("shuffle",), args[1:], strict=False)) | {key: kwargs[key] for key in kwargs if key != "axis"}
         values = None if isinstance(a, (int, np.integer)) else np.asarray(a)
@@ -156,8 +160,10 @@ def _choice(base: type) -> Callable[..., Any]:
 def _permutation(base: type) -> Callable[..., Any]:
     def permutation(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         tape = active_tape()
-        if tape is None or tape.passes():
+        if tape is None:
             return cast(Any, base).permutation(self, x, *args, **kwargs)
+        if tape.passes():
+            return tape.drawn(self, lambda: cast(Any, base).permutation(self, x, *args, **kwargs))
         axis = args[0] if args else kwargs.get("axis", 0)
         values = None if isinstance(x, (int, np.integer)) else np.asarray(x)
         n = int(x) if values is None else values.shape[axis]
@@ -171,8 +177,11 @@ def _shuffle(base: type) -> Callable[..., Any]:
     def shuffle(self: Any, x: Any, *args: Any, **kwargs: Any) -> None:
         tape = active_tape()
         axis = args[0] if args else kwargs.get("axis", 0)
-        if tape is None or tape.passes() or (axis and not isinstance(x, np.ndarray)):
+        if tape is None:
             cast(Any, base).shuffle(self, x, *args, **kwargs)
+            return
+        if tape.passes() or (axis and not isinstance(x, np.ndarray)):
+            tape.drawn(self, lambda: cast(Any, base).shuffle(self, x, *args, **kwargs))
             return
         n = x.shape[axis] if isinstance(x, np.ndarray) else len(x)
         places = _order(self, base, tape, n, "shuffle")
@@ -190,7 +199,7 @@ def _order(self: Any, base: type, tape: Tape, n: int, method: str) -> Any:
     return tape.call(
         f"{base.__name__}.{method}",
         lambda: Law("permutation", {"n": n}, (n,)),
-        lambda: cast(Any, base).permutation(self, n),
+        lambda: tape.drawn(self, lambda: cast(Any, base).permutation(self, n)),
     )
 
 
@@ -209,14 +218,14 @@ class _StandsFor(type):
             tape.note_unseen(OTHER_THREAD)
             return cls.__mro__[1](*args, **kwargs)
         given = args[0] if args else kwargs.get("seed", kwargs.get("bit_generator"))
-        if tape is not None:
-            if isinstance(given, np.random.BitGenerator):
-                tape.note_stream(given)
-            elif cls.__mro__[1] is _RANDOM_STATE:
-                tape.note_seed(given)
-            with tape.unseen_inside():
-                return super().__call__(*args, **kwargs)
-        return super().__call__(*args, **kwargs)
+        if tape is None:
+            return super().__call__(*args, **kwargs)
+        if cls.__mro__[1] is _RANDOM_STATE:
+            tape.note_seed(given)
+        with tape.unseen_inside():
+            made = super().__call__(*args, **kwargs)
+        tape.note_made(made, is_fresh=given is None)
+        return made
 
 
 def _recording_class(base: type) -> Any:
@@ -226,6 +235,8 @@ def _recording_class(base: type) -> Any:
     methods["__reduce__"] = _reduced(base)
     if base is _GENERATOR:
         methods["__deepcopy__"] = _deep_copy
+    else:
+        methods["seed"] = _seeded
     return _StandsFor(
         base.__name__,
         (base,),
@@ -250,13 +261,25 @@ def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
         return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
 
 
+def _seeded(self: Any, seed: Any = None) -> None:
+    tape = active_tape()
+    if tape is None:
+        _RANDOM_STATE.seed(self, seed)
+        return
+    tape.note_seed(seed)
+    with tape.unseen_inside():
+        _RANDOM_STATE.seed(self, seed)
+    if seed is None:
+        tape.note_made(self, is_fresh=True)
+
+
 RecordingGenerator: Final = _recording_class(_GENERATOR)
 RecordingRandomState: Final = _recording_class(_RANDOM_STATE)
 
 
-def recording_generator(seed: int) -> np.random.Generator:
+def recording_generator(entropy: int) -> np.random.Generator:
     """Return the generator that is handed to the mechanism."""
-    return cast(np.random.Generator, RecordingGenerator(np.random.PCG64(seed)))
+    return cast(np.random.Generator, RecordingGenerator(np.random.PCG64(entropy)))
 
 
 def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., np.random.Generator]:
@@ -290,9 +313,14 @@ _MODULE_FUNCTIONS: Final = tuple(
 )
 
 
-def numpy_states(seed: int) -> Iterator[Patch]:
+def numpy_states(entropy: int) -> Iterator[Patch]:
     """Yield the state from which the module functions draw in a run, in place of the global one."""
-    yield Patch(np.random.mtrand, "_rand", RecordingRandomState(seed % 2**32))
+    sequence = np.random.SeedSequence(entropy, spawn_key=(_GLOBAL,))
+    yield Patch(np.random.mtrand, "_rand", RecordingRandomState(np.random.MT19937(sequence)))
+
+
+_GLOBAL: Final = 2**32 - 2
+"""First number of the spawn key of the global state; generators that are made without a seed have the next one."""
 
 
 def numpy_patches() -> Iterator[Patch]:

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from .laws import Array, Law
 from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
-from .recorded_run import RecordedRun, Runner, global_states
-from .replayed_call import ReplayedCall, paired_calls
+from .recorded_run import RecordedRun, Runner, other_seed
+from .replayed_call import Finding, FindingKind, ReplayedCall, paired, paired_calls
+from .tape import Drawn, RaisedCall
 
 MOST_NUMBERS: Final = 64
 """Most drawn numbers that are changed one at a time."""
@@ -29,11 +30,18 @@ FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the o
 _CELLS: Final = (*zip(range(8), range(1, 9), strict=True), (8, 12), (12, 20), (20, 40), (40, 100))
 """Each number of noise takes a random value in each of these ranges, in scales on either side of its location. All
 numbers change together, and each goes through the ranges in a random order."""
+MOST_OUTCOMES: Final = 512
+"""Most outcomes of choices that are tried, each on x and on y: ten times the runs of other replays."""
+_CHOICES: Final = frozenset({"discrete", "binomial", "integers"})
 _MOST_KEPT: Final = 5_000  # calls at other values
 _COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
 """Steps, in scales, that show a value in an output that is rounded."""
 _ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
 """Of sums of doubles, and of numbers of single precision, relative."""
+
+_NEAR: Final = 1e-9
+_BY_CHANCE: Final = 1e-9
+"""Noise counts as equal if it is within the first, in scales, in so many runs that the second bounds the chance of it."""
 
 _RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
@@ -56,6 +64,29 @@ class Reruns:
         """Whether both sides, which make no call, give the same output in many more runs."""
         return all(self._runner.always_gives(*side) for side in self._sides.values())
 
+    def freely(self) -> tuple[str, list[Finding]]:
+        """Return why the draws of a run are not independent, and the calls that raise in some runs only.
+
+        Runs on both sides draw for themselves, half of them with some noise moved far, so that branches that noise
+        decides about are taken: what happens with probability p is missed with at most (1 - p)^17.
+        """
+        runs: dict[str, list[RecordedRun]] = {"x": [self._sides["x"][1]], "y": []}
+        for number, side in enumerate(("x", "y")):
+            dataset, first = self._sides[side]
+            if not any((made.tape.calls or made.tape.raised for _, made in self._sides.values())):
+                return "", []
+            seeds = (other_seed(self._runner.seed, 1_000 * (number + 1) + turn) for turn in range(2 * DRAWS))
+            runs[side] += [self._runner.run(dataset, seed=seed) for seed in itertools.islice(seeds, DRAWS)]
+            for seed in seeds:
+                self._runner.run(dataset, changed=self._some_far(), seed=seed)
+        repeated = self._runner.streams.repeated or _why_repeated([*runs["x"], *runs["y"]])
+        return repeated, list(_raised(runs["x"], runs["y"]))
+
+    def _some_far(self) -> Changes:
+        """Return half of the noise at values far away."""
+        noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call) and self._rng.random() < 0.5}
+        return {i: self._far(call, float(self._rng.choice(FAR)), None) for i, call in noise.items()}
+
     def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
         """Return the output of a side, and whether the run made the same calls; `changed` has calls by number."""
         again = self._run(side, changed)
@@ -64,6 +95,15 @@ class Reruns:
     def _run(self, side: str, changed: Changes) -> RecordedRun:
         dataset, first = self._sides[side]
         return self._runner.run(dataset, first.tape.calls, changed) if changed else first
+
+    def has_law_of(self, call: ReplayedCall, number: int, changed: Changes) -> bool:
+        """Whether the call of this number is given at other values of the draws what it was given."""
+        tapes = [self._run(side, changed).tape for side in ("x", "y")]
+        if any(len(tape.calls) <= number for tape in tapes):
+            return False
+        other = paired(tapes[0].calls[number], tapes[1].calls[number])
+        pairs = (call.law_on_x, other.law_on_x), (call.law_on_y, other.law_on_y)
+        return all(a.name == b.name and not a.differing(b) for a, b in pairs)
 
     def rounding(self, *numbers: Array) -> Array:
         """Return by how much sums of such numbers of the outputs may be rounded."""
@@ -97,27 +137,25 @@ class Reruns:
         return ""
 
     def _combinations(self) -> list[Changes] | str:
-        """Return all values that calls of few outcomes can take together; of calls with other laws, as many as can be.
+        """Return all values that the calls of choices can take together: each may lead to another output.
 
         Words if there are too many, or a call may decide something that no number of values shows.
         """
         outcomes: dict[int, list[Any]] = {}
-        moved: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
             if is_shifted(call) or _is_answer(call):
                 continue
-            values = _outcomes(call)
+            values = outcomes_of(call)
+            if values is None and call.law_on_x.name in _CHOICES:
+                return f"{_named(call)} has more than {MOST_OUTCOMES} outcomes, and not all were tried"
             if values is None and is_unmoved(call):
                 return f"{_named(call)} draws from {call.law_on_x} on x and on y, which may decide something"
-            if values:
-                (outcomes if is_unmoved(call) else moved)[number] = values
-        if math.prod(map(len, outcomes.values())) > MOST_NUMBERS:
+            if values is not None:
+                outcomes[number] = values
+        if math.prod(map(len, outcomes.values())) > MOST_OUTCOMES:
             which = f"the draws that may decide something, such as {_named(self.calls[next(iter(outcomes))])},"
-            return f"{which} have more than {MOST_NUMBERS} outcomes"
-        if math.prod(map(len, [*outcomes.values(), *moved.values()])) <= MOST_NUMBERS:
-            return _together({**outcomes, **moved})
-        alone = itertools.islice((each for one in moved for each in _together({one: moved[one]})), 4 * MOST_NUMBERS)
-        return [*_together(outcomes), *alone]
+            return f"{which} have more than {MOST_OUTCOMES} outcomes together, and not all were tried"
+        return _together(outcomes)
 
     def _why_undecided(self) -> str:
         """Return which noise decides something: it changes the output, but not if it changes by little."""
@@ -161,14 +199,14 @@ class Reruns:
     def _joint(self) -> Iterator[Changes]:
         """Yield changes of all values: fresh draws, draws at the middle of the noise, and values far away."""
         for _ in range(DRAWS):
-            yield self._anew()
+            yield self.anew()
         noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call)}
         yield from self._sweep_together(noise)
         if not noise:
             return
         for far in FAR:
             for sign in (1.0, -1.0, None):
-                yield {**self._anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
+                yield {**self.anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
         yield {i: at_its_middle(call) for i, call in noise.items()}
 
     def _sweep_together(self, noise: dict[int, ReplayedCall]) -> Iterator[Changes]:
@@ -178,7 +216,7 @@ class Reruns:
         sizes = {number: int(np.size(self.calls[number].value)) for number in swept}
         orders = {i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (n, 1)), axis=1) for i, n in sizes.items()}
         for turn in range(len(_RANGES) if swept else 0):
-            changed = self._anew(set(swept))
+            changed = self.anew(set(swept))
             for number in swept:
                 call, ends = self.calls[number], np.array(_RANGES, dtype=np.float64)[orders[number][:, turn]]
                 steps = self._rng.uniform(ends[:, 0], ends[:, 1]).reshape(np.shape(call.value))
@@ -187,22 +225,36 @@ class Reruns:
 
     def spread(self, call: ReplayedCall) -> Array:
         """Return how far apart draws of a call are, each number by itself."""
-        found = [value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None]
+        found = [value for _ in range(DRAWS) if (value := self._drawn_anew(call)) is not None]
         found = [np.asarray(each, dtype=np.float64) for each in found if np.shape(each) == np.shape(call.value)]
         return np.asarray(np.std(found, axis=0) if found else np.ones(np.shape(call.value)))
 
-    def _anew(self, but: set[int] | None = None) -> dict[int, Any]:
+    def anew(self, but: set[int] | None = None) -> dict[int, Any]:
+        """Return fresh values of all calls but some."""
         found = {}
         for number, call in enumerate(self.calls):
-            if number not in (but or ()) and (value := numbers_drawn_anew(call, self._rng)) is not None:
+            if number not in (but or ()) and (value := self._drawn_anew(call)) is not None:
                 found[number] = value
         return found
+
+    def _drawn_anew(self, call: ReplayedCall) -> Any:
+        """Return another value of the call on x; None if there is none."""
+        if call.draw_on_x is None:
+            return None
+        law = call.law_on_x
+        try:
+            if is_shifted(call):
+                found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=self._rng))
+                return _like(call, found)
+            return self._runner.drawn(call.draw_on_x, int(self._rng.integers(2**32)))
+        except Exception:  # a primitive may raise anything
+            return None
 
     def touched(self, but: set[int], n: int) -> npt.NDArray[np.bool_]:
         """Return which of n numbers of the output change when all calls but some are drawn anew."""
         found = np.zeros(n, dtype=bool)
         for _ in range(DRAWS if len(but) < len(self.calls) else 0):
-            changed = self._anew(but)
+            changed = self.anew(but)
             for side in ("x", "y"):
                 base, out = self.numbers(side, {}), self.numbers(side, changed)
                 if base is None or out is None or out.shape != (n,) or base.shape != (n,):
@@ -264,10 +316,82 @@ class Reruns:
     def other_values(self, number: int) -> list[Any]:
         """Return other values of a call: all of few, else some."""
         call = self.calls[number]
-        others = _outcomes(call) or [
-            value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None
-        ]
-        return [value for value in others if same_output(value, call.value) is False][:MOST_NUMBERS]
+        others = outcomes_of(call) or [value for _ in range(DRAWS) if (value := self._drawn_anew(call)) is not None]
+        others = [value for value in others if same_output(value, call.value) is False]
+        return others[:: max(-(-len(others) // MOST_NUMBERS), 1)]
+
+
+def _raised(on_x: list[RecordedRun], on_y: list[RecordedRun]) -> Iterator[Finding]:
+    """Yield a finding for each line whose call of a primitive raises in some runs and not in others."""
+    found: dict[tuple[Any, Any], RaisedCall] = {}
+    for run in (*on_x, *on_y):
+        found |= {(each.primitive, each.place): each for each in run.tape.raised}
+    for line, raised in found.items():
+        x, y = (sum(any((r.primitive, r.place) == line for r in run.tape.raised) for run in runs) for runs in (on_x, on_y))
+        if (x, y) != (len(on_x), len(on_y)):
+            often = f"in {x} of {len(on_x)} runs on x and in {y} of {len(on_y)} on y"
+            text = f"{raised.primitive} raises {raised.error}, {often}"
+            yield Finding(kind=FindingKind.RAISES, place=raised.place, message=text)
+
+
+def _why_repeated(runs: list[RecordedRun]) -> str:
+    """Return which noise is the same in all runs, or in two places of every run, though its law varies.
+
+    This sees also what a function with `noise_primitive` draws from a source that is not recorded.
+    """
+    calls = [run.tape.calls for run in runs]
+    shared = 0
+    while all(shared < len(each) and _is_same_call(each[shared], calls[0][shared]) for each in calls):
+        shared += 1
+    columns, names, chances = [], [], []
+    for number in range(shared):
+        drawn = [each[number] for each in calls]
+        noise = [_noise(each) for each in drawn]
+        first = drawn[0]
+        if any(each is None for each in noise) or sum(map(len, columns)) > 2_000:
+            continue
+        columns += list(np.array(noise).T)
+        names += [f"{first.primitive} at {first.place}"] * (len(columns) - len(names))
+        chances += [_chance(first.law)] * (len(columns) - len(chances))
+    held = np.array(columns)
+    if not len(held):
+        return ""
+    possible = np.array(chances) ** (len(runs) - 1) < _BY_CHANCE
+    constant = possible & np.all(np.abs(held - held[:, :1]) <= _NEAR, axis=1)
+    if constant.any():
+        return f"the noise of {names[int(np.argmax(constant))]} is the same in all of {len(runs)} runs"
+    order = np.lexsort(held.T[::-1])
+    for a, b in itertools.pairwise(order.tolist()):
+        if possible[a] and possible[b] and np.all(np.abs(held[a] - held[b]) <= _NEAR):
+            return f"the noise of {names[a]} and that of {names[b]} are the same in all of {len(runs)} runs"
+    return ""
+
+
+def _is_same_call(one: Drawn, other: Drawn) -> bool:
+    return (one.primitive, one.place, one.law.name, one.law.shape) == (
+        other.primitive,
+        other.place,
+        other.law.name,
+        other.law.shape,
+    )
+
+
+def _noise(drawn: Drawn) -> Array | None:
+    """Return the numbers of a draw from their locations, in scales; None if that is not noise, or rounding hides it."""
+    law = drawn.law
+    if not law.is_shifted or law.after or law.location is None or law.scale is None or not np.all(law.scale > 0.0):
+        return None
+    value = np.asarray(drawn.value, dtype=np.float64).reshape(law.shape)
+    if not np.all(np.abs(value) + np.abs(law.location) <= 1e6 * law.scale):
+        return None
+    return np.asarray((value - law.location) / law.scale).reshape(-1)
+
+
+def _chance(law: Law) -> float:
+    """Return how often two draws of whole numbers are equal, at most: the largest probability; 0 for other noise."""
+    if not law.is_integer_valued or law.scale is None:
+        return 0.0
+    return float(np.tanh(0.5 / np.min(law.scale, initial=np.inf)))
 
 
 def is_unmoved(call: ReplayedCall) -> bool:
@@ -282,21 +406,6 @@ def is_shifted(call: ReplayedCall) -> bool:
     return all(
         law.is_shifted and not law.after and law.scale is not None and bool(np.all(law.scale > 0)) for law in laws
     )
-
-
-def numbers_drawn_anew(call: ReplayedCall, rng: np.random.Generator) -> Any:
-    """Return another value of the call on x; None if there is none."""
-    if call.draw_on_x is None:
-        return None
-    law = call.law_on_x
-    try:
-        if is_shifted(call):
-            found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=rng))
-            return _like(call, found)
-        with global_states(int(rng.integers(2**32))):
-            return kept(call.draw_on_x())
-    except Exception:  # a primitive may raise anything
-        return None
 
 
 def _like(call: ReplayedCall, numbers: Array) -> Any:
@@ -377,23 +486,23 @@ def _together(values: dict[int, list[Any]]) -> list[Changes]:
     return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 
 
-def _outcomes(call: ReplayedCall) -> list[Any] | None:
-    """Return all values of a call of one number and few outcomes; None for others."""
-    law: Law = call.law_on_x
-    if math.prod(law.shape) != 1 or law.after:
+def outcomes_of(call: ReplayedCall) -> list[Any] | None:
+    """Return all values of a choice that are possible on x or on y; None for other calls, and if there are too many."""
+    x, y = call.law_on_x, call.law_on_y
+    if x.name not in _CHOICES or x.name != y.name or x.shape != y.shape or x.after:
         return None
-    if law.name == "discrete":
-        levels = np.flatnonzero(np.asarray(law.parameters["probabilities"]) > 0.0)
-        if not is_unmoved(call) and len(levels) > MOST_NUMBERS:
-            levels = levels[np.linspace(0, len(levels) - 1, MOST_NUMBERS).astype(int)]
-    elif law.name == "binomial" and not is_unmoved(call):
-        levels = np.arange(min(int(np.ravel(law.parameters["n"])[0]), MOST_NUMBERS - 1) + 1)
-    elif law.name == "integers":
-        low, high = (int(np.ravel(law.parameters[name])[0]) for name in ("low", "high"))
-        levels = np.arange(low, min(high, low + MOST_NUMBERS + 1))
+    if x.name == "discrete":
+        odds = [np.atleast_1d(np.asarray(law.parameters["probabilities"], np.float64)) for law in (x, y)]
+        levels = np.flatnonzero(sum(np.pad(each, (0, max(map(len, odds)) - len(each))) for each in odds))
     else:
+        low = np.min(x.parameters.get("low", 0))
+        high = np.max(x.parameters["n"]) + 1 if x.name == "binomial" else np.max(x.parameters["high"])
+        levels = np.arange(low, min(high, low + MOST_OUTCOMES + 1))
+    size = math.prod(x.shape)
+    if len(levels) ** min(size, MOST_OUTCOMES) > MOST_OUTCOMES:
         return None
-    return [typed(call.value, np.full(np.shape(call.value), level)) for level in levels]
+    held = itertools.product(levels.tolist(), repeat=size)
+    return [typed(call.value, np.reshape(each, np.shape(call.value))) for each in held]
 
 
 def _named(call: ReplayedCall) -> str:

@@ -59,7 +59,9 @@ def _recorded(kind: type, name: str) -> Callable[..., Any]:
         if tape is None:
             return original(self, *args, **kwargs)
         return tape.call(
-            f"{kind.__name__}.{name}", lambda: law(*args, **kwargs), lambda: original(self, *args, **kwargs)
+            f"{kind.__name__}.{name}",
+            lambda: law(*args, **kwargs),
+            lambda: tape.drawn(self, lambda: original(self, *args, **kwargs)),
         )
 
     return call
@@ -68,14 +70,16 @@ def _recorded(kind: type, name: str) -> Callable[..., Any]:
 def _choice(original: Callable[..., Any]) -> Callable[..., Any]:
     def choice(self: random.Random, seq: Sequence[Any]) -> Any:
         tape = active_tape()
-        if tape is None or tape.passes() or not len(seq):
+        if tape is None or not len(seq):
             return original(self, seq)
+        if tape.passes():
+            return tape.drawn(self, lambda: original(self, seq))
         n = len(seq)
         return seq[
             tape.call(
                 "Random.choice",
                 lambda: Law("integers", {"low": 0, "high": n}),
-                lambda: original(self, range(n)),
+                lambda: tape.drawn(self, lambda: original(self, range(n))),
                 can_return=lambda place: place < n,
             )
         ]
@@ -88,8 +92,10 @@ def _choices(original: Callable[..., Any]) -> Callable[..., Any]:
         self: random.Random, population: Sequence[Any], weights: Any = None, *, cum_weights: Any = None, k: int = 1
     ) -> list[Any]:
         tape, n = active_tape(), len(population)
-        if tape is None or tape.passes():
+        if tape is None:
             return list(original(self, population, weights, cum_weights=cum_weights, k=k))
+        if tape.passes():
+            return list(tape.drawn(self, lambda: original(self, population, weights, cum_weights=cum_weights, k=k)))
 
         def law() -> Law:
             held = np.diff(cum_weights, prepend=0.0) if cum_weights is not None else np.asarray(weights, np.float64)
@@ -100,7 +106,7 @@ def _choices(original: Callable[..., Any]) -> Callable[..., Any]:
         places = tape.call(
             "Random.choices",
             law,
-            lambda: original(self, range(n), weights, cum_weights=cum_weights, k=k),
+            lambda: tape.drawn(self, lambda: original(self, range(n), weights, cum_weights=cum_weights, k=k)),
             can_return=lambda found: max(found, default=0) < n,
         )
         return [population[place] for place in places]
@@ -114,13 +120,16 @@ def _seeded(original: Callable[..., Any]) -> Callable[..., Any]:
         if tape is not None:
             tape.note_seed(a)
         original(self, a, version)
+        if tape is not None and not isinstance(self, random.SystemRandom):
+            if a is None or tape.streams.was_read(a):
+                tape.note_made(self, is_fresh=True)
 
     return seed
 
 
-def random_states(seed: int) -> Iterator[Patch]:
+def random_states(entropy: int) -> Iterator[Patch]:
     """Yield the generator from which the module functions draw in a run, in place of the global one."""
-    yield Patch(random, "_inst", random.Random(seed))
+    yield Patch(random, "_inst", random.Random(entropy))
 
 
 def random_patches() -> Iterator[Patch]:
@@ -160,7 +169,10 @@ def _noted(original: Callable[..., Any], what: str) -> Callable[..., Any]:
         tape = active_tape()
         if tape is not None and not (what is ENTROPY and _is_for_a_name()):
             tape.note_outside(what)
-        return original(*args, **kwargs)
+        found = original(*args, **kwargs)
+        if tape is not None and what is ENTROPY:
+            tape.streams.note_read(found)
+        return found
 
     return call
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import gc
 import random
+import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -24,7 +25,7 @@ from .output_values import NotCopied, kept, same_output
 from .python_primitives import outside_patches, random_patches, random_states
 from .registered import PrimitiveFamily, imported_families, patched, register_primitives
 from .scipy_primitives import scipy_patches
-from .tape import OTHER_THREAD, Drawn, Tape, recording_on
+from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of
 
 register_primitives("numpy", "numpy.random", numpy_patches, numpy_states)
 register_primitives("random", "random", random_patches, random_states)
@@ -41,6 +42,9 @@ _DRAWN: Final = (
 )
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
 _STATES: Final = np.random.mtrand._rand, random._inst
+_OF_RUNS: Final = int.from_bytes(b"replay", "big")
+_HELD: Final = 3
+"""References to a generator that nothing holds after its run: the tape's list, a loop variable, and the argument."""
 
 
 class DatasetChangedError(MechanismError):
@@ -80,8 +84,10 @@ class Runner:
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
+        self.streams = Streams()
         self._patches: ExitStack | None = None
         self._patched: list[PrimitiveFamily] = []
+        self._left: list[Any] = []
 
     @contextmanager
     def patching(self) -> Iterator[None]:
@@ -92,6 +98,9 @@ class Runner:
                 yield
             finally:
                 self._patches, self._patched = None, []
+        for source in self._left:  # whoever holds one takes its numbers for those of the operating system
+            _seed_again(source)
+        self._left = []
 
     def _patch(self, families: Sequence[PrimitiveFamily], undone: ExitStack) -> None:
         """Apply the patches of the families, but for those in place."""
@@ -123,21 +132,38 @@ class Runner:
         seed = self.seed if seed is None else seed
         while True:
             given, is_copy = self._given(dataset)
-            families = imported_families(self.names)
-            tape = Tape(put_back, changed, seed=seed)
+            families, entropy = imported_families(self.names), entropy_of(seed)
+            tape = Tape(put_back, changed, entropy=entropy, streams=self.streams)
             self.runs += 1
             with ExitStack() as undone:
-                undone.enter_context(global_states(seed))
                 self._patch(families, undone)
-                for family in families:
-                    undone.enter_context(patched(family.states(seed)))
+                self._put_states(families, tape, entropy, undone)
                 undone.enter_context(recording_on(tape))
                 undone.enter_context(under(self.sampler.answers))
                 before = Kept(given)
-                output, error = self._output(given, tape, seed)
+                output, error = self._output(given, tape, entropy)
+            self._left += [made for made in tape.made[1:] if sys.getrefcount(made) > _HELD]
             self._check(before, is_copy)
             if len(imported_families(self.names)) == len(families):
                 return RecordedRun(tape, kept(output), error)
+
+    def _put_states(self, families: Sequence[PrimitiveFamily], tape: Tape, entropy: int, undone: ExitStack) -> None:
+        """Put generators of the run in the place of the global ones."""
+        for family in families:
+            patches = list(family.states(entropy))
+            undone.enter_context(patched(patches))
+            for patch in patches:
+                tape.note_made(patch.replacement, is_fresh=True)
+
+    def drawn(self, draw: Callable[[], Any], seed: int) -> Any:
+        """Return what a recorded call draws when it is made again, with nothing recorded."""
+        entropy = entropy_of(seed)
+        tape = Tape((), entropy=entropy, streams=self.streams)
+        with ExitStack() as undone:
+            self._put_states(imported_families(self.names), tape, entropy, undone)
+            undone.enter_context(recording_on(tape))
+            undone.enter_context(tape.unseen_inside())
+            return kept(draw())
 
     def _given(self, dataset: Any) -> tuple[Any, bool]:
         """Return a copy of the dataset, or the dataset itself if it cannot be copied at little cost."""
@@ -163,9 +189,8 @@ class Runner:
                 mechanism=self.sampler.name,
             )
 
-    def _output(self, dataset: Any, tape: Tape, seed: int) -> tuple[Any, Exception | None]:
-        rng = recording_generator(seed)
-        start = _states(rng)
+    def _output(self, dataset: Any, tape: Tape, entropy: int) -> tuple[Any, Exception | None]:
+        rng, start = recording_generator(entropy), _states()
         try:
             if self.sampler.is_block:
                 block = self.sampler.call(dataset, 1, rng)
@@ -176,7 +201,8 @@ class Runner:
         except Exception as error:
             return Raised(type(error).__qualname__), error
         finally:
-            if _is_put_back(tape) and not tape.seeds and start != _states(rng):
+            strayed = (made for made in tape.made if not self.streams.is_known(made))
+            if not tape.seeds and (start != _states() or any(strayed)):
                 tape.note_unseen(_DRAWN)
 
     def unrecorded(self, dataset: Any, first: RecordedRun, *, looks_around: bool = False) -> Unrecorded:
@@ -189,9 +215,9 @@ class Runner:
         reason, unseen = "", Counter(first.tape.unseen)
         for number in range(_REPEATS):
             before = _older_generators() if looks_around and number == 0 else {}
-            again = self.run(dataset, first.tape.calls, seed=_other_seed(self.seed, number))
+            again = self.run(dataset, first.tape.calls, seed=other_seed(self.seed, number))
             unseen |= again.tape.unseen
-            if _is_put_back(again.tape) and any(_comparable(made.state) != state for made, state in before.items()):
+            if _is_put_back(again.tape) and any(comparable(made.state) != state for made, state in before.items()):
                 unseen[_DRAWN] += 1
             if _differs(first.tape, again.tape):
                 words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
@@ -213,7 +239,7 @@ class Runner:
 
     def always_gives(self, dataset: Any, first: RecordedRun) -> bool:
         """Whether a mechanism that makes no call gives the same output in many more runs."""
-        runs = (self.run(dataset, (), seed=_other_seed(self.seed, _REPEATS + number)) for number in range(_MORE))
+        runs = (self.run(dataset, (), seed=other_seed(self.seed, _REPEATS + number)) for number in range(_MORE))
         return all(same_output(first.output, again.output) is True for again in runs)
 
 
@@ -223,44 +249,36 @@ def _is_put_back(tape: Tape) -> bool:
 
 
 def _older_generators() -> dict[np.random.BitGenerator, Any]:
-    """Return the generators of numpy that exist, with their states, but for the global one."""
-    found = (each for each in gc.get_objects() if isinstance(each, np.random.BitGenerator))
-    return {each: _comparable(each.state) for each in found if each is not _STATES[0]._bit_generator}
+    """Return the generators of numpy that exist, with their states, but for the global one.
+
+    The class of other objects is not asked for by `isinstance`, which a proxy or a lazy object may answer by anything.
+    """
+    found = [each for each in gc.get_objects() if issubclass(type(each), np.random.BitGenerator)]
+    return {each: comparable(each.state) for each in found if each is not _STATES[0]._bit_generator}
 
 
-def _comparable(state: Any) -> Any:
-    """Return the state of a generator in a form that can be compared; the repr of an array takes milliseconds."""
-    if isinstance(state, Mapping):
-        return [(key, _comparable(value)) for key, value in state.items()]
-    if isinstance(state, np.ndarray):
-        return state.tobytes()
-    return state if isinstance(state, (int, str)) else repr(state)
+def entropy_of(seed: int) -> int:
+    """Return the entropy of a run with this seed, which no program states as a seed by chance."""
+    return int.from_bytes(np.random.SeedSequence((seed, _OF_RUNS)).generate_state(4).tobytes(), "little")
 
 
-def _other_seed(seed: int, number: int) -> int:
+def other_seed(seed: int, number: int) -> int:
+    """Return another seed, for the repetition of this number."""
     return int(np.random.SeedSequence((seed, number + 1)).generate_state(1, np.uint64)[0])
 
 
-def _states(rng: np.random.Generator) -> list[Any]:
-    """Return the states of all generators of a run, in a form that can be compared."""
-    now = {id(state): state for state in (_STATES[0], np.random.mtrand._rand)}
-    legacy: list[Any] = [state.get_state() for state in now.values()]
-    others = [_STATES[1].getstate(), random._inst.getstate()]
-    return [_comparable(rng.bit_generator.state), *((key.tobytes(), *rest) for _, key, *rest in legacy), *others]
+def _states() -> list[Any]:
+    """Return the states of the global generators, from which runs do not draw but by ways that are not recorded."""
+    return [state_of(each) for each in _STATES]
 
 
-@contextmanager
-def global_states(seed: int) -> Iterator[None]:
-    """Seed the global generators of numpy and `random`, from which libraries may draw directly, and restore them."""
-    state, other = _STATES
-    held, other_held = state.get_state(), other.getstate()
-    try:
-        state.seed(seed % 2**32)
-        other.seed(seed)
-        yield
-    finally:
-        state.set_state(held)
-        other.setstate(other_held)
+def _seed_again(source: Any) -> None:
+    """Seed a generator by the operating system."""
+    if isinstance(source, np.random.Generator):
+        bits = source.bit_generator
+        bits.state = type(bits)().state
+    else:
+        source.seed()
 
 
 def _differs(first: Tape, again: Tape) -> bool:

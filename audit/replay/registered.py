@@ -28,7 +28,7 @@ class PrimitiveFamily:
     module: str
     patches: Callable[[], Iterable[Patch]]
     states: Callable[[int], Iterable[Patch]]
-    """From the seed of a run to the patches of global generators, which each run begins with."""
+    """From the entropy of a run to the patches of global generators, which each run begins with."""
 
 
 _FAMILIES: Final[dict[str, PrimitiveFamily]] = {}

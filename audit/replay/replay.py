@@ -31,7 +31,7 @@ from .comparison import call_findings, path_findings
 from .excess import judged
 from .other_values import Calls, Reruns, is_bare_noise, is_unmoved
 from .output_values import difference, numbers_of, output_distance, same_form, same_output
-from .recorded_run import DatasetChangedError, RecordedRun, Runner
+from .recorded_run import DatasetChangedError, RecordedRun, Runner, other_seed
 from .registered import registered_names
 from .replay_result import ReplayResult, is_kept, is_larger, loss_words
 from .replayed_call import Finding, FindingKind, ReplayedCall, paired_calls, total_loss
@@ -170,7 +170,7 @@ def _stopped(runner: Runner, claim: Claim | None, error: DatasetChangedError) ->
 def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
     """Return the result of a run on x and one on y with the values of x put back."""
     on_x = runner.run(x)
-    on_y = runner.run(y, on_x.tape.calls)
+    on_y = runner.run(y, on_x.tape.calls, seed=other_seed(runner.seed, -1))  # as check_primitives draws on both
     name = runner.sampler.name
     if on_x.error is not None and on_y.error is not None:
         if isinstance(on_x.error, OptionError):
@@ -184,12 +184,14 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     varies = [runner.unrecorded(x, on_x, looks_around=True), runner.unrecorded(y, on_y)]
     unrecorded = varies[0].reason or varies[1].reason
     reruns = Reruns(runner, calls, (x, on_x), (y, on_y))
-    findings = list(path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end))
+    repeated, raised = reruns.freely()
+    unknown = "" if repeated else runner.streams.unknown
+    findings = [*raised, *path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end)]
     reasons: tuple[str, ...]
     if findings:
         reasons = ("the runs on x and y do not take the same path, so their outputs are not compared",)
-    elif unrecorded:
-        reasons = ()  # outputs that differ may differ by what is not recorded
+    elif unrecorded or repeated or unknown:
+        reasons = ()  # outputs that differ may differ by what is not recorded, or noise by what was drawn before
     else:
         calls, free, reasons = _explained(reruns, on_x, on_y, claim)
         if not free and not reasons:
@@ -201,7 +203,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         distance,
         reruns,
         (on_x.tape, on_y.tape),
-        is_recorded=not unrecorded,
+        is_recorded=not (unrecorded or repeated or (unknown and not on_x.tape.seeds)),
         is_determined=not any(each.is_in_calls for each in varies),
     )
     return ReplayResult(
@@ -210,7 +212,20 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
         calls=calls,
         unrecorded=bool(unrecorded),
-        open_reasons=tuple(filter(None, (unrecorded, *reasons, *_fixed_seeds(on_x.tape), *_other_primitives(calls)))),
+        open_reasons=tuple(
+            filter(
+                None,
+                (
+                    unrecorded,
+                    *reasons,
+                    *_fixed_seeds(on_x.tape),
+                    repeated,
+                    unknown,
+                    *_other_primitives(calls),
+                    *_promises(calls),
+                ),
+            )
+        ),
         remarks=(_CHANGES,) if runner.changes_datasets else (),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
@@ -238,6 +253,17 @@ def _other_primitives(calls: Calls) -> Iterator[str]:
             yield (
                 f"not the same measurement: {call.primitive} at {call.place} is another object on x and on y, and what "
                 "it does with its result cannot be compared; make it once, outside of the mechanism"
+            )
+            return
+
+
+def _promises(calls: Calls) -> Iterator[str]:
+    """Yield a reason for a primitive whose loss is not that of known laws, but what it states about itself."""
+    for call in calls:
+        if call.is_promise:
+            yield (
+                f"the loss of {call.primitive} at {call.place} is the one that it states for itself; this is not tested "
+                "here, so confirm it with check"
             )
             return
 

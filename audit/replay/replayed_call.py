@@ -177,6 +177,12 @@ class ReplayedCall:
         return promise.epsilon if is_same and is_covered else None
 
     @property
+    def is_promise(self) -> bool:
+        """Whether the loss is what the primitive states about itself, a map or an epsilon, and not that of its laws."""
+        is_stated = self.worst_loss is not None or self.promised is not None
+        return is_stated and worst_loss(self.law_on_x, self.law_on_y) is None
+
+    @property
     def rho(self) -> float | None:
         """A bound on the zero-concentrated divergence, in both directions; None if unknown."""
         promised, mu, worst = self.promised, self.mu, self.worst_loss

@@ -6,9 +6,11 @@ and is not recorded. Calls from other threads are carried out unchanged and coun
 
 from __future__ import annotations
 
+import itertools
+import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -16,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..claims.claim import Claim
+from ..errors import described
 from ..printing import shorten
 from .laws import Law
 from .output_values import NotCopied, kept
@@ -56,27 +59,139 @@ class Drawn:
     draw: Callable[[], Any] | None = field(default=None, repr=False)  # the same call again
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RaisedCall:
+    """A call of a noise primitive that raised an exception; `number` calls were recorded before it."""
+
+    primitive: str
+    place: Place
+    number: int
+    error: str
+
+
+class Streams:
+    """The generators of a replay's runs: where their random numbers come from, and that no draw repeats another.
+
+    A draw is fresh if it starts at a state that is known, and at which no other draw started. Known are the states of
+    a generator at its creation, if its entropy is that of the run or was read from the operating system during the
+    replay, and those at which a recorded draw ended. So the draws of a stream form a chain without overlap, and copies,
+    states that are set, equal seeds and seeds from elsewhere end in a reason: `repeated` if numbers were drawn twice,
+    `unknown` if it is not known where they come from.
+
+    Proof: docs/proofs/replay.md
+    """
+
+    def __init__(self) -> None:
+        self.repeated = self.unknown = ""
+        self._known: set[Hashable] = set()
+        self._starts: dict[Hashable, tuple[Place, int]] = {}
+        self._read: set[int] = set()
+        self._runs = itertools.count()
+
+    def next_run(self) -> int:
+        """Return the number of a run that begins."""
+        return next(self._runs)
+
+    def know(self, source: Any) -> None:
+        """Record that a generator stands at the beginning of a stream of fresh numbers."""
+        self._known.add(state_of(source))
+
+    def is_known(self, source: Any) -> bool:
+        """Whether a generator stands where a stream begins or a recorded draw ended."""
+        return state_of(source) in self._known
+
+    def note_read(self, entropy: bytes) -> None:
+        """Record what the operating system gave, if it is enough for a seed."""
+        if len(entropy) >= _ENOUGH:
+            self._read.add(int.from_bytes(entropy, "big"))
+
+    def was_read(self, seed: Any) -> bool:
+        """Whether a seed is what the operating system gave during this replay."""
+        number = int.from_bytes(seed, "big") if isinstance(seed, (bytes, bytearray)) else seed
+        return isinstance(number, int) and number in self._read
+
+    def drawn(self, source: Any, draw: Callable[[], Any], tape: Tape) -> Any:
+        """Return what `draw` draws from the source; the draws of runs that draw for themselves must all differ."""
+        before = state_of(source)
+        try:
+            return draw()
+        finally:
+            after = state_of(source)
+            if tape.put_back is None and before != after:
+                self._check(before, tape)
+            if before in self._known:
+                self._known.add(after)
+
+    def _check(self, start: Hashable, tape: Tape) -> None:
+        place = place_of_call()
+        first, run = self._starts.get(start, (place, None))
+        self._starts[start] = place, tape.run
+        if run == tape.run:
+            self.repeated = self.repeated or (
+                f"the numbers drawn at {place} were drawn before, at {first}: a state, a copy or a seed of a generator "
+                "is used again, so the noise is not independent"
+            )
+        elif run is not None:
+            self.unknown = f"the numbers drawn at {place} are the same in every run, or in several"
+        if start not in self._known:
+            self.unknown = self.unknown or (
+                f"the numbers drawn at {place} come from a generator whose seed or state is neither that of rng nor "
+                "from the operating system during the run, so they may be the same in every run"
+            )
+
+
+def state_of(source: Any) -> Hashable:
+    """Return the state of a generator of numpy or of `random`, such that equal states draw equal numbers."""
+    if isinstance(source, random.Random):
+        return hash(random.Random.getstate(source))
+    if isinstance(source, np.random.RandomState):
+        held = dict(source.get_state(legacy=False))
+        waiting, number = held.pop("has_gauss"), held.pop("gauss")
+        return hash((comparable(held), number)) if waiting else hash(comparable(held))
+    return hash(comparable(source.bit_generator.state))
+
+
+def comparable(state: Any) -> Hashable:
+    """Return the state of a generator in a form that can be compared; the repr of an array takes milliseconds."""
+    if isinstance(state, Mapping):
+        return tuple((key, comparable(value)) for key, value in state.items())
+    if isinstance(state, np.ndarray):
+        return state.tobytes()
+    return state if isinstance(state, (int, str)) else repr(state)
+
+
 class Tape:
     """The calls of one run, in their order.
 
     With `put_back`, each call returns the recorded value while the calls match those recorded: the same law and shape.
     At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds other values
-    to return for some calls, by their number. `seeds` are those that the run gives to generators, with their places.
-    `unseen` are the sources of randomness that the tape noticed and cannot record, with how often.
+    to return for some calls, by their number; without `put_back`, the others draw for themselves. `raised` are the
+    calls that raised. `seeds` are those that the run gives to generators, with their places. `unseen` are the sources
+    of randomness that the tape noticed and cannot record, with how often. `made` are the generators of the run.
     """
 
     def __init__(
-        self, put_back: Sequence[Drawn] | None = None, changed: Mapping[int, Any] | None = None, *, seed: int = 0
+        self,
+        put_back: Sequence[Drawn] | None = None,
+        changed: Mapping[int, Any] | None = None,
+        *,
+        entropy: int = 0,
+        streams: Streams | None = None,
     ) -> None:
         self.put_back = put_back
         self.changed = changed or {}
         self.calls: list[Drawn] = []
+        self.raised: list[RaisedCall] = []
         self.parted_at: int | None = None
         self.unseen: Counter[str] = Counter()
         self.seeds: list[tuple[Place, str]] = []
-        self._seeds = np.random.SeedSequence(seed)
+        self.made: list[Any] = []
+        self.streams = Streams() if streams is None else streams
+        self.run = self.streams.next_run()
+        self._seeds = np.random.SeedSequence(entropy, spawn_key=(_UNSEEDED,))
         self._thread = threading.get_ident()
         self._inside = 0
+        self._drawing: list[Any] = []
 
     def fresh_seed(self) -> np.random.SeedSequence:
         """Return the seed of the next generator that the run makes without one."""
@@ -85,21 +200,42 @@ class Tape:
     def note_seed(self, seed: Any) -> None:
         """Record that the run seeds a generator, unless the seed is None or a stream that exists already."""
         streams = (np.random.BitGenerator, np.random.Generator, np.random.RandomState)
-        if isinstance(seed, np.random.SeedSequence) and self._is_own(seed.entropy):
-            return  # made of the seed of a generator of this run
-        if seed is not None and not isinstance(seed, streams) and not self.is_foreign() and not self._inside:
-            self.seeds.append((place_of_call(), shorten(seed)))
+        if seed is None or isinstance(seed, streams) or self.is_foreign():
+            return
+        entropy = seed.entropy if isinstance(seed, np.random.SeedSequence) else seed
+        if self.streams.was_read(entropy):
+            self.unseen[ENTROPY] -= self.unseen[ENTROPY] > 0  # of this seed; what is drawn from it is recorded
+        elif not self._is_own(seed) and not self._inside:
+            self.seeds.append((place_of_call(), shorten(entropy)))
 
-    def note_stream(self, bit_generator: Any) -> None:
-        """Record the seed of a stream of numpy that the run made from something small, such as a number of the data."""
-        entropy = getattr(getattr(bit_generator, "seed_seq", None), "entropy", None)
-        if not self._is_own(entropy):
-            self.note_seed(entropy)
-        elif entropy != self._seeds.entropy and self.unseen[ENTROPY] > 0:
-            self.unseen[ENTROPY] -= 1  # of the seed of this stream, whose draws are recorded
+    def note_made(self, source: Any, *, is_fresh: bool = False) -> None:
+        """Record a generator that the run made: is its stream fresh, by its seed or since nothing seeded it?"""
+        if self.is_foreign():
+            return
+        bits = getattr(source, "bit_generator", getattr(source, "_bit_generator", None))
+        sequence = getattr(bits, "seed_seq", None)
+        if not is_fresh and self.streams.is_known(source):
+            return
+        if not is_fresh and isinstance(sequence, np.random.SeedSequence):
+            self.note_seed(sequence)
+            is_seeded = self._is_own(sequence) or self.streams.was_read(sequence.entropy)
+            is_fresh = is_seeded and comparable(type(bits)(sequence).state) == comparable(bits.state)
+        if is_fresh:
+            self.streams.know(source)
+            self.made.append(source)
 
-    def _is_own(self, entropy: Any) -> bool:
-        return isinstance(entropy, int) and (entropy == self._seeds.entropy or entropy >= _SMALL)
+    def _is_own(self, seed: Any) -> bool:
+        return isinstance(seed, np.random.SeedSequence) and seed.entropy == self._seeds.entropy
+
+    def drawn(self, source: Any, draw: Callable[[], Any]) -> Any:
+        """Return what `draw` draws from a generator; draws of the same generator inside it belong to it."""
+        if self.is_foreign() or isinstance(source, random.SystemRandom) or any(source is one for one in self._drawing):
+            return draw()
+        self._drawing.append(source)
+        try:
+            return self.streams.drawn(source, draw, self)
+        finally:
+            self._drawing.pop()
 
     def note_outside(self, what: str) -> None:
         """Count a source of randomness outside of Python's generators, unless a recorded primitive asks for it."""
@@ -138,7 +274,11 @@ class Tape:
         try:
             stated, promise, place = law(), declared(), place_of_call()
             stated, promise = stated.kept(), None if promise is None else promise.kept()
-            value = self._value(stated, draw, can_return)
+            try:
+                value = self._value(stated, draw, can_return)
+            except Exception as error:
+                self.raised.append(RaisedCall(primitive, place, len(self.calls), described(error)))
+                raise
         finally:
             self._inside -= 1
         is_drawn = self.put_back is None or self.parted_at is not None
@@ -163,8 +303,12 @@ class Tape:
                 value = kept(self.changed.get(number, self.put_back[number].value))
                 if not isinstance(value, NotCopied) and can_return(value):
                     return value
+            found = draw()  # if it raises, the run makes no call here, and may go on as recorded
             self.parted_at = number
-        return draw()
+            return found
+        found = draw()
+        is_changed = self.put_back is None and number in self.changed
+        return kept(self.changed[number]) if is_changed and np.shape(self.changed[number]) == law.shape else found
 
 
 def _fits(recorded: Law, law: Law) -> bool:
@@ -177,7 +321,9 @@ def _fits(recorded: Law, law: Law) -> bool:
     return recorded.name == law.name or are_numbers
 
 
-_SMALL: Final = 2**96  # seeds from the operating system have 128 bits
+_ENOUGH: Final = 12  # bytes: numpy reads 16; of 96 bits, a hundred thousand seeds repeat one with 1e-19
+_UNSEEDED: Final = 2**32 - 1
+"""First number of the spawn keys of generators that are made without a seed; `rng.spawn` counts from 0."""
 OTHER_THREAD: Final = "another thread draws"
 ENTROPY: Final = "entropy of the operating system is read"
 _LOCK: Final = threading.Lock()

@@ -29,9 +29,10 @@ from dpaudit.mechanisms.faulty import (
 BOUNDED = {"LaplaceMechanism", "GeometricMechanism", "GaussianMechanism", "VectorGaussianMechanism"} | {
     "LocalGaussianMechanism", "HistogramMechanism", "RandomisedResponse", "ExponentialMechanism",
     "SequentialComposition", "ParallelComposition", "PostedPriceAuction", "EdgeCountMechanism",
-    "DegreeHistogramMechanism",
+    "DegreeHistogramMechanism", "RandomisedResponseFold",
 }  # fmt: skip
-"""Those whose noise is given or added to their answers; the others decide something by their noise and stay open."""
+"""Those whose noise is given or added to their answers; the others decide something by their noise and stay open.
+The folded responses are here on a pair of equal answers, where all counts lead to the same output."""
 
 
 def outcomes(mechanism, pair, number):

@@ -279,5 +279,7 @@ def test_draws_made_again_use_the_arguments_of_their_call():
 
     assert not check_primitives(run(in_a_buffer), runs=2_000).is_refuted
     state = np.random.get_state()[1].tolist(), np.random.get_state()[2]  # noqa: NPY002
-    assert run(lambda rows: own_noise(len(rows))).verdict is BOUNDED
+    result = run(lambda rows: own_noise(len(rows)))
+    assert (result.verdict, result.loss.epsilon) == (OPEN, 1.0)
+    assert "is the one that it states for itself" in str(result)
     assert (np.random.get_state()[1].tolist(), np.random.get_state()[2]) == state  # noqa: NPY002
