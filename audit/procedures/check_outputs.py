@@ -14,7 +14,7 @@ import numpy as np
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
-from ..distinguishers.learned_partition import single_outcomes
+from ..distinguishers.learned_partition import learn_bins, single_outcomes
 from ..errors import MechanismError
 from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
 from ..events.named_parts import Entries, Part, shown_names
@@ -137,6 +137,8 @@ def check_outputs(
     )
     outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
     hits = tuple(np.zeros(0, np.int64) if outcomes is None else outcomes.count(main) for main in (main_x, main_y))
+    bins = learn_bins(pilot.x, pilot.y, pilot.choice, settings.claim)
+    in_bins = tuple(np.zeros(0, np.int64) if bins is None else bins.partition.count(main) for main in (main_x, main_y))
     evidence = FixedSizeEvidence(
         kept=replace(pilot, column_names=form.names),
         counts=counts,
@@ -145,6 +147,8 @@ def check_outputs(
         is_in_order=False,
         outcomes=outcomes,
         outcome_hits=(hits[0], hits[1]),
+        bins=bins,
+        bin_hits=(in_bins[0], in_bins[1]),
     )
     result = conclude(settings, evidence, ignored, of_runs=findings, notes=_notes_on_shapes(*given))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)

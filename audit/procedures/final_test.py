@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..distinguishers.choice import Choice
-from ..distinguishers.learned_partition import single_outcomes
+from ..distinguishers.learned_partition import Bins, learn_bins, single_outcomes
 from ..events.events import Event
 from ..events.outputs import Outputs, merge
-from ..events.partitions import OutcomeCells
+from ..events.partitions import OutcomeCells, Partition
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import FINAL_SHARE, Settings
 from ..sampling.block_counts import FinalCounts
@@ -39,6 +39,8 @@ class FinalTest:
     choice : Choice, optional
     outcomes : OutcomeCells, optional
         The outcomes to test alone.
+    bins : Bins, optional
+        The bins in which divergences are tested.
     counted : FinalCounts, optional
         Counts of the event and the outcomes in the runs after the choice.
     """
@@ -50,6 +52,7 @@ class FinalTest:
     longer: Longer | None = None
     choice: Choice | None = None
     outcomes: OutcomeCells | None = None
+    bins: Bins | None = None
     counted: FinalCounts | None = None
 
     @classmethod
@@ -72,6 +75,17 @@ class FinalTest:
     def events(self) -> tuple[Event, ...]:
         """The events to count; none before the choice."""
         return () if self.choice is None else tuple(each.event for each in (self.choice, *self.choice.others))
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The partitions to count."""
+        wanted: tuple[Partition | None, ...] = (self.outcomes, self.bin_partition)
+        return tuple(each for each in wanted if each is not None)
+
+    @property
+    def bin_partition(self) -> Partition | None:
+        """The bins, the last of the partitions; None without a claim on divergences."""
+        return None if self.bins is None else self.bins.partition
 
     def is_due(self, done: int, most: int) -> bool:
         """Whether to choose the event after `done` runs, of which at most `most` are kept."""
@@ -96,11 +110,12 @@ class FinalTest:
             choice=choice,
             earlier=None,
             outcomes=single_outcomes(x, y, most_outcomes(settings.outcome_alpha(FINAL_SHARE))),
+            bins=learn_bins(x, y, choice, settings.claim),
         )
 
     def after(self, x: Outputs, y: Outputs) -> FinalTest:
         """The counts after these outputs."""
-        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.outcomes, x, y))
+        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.partitions, x, y))
 
     def followed_by(self, counted: FinalCounts) -> FinalTest:
         """The counts after a batch that was counted elsewhere."""
@@ -112,7 +127,9 @@ class FinalTest:
         """The evidence of the test; None if there were too few runs to choose an event and to count it."""
         if self.choice is None or self.counted is None:
             return None
-        (counts, *others), (hits_x, hits_y) = self.counted.counts, self.counted.cells
+        (counts, *others), counted = self.counted.counts, self.counted
+        bins = self.bin_partition
+        hits_x, hits_y = counted.without(bins).cells
         return FixedSizeEvidence(
             kept=replace(kept, choice=self.choice),
             counts=counts,
@@ -122,4 +139,6 @@ class FinalTest:
             is_in_order=False,
             outcomes=self.outcomes,
             outcome_hits=(hits_x, hits_y),
+            bins=self.bins,
+            bin_hits=counted.last(bins),
         )

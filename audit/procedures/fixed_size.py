@@ -8,8 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ..distinguishers.learned_partition import learn_cells, single_outcomes
+import numpy as np
+
+from ..distinguishers.learned_partition import learn_bins, learn_cells, single_outcomes
 from ..events.column_naming import with_names
+from ..events.partitions import Partition
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import Settings
 from ..sampling.block_counts import counts_of_others, total_counts
@@ -30,7 +33,7 @@ def draw_fixed_size(
     progress: Callable[[int], None] | None,
     earlier: EarlierDraws | None = None,
 ) -> FixedSizeEvidence:
-    """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells afterwards.
+    """Draws the pilot, which chooses the event, and counts event, single outcomes, cells and bins afterwards.
 
     Outputs drawn `earlier` replace as many of the pilot, so that more of the runs are counted.
     """
@@ -45,7 +48,9 @@ def draw_fixed_size(
     shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
     outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
-    partitions = tuple(each for each in (outcomes, partition) if each is not None)
+    bins = learn_bins(pilot.x, pilot.y, pilot.choice, settings.claim)
+    wanted: tuple[Partition | None, ...] = (outcomes, partition, None if bins is None else bins.partition)
+    partitions = tuple(each for each in wanted if each is not None)
     others = tuple(each.event for each in pilot.choice.others)
     runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
     main_x, main_y = count_hits(
@@ -58,12 +63,14 @@ def draw_fixed_size(
         partitions=partitions,
         progress=progress,
     )
-    n_outcomes = 0 if outcomes is None else outcomes.n_cells
+    sizes = [0 if each is None else each.n_cells for each in (outcomes, partition)]
+    (outcomes_x, cells_x, bins_x), (outcomes_y, cells_y, bins_y) = (
+        np.split(main.cells, np.cumsum(sizes)) for main in (main_x, main_y)
+    )
     cells = None
     if partition is not None:
-        on_x, on_y = (main.cells[n_outcomes:] for main in (main_x, main_y))
         named = with_names(partition, plan.sampler.column_names)
-        cells = as_cell_counts(named, on_x, on_y, settings.cell_alpha, asked=n_cells)
+        cells = as_cell_counts(named, cells_x, cells_y, settings.cell_alpha, asked=n_cells)
     seconds = {
         "seconds_pilot": round(sampled - started, 3),
         "seconds_main": round(time.perf_counter() - sampled, 3),
@@ -77,7 +84,9 @@ def draw_fixed_size(
         main=(main_x, main_y),
         is_replayable=is_replayable,
         outcomes=outcomes,
-        outcome_hits=(main_x.cells[:n_outcomes], main_y.cells[:n_outcomes]),
+        outcome_hits=(outcomes_x, outcomes_y),
         cells=cells,
+        bins=bins,
+        bin_hits=(bins_x, bins_y),
         seconds=seconds,
     )

@@ -180,7 +180,7 @@ def count_pairs(
     first_block: int,
     rare: Events = (None, None),
     final: tuple[Event, ...] = (),
-    outcomes: Partition | None = None,
+    partitions: tuple[Partition, ...] = (),
 ) -> tuple[PairCounts, BlockCounts, BlockCounts, FinalCounts]:
     """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
 
@@ -190,8 +190,8 @@ def count_pairs(
         The event for p on x, and the event for p on y; None is never hit.
     rare : tuple of Event or None
         The same, of outputs seen on one dataset only.
-    final, outcomes : tuple of Event, Partition, optional
-        Counted in addition on each dataset, for the final test.
+    final, partitions : tuple of Event, tuple of Partition
+        Counted in addition on each dataset.
 
     Returns
     -------
@@ -199,14 +199,14 @@ def count_pairs(
     blocks_x, blocks_y : BlockCounts
         With the hits of the first event, or of the second if the first is None.
     counted : FinalCounts
-        Counts of `final` and `outcomes`.
+        Counts of `final` and `partitions`.
     """
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
     cut = parts(sizes, len(sizes), plan.blocks_of_task)
-    tasks = [CountPairs(events, rare, final, outcomes, shapes, first_block + first, part) for first, part in cut]
+    tasks = [CountPairs(events, rare, final, partitions, shapes, first_block + first, part) for first, part in cut]
     raised = {side: Counter[str]() for side in SIDES}
-    n_cells = 0 if outcomes is None else outcomes.n_cells
+    n_cells = sum(each.n_cells for each in partitions)
     hits, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
     for task, (counted, on_x, on_y, own_hits, own_cells) in _run(plan, tasks):
         start = task.first - first_block

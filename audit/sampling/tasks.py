@@ -173,20 +173,21 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 class CountPairs:
     """Counts pairs of main runs: (`pair_numbers`, marks) of each block, and exceptions.
 
-    The events of the `final` test and the `outcomes` are counted in addition, for the final test.
+    Hits of the events of the `final` test and cells of `partitions` are counted in addition.
     """
 
     events: Events
     rare: Events
     final: tuple[Event, ...]
-    outcomes: Partition | None
+    partitions: tuple[Partition, ...]
     shapes: Shapes
     first: int
     sizes: tuple[int, ...]
 
     @property
     def owners(self) -> Sequence[Any]:
-        return [value for each in (*self.events, *self.rare, *self.final, self.outcomes) for value in listed_in(each)]
+        counting = (*self.events, *self.rare, *self.final, *self.partitions)
+        return [value for each in counting for value in listed_in(each)]
 
     @property
     def blocks(self) -> int:
@@ -198,7 +199,7 @@ class CountPairs:
 
     @property
     def key(self) -> str:
-        counted_by = digest((self.events, self.rare, self.final, self.outcomes))
+        counted_by = digest((self.events, self.rare, self.final, self.partitions))
         return f"{self.words}, {sum(self.sizes)} pairs counted by {counted_by}"
 
     def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes], Labels, Labels]:
@@ -212,13 +213,13 @@ class CountPairs:
         x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
         pairs = pair_numbers(self.events, self.rare, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
-        final = FinalCounts.of(self.final, self.outcomes, x, y)
+        final = FinalCounts.of(self.final, self.partitions, x, y)
         return (pairs, marks), raised_in(x), raised_in(y), final
 
     def fits(self, result: Any) -> bool:
         match result:
             case [[*counted], [*on_x], [*on_y], np.ndarray() as hits, np.ndarray() as cells]:
-                runs, n_cells = sum(self.sizes), 0 if self.outcomes is None else self.outcomes.n_cells
+                runs, n_cells = sum(self.sizes), sum(each.n_cells for each in self.partitions)
                 return (
                     len(counted) == len(self.sizes)
                     and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
@@ -226,7 +227,7 @@ class CountPairs:
                     and (hits.shape, cells.shape) == ((2, len(self.final)), (2, n_cells))
                     and hits.dtype == cells.dtype == np.int64
                     and bool((hits >= 0).all() and (hits <= runs).all() and (cells >= 0).all())
-                    and (n_cells == 0 or cells.sum(axis=1).tolist() == [runs, runs])
+                    and cells.sum(axis=1).tolist() == [runs * len(self.partitions)] * 2
                 )
         return False
 
