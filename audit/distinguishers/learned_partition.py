@@ -123,10 +123,7 @@ def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins | N
     for partition in partitions:
         on_x, on_y = partition.count(x), partition.count(y)
         p, q = smoothed(on_x), smoothed(on_y)
-        divergence, away = telling_divergence(p, q, claim, len(x), len(y))
-        # An estimated divergence of order 1 is too large by half of this on average, on either side.
-        optimism = 0.5 * (np.count_nonzero(on_x + on_y) - 1) * (1 / len(x) + 1 / len(y))
-        away -= optimism / max(divergence.error(p, q, len(x), len(y)), 1e-300)
+        _, away = telling_divergence(p, q, claim, len(x), len(y), min(len(x), len(y)))
         found.append((away, Bins(partition, on_x, on_y, bool(away > _above_claim(choice, claim, len(x))))))
     return max(found, key=itemgetter(0))[1]
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -132,7 +132,7 @@ class Wealth:
 
     log_wealth: Array
     log_peak: Array
-    log_graded: Array
+    log_graded: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
     def start(cls, members: int, accounts: int = 2, *, is_graded: bool = False) -> Wealth:

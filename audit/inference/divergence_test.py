@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -46,6 +45,7 @@ Way: TypeAlias = Literal["x from y", "y from x", "both ways"]
 _WAYS: tuple[Way, ...] = ("x from y", "y from x", "both ways")
 _CLIPS = (3.0, 10.0, 30.0, 100.0, math.inf)
 """Largest values of t and 1/t: where outputs are rare on one dataset, a large t has a large variance."""
+_GROUPS = (2, 4, 8, 16)  # besides as many as bins; four of equal probability keep 86% of the information on a shift
 _PRIOR = 0.5  # runs in each bin before the first one (Jeffreys), so that no ratio is 0 or infinite
 _BATCHES = 64
 _GROWTH = 1.5  # of the known runs after which order, direction and clip are chosen anew; t is learned in every batch
@@ -70,34 +70,22 @@ class Divergence:
         Both ways it is the mean of two.
     clip : float
         Largest value of t and of 1/t.
+    groups : int
+        Number of groups of neighbouring bins that have the same t, at most.
     """
 
     order: float
     slope: float
     way: Way
     clip: float
+    groups: int
 
     def payoffs(self, p: Array, q: Array) -> Payoffs:
         """Return the payoffs of the tangent at the ratio of these probabilities."""
-        log_ratio = np.clip(np.log(p) - np.log(q), -math.log(self.clip), math.log(self.clip))
-        if self.way == "y from x":
-            on_y, on_x = self._tangent(-log_ratio)
-            return Payoffs(-on_x, -on_y)
-        on_x, on_y = self._tangent(log_ratio)
-        if self.way == "both ways":
-            back_y, back_x = self._tangent(-log_ratio)
-            on_x, on_y = 0.5 * (on_x - back_x), 0.5 * (on_y - back_y)
-        return Payoffs(on_x, on_y)
-
-    def _tangent(self, log_ratio: Array) -> tuple[Array, Array]:
-        above, exponents = self.order - 1.0, np.minimum(self.order * log_ratio, _LARGEST_EXPONENT)
-        first = self.order * np.expm1(above / self.order * exponents) / above if above > 0.0 else log_ratio
-        return first, np.expm1(exponents)
-
-    def error(self, p: Array, q: Array, runs_x: float, runs_y: float) -> float:
-        """Return the standard error of the mean payoff on x minus that on y."""
-        _, of_x, _, of_y = self.payoffs(p, q).moments(p, q)
-        return math.sqrt(of_x / runs_x + of_y / runs_y)
+        most = math.log(self.clip)
+        on_x, on_y = _tangents(np.clip(_log_ratio(p, q, self.groups), -most, most), self.order)
+        way = _WAYS.index(self.way)
+        return Payoffs(on_x[way], on_y[way])
 
     def limit(self, strength: npt.ArrayLike) -> Array:
         """Return the largest mean of the payoff on x minus that on y that claims of these strengths allow."""
@@ -163,8 +151,13 @@ def smoothed(hits: npt.ArrayLike) -> Array:
     return np.asarray(more / more.sum())
 
 
-def telling_divergence(p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float) -> tuple[Divergence, float]:
+def telling_divergence(
+    p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float, known: float = math.inf
+) -> tuple[Divergence, float]:
     """Return the divergence that lies farthest above the claim's limit under these bins, and its standard errors.
+
+    Estimated from s runs on each dataset, the mean payoff of order a and G groups is too large by a(G − 1)/s, and t
+    that was learned from them loses as much on other runs, both for small divergences. Both are subtracted.
 
     Parameters
     ----------
@@ -174,18 +167,48 @@ def telling_divergence(p: Array, q: Array, claim: Claim, runs_x: float, runs_y: 
         With `divergence_slopes`.
     runs_x, runs_y : float
         Runs whose standard error counts.
+    known : float
+        Runs on each dataset from which p and q are estimated.
     """
+    numbers = [*(each for each in _GROUPS if each < len(p)), len(p)]
+    most, lost = np.log(_CLIPS)[:, None, None], 2.0 * (np.array(numbers) - 1.0) / known
+    log_ratio = np.clip(np.stack([_log_ratio(p, q, number) for number in numbers]), -most, most)
     best: tuple[Divergence, float] | None = None
-    for (order, slope), way, clip in product(claim.divergence_slopes, _WAYS, _CLIPS):
-        divergence = Divergence(order, slope, way, clip)
-        mean_x, variance_x, mean_y, variance_y = divergence.payoffs(p, q).moments(p, q)
-        error = math.sqrt(variance_x / runs_x + variance_y / runs_y)
-        above = mean_x - mean_y - float(divergence.limit(claim.strength))
-        away = above / error if 0.0 < error < math.inf else -math.inf
-        if best is None or away > best[1]:
-            best = divergence, away
+    for order, slope in claim.divergence_slopes:
+        on_x, on_y = _tangents(log_ratio, order)  # shape (ways, clips, groups, bins)
+        mean_x, mean_y = on_x @ p, on_y @ q
+        variance_x, variance_y = (on_x - mean_x[..., None]) ** 2 @ p, (on_y - mean_y[..., None]) ** 2 @ q
+        error = np.sqrt(variance_x / runs_x + variance_y / runs_y)
+        limit = float(Divergence(order, slope, "both ways", 1.0, 1).limit(claim.strength))
+        above = mean_x - mean_y - limit - order * lost
+        away = np.where(error > 0.0, above / np.where(error > 0.0, error, 1.0), -np.inf)
+        way, clip, number = np.unravel_index(int(away.argmax()), away.shape)
+        if best is None or away[way, clip, number] > best[1]:
+            divergence = Divergence(order, slope, _WAYS[way], _CLIPS[clip], numbers[number])
+            best = divergence, float(away[way, clip, number])
     assert best is not None
     return best
+
+
+def _log_ratio(p: Array, q: Array, groups: int) -> Array:
+    """Return the logarithm of p/q of each bin's group."""
+    group = np.arange(len(p)) * min(groups, len(p)) // len(p)
+    return np.asarray((np.log(np.bincount(group, p)) - np.log(np.bincount(group, q)))[group])
+
+
+def _tangents(log_ratio: Array, order: float) -> tuple[Array, Array]:
+    """Return the payoffs on x and on y of the tangents at this ratio in each way, shape (ways, …, bins)."""
+
+    def tangent(log_ratio: Array) -> tuple[Array, Array]:
+        above, exponents = order - 1.0, np.minimum(order * log_ratio, _LARGEST_EXPONENT)
+        first = order * np.expm1(above / order * exponents) / above if above > 0.0 else log_ratio
+        return first, np.expm1(exponents)
+
+    (on_x, on_y), (back_y, back_x) = tangent(log_ratio), tangent(-log_ratio)
+    return (
+        np.stack([on_x, -back_x, 0.5 * (on_x - back_x)]),
+        np.stack([on_y, -back_y, 0.5 * (on_y - back_y)]),
+    )
 
 
 def divergence_test(
@@ -226,20 +249,20 @@ def divergence_test(
     >>> found.p_value < 0.05, 0.5 < found.bound < 0.549
     (True, True)
     """
-    batches = list(_batches(hits_x, hits_y, coins))
+    bets = list(_bets(pilot_x, pilot_y, list(_batches(hits_x, hits_y, coins)), claim))
     unit = max(claim.strength, 0.1)
     least = claim.strength + MILLIONTH * unit
     levels = np.union1d(np.geomspace(GAMMA, 0.5, _LEVELS), alpha)[::-1]
-    pilot = pilot_x, pilot_y
-    first = _first_not_refuted(_refuted(pilot, batches, claim, np.full(len(levels), least), levels))
+    first = _first_not_refuted(_refuted(bets, np.full(len(levels), least), levels))
     p_value = float(levels[first - 1]) if first else 1.0
     strengths = np.append(claim.strength * np.linspace(0.02, 0.98, _BELOW), least)
     if p_value <= alpha:
         strengths = np.append(strengths, claim.strength + unit * np.geomspace(1e-3, 1e3, _ABOVE))
-    first = _first_not_refuted(_refuted(pilot, batches, claim, strengths, np.full(len(strengths), alpha)))
+    first = _first_not_refuted(_refuted(bets, strengths, np.full(len(strengths), alpha)))
     bound = float(strengths[first - 1]) if first else 0.0
     p, q = smoothed(pilot_x + hits_x), smoothed(pilot_y + hits_y)
-    best, _ = telling_divergence(p, q, claim, int(hits_x.sum()), int(hits_y.sum()))
+    runs = int(hits_x.sum()), int(hits_y.sum())
+    best, _ = telling_divergence(p, q, claim, *runs, min(runs))
     mean_x, _, mean_y, _ = best.payoffs(p, q).moments(hits_x / hits_x.sum(), hits_y / hits_y.sum())
     return DivergenceTest(
         order=best.order,
@@ -277,33 +300,47 @@ def _first_not_refuted(is_refuted: npt.NDArray[np.bool_]) -> int:
     return len(is_refuted) if is_refuted.all() else int(np.argmin(is_refuted))
 
 
-def _refuted(
-    pilot: tuple[Labels, Labels],
-    batches: list[tuple[Labels, Labels]],
-    claim: Claim,
-    strengths: Array,
-    levels: Array,
-) -> npt.NDArray[np.bool_]:
-    """Return whether the bets at each level refute the claim of each strength; both have the shape (tests,)."""
-    before_x, before_y = (side.astype(np.float64) for side in pilot)
+@dataclass(frozen=True, slots=True)
+class _Bet:
+    """What is bet on in a batch, and its runs in each bin; all else is known before."""
+
+    divergence: Divergence
+    payoffs: Payoffs
+    mean_x: float
+    mean_y: float
+    deviation: float  # of the sum of payoffs in this batch and all later ones
+    x: Labels
+    y: Labels
+
+
+def _bets(pilot_x: Labels, pilot_y: Labels, batches: list[tuple[Labels, Labels]], claim: Claim) -> Iterator[_Bet]:
+    """Yield what is bet on in each batch, learned from the pilot and the batches before."""
+    before_x, before_y = pilot_x.astype(np.float64), pilot_y.astype(np.float64)
     left_x, left_y = (float(sum(batch[side].sum() for batch in batches)) for side in (0, 1))
-    divergence, known = None, 0.0
-    log_wealth, is_refuted = np.zeros(len(strengths)), np.zeros(len(strengths), np.bool_)
+    divergence, chosen_on = None, 0.0
     for x, y in batches:
-        n, m = int(x.sum()), int(y.sum())
+        known = float(min(before_x.sum(), before_y.sum()))
         p, q = smoothed(before_x), smoothed(before_y)
-        if divergence is None or before_x.sum() >= _GROWTH * known:
-            divergence, known = telling_divergence(p, q, claim, left_x, left_y)[0], float(before_x.sum())
+        if divergence is None or known >= _GROWTH * chosen_on:
+            divergence, chosen_on = telling_divergence(p, q, claim, left_x, left_y, known)[0], known
         payoffs = divergence.payoffs(p, q)
         mean_x, variance_x, mean_y, variance_y = payoffs.moments(p, q)
-        spread = math.sqrt(left_x * variance_x + left_x**2 / left_y * variance_y)
+        deviation = math.sqrt(left_x * variance_x + left_x**2 / left_y * variance_y)
+        yield _Bet(divergence, payoffs, mean_x, mean_y, max(deviation, 1e-300), x, y)
+        before_x, before_y, left_x, left_y = before_x + x, before_y + y, left_x - x.sum(), left_y - y.sum()
+
+
+def _refuted(bets: list[_Bet], strengths: Array, levels: Array) -> npt.NDArray[np.bool_]:
+    """Return whether the bets at each level refute the claim of each strength; both have the shape (tests,)."""
+    log_wealth, is_refuted = np.zeros(len(strengths)), np.zeros(len(strengths), np.bool_)
+    for bet in bets:
         aim = ndtri(np.minimum(_SPARED * levels * np.exp(log_wealth), 1.0 - 1e-9))
         with np.errstate(invalid="ignore", over="ignore"):
-            bet = np.exp(-0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(aim)) / max(spread, 1e-300)
-            gained = log_gain(payoffs, divergence.limit(strengths), bet, mean_x, mean_y, x, y)
+            share = np.exp(-0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(aim)) / bet.deviation
+        limit = bet.divergence.limit(strengths)
+        gained = log_gain(bet.payoffs, limit, share, bet.mean_x, bet.mean_y, bet.x, bet.y)
         log_wealth = np.where(is_refuted, log_wealth, log_wealth + gained)
         is_refuted |= log_wealth >= -np.log(levels)
-        before_x, before_y, left_x, left_y = before_x + x, before_y + y, left_x - n, left_y - m
     return is_refuted
 
 
@@ -322,11 +359,12 @@ def log_gain(
     much. The means are those expected before the batch; they cost or gain nothing to the second order.
     """
     shape = (-1, *([1] * (bet.ndim - 1)))
+    limit = np.minimum(limit, 1e300)
     at_x = mean_x - 0.5 * (mean_x - mean_y - limit)  # A, and B = A − C
     at_y = at_x - limit
     share = float(x.sum() / y.sum())  # of the bet, for each run on y
     worst = np.maximum(at_x - payoffs.on_x.min(), (payoffs.on_y.max() - at_y) * share)
-    is_bet = np.isfinite(limit) & (worst > 0.0)
+    is_bet = (limit < 1e300) & (worst > 0.0)
     bet = np.minimum(bet, (_LARGEST_BET / np.where(is_bet, worst, 1.0)).reshape(shape))
     gain_x = payoffs.on_x - np.where(is_bet, at_x, 0.0)[:, None]
     gain_y = payoffs.on_y - np.where(is_bet, at_y, 0.0)[:, None]

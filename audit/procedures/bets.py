@@ -120,7 +120,8 @@ class Bets:
         if self.bins is None:
             return self
         x, y = self.bins.known_x, self.bins.known_y
-        best, _ = telling_divergence(smoothed(x), smoothed(y), self.claim, int(x.sum()), int(y.sum()))
+        runs = int(x.sum())
+        best, _ = telling_divergence(smoothed(x), smoothed(y), self.claim, runs, runs, runs)
         return replace(self, divergence=best)
 
     def placed_by(self, seen: Sequence[Seen]) -> Bets:

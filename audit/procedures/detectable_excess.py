@@ -114,8 +114,8 @@ def detectable_by_divergence(
 ) -> float:
     """Smallest excess of Gaussian noise that a test of divergences detects; infinite beyond a hundred times the claim.
 
-    Payoffs that are learned from s runs on each dataset lose half of 2/s for each bin but one, on average over the
-    batches the logarithm of the growth of s over the counted runs.
+    Payoffs of G groups of bins that are learned from s runs on each dataset lose (G − 1)/s; here s is the harmonic mean
+    over the batches.
 
     Parameters
     ----------
@@ -127,14 +127,13 @@ def detectable_by_divergence(
         Counted runs.
     """
     needed, runs = float(ndtri(power_of_the_test(power)) - ndtri(_AIMED * alpha)), min(runs_x, runs_y)
-    loss = (_BINS - 1) * math.log1p(runs / max(known, 1)) / runs
+    learned = runs / math.log1p(runs / max(known, 1))
 
     def is_detected(excess: float) -> bool:
         mu = claim.with_strength(claim.strength + excess).gaussian_mu
         assert mu is not None
         p, q = _gaussian_bins(mu)
-        divergence, away = telling_divergence(p, q, claim, runs_x, runs_y)
-        return away - loss / max(divergence.error(p, q, runs_x, runs_y), 1e-300) >= needed
+        return telling_divergence(p, q, claim, runs_x, runs_y, 2.0 * learned)[1] >= needed
 
     unit = max(claim.strength, 0.1)
     low, high = 1e-6 * unit, 100.0 * unit
