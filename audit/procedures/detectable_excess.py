@@ -114,6 +114,22 @@ def detectable_by_divergence(
 ) -> float:
     """Smallest excess of Gaussian noise that a test of divergences detects; infinite beyond a hundred times the claim.
 
+    The parameters are those of `shows_divergence`.
+    """
+    unit = max(claim.strength, 0.1)
+    low, high = 1e-6 * unit, 100.0 * unit
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        is_shown = shows_divergence(claim, middle, known, runs_x, runs_y, alpha=alpha, power=power)
+        low, high = (low, middle) if is_shown else (middle, high)
+    return high if high < 100.0 * unit else math.inf
+
+
+def shows_divergence(
+    claim: Claim, excess: float, known: int, runs_x: int, runs_y: int, *, alpha: float, power: float
+) -> bool:
+    """Whether a test of divergences detects Gaussian noise that exceeds the claim by so much.
+
     Payoffs of G groups of bins that are learned from s runs on each dataset lose (G − 1)/s; here s is the harmonic mean
     over the batches.
 
@@ -121,28 +137,17 @@ def detectable_by_divergence(
     ----------
     claim : Claim
         With `divergence_slopes`.
+    excess : float
     known : int
         Runs on each dataset from which the bins were learned.
     runs_x, runs_y : int
         Counted runs.
     """
+    mu = claim.with_strength(claim.strength + excess).gaussian_mu
+    assert mu is not None
     needed, runs = float(ndtri(power_of_the_test(power)) - ndtri(_AIMED * alpha)), min(runs_x, runs_y)
     learned = runs / math.log1p(runs / max(known, 1))
-
-    def is_detected(excess: float) -> bool:
-        mu = claim.with_strength(claim.strength + excess).gaussian_mu
-        assert mu is not None
-        p, q = _gaussian_bins(mu)
-        return telling_divergence(p, q, claim, runs_x, runs_y, 2.0 * learned)[1] >= needed
-
-    unit = max(claim.strength, 0.1)
-    low, high = 1e-6 * unit, 100.0 * unit
-    if not is_detected(high):
-        return math.inf
-    while high > 1.01 * low:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if is_detected(middle) else (middle, high)
-    return high
+    return telling_divergence(*_gaussian_bins(mu), claim, runs_x, runs_y, 2.0 * learned)[1] >= needed
 
 
 def _gaussian_bins(mu: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
