@@ -35,6 +35,8 @@ class Stream(enum.Enum):
     """Counts kept by a baseline; the hash of their name is part of the seed."""
     COINS = (6,)
     """The datasets of the runs of a test of both directions."""
+    BIN_ORDER = (10,)
+    """The order of the runs that a test of divergences counts in bins."""
     CANARIES = (8,)
     """The order of canaries of equal scores, and the pairs of a fixed split."""
     BATCHES = (4, 0)

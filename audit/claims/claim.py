@@ -49,9 +49,6 @@ class Claim(ABC):
     """Whether the boundary is a formula. Any other boundary is read from a table when counts are ordered, and computed
     exactly when probabilities are bounded: this costs almost no power and saves most of the work."""
 
-    caveat = ""
-    """Limitation of an audit of one event of this claim, as text that follows "not refuted"."""
-
     @abstractmethod
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         """Return (B(q), 1 − B(q)) for q strictly inside (0, 1)."""
@@ -83,6 +80,18 @@ class Claim(ABC):
     def log_ratio(self) -> float | None:
         """The limit on the log likelihood ratio, if every member of the family is such a limit and nothing else."""
         return None
+
+    @property
+    def divergence_slopes(self) -> tuple[tuple[float, float], ...]:
+        """Orders a ≥ 1, and slopes: a member of strength s limits the Rényi divergence of order a by slope·s.
+
+        In both directions. Empty unless the claim is about Rényi divergences: an audit then tests these too.
+        """
+        return self.slopes_at(1)
+
+    def slopes_at(self, distance: int) -> tuple[tuple[float, float], ...]:
+        """Return the `divergence_slopes` for datasets at a whole distance, for a strength per step."""
+        return ()
 
     @property
     def gaussian_mu(self) -> float | None:
@@ -238,10 +247,6 @@ class GroupClaim(Claim):
         return self.base.strength_name
 
     @property
-    def caveat(self) -> str:  # type: ignore[override]
-        return self.base.caveat
-
-    @property
     def strength(self) -> float:
         return self.base.strength
 
@@ -253,6 +258,10 @@ class GroupClaim(Claim):
     def gaussian_mu(self) -> float | None:
         mu = self.base.gaussian_mu
         return None if mu is None else self.distance * mu
+
+    @property
+    def divergence_slopes(self) -> tuple[tuple[float, float], ...]:
+        return self.base.slopes_at(self.distance)
 
     def with_strength(self, strength: float) -> GroupClaim:
         return GroupClaim(self.base.with_strength(strength), self.distance)

@@ -16,8 +16,9 @@ import numpy as np
 from .bernoulli_renyi import LARGEST, Coins, probabilities
 from .claim import Array, ParametricClaim
 
+_ORDERS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+"""Orders whose divergences are tested. They are dense enough: D_a increases in a, and (a − 1) D_a is convex."""
 _ROUGH_ORDERS = 1.0 + np.geomspace(3e-5, 1e4, 19)
-_CAVEAT = "one event shows only part of a Rényi divergence (sharper: claim GaussianDP, or cells=)"
 
 
 def _coins(p: Array, p_complement: Array, q: Array, q_complement: Array) -> tuple[Coins, Array]:
@@ -52,7 +53,16 @@ class RenyiDP(ParametricClaim):
     def __str__(self) -> str:
         return f"({self.order:g}, {self.divergence:g})-Rényi DP"
 
-    strength_name, caveat = "divergence", _CAVEAT
+    strength_name = "divergence"
+
+    def slopes_at(self, distance: int) -> tuple[tuple[float, float], ...]:
+        """Return the limits of the order that k steps leave: conjugate exponents a/(a − 1) multiply, moments stay."""
+        conjugate = (self.order / (self.order - 1.0)) ** min(distance, 1e4 / self.order + 1e3)
+        if conjugate > 1e12:
+            return ()
+        order, slope = conjugate / (conjugate - 1.0), (self.order - 1.0) * (conjugate - 1.0)
+        order, slope = (self.order, 1.0) if distance == 1 else (order, slope)
+        return *((lower, slope) for lower in _ORDERS if lower < order), (order, slope)
 
     @property
     def gaussian_mu(self) -> float | None:
@@ -91,7 +101,10 @@ class ZeroConcentratedDP(ParametricClaim):
     def __str__(self) -> str:
         return f"{self.rho:g}-zCDP"
 
-    strength_name, caveat = "rho", _CAVEAT
+    strength_name = "rho"
+
+    def slopes_at(self, distance: int) -> tuple[tuple[float, float], ...]:
+        return tuple((order, order * distance**2) for order in _ORDERS)
 
     @property
     def gaussian_mu(self) -> float | None:

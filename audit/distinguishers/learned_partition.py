@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
+from ..claims.claim import Claim
+from ..events.events import ExceptFor, Scored
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, tally
-from ..events.partitions import Array, NumberCells, OutcomeCells, Partition, PlainEvents
-from ..events.scores import Weighted
+from ..events.partitions import Array, Labels, NumberCells, OutcomeCells, Partition, PlainEvents
+from ..events.scores import Number, Score, Weighted
 from ..families.event_families import TABLE, fisher_direction
 from ..families.quantile_cells import ratio_by_cell
+from ..inference.divergence_test import smoothed, telling_divergence
+from .choice import Choice, directed_shares
 
 _FEW = 64  # outcomes with their own cell; the rarer ones share a cell
 _LOOKED_AT = 2_000  # outputs of which half or more have to repeat
@@ -20,6 +25,26 @@ _LEAST_HITS = 3  # pilot runs that an outcome needs for its own cell
 # Cells of a number that stretches consist of. Any interval with a quarter of the runs then holds a stretch of half of
 # it, and the 53 stretches are as many events as the final test of an audit at alpha 1e-5 can tell apart (62).
 _CELLS, _FEWEST_EDGES = 16, 4
+_BINS, _BIN_RUNS = 32, 32  # bins for divergences at most, and the pilot runs that each needs
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """A partition for the test of Rényi divergences, with the runs from which it was learned.
+
+    Attributes
+    ----------
+    partition : Partition
+    known_x, known_y : ndarray of int, shape (bins,)
+        These runs in each bin.
+    show_more : bool
+        Whether they show more against the claim than the event that was chosen.
+    """
+
+    partition: Partition
+    known_x: Labels
+    known_y: Labels
+    show_more: bool
 
 
 def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
@@ -38,11 +63,11 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
         is_finite = len(seen) <= max(n_cells, _FEW) and 4 * len(seen) <= seen.total()
         if is_finite or not np.isfinite(as_numbers(x).astype(np.float64)).any():
             return _outcome_cells(x, y, max(n_cells, _FEW))
-        return _number_cells(as_numbers(x).astype(np.float64), as_numbers(y).astype(np.float64), n_cells, None)
+        return _number_cells(Number(), x, y, n_cells)
     x, y = as_vectors(x, width), as_vectors(y, width)
     weights = fisher_direction(x, y) or (1.0,) + (0.0,) * (width - 1)
     score = Weighted(weights)
-    return _number_cells(score.values(x), score.values(y), n_cells, weights)
+    return _number_cells(score, x, y, n_cells)
 
 
 def plain_events(x: Outputs, y: Outputs, most: int) -> PlainEvents | None:
@@ -108,8 +133,40 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
     return OutcomeCells(tuple(names[key] for key in kept), len(on_x | on_y))
 
 
-def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] | None) -> NumberCells:
+def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins | None:
+    """Bins for the test of Rényi divergences; None for a claim on anything else.
+
+    They are cells of the outputs, or of the score by which the pilot chose its event, whichever shows more.
+    """
+    if not claim.divergence_slopes:
+        return None
+    number = int(np.clip(min(len(x), len(y)) // _BIN_RUNS, 2, _BINS))
+    event = choice.event.event if isinstance(choice.event, ExceptFor) else choice.event
+    by_score = [_number_cells(event.score, x, y, number)] if isinstance(event, Scored) else []
+    is_vector = bool(by_score) and _commonest_width(x) is not None  # a linear score was among those of the pilot
+    partitions: list[Partition] = [*([] if is_vector else [learn_cells(x, y, number)]), *by_score]
+    found: list[tuple[float, Bins]] = []
+    for partition in partitions:
+        on_x, on_y = partition.count(x), partition.count(y)
+        p, q = smoothed(on_x), smoothed(on_y)
+        _, away = telling_divergence(p, q, claim, len(x), len(y), min(len(x), len(y)))
+        found.append((away, Bins(partition, on_x, on_y, bool(away > _above_claim(choice, claim, len(x))))))
+    return max(found, key=itemgetter(0))[1]
+
+
+def _above_claim(choice: Choice, claim: Claim, runs: int) -> float:
+    """Standard errors by which the frequencies of the chosen event would exceed the claim in so many runs."""
+    p, q = (min(max(side, 0.5 / runs), 1.0 - 0.5 / runs) for side in directed_shares(choice))
+    error_p, error_q = (math.sqrt(side * (1.0 - side) / runs) for side in (p, q))
+    at = np.array([q, min(q + error_q, 1.0)])
+    allowed, beside = claim.max_power(at)[0].tolist()
+    both = math.sqrt(2.0) if choice.opposite is not None else 1.0
+    return float(both * (p - allowed) / math.hypot(error_p, beside - allowed))
+
+
+def _number_cells(score: Score, on_x: Outputs, on_y: Outputs, n_cells: int) -> NumberCells:
     """Fine intervals, merged in the order of their fitted ratio into cells of equal mass on the likelier side."""
+    x, y = score.values(on_x), score.values(on_y)
     has_others = bool(np.isnan(x).any() or np.isnan(y).any())
     known_x, known_y = np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)])
     found = ratio_by_cell(known_x, known_y)
@@ -122,10 +179,10 @@ def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] |
         if len(different) > 1:
             group = np.empty(len(cells), dtype=np.int64)
             group[order] = rank
-            return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), weights, has_others)
+            return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), score, has_others)
     # An atom with most of the mass, or infinities: a single cell would be useless.
     edges = _equal_mass(np.sort(np.concatenate([known_x, known_y])), n_cells)
-    return NumberCells(edges, tuple(range(len(edges) + 1)), weights, has_others)
+    return NumberCells(edges, tuple(range(len(edges) + 1)), score, has_others)
 
 
 def _equal_mass(values: Array, n_cells: int) -> tuple[float, ...]:

@@ -87,19 +87,32 @@ class Coordinates(Columns):
 
 @dataclass(frozen=True, slots=True)
 class OrderStatistics(Columns):
-    """The sorted coordinates of vectors, smallest first, and the gaps between neighbours among them."""
+    """The sorted coordinates of vectors, smallest first, and the gaps to those before them.
+
+    Attributes
+    ----------
+    width : int
+    ranks : tuple of int
+        The places in the order that are read, increasing; empty for all.
+    """
 
     width: int
+    ranks: tuple[int, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        gaps = (f"(sorted coordinate {i} − sorted coordinate {i - 1})" for i in range(1, self.width))
-        return (*(f"sorted coordinate {i}" for i in range(self.width)), *gaps)
+        ranks = self.ranks or range(self.width)
+        gaps = (f"(sorted coordinate {i} − sorted coordinate {i - 1})" for i in ranks if i > 0)
+        return (*(f"sorted coordinate {i}" for i in ranks), *gaps)
 
     def read(self, outputs: Outputs) -> Matrix:
         columns = np.sort(as_vectors(outputs, self.width).astype(np.float64), axis=1).T  # NaN last
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.concatenate([columns, columns[1:] - columns[:-1]])
+            if not self.ranks:
+                return np.concatenate([columns, columns[1:] - columns[:-1]])
+            ranks = np.array(self.ranks)
+            after = ranks[ranks > 0]
+            return np.concatenate([columns[ranks], columns[after] - columns[after - 1]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +176,8 @@ _TOGETHER: dict[str, Callable[[list[Matrix]], Matrix]] = {
     "smallest": lambda columns: reduce(np.minimum, columns),
     "largest": lambda columns: reduce(np.maximum, columns),
 }
+OF_ALL = len(_TOGETHER)
+"""Number of statistics of all columns, which come first."""
 
 
 @dataclass(frozen=True, slots=True)

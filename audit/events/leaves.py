@@ -42,7 +42,7 @@ SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
 whole number that doubles may not hold."""
 
 _NOTHING = object()
-MOST_PATHS = 64
+MOST_PATHS = 1_024
 """Most paths with a column, the most frequent ones."""
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .events import Event, Intervals, Outcomes
 from .outputs import Outputs, as_numbers, outcome_key, outcome_list, outcome_words, output_words, tally
-from .scores import Weighted
+from .scores import Number, Score
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -172,9 +172,12 @@ class PlainEvents:
         return is_whole and bool(((counts >= 0) & (counts <= runs)).all())
 
 
+Counted: TypeAlias = Partition | PlainEvents
+
+
 @dataclass(frozen=True, slots=True)
 class NumberCells(Partition):
-    """Unions of intervals of a number or of a weighted sum of coordinates, and a last cell for other outputs.
+    """Unions of intervals of a number or of a score, and a last cell for other outputs.
 
     Attributes
     ----------
@@ -182,13 +185,12 @@ class NumberCells(Partition):
         Increasing; interval i holds the numbers above edge i − 1 and up to edge i.
     group : tuple of int
         The cell of each of the len(edges) + 1 intervals.
-    weights : tuple of float, optional
-        Weights of the coordinates of a vector.
+    score : Score
     """
 
     edges: tuple[float, ...]
     group: tuple[int, ...]
-    weights: tuple[float, ...] | None = None
+    score: Score = field(default_factory=Number)
     has_others: bool = False  # whether the pilot observed outputs that are not numbers
     column_names: tuple[str, ...] = ()
 
@@ -202,8 +204,7 @@ class NumberCells(Partition):
             if i + 1 == len(self.group) or self.group[i + 1] != cell:
                 words[cell].append(f"({ends[start]:.4g}, {ends[i + 1]:.4g}]")
                 start = i + 1
-        output = output_words(self.column_names)
-        what = output if self.weights is None else "weighted sum"
+        output, what = output_words(self.column_names), str(self.score)
         return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), f"{output} is NaN or non-numeric")
 
     @property
@@ -215,12 +216,7 @@ class NumberCells(Partition):
         return max(self.group) + 1 + self.has_others
 
     def labels(self, outputs: Outputs) -> Labels:
-        if self.weights is not None:
-            values = Weighted(self.weights).values(outputs)
-        elif outputs.ndim == 1:
-            values = np.asarray(as_numbers(outputs), dtype=np.float64)
-        else:
-            values = np.full(len(outputs), np.nan)
+        values = self.score.values(outputs)
         group = np.array((*self.group, max(self.group) + 1), dtype=np.int64)
         found = group[np.searchsorted(np.array(self.edges), values, side="left")]
         return np.where(np.isnan(values), group[-1], found)

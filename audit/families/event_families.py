@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import Columns, Coordinates
-from ..events.leaves import Summaries, learn_leaves
+from ..events.leaves import MOST_PATHS, Summaries, learn_leaves, leaves_of
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Score, Weighted
+from .column_screen import most_different
 from .digit_families import last_digit_families, remainder_families
 from .interval_families import statistic_families
 from .key_families import key_families
@@ -42,7 +43,9 @@ Array = npt.NDArray[np.float64]
 Effort = Literal["quick", "sums", "trees"]
 """Scores learned from several columns: those that take milliseconds, all sums over columns, or trees as well."""
 
-_MOST_COORDINATES = 64  # largest number of coordinates that are looked at singly
+_MOST_COORDINATES = 64  # coordinates that are looked at singly, those that differ most
+_TIE_NUMBERS = 4_000_000  # numbers in the runs that show whether coordinates are equal
+_SHOWN = 100  # outputs that show how many parts there are
 _MOST_COLUMNS = 20_000  # beyond it only weighted sums are learned: other scores take 0.2 ms per column
 _FITTED_COORDINATES = 8  # longest vector whose single coordinates are fitted with a curve
 _TREES_MARGIN = 0.02  # trees cost twenty times as much as an additive score, so they have to be better
@@ -84,21 +87,27 @@ def _scalar_families(split: PilotSplit) -> Iterator[Family[Any]]:
 def _vector_families(split: PilotSplit, width: int, effort: Effort, with_statistics: bool) -> Iterator[Family[Any]]:
     """Events by coordinates, by sums over them, and sets of vectors."""
     vectors = split.map(lambda part: as_vectors(part, width))
-    for place in range(min(width, _MOST_COORDINATES)):
+    singly = vectors
+    if width > _MOST_COORDINATES:  # chosen on the first half and counted on the other
+        singly = PilotSplit.in_half(vectors.held_x, vectors.held_y)
+    for place in most_different(vectors.learn_x.T, vectors.learn_y.T, _MOST_COORDINATES):
         alone = Weighted(tuple(float(place == other) for other in range(width)))
-        values = vectors.map(alone.values)
+        values = singly.map(alone.values)
         yield from value_families(alone, values, fit=width <= _FITTED_COORDINATES and effort != "quick")
         yield from recurring_values(alone, values.ordered)
         if width <= _FITTED_COORDINATES and effort != "quick":
             yield from remainder_families(alone, values)
             yield from last_digit_families(split, place)
-    if 1 < width <= _MOST_COORDINATES:
+    if width > 1:
         yield from _tie_families(vectors, width)
     scores: list[Additive] = []
     if width > _MOST_COLUMNS:
         for direction in _directions(vectors.learn_x, vectors.learn_y):
             linear = Weighted(direction)
             yield from of_learned(linear, linear.values(vectors.held_x), linear.values(vectors.held_y))
+        if with_statistics:
+            columns = Coordinates(width)
+            yield from statistic_families(columns, vectors.map(columns.read), range(width))
     elif width > 1 and not _are_few(split.learn_x, split.learn_y):
         both = Coordinates(width), Coordinates(width, differences=True)
         for columns, own in zip(both, (effort, "sums" if effort == "trees" else effort), strict=True):
@@ -123,8 +132,8 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort, with_statist
 
 def _tie_families(vectors: PilotSplit, width: int) -> Iterator[Family[Any]]:
     """Events by coordinates that are equal or opposite, if any of the learned outputs has such coordinates."""
-    sizes = DifferentSizes(width)
-    if any(np.any(sizes.values(side) < width) for side in (vectors.learn_x, vectors.learn_y)):
+    sizes, looked_at = DifferentSizes(width), max(_TIE_NUMBERS // width, 1)
+    if any(np.any(sizes.values(side[:looked_at]) < width) for side in (vectors.learn_x, vectors.learn_y)):
         yield from score_families(sizes, vectors)
 
 
@@ -132,10 +141,15 @@ def _object_families(split: PilotSplit, effort: Effort, with_statistics: bool) -
     """Events by the parts of outputs of any kind, by sums over them, and sets of outcomes."""
     leaves = learn_leaves(split.learn_x, split.learn_y)
     read = split.map(leaves.read)  # once, because reading takes longest
-    for column, path in enumerate(leaves.paths, start=1):
+    singly, own = read, slice(1, 1 + len(leaves.paths))
+    if len(leaves.paths) > _MOST_COORDINATES:
+        held = [np.array_split(side, 2, axis=1) for side in (read.held_x, read.held_y)]
+        singly = PilotSplit(held[0][0], held[1][0], held[0][1], held[1][1])
+    for place in most_different(read.learn_x[own], read.learn_y[own], _MOST_COORDINATES):
+        column, path = place + 1, leaves.paths[place]
         score = Column(leaves, column) if path else Number()
         fit = len(leaves.paths) <= _FITTED_COORDINATES
-        values = read.map(itemgetter(column))
+        values = singly.map(itemgetter(column))
         yield from value_families(score, values, fit=fit)
         yield from recurring_values(score, values.ordered)
         if fit and effort != "quick":
@@ -156,6 +170,32 @@ def _object_families(split: PilotSplit, effort: Effort, with_statistics: bool) -
     yield from keyed_value_families(split)
     yield from text_families(split)
     yield from table_families(split, split, scores=scores)
+
+
+def limits_in_words(x: Outputs, y: Outputs) -> tuple[str, ...]:
+    """What the search for an event leaves out because outputs have very many parts; for a note of the result."""
+    width = vector_width(x[:_LOOKED_AT], y[:_LOOKED_AT])
+    if width is None:
+        if x.dtype != object or y.dtype != object:
+            return ()
+        count = max((sum(1 for _ in leaves_of(output)) for side in (x, y) for output in side[:_SHOWN]), default=0)
+        what, width = "parts of outputs", count
+    else:
+        what = "coordinates"
+    if width <= _MOST_COORDINATES:
+        return ()
+    left_out = ["products and parities of two or more were not examined"]
+    if what == "coordinates":
+        left_out.insert(0, "outputs on one dataset only were looked for in the first 64")
+        left_out.append("low bits were examined in the first 8")
+    if width > MOST_PATHS and what != "coordinates":
+        left_out.append(f"only the {MOST_PATHS:,} commonest parts were read")
+    if width > _MOST_COLUMNS and what == "coordinates":
+        left_out.append("of learned scores only weighted sums were tried")
+    return (
+        f"of {width:,} {what}, the {_MOST_COORDINATES} that differ most in the pilot were examined singly; "
+        + "; ".join(left_out),
+    )
 
 
 def _summary_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]:

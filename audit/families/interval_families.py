@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import Columns, Statistics
+from ..events.features import OF_ALL, Columns, Statistics
 from ..events.outputs import Outputs
 from ..events.scores import Column, Number, Score
 from ..inference.direction import Direction
@@ -33,7 +33,7 @@ _PAIRS = 2_000_000  # pairs of thresholds that are compared with a line, of all 
 _RUNS = 10  # fewest pilot runs for each threshold: more thresholds than that only separate single outputs
 # Fewest hits of an interval on both datasets together, for a slope of 1: with fewer, its standard error is not known.
 _LEAST_VARIANCE = 10.0
-_MOST_COLUMNS = 64  # of which statistics are read
+_MOST_COMPARED = 64  # columns whose differences are statistics too
 
 
 def interval_families(
@@ -60,7 +60,9 @@ def interval_families(
 
 
 def statistic_families(columns: Columns, read: PilotSplit, places: Sequence[int]) -> Iterator[Family[Any]]:
-    """The half-lines of each statistic of the columns at these places; none for one column, or for very many.
+    """The half-lines of each statistic of the columns at these places; none for one column.
+
+    Many columns have no differences of two.
 
     Parameters
     ----------
@@ -69,10 +71,10 @@ def statistic_families(columns: Columns, read: PilotSplit, places: Sequence[int]
         Columns of the pilot outputs, shape (columns, runs).
     places : sequence of int
     """
-    if not 2 <= len(places) <= _MOST_COLUMNS:
+    if len(places) < 2:
         return
     statistics = Statistics(columns, tuple(places))
-    for statistic in range(len(statistics.names)):
+    for statistic in range(len(statistics.names) if len(places) <= _MOST_COMPARED else OF_ALL):
 
         def values(part: Outputs, statistic: int = statistic) -> Array:
             return statistics.of_columns(part, statistic)

@@ -19,7 +19,7 @@ from .pilot_split import PilotSplit
 
 Array = npt.NDArray[np.float64]
 
-_MOST_COLUMNS = 8  # most columns of outputs that are looked at, in pairs
+_MOST_COLUMNS = 64  # most columns of outputs that are looked at, in pairs
 _MOST_KEYS = 1_000
 _LOOKED_AT, _PER_KEY = 2_000, 4  # runs that show whether a column repeats, and how often on average
 _BINS = 16

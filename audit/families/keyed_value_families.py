@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.keyed_values import KeyedValues, Name, named_values, same_name
-from ..events.leaves import MOST_PATHS
 from ..events.outputs import Outputs, outcome_list
 from .chosen_columns import chosen_columns
 from .number_families import Family
@@ -22,6 +21,7 @@ from .pilot_split import PilotSplit
 
 _LEARNED, _MOST_NUMBERS = 20_000, 200_000  # most outputs on each dataset on which keys are compared, and numbers
 _LOOKED_AT, _SAMPLED = 200, 20  # outputs on each dataset that show whether there are keys, and how many
+_FEW_NAMES = 64  # of outputs whose numbers are looked at singly
 _MOST_OF_ONE = 2_500  # numbers of an output: reading them takes milliseconds
 _MOST_KEYS = 4_000  # keys that are compared, the commonest
 _LEAST_HITS = 8
@@ -45,7 +45,7 @@ def _have_keys(split: PilotSplit) -> bool:
     for output in outcome_list(split.learn_x[:_LOOKED_AT]) + outcome_list(split.learn_y[:_LOOKED_AT]):
         for name, _ in named_values(output):
             names.add(same_name(name))
-            if name[0] or len(names) > MOST_PATHS:
+            if name[0] or len(names) > _FEW_NAMES:
                 return True
     return False
 

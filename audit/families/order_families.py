@@ -22,10 +22,10 @@ from .pilot_split import PilotSplit
 
 Array = npt.NDArray[np.float64]
 
-_MOST_COORDINATES = 64  # longest vector that is sorted
+_ALL_RANKS, _ENDS, _BETWEEN = 64, 16, 32  # longest vector with all ranks; ranks of others at each end, and between
 _CLEAR, _BETTER = 3.0, 1.1  # distance that sorted columns need, and its ratio to that of the best other column
 _SINGLE = 3  # sorted columns and gaps that have half-lines of their own
-_LOOKED_AT = 20_000
+_LOOKED_AT, _NUMBERS = 20_000, 4_000_000  # runs that are looked at first, and numbers in them
 
 
 def order_families(vectors: PilotSplit, width: int, *, together: bool) -> Iterator[Family[Any]]:
@@ -39,10 +39,14 @@ def order_families(vectors: PilotSplit, width: int, *, together: bool) -> Iterat
     together : bool
         Whether to fit sums over all columns jointly, which takes longest.
     """
-    if not 2 <= width <= _MOST_COORDINATES:
+    if width < 2:
         return
-    columns = OrderStatistics(width)
-    found = screened(*(columns.read(side[:_LOOKED_AT]) for side in (vectors.learn_x, vectors.learn_y)))
+    ranks: tuple[int, ...] = ()
+    if width > _ALL_RANKS:
+        between = np.linspace(_ENDS, width - 1 - _ENDS, _BETWEEN).round().astype(int).tolist()
+        ranks = tuple(sorted({*range(_ENDS), *between, *range(width - _ENDS, width)}))
+    columns, looked_at = OrderStatistics(width, ranks), max(min(_LOOKED_AT, _NUMBERS // width), 1)
+    found = screened(*(columns.read(side[:looked_at]) for side in (vectors.learn_x, vectors.learn_y)))
     if found.max() < _CLEAR or found.max() < _BETTER * _distance_without_order(vectors, width):
         return
     read = vectors.map(columns.read)
@@ -61,7 +65,8 @@ def order_families(vectors: PilotSplit, width: int, *, together: bool) -> Iterat
 def _distance_without_order(vectors: PilotSplit, width: int) -> float:
     """Largest distance of a coordinate, a difference of neighbours, or the sum of all coordinates."""
     largest = 0.0
-    sides = vectors.learn_x[:_LOOKED_AT], vectors.learn_y[:_LOOKED_AT]
+    looked_at = max(min(_LOOKED_AT, _NUMBERS // width), 1)
+    sides = vectors.learn_x[:looked_at], vectors.learn_y[:looked_at]
     for columns in (Coordinates(width), Coordinates(width, differences=True)):
         largest = max(largest, float(screened(*(columns.read(side) for side in sides)).max()))
     with np.errstate(invalid="ignore", over="ignore"):

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -39,6 +39,9 @@ BETS = np.geomspace(3e-3, 0.8, 10)
 """Shares of the largest bet; the best is about the excess over the variance, so small excesses need small shares."""
 
 _RARE_BETS = 1.0 - np.geomspace(0.15, 0.01, 10)  # against outputs that may never be seen on one of the datasets
+
+GRADED_BETS = np.geomspace(0.05, 1.6, 6)
+"""Bets on a divergence, as shares of the one with which wealth is expected to grow fastest."""
 
 WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 4: (0.1, 0.1, 0.55, 0.25)}
 """Shares of the initial wealth, by the number of accounts: of a single one, of one for each direction, and of these
@@ -123,15 +126,19 @@ class Wealth:
         Logarithm of each wealth; 0 at the start.
     log_peak : ndarray, shape (members,)
         Logarithm of the largest average over accounts and bets so far.
+    log_graded : ndarray, shape (members, graded bets)
+        The same for bets on a divergence, which have half of the initial wealth; without bets for other claims.
     """
 
     log_wealth: Array
     log_peak: Array
+    log_graded: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
-    def start(cls, members: int, accounts: int = 2) -> Wealth:
+    def start(cls, members: int, accounts: int = 2, *, is_graded: bool = False) -> Wealth:
         """Return the wealth before any run."""
-        return cls(np.zeros((members, accounts, len(BETS))), np.zeros(members))
+        graded = np.zeros((members, len(GRADED_BETS) if is_graded else 0))
+        return cls(np.zeros((members, accounts, len(BETS))), np.zeros(members), graded)
 
     def after(
         self,
@@ -141,6 +148,7 @@ class Wealth:
         first: int = 0,
         placed: npt.NDArray[np.int64] | None = None,
         most: Array | None = None,
+        graded: Array | None = None,
     ) -> Wealth:
         """Return the wealth after a batch; all but the counts are chosen without looking at the batch.
 
@@ -156,6 +164,8 @@ class Wealth:
             Account whose bet each wealth is placed on: by default its own; a negative number places no bet.
         most : ndarray, shape (members, accounts), optional
             Largest λ of each account's bets; by default the line alone limits it.
+        graded : ndarray, shape (members from `first` on, graded bets), optional
+            Logarithms of what the bets on a divergence multiply the wealth by.
         """
         slope = np.array([[line.slope for line in row] for row in lines])
         intercept = np.array([[line.intercept for line in row] for row in lines])
@@ -180,12 +190,20 @@ class Wealth:
             gained = np.where(placed[..., None] < 0, 0.0, moved)
         log_wealth = np.concatenate([self.log_wealth[:first], before + gained])
         now = replace(self, log_wealth=log_wealth)
+        if graded is not None:
+            now = replace(now, log_graded=np.concatenate([self.log_graded[:first], self.log_graded[first:] + graded]))
         return replace(now, log_peak=np.maximum(self.log_peak, now.log_average))
 
     @property
     def log_average(self) -> Array:
         """Logarithm of the weighted average wealth over accounts and bets, shape (members,)."""
-        return log_mean(self.log_of_accounts) + math.log(self.log_wealth.shape[1])
+        of_events = log_mean(self.log_of_accounts) + math.log(self.log_wealth.shape[1])
+        return np.logaddexp(of_events, self.log_of_graded) - math.log(2.0) if self.log_graded.size else of_events
+
+    @property
+    def log_of_graded(self) -> Array:
+        """Logarithm of the average wealth over bets on a divergence, shape (members,)."""
+        return log_mean(self.log_graded)
 
     @property
     def log_of_accounts(self) -> Array:

@@ -5,6 +5,7 @@ Proof: docs/proofs/wealth.md
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -16,11 +17,14 @@ from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event_each_way
 from ..distinguishers.event_value import DIRECTIONS
+from ..distinguishers.learned_partition import Bins, learn_bins
 from ..events.outputs import Outputs
+from ..events.partitions import Labels, Partition
 from ..families.one_sided_sets import one_sided_sets
 from ..families.pilot_split import PilotSplit
-from ..inference.betting_test import BetCounts, JointCounts, Wealth
+from ..inference.betting_test import GRADED_BETS, BetCounts, JointCounts, Wealth
 from ..inference.counts import Counts
+from ..inference.divergence_test import Divergence, DivergenceTest, log_gain, smoothed, telling_divergence
 from ..inference.guess_test import Guesses, guesses_in_batch, is_symmetric
 from ..inference.supporting_lines import Line, best_lines, drift
 from ..results.other_direction import OtherDirection
@@ -59,6 +63,8 @@ class Bets:
     seen: Sequence[Seen]  # for each account
     most: Floats | None  # for each member and account: the largest bet
     placed: Placed  # for each member and account: the account whose bet that wealth is placed on, or -1
+    bins: Bins | None = None  # for claims on divergences: the bins, with all runs so far
+    divergence: Divergence | None = None  # the one that is bet on
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> Bets:
@@ -68,7 +74,7 @@ class Bets:
             members=members,
             alpha=alpha,
             bits=bits,
-            wealth=Wealth.start(len(members), accounts),
+            wealth=Wealth.start(len(members), accounts, is_graded=bool(claim.divergence_slopes)),
             choices=(None, None),
             rare=(None, None),
             first=0,
@@ -104,7 +110,19 @@ class Bets:
         if self.is_symmetric:
             hits = sum(event.count(side) for event, side in zip(rare, (x, y), strict=True) if event is not None)
             seen += [_mean(*seen), _smoothed(hits, 0, 2 * len(x)) if hits else _NO_EVENT]
-        return replace(self, choices=choices, rare=rare).placed_by(seen)
+        bins = self.bins
+        if anew or bins is None:
+            bins = learn_bins(x, y, next(each for each in choices if each is not None), self.claim)
+        return replace(self, choices=choices, rare=rare, bins=bins).placed_by(seen).with_divergence()
+
+    def with_divergence(self) -> Bets:
+        """The divergence that shows most in the bins so far, which is bet on next."""
+        if self.bins is None:
+            return self
+        x, y = self.bins.known_x, self.bins.known_y
+        runs = int(x.sum())
+        best, _ = telling_divergence(smoothed(x), smoothed(y), self.claim, runs, runs, runs)
+        return replace(self, divergence=best)
 
     def placed_by(self, seen: Sequence[Seen]) -> Bets:
         """The lines and bets that these frequencies of the events call for, one for each account."""
@@ -145,13 +163,55 @@ class Bets:
     def is_symmetric(self) -> bool:
         return len(self.wealth.log_wealth[0]) == 4
 
-    def after(self, pairs: PairCounts, coins: np.random.Generator) -> Bets:
-        """The wealth after a batch."""
+    @property
+    def partition(self) -> Partition | None:
+        """The bins to count."""
+        return None if self.bins is None else self.bins.partition
+
+    def after(
+        self, pairs: PairCounts, coins: np.random.Generator, in_bins: tuple[Labels, Labels] | None = None
+    ) -> Bets:
+        """The wealth after a batch, with its runs in the bins, if there are any."""
+        bins, graded = self.bins, None
+        if bins is not None and in_bins is not None:
+            graded = self._graded(bins, *in_bins)
+            bins = replace(bins, known_x=bins.known_x + in_bins[0], known_y=bins.known_y + in_bins[1])
         counts: list[BetCounts] = [pairs.first, pairs.second]
         if self.is_symmetric:
             counts += [pairs.both, guesses_in_batch(*pairs.rare, coins)]
-        return replace(
-            self, wealth=self.wealth.after(self.lines, counts, first=self.first, placed=self.placed, most=self.most)
+        wealth = self.wealth.after(
+            self.lines, counts, first=self.first, placed=self.placed, most=self.most, graded=graded
+        )
+        return replace(self, wealth=wealth, bins=bins)
+
+    def _graded(self, bins: Bins, x: Labels, y: Labels) -> Floats:
+        """What the bets on the divergence multiply the wealth by, shape (members, graded bets), as logarithms."""
+        assert self.divergence is not None
+        p, q, runs = smoothed(bins.known_x), smoothed(bins.known_y), bins.known_x.sum()
+        payoffs, limit = self.divergence.payoffs(p, q), self.divergence.limit(self.members[self.first :])
+        mean_x, variance_x, mean_y, variance_y = payoffs.moments(p, q)
+        variance = max(variance_x + variance_y, 1e-300)
+        gain = np.maximum(mean_x - mean_y - limit + _DOUBT * math.sqrt(variance / runs), 0.0)
+        return log_gain(payoffs, limit, gain[:, None] / variance * GRADED_BETS, mean_x, mean_y, x, y)
+
+    @property
+    def found_divergence(self) -> DivergenceTest | None:
+        """What the bets on divergences show, if they have won more than all bets on events."""
+        wealth, at = self.wealth, self.decisive
+        if self.bins is None or self.divergence is None:
+            return None
+        if wealth.log_of_graded[at] < wealth.log_average[at]:  # which is the mean of both
+            return None
+        p, q = smoothed(self.bins.known_x), smoothed(self.bins.known_y)
+        mean_x, _, mean_y, _ = self.divergence.payoffs(p, q).moments(p, q)
+        return DivergenceTest(
+            order=self.divergence.order,
+            way=self.divergence.way,
+            bins=len(p),
+            alpha=self.alpha,
+            p_value=self.p_value,
+            bound=self.bound,
+            estimate=self.divergence.strength(mean_x - mean_y),
         )
 
     @property

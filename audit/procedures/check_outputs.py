@@ -14,7 +14,7 @@ import numpy as np
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
-from ..distinguishers.learned_partition import plain_events
+from ..distinguishers.learned_partition import learn_bins, plain_events
 from ..errors import MechanismError
 from ..events.foreign_arrays import can_change, is_one_memory
 from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
@@ -142,6 +142,8 @@ def check_outputs(
     )
     net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
     hits = tuple(np.zeros(0, np.int64) if net is None else net.count(main) for main in (main_x, main_y))
+    bins = learn_bins(pilot.x, pilot.y, pilot.choice, settings.claim)
+    in_bins = tuple(np.zeros(0, np.int64) if bins is None else bins.partition.count(main) for main in (main_x, main_y))
     evidence = FixedSizeEvidence(
         kept=replace(pilot, column_names=form.names),
         counts=counts,
@@ -151,6 +153,8 @@ def check_outputs(
         is_in_order=False,
         net=net,
         net_hits=(hits[0], hits[1]),
+        bins=bins,
+        bin_hits=(in_bins[0], in_bins[1]),
     )
     result = conclude(settings, evidence, ignored, of_runs=findings, notes=_notes_on_shapes(*given))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)

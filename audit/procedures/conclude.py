@@ -18,6 +18,7 @@ from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.count_ordering import clears
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
+from ..inference.divergence_test import DivergenceTest, divergence_test
 from ..inference.guess_test import guess_test, guesses_by_coins
 from ..inference.joint_test import LEAST_ALPHA, joint_test, joint_test_beside
 from ..inference.outcome_test import outcome_test
@@ -29,7 +30,7 @@ from ..results.other_direction import OtherDirection
 from ..results.sequential_result import SequentialResult
 from ..results.verdict import verdict_of
 from ..sampling.provenance import versions
-from .detectable_excess import detectable, detectable_by_guesses, detectable_sequentially
+from .detectable_excess import detectable, detectable_by_divergence, detectable_by_guesses, detectable_sequentially
 from .event_checks import event_findings, pilot_findings
 from .evidence import Evidence, FixedSizeEvidence, SequentialEvidence
 
@@ -99,6 +100,11 @@ def conclude(
         ]
     if isinstance(of, FixedSizeEvidence) and of.net is not None:
         own |= {"net_events": of.net.n_cells, "net_alpha": tested.net_alpha}
+    if isinstance(of, FixedSizeEvidence) and of.bins is not None and found.basis == "gaussian":
+        known, counted = int(of.bins.known_x.sum()), (of.counts.runs_x, of.counts.runs_y)
+        level = errors["alpha"] if tested.divergence is None else tested.divergence.alpha
+        by_bins = detectable_by_divergence(settings.claim, known, *counted, alpha=level, power=power)
+        found = replace(found, excess=min(found.excess, by_bins))
     verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)
     stated = found.excess if settings.resolution is None else None
     of_event = unsteady or event_findings(of, held.claim, verdict, stated, of_runs)
@@ -117,6 +123,7 @@ def conclude(
         likelier_on=tested.likelier_on,
         counts=tested.counts,
         opposite=tested.opposite,
+        divergence=tested.divergence,
         reserve_alpha=tested.reserve_alpha,
         alpha=settings.alpha,
         p_value=tested.p_value,
@@ -168,6 +175,8 @@ class _Tested:
         Error probability of the tests beside it: of one direction alone, and of a bold event.
     opposite : OtherDirection, optional
         The event of the other direction, if both decide together.
+    divergence : DivergenceTest, optional
+        The test of a claim on divergences.
     """
 
     event: Event
@@ -179,18 +188,54 @@ class _Tested:
     net_alpha: float = 0.0
     reserve_alpha: float = 0.0
     opposite: OtherDirection | None = None
+    divergence: DivergenceTest | None = None
 
 
 def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0) -> _Tested:
-    """Test the chosen event, and the net of plain events, in a share of alpha; keep what refutes more."""
-    net = evidence.net
-    alpha = settings.event_alpha(share, has_cells=evidence.cells is not None, has_net=net is not None)
+    """Test event, net, divergences and cells, as far as they are counted, in a share of alpha.
+
+    The largest bound counts: each of them exceeds the true strength with a probability of at most its part of alpha.
+    """
+    tested = _tested_by_events(settings, evidence, share)
+    cells, divergence = evidence.cells, _divergence(settings, evidence, share)
+    if divergence is not None:
+        p_value = min(tested.p_value, divergence.p_value * settings.alpha / divergence.alpha)
+        bound = max(tested.bound, divergence.bound)
+        tested = replace(tested, p_value=min(1.0, p_value), bound=bound, divergence=divergence)
+    bound = 0.0 if cells is None else cells.strength_lower(settings.claim)
+    if bound <= max(tested.bound, settings.claim.strength):
+        return tested
+    return replace(tested, p_value=min(tested.p_value, settings.alpha), bound=bound)
+
+
+def _shares(settings: Settings, evidence: FixedSizeEvidence, share: float) -> tuple[float, float]:
+    """Error probabilities of the event test and of the divergence test, in a share of alpha."""
+    has_cells, has_net = evidence.cells is not None, evidence.net is not None
+    alpha = settings.event_alpha(share, has_cells=has_cells, has_net=has_net)
+    if evidence.bins is None:
+        return alpha, 0.0
+    of_divergence = settings.divergence_alpha(alpha, show_more=evidence.bins.show_more)
+    return alpha - of_divergence, of_divergence
+
+
+def _divergence(settings: Settings, evidence: FixedSizeEvidence, share: float) -> DivergenceTest | None:
+    """The test of a claim on divergences; None for other claims."""
+    bins, (_, alpha) = evidence.bins, _shares(settings, evidence, share)
+    if bins is None:
+        return None
+    coins = np.random.default_rng(sequence_of(evidence.coins, Stream.BIN_ORDER))
+    return divergence_test(bins.known_x, bins.known_y, *evidence.bin_hits, settings.claim, alpha=alpha, coins=coins)
+
+
+def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: float) -> _Tested:
+    """Test the chosen event, and the net of plain events."""
+    net, (alpha, _) = evidence.net, _shares(settings, evidence, share)
     chosen = _chosen(settings, evidence, alpha)
     if net is None:
-        return chosen if share == 1.0 else replace(chosen, p_value=min(1.0, chosen.p_value * settings.alpha / alpha))
+        return replace(chosen, p_value=min(1.0, chosen.p_value * (settings.alpha / alpha)))
     level, runs_x, runs_y = settings.net_alpha(share), evidence.counts.runs_x, evidence.counts.runs_y
     single = outcome_test(*evidence.net_hits, runs_x, runs_y, settings.claim, alpha=level)
-    p_value = min(1.0, chosen.p_value * settings.alpha / alpha)
+    p_value = min(1.0, chosen.p_value * (settings.alpha / alpha))
     chosen = replace(chosen, p_value=p_value, net_alpha=level)
     if single is None:
         return chosen
@@ -271,6 +316,7 @@ def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
         last.bound,
         alpha,
         opposite=evidence.opposite,
+        divergence=evidence.divergence,
     )
 
 

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
 from ..distinguishers.event_value import CAUTION
 from ..inference.counts import Counts
+from ..inference.divergence_test import telling_divergence
 from ..inference.guess_test import Guesses
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
 from ..power.betting_test_power import sequential_resolution
@@ -34,6 +36,7 @@ from ..sampling.pilot_size import main_runs
 SHARE = 0.75  # clearance of a learned event, relative to the best one's, in 19 of 20 choices of a rare event
 _LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
 _FAR = 0.8  # share of the standard errors needed by the best test below which nothing is simulated
+_BINS, _AIMED = 32, 0.98  # bins of a test of divergences, and the part of its level that its bets aim at
 _ERRORS = 3.0  # standard errors beyond what Gaussian noise could show
 
 
@@ -104,6 +107,55 @@ def detectable_by_guesses(claim: Claim, guesses: Guesses, runs: int, *, alpha: f
         return excess
 
     return _of_either(claim, guesses.as_counts, of)
+
+
+def detectable_by_divergence(
+    claim: Claim, known: int, runs_x: int, runs_y: int, *, alpha: float, power: float
+) -> float:
+    """Smallest excess of Gaussian noise that a test of divergences detects; infinite beyond a hundred times the claim.
+
+    The parameters are those of `shows_divergence`.
+    """
+    unit = max(claim.strength, 0.1)
+    low, high = 1e-6 * unit, 100.0 * unit
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        is_shown = shows_divergence(claim, middle, known, runs_x, runs_y, alpha=alpha, power=power)
+        low, high = (low, middle) if is_shown else (middle, high)
+    return high if high < 100.0 * unit else math.inf
+
+
+def shows_divergence(
+    claim: Claim, excess: float, known: int, runs_x: int, runs_y: int, *, alpha: float, power: float
+) -> bool:
+    """Whether a test of divergences detects Gaussian noise that exceeds the claim by so much.
+
+    Payoffs of G groups of bins that are learned from s runs on each dataset lose (G − 1)/s; here s is the harmonic mean
+    over the batches.
+
+    Parameters
+    ----------
+    claim : Claim
+        With `divergence_slopes`.
+    excess : float
+    known : int
+        Runs on each dataset from which the bins were learned.
+    runs_x, runs_y : int
+        Counted runs.
+    """
+    mu = claim.with_strength(claim.strength + excess).gaussian_mu
+    assert mu is not None
+    needed, runs = float(ndtri(power_of_the_test(power)) - ndtri(_AIMED * alpha)), min(runs_x, runs_y)
+    learned = runs / math.log1p(runs / max(known, 1))
+    return telling_divergence(*_gaussian_bins(mu), claim, runs_x, runs_y, 2.0 * learned)[1] >= needed
+
+
+def _gaussian_bins(mu: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Probabilities of bins for Gaussian noise with means mu and 0, even for the likelier of the two."""
+    half = ndtri(np.linspace(0.0, 1.0, _BINS // 2 + 1)[1:-1] * ndtr(0.5 * mu))  # up to the middle, where t = 1
+    edges = np.concatenate([half, [0.5 * mu], mu - half[::-1]])
+    p, q = (np.diff(ndtr(edges - mean), prepend=0.0, append=1.0) for mean in (mu, 0.0))
+    return np.maximum(p, 1e-300), np.maximum(q, 1e-300)
 
 
 def detectable_sequentially(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..distinguishers.learned_partition import Bins
 from ..events.partitions import Labels, PlainEvents
 from ..inference.counts import Counts
+from ..inference.divergence_test import DivergenceTest
 from ..results.cell_result import CellCounts
 from ..results.interim_look import Look, Stop
 from ..results.other_direction import OtherDirection
@@ -46,6 +48,10 @@ class FixedSizeEvidence:
     net_hits : tuple of ndarray
         Main runs on x and on y in each of them.
     cells : CellCounts, optional
+    bins : Bins, optional
+        The bins in which divergences are tested, for a claim on these.
+    bin_hits : tuple of ndarray
+        Main runs on x and on y in each of them.
     seconds : mapping of str to float
         Duration of each phase.
     """
@@ -61,6 +67,8 @@ class FixedSizeEvidence:
     net: PlainEvents | None = None
     net_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
     cells: CellCounts | None = None
+    bins: Bins | None = None
+    bin_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
     seconds: Mapping[str, float] = field(default_factory=dict)
     other_counts: tuple[Counts, ...] = ()
 
@@ -116,6 +124,8 @@ class SequentialEvidence:
         The evidence of the final test, if all planned runs were made and the bets did not refute the claim.
     has_final : bool
         Whether a final test was planned.
+    divergence : DivergenceTest, optional
+        What bets on a divergence showed, if they won more than those on events.
     is_complete : bool
         Whether all planned runs were made.
     """
@@ -131,6 +141,7 @@ class SequentialEvidence:
     has_final: bool
     is_complete: bool
     searched: int = 0
+    divergence: DivergenceTest | None = None
     opposite: OtherDirection | None = None
 
     @property

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..distinguishers.choice import Choice
-from ..distinguishers.learned_partition import plain_events
+from ..distinguishers.learned_partition import Bins, learn_bins, plain_events
 from ..events.events import Event
 from ..events.outputs import Outputs, merge
-from ..events.partitions import PlainEvents
+from ..events.partitions import Counted, Partition, PlainEvents
 from ..inference.outcome_test import most_outcomes
 from ..random_streams import seed_of_coins
 from ..results.audit_settings import FINAL_SHARE, Settings
@@ -40,6 +40,8 @@ class FinalTest:
     choice : Choice, optional
     net : PlainEvents, optional
         Plain events, each of which is tested.
+    bins : Bins, optional
+        The bins in which divergences are tested.
     counted : FinalCounts, optional
         Counts of the event and of the net in the runs after the choice.
     """
@@ -51,6 +53,7 @@ class FinalTest:
     longer: Longer | None = None
     choice: Choice | None = None
     net: PlainEvents | None = None
+    bins: Bins | None = None
     counted: FinalCounts | None = None
 
     @classmethod
@@ -73,6 +76,17 @@ class FinalTest:
     def events(self) -> tuple[Event, ...]:
         """The events to count; none before the choice."""
         return () if self.choice is None else tuple(each.event for each in (self.choice, *self.choice.others))
+
+    @property
+    def partitions(self) -> tuple[Counted, ...]:
+        """The net and the bins, to be counted."""
+        wanted: tuple[Counted | None, ...] = (self.net, self.bin_partition)
+        return tuple(each for each in wanted if each is not None)
+
+    @property
+    def bin_partition(self) -> Partition | None:
+        """The bins, the last of the partitions; None without a claim on divergences."""
+        return None if self.bins is None else self.bins.partition
 
     def is_due(self, done: int, most: int) -> bool:
         """Whether to choose the event after `done` runs, of which at most `most` are kept."""
@@ -97,11 +111,12 @@ class FinalTest:
             choice=choice,
             earlier=None,
             net=plain_events(x, y, most_outcomes(settings.net_alpha(FINAL_SHARE))),
+            bins=learn_bins(x, y, choice, settings.claim),
         )
 
     def after(self, x: Outputs, y: Outputs) -> FinalTest:
         """The counts after these outputs."""
-        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.net, x, y))
+        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.partitions, x, y))
 
     def followed_by(self, counted: FinalCounts) -> FinalTest:
         """The counts after a batch that was counted elsewhere."""
@@ -116,7 +131,9 @@ class FinalTest:
         """
         if self.choice is None or self.counted is None:
             return None
-        (counts, *others), (hits_x, hits_y) = self.counted.counts, self.counted.cells
+        (counts, *others), counted = self.counted.counts, self.counted
+        bins = self.bin_partition
+        hits_x, hits_y = counted.without(bins).cells
         return FixedSizeEvidence(
             kept=replace(kept, choice=self.choice),
             counts=counts,
@@ -127,4 +144,6 @@ class FinalTest:
             is_in_order=False,
             net=self.net,
             net_hits=(hits_x, hits_y),
+            bins=self.bins,
+            bin_hits=counted.last(bins),
         )

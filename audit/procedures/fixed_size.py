@@ -8,8 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ..distinguishers.learned_partition import learn_cells, plain_events
+import numpy as np
+
+from ..distinguishers.learned_partition import learn_bins, learn_cells, plain_events
 from ..events.column_naming import with_names
+from ..events.partitions import Counted
 from ..inference.outcome_test import most_outcomes
 from ..random_streams import seed_of_coins
 from ..results.audit_settings import Settings
@@ -31,7 +34,7 @@ def draw_fixed_size(
     progress: Callable[[int], None] | None,
     earlier: EarlierDraws | None = None,
 ) -> FixedSizeEvidence:
-    """Draws the pilot, which chooses the event, and counts event, plain events and `n_cells` cells afterwards.
+    """Draws the pilot, which chooses the event, and counts event, plain events, cells and bins afterwards.
 
     Outputs drawn `earlier` replace as many of the pilot, so that more of the runs are counted.
     """
@@ -46,7 +49,9 @@ def draw_fixed_size(
     shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
     net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
-    partitions = tuple(each for each in (net, partition) if each is not None)
+    bins = learn_bins(pilot.x, pilot.y, pilot.choice, settings.claim)
+    wanted: tuple[Counted | None, ...] = (net, partition, None if bins is None else bins.partition)
+    partitions = tuple(each for each in wanted if each is not None)
     others = tuple(each.event for each in pilot.choice.others)
     runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
     main_x, main_y = count_hits(
@@ -59,12 +64,14 @@ def draw_fixed_size(
         partitions=partitions,
         progress=progress,
     )
-    n_plain = 0 if net is None else net.n_cells
+    sizes = [0 if each is None else each.n_cells for each in (net, partition)]
+    (net_x, cells_x, bins_x), (net_y, cells_y, bins_y) = (
+        np.split(main.cells, np.cumsum(sizes)) for main in (main_x, main_y)
+    )
     cells = None
     if partition is not None:
-        on_x, on_y = (main.cells[n_plain:] for main in (main_x, main_y))
         named = with_names(partition, plan.sampler.column_names)
-        cells = as_cell_counts(named, on_x, on_y, settings.cell_alpha, asked=n_cells)
+        cells = as_cell_counts(named, cells_x, cells_y, settings.cell_alpha, asked=n_cells)
     seconds = {
         "seconds_pilot": round(sampled - started, 3),
         "seconds_main": round(time.perf_counter() - sampled, 3),
@@ -80,7 +87,9 @@ def draw_fixed_size(
         main=(main_x, main_y),
         is_replayable=is_replayable,
         net=net,
-        net_hits=(main_x.cells[:n_plain], main_y.cells[:n_plain]),
+        net_hits=(net_x, net_y),
         cells=cells,
+        bins=bins,
+        bin_hits=(bins_x, bins_y),
         seconds=seconds,
     )

@@ -19,6 +19,7 @@ from ..distinguishers.event_choice import choose_event, expected_excess
 from ..distinguishers.event_value import normal_quantile
 from ..errors import MechanismError, described
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
+from ..families.event_families import limits_in_words
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..random_streams import Stream, seed_of
@@ -411,6 +412,7 @@ def run_notes(
         if not raised and all(are_same(part) for part in (outputs[:_SAME], outputs)):
             output = outcome_words(outcome_list(outputs[:1])[0])
             notes.append(f"all {seen} gave the same output, {output}; is its noise drawn anew in each run?")
+    notes += limits_in_words(x, y)
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"
         notes += [

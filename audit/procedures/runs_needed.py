@@ -13,6 +13,7 @@ from ..claims.claim import Claim
 from ..distinguishers.choice import Choice, directed_shares
 from ..distinguishers.learned_partition import plain_events
 from ..errors import OptionError
+from ..inference.counts import Counts
 from ..inference.direction import directed
 from ..inference.guess_test import Guesses, coins_for
 from ..inference.outcome_test import most_outcomes
@@ -30,6 +31,7 @@ from .detectable_excess import (
     is_gaussian,
     may_detect,
     power_of_the_test,
+    shows_divergence,
 )
 from .pilot import run_pilot
 
@@ -68,6 +70,10 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
             return _FIRST
         tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim
         alternatives, q = [], choice.pilot_counts.hits_y / choice.pilot_runs
+        if claim.divergence_slopes and is_gaussian(tested, _directed_counts(claim, choice), excess):
+            level = settings.divergence_alpha(alpha, show_more=True)
+            needed = _by_divergence(claim, excess, alpha=level, power=settings.power)
+            continue
         if choice.opposite is not None:
             main = _by_guesses(claim, _guesses(choice), excess, alpha=alpha, power=settings.power)
         else:
@@ -108,6 +114,28 @@ def _guesses(choice: Choice) -> Guesses:
     right, wrong = (0.5 * runs * (one + other) for one, other in zip(first, second, strict=True))
     fewer = max(1.0 - 2.0 / math.sqrt(max(right, 1.0)), 0.25)
     return Guesses(right=math.ceil(fewer * right), wrong=math.ceil(fewer * wrong), runs=runs)
+
+
+def _directed_counts(claim: Claim, choice: Choice) -> Counts:
+    return directed(claim, choice.pilot_counts, choice.likelier_on).counts
+
+
+def _by_divergence(claim: Claim, excess: float, *, alpha: float, power: float) -> int:
+    """Runs on each dataset with which Gaussian noise of this excess is detected in bins, to a percent."""
+
+    def detects(runs: int) -> bool:
+        known = pilot_runs(runs)
+        main = runs - known
+        return shows_divergence(claim, excess, known, main, main, alpha=alpha, power=power)
+
+    low, high = LEAST_RUNS, 2 * LEAST_RUNS
+    while not detects(high):
+        low, high = high, 2 * high
+        _check_size(high, excess)
+    while high > 1.01 * low + 1:
+        middle = round(math.sqrt(low * high))
+        low, high = (low, middle) if detects(middle) else (middle, high)
+    return high
 
 
 def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, power: float) -> int:

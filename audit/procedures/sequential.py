@@ -149,11 +149,14 @@ def draw_sequentially(
             firsts = [*old_x[:1], kept_x[0]], [*old_y[:1], kept_y[0]]
             check_blocks([*firsts[0], *new_x], [*firsts[1], *new_y], plan.sampler.is_block, plan.sampler.name)
             if is_bet_on:
-                pairs = PairCounts.of(state.events, state.rare, *merge(new_x, new_y))
-                state = state.after(pairs, _coins(root, number, pairs))
+                news, bins = merge(new_x, new_y), state.partition
+                in_bins = None if bins is None else (bins.count(news[0]), bins.count(news[1]))
+                pairs = PairCounts.of(state.events, state.rare, *news)
+                state = state.after(pairs, _coins(root, number, pairs), in_bins)
             final = final and final.after(*merge(new_x, new_y))
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
+            bins = state.partition
             pairs, more_x, more_y, counted = count_pairs(
                 batch.in_blocks(plan.most) if plan.sampler.is_block else batch,
                 state.events,
@@ -162,11 +165,11 @@ def draw_sequentially(
                 first_block=n_blocks,
                 rare=state.rare,
                 final=() if final is None else final.events,
-                net=None if final is None else final.net,
+                partitions=(*(() if final is None else final.partitions), *(() if bins is None else (bins,))),
             )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
-            state = state.after(pairs, _coins(root, number, pairs))
-            final = final and final.followed_by(counted)
+            state = state.after(pairs, _coins(root, number, pairs), None if bins is None else counted.last(bins))
+            final = final and final.followed_by(counted.without(bins))
             main = (main[0].followed_by(pairs.first), main[1].followed_by(pairs.second))
             state = state.known_better(main)
             main_rare += [[each.hits_x, each.hits_y] for each in pairs.rare]
@@ -215,6 +218,7 @@ def draw_sequentially(
         kept=pilot,
         counts=counts,
         opposite=opposite,
+        divergence=state.found_divergence,
         pilot_runs=0 if searched else min(FIRST, done),
         searched=searched,
         main=(main_x, main_y),

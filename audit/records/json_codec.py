@@ -49,6 +49,7 @@ from ..files import AnyPath, path_of, write_atomically
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
+from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..printing import shorten
 from ..results.audit_result import AuditResult, Pair
@@ -91,7 +92,8 @@ TYPES: dict[str, type[Any]] = {
         ProbabilityPreservation, NFoldComposition, Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted,
         Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
         Additive, Forest, Tree, Coordinates, OrderStatistics, Released, Conditional, Products, Parities, Statistics,
-        Leaves, Summaries, KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance,
+        Leaves, Summaries, KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair,
+        Provenance,
         Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult,
         CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic,
         Suite, Raised, Dictionary, Foreign, Opaque,

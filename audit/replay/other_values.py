@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .laws import Array, Law
-from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
+from .output_values import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import RecordedRun, Runner, other_seed
 from .replayed_call import Finding, FindingKind, ReplayedCall, paired, paired_calls
 from .tape import Drawn, RaisedCall
@@ -327,7 +327,9 @@ def _raised(on_x: list[RecordedRun], on_y: list[RecordedRun]) -> Iterator[Findin
     for run in (*on_x, *on_y):
         found |= {(each.primitive, each.place): each for each in run.tape.raised}
     for line, raised in found.items():
-        x, y = (sum(any((r.primitive, r.place) == line for r in run.tape.raised) for run in runs) for runs in (on_x, on_y))
+        x, y = (
+            sum(any((r.primitive, r.place) == line for r in run.tape.raised) for run in runs) for runs in (on_x, on_y)
+        )
         if (x, y) != (len(on_x), len(on_y)):
             often = f"in {x} of {len(on_x)} runs on x and in {y} of {len(on_y)} on y"
             text = f"{raised.primitive} raises {raised.error}, {often}"

@@ -15,6 +15,7 @@ from ..events.pilot_histogram import Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
+from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
@@ -95,6 +96,9 @@ class AuditResult(Result):
         Hits of the event and runs on each dataset.
     opposite : OtherDirection, optional
         The event of the other direction, if both are tested together.
+    divergence : DivergenceTest, optional
+        The test of all bins of outputs at once, for a claim on Rényi divergences. In a sequential audit that its bets
+        ended, what bets on a divergence showed, if they won more than those on events.
     alpha : float
         Largest probability that a correct mechanism is refuted.
     p_value, bound : float
@@ -151,6 +155,7 @@ class AuditResult(Result):
     likelier_on: Direction
     counts: Counts
     opposite: OtherDirection | None = None
+    divergence: DivergenceTest | None = None
     alpha: float
     p_value: float
     bound: float
@@ -182,10 +187,12 @@ class AuditResult(Result):
 
     def _shares_of_test(self, name: str, alpha: float) -> tuple[tuple[str, float], ...]:
         """The parts of the alpha of a test of fixed size."""
+        is_tested = self.divergence is not None and (self.stopped is None or self.is_closed)
+        divergence = (("test of divergences", self.divergence.alpha),) if self.divergence and is_tested else ()
         each = f"each of {self.net_events} plain events"
         outcomes = ((each, self.net_alpha),) if self.net_events else ()
         reserve = (("events in reserve", self.reserve_alpha),) if self.reserve_alpha else ()
-        beside = (*reserve, *outcomes)
+        beside = (*reserve, *outcomes, *divergence)
         return (name, alpha - sum(share for _, share in beside)), *beside
 
     @property
@@ -266,8 +273,27 @@ class AuditResult(Result):
         return directed(self.claim, self.counts, self.likelier_on).claim
 
     @property
+    def by_divergence(self) -> DivergenceTest | None:
+        """The test of divergences, if it refutes the claim with the largest bound."""
+        test = self.divergence
+        return test if test is not None and test.bound == self.bound > self.claim.strength else None
+
+    @property
+    def by_cells(self) -> bool:
+        """Whether the cell intervals refute the claim, with a larger bound than all tests."""
+        is_larger = self.bound > self.claim.strength and self.cells is not None
+        return is_larger and self.cells is not None and self.bound == self.cells.strength_lower(self.claim)
+
+    @property
     def estimate(self) -> float:
-        """Point estimate: the smallest strength that allows the observed frequencies; infinite if there is none."""
+        """Point estimate: the smallest strength that allows the observed frequencies; infinite if there is none.
+
+        If the cell intervals refute the claim, their bound.
+        """
+        if self.by_divergence is not None:
+            return self.by_divergence.estimate
+        if self.by_cells:
+            return self.bound
         if self.opposite is not None:
             return strength_estimate(self.opposite.guesses.as_counts, self.claim)
         return strength_estimate(self.directed_counts, self.directed_claim)
@@ -301,8 +327,11 @@ class AuditResult(Result):
 
     @property
     def evidence(self) -> str:
-        """What the bound rests on, in two or three lines: the event or the events of both directions, and `tested`."""
-        return "\n".join(filter(None, (self.event_in_words, self.opposite_in_words, str(self.tested))))
+        """What the bound rests on: a divergence, or the event or the events of both directions, and `tested`."""
+        by = self.by_divergence
+        divergence = "" if by is None else f"{by}: about {self.claim.describe_bound(f'= {by.estimate:.4g}')}"
+        divergence = "the cell intervals exclude the claim" if self.by_cells else divergence
+        return "\n".join(filter(None, (divergence, self.event_in_words, self.opposite_in_words, str(self.tested))))
 
     @property
     def _sides(self) -> tuple[Direction, Direction]:
@@ -356,10 +385,7 @@ class AuditResult(Result):
             if math.isinf(self.estimate):
                 text += f"; {self._no_estimate}"
         elif self.verdict is Verdict.NOT_REFUTED:
-            text = (
-                f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
-                f"{'; ' * bool(claim.caveat)}{claim.caveat}"
-            )
+            text = f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
         elif self.findings:
             text = failed_checks(self.findings)
         else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..claims.claim import Claim
+from ..inference.joint_test import LEAST_ALPHA
 from ..options import Bits
 from ..sampling.provenance import Provenance
 from .audit_result import Pair
 
 # Shares of alpha for the cells and for the net of plain events, if they are counted; the event test has the rest.
 _CELL_SHARE, _NET_SHARE = 0.1, 0.05
+_SMALLER_SHARE = 0.1  # of event and divergence test together, for the one that shows less in the pilot
 RESERVE_SHARE = 0.05
 """Share of the event test's alpha for each direction alone, half of it for either, and for a bold event."""
 FINAL_SHARE = 0.5
@@ -42,8 +44,16 @@ class Settings:
         return _NET_SHARE * share * self.alpha
 
     def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, has_net: bool) -> float:
-        """Error probability of the event test in a `share` of alpha."""
+        """Error probability of the event test and, if there is one, the divergence test in a `share` of alpha."""
         return share * self.alpha * (1 - _CELL_SHARE * has_cells - _NET_SHARE * has_net)
+
+    def divergence_alpha(self, alpha: float, *, show_more: bool) -> float:
+        """Error probability of the divergence test, of the `alpha` that it has together with the event test.
+
+        Nine tenths if the pilot's bins show more than its event, unless too little would be left for an exact test.
+        """
+        is_large = show_more and _SMALLER_SHARE * alpha > LEAST_ALPHA
+        return alpha * (1 - _SMALLER_SHARE if is_large else _SMALLER_SHARE)
 
     def bet_alpha(self, *, has_final: bool) -> float:
         """Error probability of the bets of a sequential audit."""

@@ -5,10 +5,12 @@ Proofs: docs/proofs/multiplicity.md, docs/proofs/bands.md, docs/proofs/ratios.md
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..claims.claim import Claim
 from ..errors import OptionError
 from ..health.findings import Finding, failed_checks
 from ..inference.confidence_bands import Band, confidence_band
@@ -114,6 +116,25 @@ class CellCounts:
     def renyi_lower(self, order: float) -> float:
         """Lower bound on the Rényi divergence of x from y of this order, in nats."""
         return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=_RENYI * self.alpha))
+
+    def strength_lower(self, claim: Claim) -> float:
+        """Lower bound on the strength of a claim from all of these intervals together, of x and y in both orders.
+
+        The limits of every union of the first cells, of its ratio if the claim limits ratios, and of divergences of the
+        closest distributions that the limits allow.
+        """
+        band, bounds = self.band(), [0.0]
+        sides = (claim, band.lower_x, band.upper_y), (claim.reversed(), band.lower_y, band.upper_x)
+        for held, p, q in sides:
+            bounds += held.strength_of(p, q).tolist()
+        if claim.log_ratio is not None:
+            bounds.append(self.maximum().lower / (claim.with_strength(1.0).log_ratio or math.inf))
+        if claim.divergence_slopes:
+            orders, slopes = np.array(claim.divergence_slopes).T
+            # In the reverse order of cells and datasets the same limits bound the divergence of y from x.
+            for first, second in ((self.hits_x, self.hits_y), (self.hits_y[::-1], self.hits_x[::-1])):
+                bounds += (renyi_lower(first, second, orders, alpha=_RENYI * self.alpha) / slopes).tolist()
+        return float(max(bounds))
 
     @property
     def sentence(self) -> str:

@@ -20,7 +20,8 @@ class FixedSizeResult(AuditResult):
     Attributes
     ----------
     cells : CellCounts, optional
-        Main runs in cells of outputs, with intervals and curves.
+        Main runs in cells of outputs, with intervals and curves. If these exclude the claim, the claim is refuted; if
+        they give the largest bound, it is the result's, and the p-value is at most alpha.
     """
 
     cells: CellCounts | None = None

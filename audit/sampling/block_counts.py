@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..events.events import Event, Scored
 from ..events.events_apart import count_both
 from ..events.outputs import Outputs
-from ..events.partitions import Labels, PlainEvents
+from ..events.partitions import Counted, Labels, Partition
 from ..inference.counts import Counts
 from .stretch_hashes import MARKS
 
@@ -79,10 +79,10 @@ def no_blocks() -> BlockCounts:
 
 @dataclass(frozen=True, slots=True)
 class FinalCounts:
-    """What the final test of a sequential audit counts: hits of its events, and of the plain events of its net.
+    """What a sequential audit counts apart from pairs: hits of events, outputs in the cells of partitions and in plain events.
 
     There are `runs` runs on each dataset; the arrays have the shapes (2 datasets, events) and (2 datasets, cells), x
-    first.
+    first. The cells of several partitions follow one another.
     """
 
     runs: int
@@ -90,11 +90,20 @@ class FinalCounts:
     cells: Labels
 
     @classmethod
-    def of(cls, events: Sequence[Event], net: PlainEvents | None, x: Outputs, y: Outputs) -> FinalCounts:
+    def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Outputs, y: Outputs) -> FinalCounts:
         """Count these outputs."""
         hits = np.array([hits_of(events, side) for side in (x, y)], dtype=np.int64)
         empty = np.zeros(0, np.int64)
-        return cls(len(x), hits, np.stack([empty if net is None else net.count(side) for side in (x, y)]))
+        return cls(len(x), hits, np.stack([np.concatenate([empty, *(e.count(s) for e in partitions)]) for s in (x, y)]))
+
+    def without(self, partition: Partition | None) -> FinalCounts:
+        """Return the counts without those in a partition, the last one."""
+        return self if partition is None else replace(self, cells=self.cells[:, : -partition.n_cells])
+
+    def last(self, partition: Partition | None) -> tuple[Labels, Labels]:
+        """Return the counts on x and on y in a partition, the last one."""
+        on_x, on_y = self.cells[:, :0] if partition is None else self.cells[:, -partition.n_cells :]
+        return on_x, on_y
 
     def followed_by(self, other: FinalCounts) -> FinalCounts:
         """Return the counts of both."""

@@ -20,7 +20,7 @@ from ..errors import StoreError
 from ..events.dictionaries import Dictionary
 from ..events.events import Event
 from ..events.outputs import Outputs, Raised
-from ..events.partitions import Partition, PlainEvents
+from ..events.partitions import Counted
 from ..events.records import Form
 from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
@@ -121,7 +121,7 @@ def count_hits(
     *,
     runs_y: int | None = None,
     others: tuple[Event, ...] = (),
-    partitions: tuple[Partition | PlainEvents, ...] = (),
+    partitions: tuple[Counted, ...] = (),
     progress: Callable[[int], None] | None = None,
 ) -> tuple[BlockCounts, BlockCounts]:
     """Draw main-phase outputs on each dataset, and count them in the event and in the cells of partitions.
@@ -180,7 +180,7 @@ def count_pairs(
     first_block: int,
     rare: Events = (None, None),
     final: tuple[Event, ...] = (),
-    net: PlainEvents | None = None,
+    partitions: tuple[Counted, ...] = (),
 ) -> tuple[PairCounts, BlockCounts, BlockCounts, FinalCounts]:
     """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
 
@@ -190,8 +190,8 @@ def count_pairs(
         The event for p on x, and the event for p on y; None is never hit.
     rare : tuple of Event or None
         The same, of outputs seen on one dataset only.
-    final, net : tuple of Event, PlainEvents, optional
-        Counted in addition on each dataset, for the final test.
+    final, partitions : tuple of Event, tuple of Partition or PlainEvents
+        Counted in addition on each dataset.
 
     Returns
     -------
@@ -199,14 +199,14 @@ def count_pairs(
     blocks_x, blocks_y : BlockCounts
         With the hits of the first event, or of the second if the first is None.
     counted : FinalCounts
-        Counts of `final` and `net`.
+        Counts of `final` and `partitions`.
     """
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
     cut = parts(sizes, len(sizes), plan.blocks_of_task)
-    tasks = [CountPairs(events, rare, final, net, shapes, first_block + first, part) for first, part in cut]
+    tasks = [CountPairs(events, rare, final, partitions, shapes, first_block + first, part) for first, part in cut]
     raised = {side: Counter[str]() for side in SIDES}
-    n_cells = 0 if net is None else net.n_cells
+    n_cells = sum(each.n_cells for each in partitions)
     hits, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
     for task, (counted, on_x, on_y, own_hits, own_cells) in _run(plan, tasks):
         start = task.first - first_block

@@ -17,7 +17,7 @@ from ..errors import MechanismError
 from ..events.events import Event
 from ..events.events_apart import Apart
 from ..events.outputs import Outputs, Raised
-from ..events.partitions import Labels, Partition, PlainEvents
+from ..events.partitions import Counted, Labels, PlainEvents
 from ..events.records import Form
 from .block_counts import FinalCounts, hits_of
 from .block_plan import SIDES, Side
@@ -108,7 +108,7 @@ class CountBlocks:
     """Counts main runs on one dataset: (hits of each event, marks) of each block, and cells and exceptions of all."""
 
     event: Event | None
-    partitions: tuple[Partition | PlainEvents, ...]
+    partitions: tuple[Counted, ...]
     shapes: Shapes
     side: Side
     first: int
@@ -160,10 +160,7 @@ class CountBlocks:
                     )
                     and cells.shape == (sum(n_cells),)
                     and cells.dtype == np.int64
-                    and all(
-                        each.fits(part, runs)
-                        for each, part in zip(self.partitions, np.split(cells, np.cumsum(n_cells)), strict=False)
-                    )
+                    and _fit(self.partitions, cells, runs)
                     and _are_raised(raised, runs)
                 )
         return False
@@ -176,20 +173,21 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 class CountPairs:
     """Counts pairs of main runs: (`pair_numbers`, marks) of each block, and exceptions.
 
-    The events of the `final` test and the `net` are counted in addition, for the final test.
+    Hits of the events of the `final` test and cells of `partitions` are counted in addition.
     """
 
     events: Events
     rare: Events
     final: tuple[Event, ...]
-    net: PlainEvents | None
+    partitions: tuple[Counted, ...]
     shapes: Shapes
     first: int
     sizes: tuple[int, ...]
 
     @property
     def owners(self) -> Sequence[Any]:
-        return [value for each in (*self.events, *self.rare, *self.final, self.net) for value in listed_in(each)]
+        counting = (*self.events, *self.rare, *self.final, *self.partitions)
+        return [value for each in counting for value in listed_in(each)]
 
     @property
     def blocks(self) -> int:
@@ -201,7 +199,7 @@ class CountPairs:
 
     @property
     def key(self) -> str:
-        counted_by = digest((self.events, self.rare, self.final, self.net))
+        counted_by = digest((self.events, self.rare, self.final, self.partitions))
         return f"{self.words}, {sum(self.sizes)} pairs counted by {counted_by}"
 
     def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes], Labels, Labels]:
@@ -216,13 +214,13 @@ class CountPairs:
         x, y = (plan.draw("main", side, number, size, shapes.get(side), is_kept=side == "x") for side in SIDES)
         pairs = pair_numbers(self.events, self.rare, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
-        final = FinalCounts.of(self.final, self.net, x, y)
+        final = FinalCounts.of(self.final, self.partitions, x, y)
         return (pairs, marks), raised_in(x), raised_in(y), final
 
     def fits(self, result: Any) -> bool:
         match result:
             case [[*counted], [*on_x], [*on_y], np.ndarray() as hits, np.ndarray() as cells]:
-                runs, n_cells = sum(self.sizes), 0 if self.net is None else self.net.n_cells
+                runs, n_cells = sum(self.sizes), sum(each.n_cells for each in self.partitions)
                 return (
                     len(counted) == len(self.sizes)
                     and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
@@ -230,9 +228,15 @@ class CountPairs:
                     and (hits.shape, cells.shape) == ((2, len(self.final)), (2, n_cells))
                     and hits.dtype == cells.dtype == np.int64
                     and bool((hits >= 0).all() and (hits <= runs).all())
-                    and (self.net is None or all(self.net.fits(side, runs) for side in cells))
+                    and all(_fit(self.partitions, side, runs) for side in cells)
                 )
         return False
+
+
+def _fit(counting: Sequence[Counted], cells: Labels, runs: int) -> bool:
+    """Whether these are possible counts of `runs` outputs."""
+    parts = np.split(cells, np.cumsum([each.n_cells for each in counting]))
+    return all(each.fits(part, runs) for each, part in zip(counting, parts, strict=False))
 
 
 def listed_in(counting: Any) -> Sequence[Any]:

@@ -81,8 +81,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     elif result.stopped == "refuted":
         excess = ["not stated, because the audit stopped at the refutation"]
     else:
-        words = result.detectable_in_words.removeprefix("smallest detectable excess: ")
-        excess = [words, claim.caveat if math.isfinite(result.resolution) else ""]
+        excess = [result.detectable_in_words.removeprefix("smallest detectable excess: ")]
     if result.requested_resolution is not None:
         excess.insert(1, f"requested: {number(result.requested_resolution)}")
     counted = runs_made(result)

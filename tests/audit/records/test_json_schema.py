@@ -59,6 +59,7 @@ from dpaudit.audit.events.scores import (
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.divergence_test import DivergenceTest
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, to_json
@@ -197,6 +198,11 @@ RESULTS = [
     {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
     {"opposite": OPPOSITE, "reserve_alpha": 0.0025, "event": Apart(HALF_LINE, Outcomes((1,)))},
+    {
+        "divergence": DivergenceTest(
+            order=1.5, way="both ways", bins=9, alpha=0.04, p_value=1.0, bound=0.0, estimate=0.4
+        )
+    },
     {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
 ]
 

@@ -1,0 +1,375 @@
+"""A test of claims on Rényi divergences: graded payoffs of outputs in bins, where an event has only 0 and 1.
+
+A single event shows little of a Rényi divergence. Let P be the distribution of the outputs on x, Q that on y, and t any
+positive function of the output. The tangent of r^a at r = t shows that for every order a > 1
+
+    E_P[a (t^(a−1) − 1)/(a − 1)] − E_Q[t^a − 1]  ≤  (exp((a − 1) D_a(P‖Q)) − 1)/(a − 1),
+
+with equality for t = dP/dQ; for a = 1, the payoff on x is ln t and the right side D_1. So a claim limits the mean
+of a payoff f on x minus that of a payoff g on y by a number C. Let A − B = C. For any shares with n λ = m κ the product
+of 1 + λ(f − A) over n runs on x and of 1 − κ(g − B) over m runs on y then has mean at most 1: a bet against the claim.
+
+The runs are counted in bins. Given the counts, a random order of the runs is as good as theirs; it cuts them into
+batches. Before each batch the runs before it, and the pilot, choose t, the order and the direction. The shares aim at a
+wealth of 1/alpha after the last run and nothing less (Voráček & Orabona 2025): this loses hardly any power compared
+with the normal test of the same mean, and is exact.
+
+Proof: docs/proofs/divergences.md
+
+References
+----------
+Nguyen, Wainwright & Jordan (2010), Estimating divergence functionals and the likelihood ratio by convex risk
+minimization (the tangent). Kong, Muñoz Medina & Ribero (2023), RényiTester: a variational approach to testing
+differential privacy. Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting. Voráček &
+Orabona (2025), STaR-Bets: sequential target-recalculating bets for tighter confidence intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr, ndtri
+
+from ..claims.claim import Claim
+from .binomial_tails import Array
+from .boundary_test import GAMMA
+
+Labels: TypeAlias = npt.NDArray[np.int64]
+Way: TypeAlias = Literal["x from y", "y from x", "both ways"]
+
+_WAYS: tuple[Way, ...] = ("x from y", "y from x", "both ways")
+_CLIPS = (3.0, 10.0, 30.0, 100.0, math.inf)
+"""Largest values of t and 1/t: where outputs are rare on one dataset, a large t has a large variance."""
+_GROUPS = (2, 4, 8, 16)  # besides as many as bins; four of equal probability keep 86% of the information on a shift
+_PRIOR = 0.5  # runs in each bin before the first one (Jeffreys), so that no ratio is 0 or infinite
+_BATCHES = 64
+_GROWTH = 1.5  # of the known runs after which order, direction and clip are chosen anew; t is learned in every batch
+_SPARED = 0.98  # of the level that the bets aim at, as a digital payoff is never reached exactly before the last run
+_LARGEST_BET = 0.9  # share of the wealth that a single run may lose
+_MOST_SHUFFLED = 10**9  # runs from which numpy does not draw without replacement; more are one batch
+_LARGEST_EXPONENT = 200.0  # of a payoff, whose square is a double; it limits t further, and any t is valid
+_LEVELS = 96  # of p-values from 1/2 down: steps of a quarter
+_BELOW, _ABOVE = 49, 700  # strengths below the claim, and above it: steps of 2% of the excess
+MILLIONTH = 1e-6
+"""Distance of the member that decides about the claim, in units of the strength: a bound that reaches it is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """A divergence to bound: a claim of strength s limits that of this order by slope·s.
+
+    Attributes
+    ----------
+    order, slope : float
+    way : {"x from y", "y from x", "both ways"}
+        Both ways it is the mean of two.
+    clip : float
+        Largest value of t and of 1/t.
+    groups : int
+        Number of groups of neighbouring bins that have the same t, at most.
+    """
+
+    order: float
+    slope: float
+    way: Way
+    clip: float
+    groups: int
+
+    def payoffs(self, p: Array, q: Array) -> Payoffs:
+        """Return the payoffs of the tangent at the ratio of these probabilities."""
+        most = math.log(self.clip)
+        on_x, on_y = _tangents(np.clip(_log_ratio(p, q, self.groups), -most, most), self.order)
+        way = _WAYS.index(self.way)
+        return Payoffs(on_x[way], on_y[way])
+
+    def limit(self, strength: npt.ArrayLike) -> Array:
+        """Return the largest mean of the payoff on x minus that on y that claims of these strengths allow."""
+        divergence, above = self.slope * np.asarray(strength, np.float64), self.order - 1.0
+        with np.errstate(over="ignore"):
+            return np.asarray(np.expm1(above * divergence) / above if above > 0.0 else divergence)
+
+    def strength(self, mean: float) -> float:
+        """Return the least strength that allows this mean; 0 where any does."""
+        above = self.order - 1.0
+        divergence = math.log1p(max(above * mean, 0.0)) / above if above > 0.0 else max(mean, 0.0)
+        return divergence / self.slope
+
+
+@dataclass(frozen=True, slots=True)
+class Payoffs:
+    """What a run on x pays, and what a run on y costs, by its bin."""
+
+    on_x: Array
+    on_y: Array
+
+    def moments(self, p: Array, q: Array) -> tuple[float, float, float, float]:
+        """Return the mean and variance of the payoff on x under p, and of that on y under q."""
+        mean_x, mean_y = float(p @ self.on_x), float(q @ self.on_y)
+        return mean_x, float(p @ (self.on_x - mean_x) ** 2), mean_y, float(q @ (self.on_y - mean_y) ** 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DivergenceTest:
+    """The result of the test.
+
+    Attributes
+    ----------
+    order : float
+    way : {"x from y", "y from x", "both ways"}
+        The divergence that shows most of the violation, at the end of the counts.
+    bins : int
+        Number of bins in which the outputs were counted.
+    alpha : float
+        Error probability of the bound.
+    p_value, bound : float
+        Smallest alpha at which the test refutes the claim, from a grid; and lower bound on the strength.
+    estimate : float
+        Point estimate of the strength, by this divergence of the counted bins.
+    """
+
+    order: float
+    way: Way
+    bins: int
+    alpha: float
+    p_value: float
+    bound: float
+    estimate: float
+
+    def __str__(self) -> str:
+        of = {"both ways": "between x and y, mean of both directions"}.get(self.way, f"of {self.way}")
+        return f"Rényi divergence of order {self.order:g} {of}, in {self.bins} bins of outputs"
+
+
+def smoothed(hits: npt.ArrayLike) -> Array:
+    """Return the shares of the bins with half a run more in each."""
+    more = np.asarray(hits, np.float64) + _PRIOR
+    return np.asarray(more / more.sum())
+
+
+def telling_divergence(
+    p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float, known: float = math.inf
+) -> tuple[Divergence, float]:
+    """Return the divergence that lies farthest above the claim's limit under these bins, and its standard errors.
+
+    Estimated from s runs on each dataset, the mean payoff of order a and G groups is too large by a(G − 1)/s, and t
+    that was learned from them loses as much on other runs, both for small divergences. Both are subtracted.
+
+    Parameters
+    ----------
+    p, q : ndarray, shape (bins,)
+        Positive probabilities of the bins.
+    claim : Claim
+        With `divergence_slopes`.
+    runs_x, runs_y : float
+        Runs whose standard error counts.
+    known : float
+        Runs on each dataset from which p and q are estimated.
+    """
+    numbers = [*(each for each in _GROUPS if each < len(p)), len(p)]
+    most, lost = np.log(_CLIPS)[:, None, None], 2.0 * (np.array(numbers) - 1.0) / known
+    log_ratio = np.clip(np.stack([_log_ratio(p, q, number) for number in numbers]), -most, most)
+    best: tuple[Divergence, float] | None = None
+    for order, slope in claim.divergence_slopes:
+        on_x, on_y = _tangents(log_ratio, order)  # shape (ways, clips, groups, bins)
+        mean_x, mean_y = on_x @ p, on_y @ q
+        variance_x, variance_y = (on_x - mean_x[..., None]) ** 2 @ p, (on_y - mean_y[..., None]) ** 2 @ q
+        error = np.sqrt(variance_x / runs_x + variance_y / runs_y)
+        limit = float(Divergence(order, slope, "both ways", 1.0, 1).limit(claim.strength))
+        above = mean_x - mean_y - limit - order * lost
+        away = np.where(error > 0.0, above / np.where(error > 0.0, error, 1.0), -np.inf)
+        way, clip, number = np.unravel_index(int(away.argmax()), away.shape)
+        if best is None or away[way, clip, number] > best[1]:
+            divergence = Divergence(order, slope, _WAYS[way], _CLIPS[clip], numbers[number])
+            best = divergence, float(away[way, clip, number])
+    assert best is not None
+    return best
+
+
+def _log_ratio(p: Array, q: Array, groups: int) -> Array:
+    """Return the logarithm of p/q of each bin's group."""
+    group = np.arange(len(p)) * min(groups, len(p)) // len(p)
+    return np.asarray((np.log(np.bincount(group, p)) - np.log(np.bincount(group, q)))[group])
+
+
+def _tangents(log_ratio: Array, order: float) -> tuple[Array, Array]:
+    """Return the payoffs on x and on y of the tangents at this ratio in each way, shape (ways, …, bins)."""
+
+    def tangent(log_ratio: Array) -> tuple[Array, Array]:
+        above, exponents = order - 1.0, np.minimum(order * log_ratio, _LARGEST_EXPONENT)
+        first = order * np.expm1(above / order * exponents) / above if above > 0.0 else log_ratio
+        return first, np.expm1(exponents)
+
+    (on_x, on_y), (back_y, back_x) = tangent(log_ratio), tangent(-log_ratio)
+    return (
+        np.stack([on_x, -back_x, 0.5 * (on_x - back_x)]),
+        np.stack([on_y, -back_y, 0.5 * (on_y - back_y)]),
+    )
+
+
+def divergence_test(
+    pilot_x: Labels,
+    pilot_y: Labels,
+    hits_x: Labels,
+    hits_y: Labels,
+    claim: Claim,
+    *,
+    alpha: float,
+    coins: np.random.Generator,
+) -> DivergenceTest:
+    """Test a claim that limits Rényi divergences on counts in bins.
+
+    A claim that holds has a p-value of at most a with probability at most a, for every a, and a bound above its true
+    strength with probability at most `alpha`.
+
+    Parameters
+    ----------
+    pilot_x, pilot_y : ndarray of int, shape (bins,)
+        Runs from which bins and payoffs may be learned.
+    hits_x, hits_y : ndarray of int, shape (bins,)
+        Other runs; the bins were chosen without looking at them.
+    claim : Claim
+        With `divergence_slopes`.
+    coins : Generator
+        For the random order.
+
+    Examples
+    --------
+    Randomised response with odds 3 to 1 has D_1 = ln(3)/2 = .549:
+
+    >>> from dpaudit import ZeroConcentratedDP
+    >>> pilot, counts = np.array([75, 25]), np.array([7_500, 2_500])
+    >>> coins = np.random.default_rng(0)
+    >>> hits = pilot, pilot[::-1], counts, counts[::-1]
+    >>> found = divergence_test(*hits, ZeroConcentratedDP(0.5), alpha=0.05, coins=coins)
+    >>> found.p_value < 0.05, 0.5 < found.bound < 0.549
+    (True, True)
+    """
+    bets = list(_bets(pilot_x, pilot_y, list(_batches(hits_x, hits_y, coins)), claim))
+    unit = max(claim.strength, 0.1)
+    least = claim.strength + MILLIONTH * unit
+    levels = np.union1d(np.geomspace(GAMMA, 0.5, _LEVELS), alpha)[::-1]
+    first = _first_not_refuted(_refuted(bets, np.full(len(levels), least), levels))
+    p_value = float(levels[first - 1]) if first else 1.0
+    strengths = np.append(claim.strength * np.linspace(0.02, 0.98, _BELOW), least)
+    if p_value <= alpha:
+        strengths = np.append(strengths, claim.strength + unit * np.geomspace(1e-3, 1e3, _ABOVE))
+    first = _first_not_refuted(_refuted(bets, strengths, np.full(len(strengths), alpha)))
+    bound = float(strengths[first - 1]) if first else 0.0
+    p, q = smoothed(pilot_x + hits_x), smoothed(pilot_y + hits_y)
+    runs = int(hits_x.sum()), int(hits_y.sum())
+    best, _ = telling_divergence(p, q, claim, *runs, min(runs))
+    mean_x, _, mean_y, _ = best.payoffs(p, q).moments(hits_x / hits_x.sum(), hits_y / hits_y.sum())
+    return DivergenceTest(
+        order=best.order,
+        way=best.way,
+        bins=len(p),
+        alpha=alpha,
+        p_value=p_value,
+        bound=bound,
+        estimate=best.strength(mean_x - mean_y),
+    )
+
+
+def _batches(hits_x: Labels, hits_y: Labels, coins: np.random.Generator) -> Iterator[tuple[Labels, Labels]]:
+    """Yield the counts of consecutive batches of the runs in random order, which become smaller towards the end."""
+    runs = int(hits_x.sum()), int(hits_y.sum())
+    number = 1 if max(runs) >= _MOST_SHUFFLED else min(_BATCHES, *(each // 2 for each in runs))
+    # The shares change fastest close to the last run, like the hedge of a digital option near its expiry.
+    cuts = 1.0 - (1.0 - np.arange(1, number + 1) / number) ** 2
+    left, drawn = [hits_x.astype(np.int64), hits_y.astype(np.int64)], [0, 0]
+    for cut in cuts.tolist():
+        batch = []
+        for side in (0, 1):
+            until = round(cut * runs[side])
+            size = until - drawn[side]
+            taken = (
+                left[side] if cut == 1.0 else coins.multivariate_hypergeometric(left[side], size, method="marginals")
+            )
+            left[side], drawn[side] = left[side] - taken, until
+            batch.append(taken)
+        if all(each.sum() > 0 for each in batch):
+            yield batch[0], batch[1]
+
+
+def _first_not_refuted(is_refuted: npt.NDArray[np.bool_]) -> int:
+    return len(is_refuted) if is_refuted.all() else int(np.argmin(is_refuted))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bet:
+    """What is bet on in a batch, and its runs in each bin; all else is known before."""
+
+    divergence: Divergence
+    payoffs: Payoffs
+    mean_x: float
+    mean_y: float
+    deviation: float  # of the sum of payoffs in this batch and all later ones
+    x: Labels
+    y: Labels
+
+
+def _bets(pilot_x: Labels, pilot_y: Labels, batches: list[tuple[Labels, Labels]], claim: Claim) -> Iterator[_Bet]:
+    """Yield what is bet on in each batch, learned from the pilot and the batches before."""
+    before_x, before_y = pilot_x.astype(np.float64), pilot_y.astype(np.float64)
+    left_x, left_y = (float(sum(batch[side].sum() for batch in batches)) for side in (0, 1))
+    divergence, chosen_on = None, 0.0
+    for x, y in batches:
+        known = float(min(before_x.sum(), before_y.sum()))
+        p, q = smoothed(before_x), smoothed(before_y)
+        if divergence is None or known >= _GROWTH * chosen_on:
+            divergence, chosen_on = telling_divergence(p, q, claim, left_x, left_y, known)[0], known
+        payoffs = divergence.payoffs(p, q)
+        mean_x, variance_x, mean_y, variance_y = payoffs.moments(p, q)
+        deviation = math.sqrt(left_x * variance_x + left_x**2 / left_y * variance_y)
+        yield _Bet(divergence, payoffs, mean_x, mean_y, max(deviation, 1e-300), x, y)
+        before_x, before_y, left_x, left_y = before_x + x, before_y + y, left_x - x.sum(), left_y - y.sum()
+
+
+def _refuted(bets: list[_Bet], strengths: Array, levels: Array) -> npt.NDArray[np.bool_]:
+    """Return whether the bets at each level refute the claim of each strength; both have the shape (tests,)."""
+    log_wealth, is_refuted = np.zeros(len(strengths)), np.zeros(len(strengths), np.bool_)
+    for bet in bets:
+        aim = ndtri(np.minimum(_SPARED * levels * np.exp(log_wealth), 1.0 - 1e-9))
+        with np.errstate(invalid="ignore", over="ignore"):
+            share = np.exp(-0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(aim)) / bet.deviation
+        limit = bet.divergence.limit(strengths)
+        gained = log_gain(bet.payoffs, limit, share, bet.mean_x, bet.mean_y, bet.x, bet.y)
+        log_wealth = np.where(is_refuted, log_wealth, log_wealth + gained)
+        is_refuted |= log_wealth >= -np.log(levels)
+    return is_refuted
+
+
+def log_gain(
+    payoffs: Payoffs,
+    limit: Array,
+    bet: Array,
+    mean_x: float,
+    mean_y: float,
+    x: Labels,
+    y: Labels,
+) -> Array:
+    """Return the logarithm of what a batch of runs in each bin multiplies the wealth by.
+
+    The bets, of the shape of the limits in their first axis, are made smaller where a single run could lose too
+    much. The means are those expected before the batch; they cost or gain nothing to the second order.
+    """
+    shape = (-1, *([1] * (bet.ndim - 1)))
+    limit = np.minimum(limit, 1e300)
+    at_x = mean_x - 0.5 * (mean_x - mean_y - limit)  # A, and B = A − C
+    at_y = at_x - limit
+    share = float(x.sum() / y.sum())  # of the bet, for each run on y
+    worst = np.maximum(at_x - payoffs.on_x.min(), (payoffs.on_y.max() - at_y) * share)
+    is_bet = (limit < 1e300) & (worst > 0.0)
+    bet = np.minimum(bet, (_LARGEST_BET / np.where(is_bet, worst, 1.0)).reshape(shape))
+    gain_x = payoffs.on_x - np.where(is_bet, at_x, 0.0)[:, None]
+    gain_y = payoffs.on_y - np.where(is_bet, at_y, 0.0)[:, None]
+    total = np.zeros(bet.shape)
+    for place in np.flatnonzero(x + y).tolist():
+        total += x[place] * np.log1p(bet * gain_x[:, place].reshape(shape))
+        total += y[place] * np.log1p(-share * bet * gain_y[:, place].reshape(shape))
+    return np.where(is_bet.reshape(shape), total, 0.0)
