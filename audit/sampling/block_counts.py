@@ -79,7 +79,7 @@ def no_blocks() -> BlockCounts:
 
 @dataclass(frozen=True, slots=True)
 class FinalCounts:
-    """What a sequential audit counts apart from pairs: hits of events, outputs in the cells of partitions and in plain events.
+    """What a sequential audit counts apart from pairs: hits of events, outputs in cells and in plain events.
 
     There are `runs` runs on each dataset; the arrays have the shapes (2 datasets, events) and (2 datasets, cells), x
     first. The cells of several partitions follow one another.
