@@ -77,6 +77,16 @@ def test_counts_from_the_same_random_numbers_have_no_p_value():
         assert "p-value 0" not in said
 
 
+def test_counts_of_runs_that_are_not_independent_are_not_compared():
+    def tiled(answer, size, rng):
+        return answer + np.resize(rng.laplace(size=max(1, size // 8)), size)
+
+    found = compared(BEFORE, entry(tiled))
+    assert found.p_value is None
+    assert found.not_compared.startswith("runs were not independent")
+    assert found.changes == ("the verdict was not refuted and is inconclusive",)
+
+
 def test_counts_that_do_not_say_their_random_numbers():
     """As files from before they were kept: two of them may be of one stream, and one of them and a new one are not."""
     silent = [
