@@ -46,7 +46,11 @@ def path_of(name: AnyPath) -> Path:
         raise OptionError(f"path={name!r} is not a path; use text or a pathlib.Path.", path=name) from error
     if not text or "\0" in text:
         raise OptionError(f"path={name!r} is empty or has a null character; use another name.", path=name)
-    return Path(text).absolute()
+    try:
+        return Path(text).absolute()
+    except FileNotFoundError as error:
+        said = f"path={name!r} is relative, and the working folder was deleted; use an absolute path."
+        raise OptionError(said, path=name) from error
 
 
 def check_target(path: Path) -> os.stat_result | None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_MODULES = 800, 22
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 ROOMS = [
-    "audit.errors", "audit.extras", "audit.options", "audit.printing", "audit.known_options",
+    "audit.errors", "audit.files", "audit.extras", "audit.options", "audit.printing", "audit.known_options",
     "audit.floating_point_errors", "audit.random_streams", "audit.settings", "audit.progress",
     "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.guesses", "audit.power",
     "audit.families", "audit.distinguishers", "audit.sampling",

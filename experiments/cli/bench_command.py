@@ -239,6 +239,8 @@ def bench_all(
 def _print_table(text: str, out: Path | None) -> None:
     from ...audit.files import write_atomically
 
-    if out is not None:
-        write_atomically(out, text)
-    typer.echo(text)
+    try:
+        if out is not None:
+            write_atomically(out, text)
+    finally:
+        typer.echo(text)

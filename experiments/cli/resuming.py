@@ -34,12 +34,14 @@ def store_for(folder: Path, command: Command, *, is_resumed: bool) -> Iterator[S
         If the results could not be written to the folder.
     """
     path = folder / FILE
-    has_begun = os.path.lexists(path) and (path.is_symlink() or path.stat().st_size > 0)
+    is_empty = path.is_file() and not path.is_symlink() and path.stat().st_size == 0
+    has_begun = os.path.lexists(path) and not is_empty
     if is_resumed and not has_begun:
         raise OptionError(f"there is nothing to resume in {folder}: {_why_nothing(folder)}; leave --resume out.")
     for name in ("results.json", "report.html", "report.md"):  # an audit of hours does not end at a link or a folder
         check_target(folder / name)
     if not is_resumed and has_begun:
+        Store(folder).close()  # a file that is no store is named as such, not to be deleted
         raise OptionError(
             f"{path} holds unfinished work; continue with --resume, or delete it to start again.", path=str(path)
         )

@@ -158,6 +158,14 @@ def test_what_cannot_be_a_name(name):
         path_of(name)
 
 
+def test_a_relative_path_needs_a_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(OptionError, match="the working folder was deleted"):
+        path_of("r.json")
+
+
 def test_a_path_is_resolved_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = path_of("r.json")

@@ -73,7 +73,7 @@ _QUICK_RUNS = 300_000
 
 def _command(kind: str, runs: int, out: Path) -> list[str]:
     own = _KINDS[kind]
-    program = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()"]
+    program = [sys.executable, "-c", "from dpaudit.experiments.cli.main import program; program()"]
     audit = ["audit", f"slow_noise:{own.function}", *own.options, "--epsilon", "1", "--alpha", "1e-6", "--jobs", "2"]
     return [*program, *audit, "--runs", str(runs), "--out", str(out)]
 
