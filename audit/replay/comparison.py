@@ -184,8 +184,8 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
         # what is likeliest on x in one call and on y in another does not add up
         pairs = [(c.law_on_x, c.law_on_y) for c in noise]
         sides = [[directed_loss(x, y) for x, y in pairs], [directed_loss(y, x) for x, y in pairs]]
-        losses = [[c.worst_loss if one is None else one for c, one in zip(noise, side, strict=True)] for side in sides]
-        needed = max(math.fsum(loss or 0.0 for loss in side) for side in losses)
+        rest = sum(c.worst_loss or 0.0 for c, one in zip(noise, sides[0], strict=True) if one is None)
+        needed: float | None = max(math.fsum(each or 0.0 for each in side) for side in sides) + rest
     elif loss.epsilon == 0.0 and 0.0 < loss.mu < math.inf:
         normals = [Law("normal", {"location": at, "scale": 1.0}) for at in (0.0, loss.mu)]
         needed = strength_needed(claim, normals[0], normals[1])

@@ -336,12 +336,10 @@ class _Determined:
         flags = np.arange(max(int(np.size(call.value)), 1)) == place
         laws = [_law_at(law, flags) for law in (call.law_on_x, call.law_on_y)]
         if any(law.scale is not None and not np.all(law.scale > 0.0) for law in laws):
-            ends = [self._output_at(number, place, float(np.ravel(law.location)[0])) for law in laws if law.is_shifted]
-            return (
-                _WHOLE
-                if len(ends) == 2 and all(end is not None for end in ends) and np.any(ends[0] != ends[1])
-                else None
-            )
+            at = [float(law.location.reshape(-1)[0]) for law in laws if law.location is not None]
+            ends = [self._output_at(number, place, each) for each in at]
+            is_seen = len(ends) == 2 and all(end is not None for end in ends) and bool(np.any(ends[0] != ends[1]))
+            return _WHOLE if is_seen else None
         x, y = (law.frozen() for law in laws)
         grid = _quantiles(*laws)
         if len(grid) < 2:
@@ -360,7 +358,8 @@ class _Determined:
             steps = np.diff(rows, axis=0)
             signs = np.where(np.all(steps >= -slack, axis=0), 1.0, np.where(np.all(steps <= slack, axis=0), -1.0, 0.0))
         found = [
-            self._cuts(number, place, points, rows[:, k] * signs[k], k, signs[k], near) for k in np.flatnonzero(signs)
+            self._cuts(number, place, points, rows[:, k] * signs[k], k, signs[k], near)
+            for k in np.flatnonzero(signs).tolist()
         ]
         cuts, is_all = max(found, key=lambda one: len(one[0]), default=(np.empty(0), False))
         if is_all and len(points) == len(outputs):

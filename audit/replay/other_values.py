@@ -30,6 +30,9 @@ FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the o
 _CELLS: Final = (*zip(range(8), range(1, 9), strict=True), (8, 12), (12, 20), (20, 40), (40, 100))
 """Each number of noise takes a random value in each of these ranges, in scales on either side of its location. All
 numbers change together, and each goes through the ranges in a random order."""
+_SELDOM: Final = 1e-4
+"""Noise beyond its quantiles of this probability is not tried value by value."""
+_BISECTIONS: Final = 3
 MOST_OUTCOMES: Final = 512
 """Most outcomes of choices that are tried, each on x and on y: ten times the runs of other replays."""
 _CHOICES: Final = frozenset({"discrete", "binomial", "integers"})
@@ -41,7 +44,7 @@ _ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
 
 _NEAR: Final = 1e-9
 _BY_CHANCE: Final = 1e-9
-"""Noise counts as equal if it is within the first, in scales, in so many runs that the second bounds the chance of it."""
+"""Noise is equal if it is within the first, in scales, in so many runs that the second bounds the chance of it."""
 
 _RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
@@ -70,11 +73,11 @@ class Reruns:
         Runs on both sides draw for themselves, half of them with some noise moved far, so that branches that noise
         decides about are taken: what happens with probability p is missed with at most (1 - p)^17.
         """
+        if not any(made.tape.calls or made.tape.raised for _, made in self._sides.values()):
+            return "", []
         runs: dict[str, list[RecordedRun]] = {"x": [self._sides["x"][1]], "y": []}
         for number, side in enumerate(("x", "y")):
-            dataset, first = self._sides[side]
-            if not any((made.tape.calls or made.tape.raised for _, made in self._sides.values())):
-                return "", []
+            dataset = self._sides[side][0]
             seeds = (other_seed(self._runner.seed, 1_000 * (number + 1) + turn) for turn in range(2 * DRAWS))
             runs[side] += [self._runner.run(dataset, seed=seed) for seed in itertools.islice(seeds, DRAWS)]
             for seed in seeds:
@@ -126,10 +129,12 @@ class Reruns:
         agree if it is that: up to rounding, and up to 1e-9 of the `noise` of a coordinate.
         """
         combinations = self._combinations()
-        why = combinations if isinstance(combinations, str) else self._why_undecided()
-        if why:
+        steps: list[Changes] | str = [] if isinstance(combinations, str) else self._steps()
+        if isinstance(combinations, str) or isinstance(steps, str):
+            return combinations if isinstance(combinations, str) else str(steps)
+        if why := self._why_undecided():
             return why
-        for changed in (*combinations, *self._joint()):
+        for changed in (*combinations, *steps, *self._joint()):
             if changed and not self._agree(changed, apart, noise):
                 places = list(dict.fromkeys(_named(self.calls[i]) for i in changed))
                 more = f" and {len(places) - 1} more" if len(places) > 1 else ""
@@ -156,6 +161,74 @@ class Reruns:
             which = f"the draws that may decide something, such as {_named(self.calls[next(iter(outcomes))])},"
             return f"{which} have more than {MOST_OUTCOMES} outcomes together, and not all were tried"
         return _together(outcomes)
+
+    def _steps(self) -> list[Changes] | str:
+        """Return values of whole noise that moved, and one for each step of noise that is rounded afterwards.
+
+        Each may lead to another output, like an outcome of a choice. Words if there are more than are tried.
+        """
+        found: list[Changes] = []
+        for number, call in enumerate(self.calls):
+            if not is_shifted(call) or call.is_inferred or is_unmoved(call) or np.size(call.value) != 1:
+                continue
+            law = call.law_on_x.frozen()
+            low, high = (float(np.ravel(end)[0]) for end in (law.ppf(_SELDOM), law.isf(_SELDOM)))
+            value, ones = np.asarray(call.value), np.ones(np.shape(call.value))
+            if call.law_on_x.is_integer_valued:
+                values = np.arange(low, high + 1.0)
+                if len(values) > MOST_OUTCOMES and not self._is_line(number, values):
+                    return (
+                        f"{_named(call)} has more than {MOST_OUTCOMES} values that are not rare, and not all were tried"
+                    )
+                values = values[:: -(-len(values) // MOST_OUTCOMES)]
+            elif any(self._shows({number: nudged(call, value, s * ones)}) for s in (1.0, -1.0)):
+                continue  # near this value the output follows the noise; others are tried at random
+            else:
+                values = self._step_values(number, np.linspace(low, high, MOST_NUMBERS))
+                if len(values) > MOST_OUTCOMES:
+                    return f"{_named(call)} is rounded to more than {MOST_OUTCOMES} values, and not all were tried"
+            found += [self._alone(number, each) for each in values]
+        return found
+
+    def _alone(self, number: int, value: float) -> Changes:
+        call = self.calls[number]
+        return {number: _like(call, np.full(np.shape(call.value), value))}
+
+    def _is_line(self, number: int, values: Array) -> bool:
+        """Whether the numbers of the output on x are an affine function of a drawn number, at some values."""
+        tried = values[:: -(-len(values) // MOST_NUMBERS)]
+        rows = [self.numbers("x", self._alone(number, each)) for each in tried]
+        if any(row is None or row.shape != rows[0].shape for row in rows):  # type: ignore[union-attr]
+            return False
+        held = np.array(rows)
+        slopes = (held[-1] - held[0]) / (tried[-1] - tried[0])
+        return bool(np.all(np.abs(held - held[0] - np.outer(tried - tried[0], slopes)) <= self.rounding(*held)))
+
+    def _step_values(self, number: int, grid: Array) -> Array:
+        """Return values between which the output on x takes its steps: one for each, if no step is missed.
+
+        Between two values with different outputs there may be a third one, as long as three bisections did not return
+        one of the two: it is missed if it is narrower than an eighth of the way.
+        """
+        found, todo = [float(grid[0])], [(float(a), float(b), 0) for a, b in itertools.pairwise(grid)][::-1]
+        outputs: dict[float, Any] = {}
+
+        def output(at: float) -> Any:
+            if at not in outputs:
+                outputs[at] = self.output("x", self._alone(number, at))[0]
+            return outputs[at]
+
+        while todo and len(found) <= MOST_OUTCOMES:
+            low, high, turn = todo.pop()
+            if same_output(output(low), output(high)) is True:
+                continue
+            if turn == _BISECTIONS:
+                found.append(high)
+                continue
+            middle = (low + high) / 2.0
+            is_third = all(same_output(output(middle), output(end)) is not True for end in (low, high))
+            todo += [(middle, high, 0 if is_third else turn + 1), (low, middle, 0 if is_third else turn + 1)]
+        return np.array(found)
 
     def _why_undecided(self) -> str:
         """Return which noise decides something: it changes the output, but not if it changes by little."""
@@ -345,12 +418,14 @@ def _why_repeated(runs: list[RecordedRun]) -> str:
     shared = 0
     while all(shared < len(each) and _is_same_call(each[shared], calls[0][shared]) for each in calls):
         shared += 1
-    columns, names, chances = [], [], []
+    columns: list[Array] = []
+    names: list[str] = []
+    chances: list[float] = []
     for number in range(shared):
         drawn = [each[number] for each in calls]
-        noise = [_noise(each) for each in drawn]
+        noise = [each for each in map(_noise, drawn) if each is not None]
         first = drawn[0]
-        if any(each is None for each in noise) or sum(map(len, columns)) > 2_000:
+        if len(noise) < len(drawn) or len(columns) > 2_000:
             continue
         columns += list(np.array(noise).T)
         names += [f"{first.primitive} at {first.place}"] * (len(columns) - len(names))
@@ -495,7 +570,8 @@ def outcomes_of(call: ReplayedCall) -> list[Any] | None:
         return None
     if x.name == "discrete":
         odds = [np.atleast_1d(np.asarray(law.parameters["probabilities"], np.float64)) for law in (x, y)]
-        levels = np.flatnonzero(sum(np.pad(each, (0, max(map(len, odds)) - len(each))) for each in odds))
+        most = max(len(each) for each in odds)
+        levels = np.flatnonzero(np.sum([np.pad(each, (0, most - len(each))) for each in odds], axis=0))
     else:
         low = np.min(x.parameters.get("low", 0))
         high = np.max(x.parameters["n"]) + 1 if x.name == "binomial" else np.max(x.parameters["high"])

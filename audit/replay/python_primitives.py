@@ -120,9 +120,10 @@ def _seeded(original: Callable[..., Any]) -> Callable[..., Any]:
         if tape is not None:
             tape.note_seed(a)
         original(self, a, version)
-        if tape is not None and not isinstance(self, random.SystemRandom):
-            if a is None or tape.streams.was_read(a):
-                tape.note_made(self, is_fresh=True)
+        if tape is None or isinstance(self, random.SystemRandom):
+            return
+        if a is None or tape.streams.was_read(a):
+            tape.note_made(self, is_fresh=True)
 
     return seed
 

@@ -262,8 +262,8 @@ def _promises(calls: Calls) -> Iterator[str]:
     for call in calls:
         if call.is_promise:
             yield (
-                f"the loss of {call.primitive} at {call.place} is the one that it states for itself; this is not tested "
-                "here, so confirm it with check"
+                f"the loss of {call.primitive} at {call.place} is the one that it states for itself, which is not "
+                "tested here; confirm it with check"
             )
             return
 

@@ -212,7 +212,7 @@ class Tape:
         """Record a generator that the run made: is its stream fresh, by its seed or since nothing seeded it?"""
         if self.is_foreign():
             return
-        bits = getattr(source, "bit_generator", getattr(source, "_bit_generator", None))
+        bits: Any = getattr(source, "bit_generator", getattr(source, "_bit_generator", None))
         sequence = getattr(bits, "seed_seq", None)
         if not is_fresh and self.streams.is_known(source):
             return

@@ -369,3 +369,38 @@ def test_exactly_delta_on_one_side_and_never_on_the_other(delta):
     assert not result.has_excess
     wrong = replay(GroupTightMechanism(1.0, 2 * delta), 1, 0, claim=ApproxDP(1.0, delta))
     assert wrong.has_excess
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "x", "y", "claim"),
+    [
+        (lambda rows, rng: int(np.clip(round(rng.normal(rows[0])), 1, 5)), [3.0], [3.5], 3.0),
+        (lambda rows, rng: float(np.clip(rng.normal(rows[0]), 0, 6)), [3.0], [3.5], 3.0),
+        (lambda rows, rng: int(min(rng.poisson(rows[0]), 20)), [11.0], [10.0], 3.0),
+        (lambda rows, rng: rng.normal(rows[0]) % 1.0, [0.5], [0.0], 1.0),
+        (lambda rows, rng: int(100.0 * rng.laplace(rows[0])) % 10, [3.0], [1.0], 1.0),
+        (
+            lambda rows, rng: (lambda a, b: a if rng.laplace() > 0.0 else b)(*rng.laplace([rows[0], 2.0])),
+            [3.0],
+            [1.0],
+            1.5,
+        ),
+        (lambda rows, rng: [int(rng.choice(2, p=p)) for p in (FLAT, STEEP)[:: int(rows[0])]], [1], [-1], 2.5),
+    ],
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_shows_a_bounded_part_of_the_draw_keeps_its_claim(mechanism, x, y, claim, seed):
+    assert not run(mechanism, x, y, claim, seed=seed).has_excess
+
+
+FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
+
+
+def test_what_a_clipped_output_tells_apart_is_an_excess_by_its_probabilities():
+    """Of the sets {v ≤ 0}, {0 < v < 6} and what is within, the largest log ratio is ln Φ(−3) / Φ(−4) = 3.75."""
+
+    def clipped(rows, rng):
+        return float(np.clip(rng.normal(rows[0]), 0, 6))
+
+    assert run(clipped, [3.0], [4.0], 3.6).has_excess
+    assert not run(clipped, [3.0], [4.0], 3.76).has_excess
