@@ -184,14 +184,13 @@ def limits_in_words(x: Outputs, y: Outputs) -> tuple[str, ...]:
         what = "coordinates"
     if width <= _MOST_COORDINATES:
         return ()
-    left_out = ["products and parities of two or more were not examined"]
+    left_out = ["pairs, products, parities and trees of them were not examined"]
     if what == "coordinates":
-        left_out.insert(0, "outputs on one dataset only were looked for in the first 64")
-        left_out.append("low bits were examined in the first 8")
-    if width > MOST_PATHS and what != "coordinates":
+        left_out.append("low bits, and outputs on one dataset only, were looked for in the first 64")
+        if width > _MOST_COLUMNS:
+            left_out.append("of learned scores only weighted sums were tried")
+    elif width > MOST_PATHS:
         left_out.append(f"only the {MOST_PATHS:,} commonest parts were read")
-    if width > _MOST_COLUMNS and what == "coordinates":
-        left_out.append("of learned scores only weighted sums were tried")
     return (
         f"of {width:,} {what}, the {_MOST_COORDINATES} that differ most in the pilot were examined singly; "
         + "; ".join(left_out),

@@ -23,7 +23,7 @@ from ..events.scores import Column, Number, Score, Weighted
 from .number_families import Family, value_families
 from .pilot_split import PilotSplit
 
-_MOST_COLUMNS = 8  # most coordinates of vectors that are looked at, each singly
+_MOST_COLUMNS = 64  # most coordinates of vectors that are looked at, each singly
 _RESIDUES = 8  # number of grids between the finest of the outputs and their spread
 
 

@@ -45,8 +45,8 @@ TASKS = {
     "counted": CountBlocks(EVENT, (), None, "y", 3, (5,)),
     "counted in cells": CountBlocks(EVENT, (CELLS, CELLS), None, "y", 3, (5,)),
     "counted in three events": CountBlocks(EVENT, (), None, "y", 3, (5,), (BELOW, EVENT)),
-    "pairs": CountPairs((EVENT, None), (None, None), (), None, None, 3, (5,)),
-    "pairs and outcomes": CountPairs((EVENT, BELOW), (None, BELOW), (EVENT,), CELLS, None, 3, (5, 4)),
+    "pairs": CountPairs((EVENT, None), (None, None), (), (), None, 3, (5,)),
+    "pairs and outcomes": CountPairs((EVENT, BELOW), (None, BELOW), (EVENT,), (CELLS,), None, 3, (5, 4)),
 }
 
 
