@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 
 import pytest
 
@@ -97,3 +98,45 @@ def test_a_page_without_its_libraries_is_refused_before_the_audits(project, monk
     result = run(project, "--dp-audit-report=r.html")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "r.html: reports need jinja2; pip install 'dpaudit[report]'" in text_of(result)
+
+
+REQUESTS = {
+    "named": 'def test_named(request): request.getfixturevalue("dp_audit")(bad, X, Y, claim=PureDP(1.0))',
+    "computed": 'def test_computed(request): request.getfixturevalue("dp_" + "audit")(bad, X, Y, claim=PureDP(1.0))',
+    "by_a_fixture": "def test_by_a_fixture(above): above(bad, X, Y, claim=PureDP(1.0))",
+    "by_a_function": "def test_by_a_function(request): renamed(request)(bad, X, Y, claim=PureDP(1.0))",
+    "of_a_class": """
+        class TestOne(unittest.TestCase):
+            @pytest.fixture(autouse=True)
+            def keep(self, request): self.request = request
+            def test_of_a_class(self): self.request.getfixturevalue("dp_audit")(bad, X, Y, claim=PureDP(1.0))
+    """,
+}
+
+
+@pytest.mark.parametrize("options", [["--dp-audit-only"], ["--dp-audit-changed", "asked.py"]])
+def test_a_fixture_requested_while_the_test_runs_is_found(project, options):
+    project.makepyfile(asked="def of(request): return request.getfixturevalue('dp_audit')")
+    project.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture
+        def helper(request): return request.getfixturevalue("dp_audit")
+
+        @pytest.fixture
+        def above(helper): return helper
+
+        @pytest.fixture
+        def other(request): return request.getfixturevalue("tmp_path")
+
+        def pytest_collection_modifyitems(items):
+            assert all("dp_audit" not in item.fixturenames for item in items)
+        """
+    )
+    tests = "\n".join(textwrap.dedent(text) for text in REQUESTS.values())
+    imports = "import unittest, pytest\nfrom asked import of as renamed\nfrom mechanisms import *\n"
+    project.makepyfile(test_requests=f"{imports}{tests}\ndef test_other(other, request): pass\n")
+    result = run(project, *options)
+    result.assert_outcomes(failed=len(REQUESTS), deselected=1)
+    run(project, "--dp-audit-skip").assert_outcomes(skipped=len(REQUESTS), passed=1)
