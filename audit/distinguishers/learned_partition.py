@@ -51,13 +51,18 @@ def single_outcomes(x: Outputs, y: Outputs, most: int) -> OutcomeCells | None:
     most : int
         Number of cells at most, with the one for all other outcomes.
     """
-    if any(2 * len(tally(side[:_LOOKED_AT])[0]) > len(side[:_LOOKED_AT]) for side in (x, y)):
+    if not recur(x, y):
         return None
     (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
     names, seen = names_y | names_x, on_x + on_y
     if min(len(seen), most) <= _TWO:
         return None
     return OutcomeCells(tuple(names[key] for key, _ in seen.most_common(min(TABLE, most) - 1)), len(seen))
+
+
+def recur(x: Outputs, y: Outputs) -> bool:
+    """Whether each of the first outputs on either dataset occurs twice on average, as with a discrete mechanism."""
+    return all(2 * len(tally(side[:_LOOKED_AT])[0]) <= len(side[:_LOOKED_AT]) for side in (x, y))
 
 
 def _commonest_width(outputs: Outputs) -> int | None:
