@@ -11,8 +11,8 @@ from ..plain_text import visible
 from .failure import Case
 
 _BOUNDED = (
-    "  The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what the "
-    "replay does not see: other paths, noise that is not drawn anew in each run, and low bits of the outputs."
+    "  The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what "
+    "the replay does not see: other paths, noise that is not drawn anew in each run, and low bits of the outputs."
 )
 
 

@@ -18,6 +18,7 @@ from dpaudit import (
     ApproxDP,
     PureDP,
     Replace,
+    Verdict,
     Within,
     check,
     check_canaries,
@@ -36,7 +37,6 @@ from dpaudit import (
     plan_canaries,
     replay,
     save,
-    Verdict,
 )
 from dpaudit.audit.errors import ClaimError, OptionError, UnknownOptionError
 from dpaudit.audit.procedures.check_options import ARGUMENTS, CheckOptions, Options
