@@ -92,7 +92,7 @@ def plain_events(x: Outputs, y: Outputs, most: int) -> PlainEvents | None:
 
 def _recurring(x: Outputs, y: Outputs, most: int) -> OutcomeCells | None:
     """A cell for each of the commonest outcomes; None for outputs that hardly repeat, and for two outcomes at most."""
-    if any(2 * len(tally(side[:_LOOKED_AT])[0]) > len(side[:_LOOKED_AT]) for side in (x, y)):
+    if not recur(x, y):
         return None
     (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
     names, seen = names_y | names_x, on_x + on_y
@@ -113,6 +113,11 @@ def _cell_edges(values: Array) -> tuple[float, ...]:
     edges = np.unique(np.concatenate([at, np.nextafter(atoms, -np.inf)]))
     edges = edges[(edges >= values[0]) & (edges < values[-1])]
     return tuple(edges.tolist()) if len(edges) >= _FEWEST_EDGES else ()
+
+
+def recur(x: Outputs, y: Outputs) -> bool:
+    """Whether each of the first outputs on either dataset occurs twice on average, as with a discrete mechanism."""
+    return all(2 * len(tally(side[:_LOOKED_AT])[0]) <= len(side[:_LOOKED_AT]) for side in (x, y))
 
 
 def _commonest_width(outputs: Outputs) -> int | None:

@@ -40,6 +40,7 @@ from ..progress import Shown, told
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import FINAL_SHARE, Settings
 from ..results.interim_look import Look
+from ..results.verdict import largest_excess
 from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
 from ..sampling.picked import picked, provenance_of_part
@@ -118,7 +119,8 @@ def check(
     resolution : float, optional
         Excess over the claim's strength that the audit has to detect; an audit with too few `runs` for it is
         INCONCLUSIVE. Without `runs` the audit takes the runs that it needs, within the `seconds` if there are any, and
-        states the resolution that it reached.
+        states the resolution that it reached. Without a resolution an audit is INCONCLUSIVE if it does not detect twice
+        the claim (for a claim of 0: a strength of 1, or half of the family's largest); a larger one accepts that.
     **options
         Those below; `dpaudit.settings` sets `jobs`, `progress` and `block_seconds` for many calls.
 
@@ -340,8 +342,11 @@ def _drawn(
 ) -> tuple[Settings, Evidence]:
     """The settings and the evidence of either kind of audit, with the requested or the needed number of runs."""
     if runs is None and until is None:
-        # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
-        runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
+        runs, wanted = _runs(plan, settings, sequential), settings.resolution
+        # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small;
+        # unless the call accepts a larger one than an audit may have without being inconclusive.
+        if wanted is not None and wanted <= largest_excess(settings.claim):
+            settings = replace(settings, resolution=None)
         plan = plan.for_runs(runs)
     if not sequential and runs is not None:  # only a sequential audit may have a time limit
         return settings, draw_fixed_size(plan, settings, runs, cells, progress, earlier)

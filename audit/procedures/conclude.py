@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..distinguishers.choice import Choice
+from ..distinguishers.learned_partition import recur
 from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
 from ..events.column_naming import with_names
-from ..events.events import Event
+from ..events.events import Event, Outcomes
 from ..events.pilot_histogram import sketch
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.count_ordering import clears
@@ -30,11 +31,19 @@ from ..results.other_direction import OtherDirection
 from ..results.sequential_result import SequentialResult
 from ..results.verdict import verdict_of
 from ..sampling.provenance import versions
-from .detectable_excess import detectable, detectable_by_divergence, detectable_by_guesses, detectable_sequentially
-from .event_checks import event_findings, pilot_findings
+from .detectable_excess import (
+    FEW,
+    Learned,
+    detectable,
+    detectable_by_divergence,
+    detectable_by_guesses,
+    detectable_sequentially,
+    shows_no_difference,
+)
+from .event_checks import ends_of, event_findings, pilot_findings
 from .evidence import Evidence, FixedSizeEvidence, SequentialEvidence
 
-_MANY = 1_000  # runs that should show a difference, if there is one to be seen
+_LITTLE = 0.1  # share of the claim that the runs must rule out before they say that the data do not matter
 _WORTH_TESTING = 1.0  # standard errors above the claim from which an event is tested in the reserve
 
 
@@ -84,12 +93,15 @@ def conclude(
     choice = of.kept.choice
     held = directed(settings.claim, of.fresh_counts, choice.likelier_on)
     errors = {"alpha": tested.event_alpha, "power": power}
+    known = _learned(of)
     if isinstance(of, SequentialEvidence):
-        found = detectable_sequentially(held.claim, held.counts, of.runs, **errors)
+        found = detectable_sequentially(held.claim, held.counts, of.runs, known, **errors)
     elif tested.opposite is not None:
-        found = detectable_by_guesses(settings.claim, tested.opposite.guesses, of.runs, **errors)
+        against = directed(settings.claim, tested.opposite.counts, choice.likelier_on).counts
+        other = replace(tested.opposite, counts=against)
+        found = detectable_by_guesses(settings.claim, other, held.counts, of.runs, known, **errors)
     else:
-        found = detectable(held.claim, held.counts, of.runs, **errors)
+        found = detectable(held.claim, held.counts, of.runs, known, **errors)
     unsteady = []
     if isinstance(of, FixedSizeEvidence) and of.is_in_order:
         tried = zip((choice, *choice.others), (of.counts, *of.other_counts), strict=True)
@@ -101,13 +113,12 @@ def conclude(
     if isinstance(of, FixedSizeEvidence) and of.net is not None:
         own |= {"net_events": of.net.n_cells, "net_alpha": tested.net_alpha}
     if isinstance(of, FixedSizeEvidence) and of.bins is not None and found.basis == "gaussian":
-        known, counted = int(of.bins.known_x.sum()), (of.counts.runs_x, of.counts.runs_y)
+        learned_from, counted = int(of.bins.known_x.sum()), (of.counts.runs_x, of.counts.runs_y)
         level = errors["alpha"] if tested.divergence is None else tested.divergence.alpha
-        by_bins = detectable_by_divergence(settings.claim, known, *counted, alpha=level, power=power)
+        by_bins = detectable_by_divergence(settings.claim, learned_from, *counted, alpha=level, power=power)
         found = replace(found, excess=min(found.excess, by_bins))
     verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)
-    stated = found.excess if settings.resolution is None else None
-    of_event = unsteady or event_findings(of, held.claim, verdict, stated, of_runs)
+    of_event = unsteady or event_findings(of, verdict, of_runs)
     findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
         findings = of_datasets
@@ -151,14 +162,26 @@ def conclude(
     return result
 
 
+def _learned(evidence: Evidence) -> Learned:
+    """How well the pilot knows the events."""
+    choice = evidence.kept.choice
+    is_discrete = recur(evidence.kept.x, evidence.kept.y)
+    events = [choice.event] + ([] if choice.opposite is None else [choice.opposite.event])
+    ends = 0 if is_discrete else max(0 if isinstance(event, Outcomes) else ends_of(event) or 1 for event in events)
+    return Learned(choice.pilot_counts, ends, is_discrete)
+
+
 def _of_silence(settings: Settings, evidence: Evidence, tested: _Tested) -> tuple[str, ...]:
-    """A note if the event is as frequent on y as on x, although the claim allows a difference."""
+    """A note if the event is as frequent on y as on x, to within a tenth of what the claim allows."""
     counts = tested.counts
-    if tested.bound > 0.0 or settings.claim.strength == 0.0 or evidence.runs < _MANY:
+    if tested.bound > 0.0 or settings.claim.strength == 0.0 or evidence.runs <= FEW or not shows_no_difference(counts):
         return ()
-    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
-    error = math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
-    if abs(p - q) > 2.0 * error:
+    tenth = settings.claim.with_strength(_LITTLE * settings.claim.strength)
+    p, q = (
+        (hits + 0.5) / (runs + 1.0) for hits, runs in ((counts.hits_x, counts.runs_x), (counts.hits_y, counts.runs_y))
+    )
+    error = 2.0 * math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
+    if max(p, q) + error > float(tenth.max_power(min(p, q))[0]):
         return ()
     return ("no event told x from y in these runs; does the mechanism use its data?",)
 

@@ -2,9 +2,13 @@
 
 An audit can miss a mechanism that exceeds its claim in two ways: the pilot may choose an event worse than the best one,
 and the test may not refute on the chosen event. The pilot has two thirds of the probability of a miss, the test one
-third. The excess is stated for an event as frequent as the tested one, on the boundary of the stronger claim. Noise
-touches the boundary of an (ε, δ) claim at single events only, and a Rényi boundary nowhere. For these claims the excess
-is stated for the best event of Gaussian noise, unless the counts show that the noise is not Gaussian.
+third. The excess is stated for an event as frequent as the tested one, on the boundary of the stronger claim, plus what
+the pilot's choice loses (`_dilution`): an event that the pilot found has outputs that do not belong to it.
+
+Noise touches the boundary of an (ε, δ) claim at single events only, and a Rényi boundary nowhere. For these claims the
+excess is stated for the best event of Gaussian noise, unless the outputs show that the noise is not Gaussian. If that
+says nothing, because the excess exceeds `largest_excess` of the claim, it is stated for the event tested, and for an
+event of probability 1/2 if so few runs showed no difference that the tested event is a chance find.
 
 Proof: docs/proofs/choices.md
 """
@@ -13,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -25,19 +29,26 @@ from ..distinguishers.event_value import CAUTION
 from ..inference.counts import Counts
 from ..inference.divergence_test import telling_divergence
 from ..inference.guess_test import Guesses
+from ..inference.joint_test import largest_strength
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
 from ..power.betting_test_power import sequential_resolution
 from ..power.guess_test_power import equivalent_runs, guess_resolution
 from ..power.joint_test_power import resolution
 from ..results.audit_result import Basis
+from ..results.other_direction import OtherDirection
+from ..results.verdict import largest_excess
 from ..sampling.batches import late_batches
 from ..sampling.pilot_size import main_runs
 
 SHARE = 0.75  # clearance of a learned event, relative to the best one's, in 19 of 20 choices of a rare event
 _LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
+_LATER_KNOWN = 2.0  # the same for outcomes, which have no ends to learn; audits refute from 0.5 to 1
 _FAR = 0.8  # share of the standard errors needed by the best test below which nothing is simulated
 _BINS, _AIMED = 32, 0.98  # bins of a test of divergences, and the part of its level that its bets aim at
 _ERRORS = 3.0  # standard errors beyond what Gaussian noise could show
+_APART = 2.0  # standard errors by which the ratios of two events differ clearly
+FEW = 1_000  # runs that need not show a difference, even if there is one to be seen
+_DISPLACED = 3.0  # E|argmax(W(t) - |t|/2)|, W a two-sided Brownian motion: 3 (Yao 1987), the error of a change point
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,29 @@ class Detectable:
 
     excess: float
     basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """How well the pilot knows the tested events.
+
+    Attributes
+    ----------
+    counts : Counts
+        Hits in the pilot runs that chose the event.
+    ends : int
+        Finite ends of the event on a score whose values hardly recur: 0 for outcomes, 1 for a half-line.
+    is_discrete : bool
+        Whether outputs recur, so that the noise cannot be Gaussian.
+    """
+
+    counts: Counts
+    ends: int = 0
+    is_discrete: bool = False
+
+
+UNKNOWN = Learned(Counts(hits_x=0, runs_x=1, hits_y=0, runs_y=1))
+"""Of an event that loses nothing by its choice."""
 
 
 def power_of_the_test(power: float) -> float:
@@ -59,7 +93,7 @@ def power_of_the_test(power: float) -> float:
     return 1.0 - (1.0 - power) / 3.0
 
 
-def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
+def detectable(claim: Claim, counts: Counts, runs: int, learned: Learned, *, alpha: float, power: float) -> Detectable:
     """Smallest excess that an audit of fixed size detects.
 
     Parameters
@@ -68,6 +102,7 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
         In the direction tested.
     runs : int
         All runs on each dataset, the pilot's included.
+    learned : Learned
     """
     needed = power_of_the_test(power)
     main = min(0.5 * (counts.runs_x + counts.runs_y), main_runs(runs, 0.5))
@@ -81,23 +116,37 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
                 return resolution(claim, runs_x, runs_y, alternative, alpha=alpha, power=needed)
         return excess
 
-    return _of_either(claim, counts, of)
+    return _of_either(claim, counts, runs, learned, of)
 
 
-def detectable_by_guesses(claim: Claim, guesses: Guesses, runs: int, *, alpha: float, power: float) -> Detectable:
+def detectable_by_guesses(
+    claim: Claim, other: OtherDirection, counts: Counts, runs: int, learned: Learned, *, alpha: float, power: float
+) -> Detectable:
     """Smallest excess that an audit of fixed size detects by guesses in both directions.
 
     Parameters
     ----------
-    claim, guesses : Claim, Guesses
-    runs : int
-        All runs on each dataset, the pilot's included.
+    claim : Claim
+    other : OtherDirection
+        The guesses, and the counts of the second event, the likelier dataset of the first event first.
+    counts : Counts
+        Those of the first event.
+    runs, learned
+        As in `detectable`.
     """
+    lost = _lost_by_the_weaker(counts, other.counts)
+    return guessed(claim, other.guesses, runs, learned, lost, alpha=alpha, power=power)
+
+
+def guessed(
+    claim: Claim, guesses: Guesses, runs: int, learned: Learned, lost: float = 0.0, *, alpha: float, power: float
+) -> Detectable:
+    """The same for guesses of two events, of which the weaker one costs `lost` of the log likelihood ratio of both."""
     needed, main = power_of_the_test(power), equivalent_runs(claim, guesses)
-    if claim.log_ratio is not None:
-        return Detectable(guess_resolution(claim, guesses, alpha=alpha, power=needed), "event")
 
     def of(alternative: Alternative) -> float:
+        if claim.log_ratio is not None:
+            return guess_resolution(claim, guesses, alpha=alpha, power=needed)
         excess = resolution(claim, main, main, alternative, alpha=alpha, power=needed)
         if excess < math.inf:
             share = main_runs(runs, event_of(claim, excess, alternative).q) / main_runs(runs, 0.5)
@@ -106,7 +155,7 @@ def detectable_by_guesses(claim: Claim, guesses: Guesses, runs: int, *, alpha: f
                 return resolution(claim, fewer, fewer, alternative, alpha=alpha, power=needed)
         return excess
 
-    return _of_either(claim, guesses.as_counts, of)
+    return _of_either(claim, guesses.as_counts, runs, learned, of, lost)
 
 
 def detectable_by_divergence(
@@ -158,7 +207,9 @@ def _gaussian_bins(mu: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.f
     return np.maximum(p, 1e-300), np.maximum(q, 1e-300)
 
 
-def detectable_sequentially(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
+def detectable_sequentially(
+    claim: Claim, counts: Counts, runs: int, learned: Learned, *, alpha: float, power: float
+) -> Detectable:
     """Smallest excess that a sequential audit detects.
 
     Parameters
@@ -167,9 +218,16 @@ def detectable_sequentially(claim: Claim, counts: Counts, runs: int, *, alpha: f
         In the direction tested; hits in runs that the event was not learned from.
     runs : int
         All runs on each dataset.
+    learned : Learned
     """
-    needed, sizes = power_of_the_test(power), partial(bet_on, claim, runs)
-    return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
+    needed, later = power_of_the_test(power), _LATER_KNOWN if learned.is_discrete else _LATER
+    sizes = partial(bet_on, claim, runs, later=later)
+    learned = replace(learned, ends=0)  # learned again and again, from all runs
+
+    def of(alternative: Alternative) -> float:
+        return sequential_resolution(claim, sizes, alternative, alpha=alpha, power=needed)
+
+    return _of_either(claim, counts, runs, learned, of, may_be_common=False)
 
 
 def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha: float, power: float) -> bool:
@@ -187,12 +245,12 @@ def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha:
     return any(event_of(claim, excess, each).clearance > _FAR * least for each in alternatives)
 
 
-def bet_on(claim: Claim, runs: int, event: AlternativeEvent) -> list[int]:
+def bet_on(claim: Claim, runs: int, event: AlternativeEvent, *, later: float = _LATER) -> list[int]:
     """Sizes of the batches of a sequential audit that are bet on the event."""
-    return late_batches(runs, learned_after(claim, event))
+    return late_batches(runs, learned_after(claim, event, later=later))
 
 
-def learned_after(claim: Claim, event: AlternativeEvent) -> float:
+def learned_after(claim: Claim, event: AlternativeEvent, *, later: float = _LATER) -> float:
     """Runs after which a sequential audit bets on an event.
 
     In the half of the runs on which events are compared, the frequencies minus the caution have to exceed the claim;
@@ -206,7 +264,7 @@ def learned_after(claim: Claim, event: AlternativeEvent) -> float:
         np.sin(angle_p) ** 2, np.sin(angle_q) ** 2, np.cos(angle_p) ** 2, np.cos(angle_q) ** 2
     )
     first = float(runs[int(np.argmax(shows > 0.0))]) if (shows > 0.0).any() else math.inf
-    return _LATER * first
+    return later * first
 
 
 def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
@@ -220,17 +278,110 @@ def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
     return p <= float(ndtr(ndtri(q) + mu))
 
 
-def _of_either(claim: Claim, counts: Counts, of: Callable[[Alternative], float]) -> Detectable:
-    if claim.gaussian_mu is not None:
+def shows_no_difference(counts: Counts) -> bool:
+    """Whether the event is as frequent on y as on x, within two standard errors."""
+    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
+    return abs(p - q) <= 2.0 * math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
+
+
+def _of_either(
+    claim: Claim,
+    counts: Counts,
+    runs: int,
+    learned: Learned,
+    of: Callable[[Alternative], float],
+    lost: float = 0.0,
+    *,
+    may_be_common: bool = True,
+) -> Detectable:
+    limit, is_silent = largest_excess(claim), shows_no_difference(counts)
+    found = Detectable(math.inf, "gaussian")
+    if claim.gaussian_mu is not None and not learned.is_discrete:
         excess = of(GaussianNoise(SHARE))
         if math.isinf(excess) or is_gaussian(claim, counts, excess):
-            return Detectable(excess, "gaussian")
-    return Detectable(of(_as_likely(counts)), "event")
+            found = Detectable(excess, "gaussian")
+            # Enough runs without a difference say that this pair shows none, so its chance event shows nothing.
+            if excess <= limit or (is_silent and runs > FEW):
+                return found
+    alternative = _as_likely(counts)
+    excess = of(alternative)
+    if excess < math.inf:
+        event = event_of(claim, excess, alternative)
+        excess = _above(claim, excess, event, lost + _dilution(claim, event, counts, learned, lost))
+    if excess < found.excess or found.excess == math.inf:
+        found = Detectable(excess, "event")
+    # A claim of 0 expects that nothing shows, however many the runs.
+    if may_be_common and found.excess > limit and is_silent and (runs <= FEW or claim.strength == 0.0):
+        twice = claim.with_strength(min(claim.strength + limit, 0.5 * (claim.strength + claim.max_strength)))
+        half = largest_strength(lambda q: float(twice.max_power(q)[0]) <= 1.0 - q, 1.0)
+        if half > 0.0 and (excess := of(half)) <= limit:
+            return Detectable(excess, "common")
+    return found
+
+
+def _dilution(claim: Claim, event: AlternativeEvent, counts: Counts, learned: Learned, lost: float) -> float:
+    """How much of the event's log likelihood ratio the errors of its ends cost.
+
+    At an end where the share of x among the outputs jumps by j, from 1/2, the best estimate is wrong by 3/(4 j²)
+    outputs on average (Yao 1987), and j = tanh(L/2)/2 for a log ratio L. An interval was chosen for the jumps at its
+    ends, and both ends are taken as too far out. A half-line may end where the ratio does not jump, as that of Laplace
+    noise does, so it loses at most what the counts show to be missing.
+    """
+    if learned.ends == 0:
+        return 0.0
+    p, q = (event.p, event.q) if event.p + event.q <= 1.0 else (1.0 - event.q, event.p_rest)
+    if not 0.0 < q < p:
+        return 0.0
+    ratio, hits = math.log(p / q), learned.counts.hits_x + learned.counts.hits_y
+    if event.p + event.q > 1.0:
+        hits = learned.counts.runs_x + learned.counts.runs_y - hits
+    outside = learned.ends * _DISPLACED / (math.tanh(0.5 * ratio) ** 2 * max(hits, 1)) * 0.5 * (p + q)
+    wide = ratio - math.log((p + outside) / (q + outside))
+    return wide if learned.ends > 1 else min(wide, max(_shortfall(claim, counts) - lost, 0.0))
+
+
+def _shortfall(claim: Claim, counts: Counts) -> float:
+    """By how much the log likelihood ratio of the counts falls short of the claim's boundary; negative beyond it."""
+    at = _as_likely(counts)
+    p, q = (at.p, at.q) if at.p + at.q <= 1.0 else (1.0 - at.q, 1.0 - at.p)
+    allowed = float(claim.max_power(1.0 - p, p)[1])  # the least q
+    return math.log(q / allowed) if allowed > 0.0 else math.inf
+
+
+def _above(claim: Claim, excess: float, event: AlternativeEvent, lost: float) -> float:
+    """The excess with which the best event's log likelihood ratio is larger by `lost` than that of the tested one."""
+    if lost <= 0.0:
+        return excess
+    if event.p + event.q <= 1.0:
+        p, rest, q = event.p, event.p_rest, event.q * math.exp(-lost)
+    else:
+        rest, q = event.p_rest * math.exp(-lost), event.q
+        p = 1.0 - rest
+    found = float(claim.rough_strength_of(*(np.array([each]) for each in (p, q, rest, 1.0 - q)))[0]) - claim.strength
+    return max(excess, found) if found < 0.99 * (claim.max_strength - claim.strength) else math.inf
+
+
+def _lost_by_the_weaker(counts: Counts, against: Counts) -> float:
+    """By how much an event whose ratio is clearly smaller lowers the log likelihood ratio of two events together.
+
+    `against` counts the event of the other direction, both with the dataset first on which the first event is likelier.
+    """
+    first, second = _as_likely(counts), AsLikely(*reversed(_shares(against)))
+    ratios = [math.log(each.p / each.q) for each in (first, second)]
+    error = math.sqrt(sum(1.0 / (hits + 0.5) for each in (counts, against) for hits in (each.hits_x, each.hits_y)))
+    apart = max(abs(ratios[0] - ratios[1]) - _APART * error, 0.0)
+    weaker, other = (first.p, second.p) if ratios[0] < ratios[1] else (second.p, first.p)
+    return math.log((other + weaker * math.exp(apart)) / (other + weaker))
+
+
+def _shares(counts: Counts) -> tuple[float, float]:
+    """The smoothed frequencies on x and on y."""
+    return (counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0)
 
 
 def _as_likely(counts: Counts) -> AsLikely:
     """An event with the smoothed frequencies of the counted one."""
-    return AsLikely((counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0))
+    return AsLikely(*_shares(counts))
 
 
 def _turned(hits: int, runs: int, errors: float) -> float:

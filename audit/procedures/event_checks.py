@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
@@ -13,26 +12,19 @@ from ..inference.counts import Counts
 from ..results.verdict import Verdict
 from .evidence import Evidence
 
-_COARSEST = 10.0  # an audit is useless if its detectable excess is this much above the claim (in ε: 20,000-fold)
 _SAME = 100  # outputs compared first, because most outputs vary
 _NEARLY_ALL = 0.5  # share of different outputs above which their values teach nothing
 _SCORES = 1_000  # largest number of scores that a pilot chooses from, each with nested events or with intervals
 
 
-def event_findings(
-    evidence: Evidence, claim: Claim, verdict: Verdict, excess: float | None, of_runs: tuple[Finding, ...] = ()
-) -> list[Finding]:
+def event_findings(evidence: Evidence, verdict: Verdict, of_runs: tuple[Finding, ...] = ()) -> list[Finding]:
     """The first check of outputs and event that fails.
 
     Parameters
     ----------
     evidence : Evidence
-    claim : Claim
-        In the direction tested.
     verdict : Verdict
         Before the checks of the event.
-    excess : float, optional
-        Smallest detectable excess; None if the caller requested one.
     of_runs : tuple of Finding
         Those of the runs' independence, which explain what the event shows.
     """
@@ -41,7 +33,7 @@ def event_findings(
         return constant
     if verdict is Verdict.INCONCLUSIVE:  # for too few runs, as is said already
         return _idle_event(evidence, says_too_few=True)
-    return _idle_event(evidence) or _coarse_event(evidence, claim, excess)
+    return _idle_event(evidence)
 
 
 def pilot_findings(
@@ -58,7 +50,7 @@ def pilot_findings(
     Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality, Corollary 1. For the main runs,
     whose event is given: Hoeffding (1963), Probability inequalities for sums of bounded random variables, Theorem 1.
     """
-    ends = _ends(choice.event)
+    ends = ends_of(choice.event)
     if ends is None or choice.pilot_runs == 0 or any(_explains(finding) for finding in findings):
         return []
     log_share = math.log(2.0 * 4.0 / alpha)  # two sides and two phases
@@ -81,11 +73,11 @@ def pilot_findings(
     return found
 
 
-def _ends(event: Event) -> int | None:
+def ends_of(event: Event) -> int | None:
     """Number of half-lines whose indicators add up to that of the event, with signs."""
     match event:
         case Scored() | ExceptFor():
-            return _ends(event.event)
+            return ends_of(event.event)
         case Intervals():
             return max(1, sum(math.isfinite(end) for pair in event.intervals for end in pair) + event.others)
         case Outcomes():  # one of a chain of nested sets, ordered by the pilot's other half
@@ -152,22 +144,6 @@ def _idle_event(evidence: Evidence, *, says_too_few: bool = False) -> list[Findi
             "too rare for this number of runs (use more), or the mechanism may keep state (look for it)."
         )
     return [Finding(HealthCheck.IDLE_EVENT, message)]
-
-
-def _coarse_event(evidence: Evidence, claim: Claim, excess: float | None) -> list[Finding]:
-    """An event on which only a huge excess would be detected, if no resolution was requested."""
-    if excess is None or excess <= claim.strength + _COARSEST:
-        return []
-    counts, event = evidence.fresh_counts, evidence.kept.choice.event
-    return [
-        Finding(
-            HealthCheck.IDLE_EVENT,
-            f"the event ({event}) occurred in {counts.hits_x:,} of {counts.runs_x:,} runs on x and "
-            f"{counts.hits_y:,} of {counts.runs_y:,} on y. An excess below {excess:.2g} would not have "
-            "been detected, so next to nothing was tested. Use more runs, or audit a part or a summary of the output "
-            "that recurs.",
-        )
-    ]
 
 
 def _is_decided(counts: Counts) -> bool:

@@ -26,8 +26,9 @@ from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
 from .detectable_excess import (
     SHARE,
-    detectable_by_guesses,
+    UNKNOWN,
     detectable_sequentially,
+    guessed,
     is_gaussian,
     may_detect,
     power_of_the_test,
@@ -100,7 +101,7 @@ def enough_for(settings: Settings) -> Callable[[Choice, int], bool]:
         held = directed(settings.claim, choice.pilot_counts, choice.likelier_on)
         return (
             may_detect(held.claim, held.counts, runs, wanted, **errors)
-            and detectable_sequentially(held.claim, held.counts, runs, **errors).excess <= wanted
+            and detectable_sequentially(held.claim, held.counts, runs, UNKNOWN, **errors).excess <= wanted
         )
 
     return is_enough
@@ -148,7 +149,7 @@ def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, 
             wrong=round(guesses.wrong * runs / guesses.runs),
             runs=runs,
         )
-        return detectable_by_guesses(claim, expected, 2 * main, alpha=alpha, power=power).excess <= excess
+        return guessed(claim, expected, 2 * main, UNKNOWN, alpha=alpha, power=power).excess <= excess
 
     low, high = LEAST_RUNS, 2 * LEAST_RUNS
     while not detects(high):

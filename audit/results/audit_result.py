@@ -21,13 +21,13 @@ from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
 from ..options import Bits
 from ..printing import confidence as confidence_words
-from ..printing import verdict_text
+from ..printing import rounded_up, verdict_text
 from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
 from .other_direction import OtherDirection
 from .result import Result
-from .verdict import Verdict, bound_beside_claim, event_in_words, least_beside, verdict_of
+from .verdict import Verdict, bound_beside_claim, event_in_words, largest_excess, least_beside, verdict_of
 
 Basis = Literal["event", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
@@ -36,6 +36,7 @@ _DOUBT = (
     ". A claim for one row says nothing about such a pair. Pass adjacency=, which has the pair checked: AddRemove() or "
     'Replace() for rows, Within("linf") for query answers; or distance= for a claim at that distance.'
 )
+_BARELY, _CHANCE = 0.01, 0.01  # excess of a bound, as a share of the claim, and alpha, that ask for a repetition
 _BASES = {"event": "this event", "gaussian": "Gaussian noise", "common": "an event of probability 1/2"}
 
 
@@ -339,26 +340,52 @@ class AuditResult(Result):
         return ("x", "y") if self.likelier_on == "x" else ("y", "x")
 
     @property
-    def _no_estimate(self) -> str:
-        """Why no finite strength allows the observed frequencies."""
+    def _certain(self) -> str:
+        """The counts that no finite strength allows."""
         counts, (tested, other) = self.directed_counts, self._sides
         if self.opposite is not None and self.opposite.guesses.wrong == 0:
-            return "no guess by the two events was wrong, so the point estimate is infinite"
-        if counts.hits_y == 0:
-            return f"the event never occurred on {other}, so the point estimate is infinite"
-        if counts.hits_x == counts.runs_x:
-            return f"outputs outside the event never occurred on {tested}, so the point estimate is infinite"
-        return f"no {self.claim.strength_name} allows the observed frequencies, so the point estimate is infinite"
+            return f"0 of {self.opposite.guesses.right:,} guesses were wrong"
+        if counts.hits_y > 0 and counts.hits_x == counts.runs_x:
+            rest = counts.runs_y - counts.hits_y
+            return (
+                f"outputs outside the event in 0 of {counts.runs_x:,} runs on {tested} and {rest:,} of "
+                f"{counts.runs_y:,} on {other}"
+            )
+        return (
+            f"the event in {counts.hits_x:,} of {counts.runs_x:,} runs on {tested} and {counts.hits_y:,} of "
+            f"{counts.runs_y:,} on {other}"
+        )
+
+    @property
+    def _too_little(self) -> str:
+        """What the audit could not have found, and what to do."""
+        few = f"too few runs for {confidence_words(self.alpha)} ({self.runs:,} per dataset)"
+        if self.requested_resolution is not None:
+            return f"{few}; {self.detectable_in_words}; requested: {self.requested_resolution:.2g}"
+        if math.isinf(self.resolution):
+            return f"{few}; {self.detectable_in_words}"
+        claim, most = self.directed_claim, largest_excess(self.directed_claim)
+        least = "claimed" if claim.strength > 0.0 else f"claimed; an audit must find {most:g} above"
+        return (
+            f"no {claim.strength_name} below {claim.strength + self.resolution:.3g} would have been found, "
+            f"{claim.strength:.4g} {least} ({100 * self.power:.6g}% power, {self._basis_in_words}); use more runs or "
+            f"another pair (neighbours=), or accept this with resolution={rounded_up(self.resolution, 2):g}"
+        )
+
+    @property
+    def _basis_in_words(self) -> str:
+        """The kind of violation that the smallest detectable excess is for."""
+        if self.opposite is not None and self.resolution_basis == "event":
+            return "these events"
+        return _BASES[self.resolution_basis]
 
     @property
     def detectable_in_words(self) -> str:
         """For example "smallest detectable excess: 0.018 (95% power, this event)"."""
         if math.isinf(self.resolution):
             return f"no detectable excess can be stated ({100 * self.power:.6g}% power)"
-        of = _BASES[self.resolution_basis]
-        if self.opposite is not None and self.resolution_basis == "event":
-            of = "these events"
-        return f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, {of})"
+        power = f"{100 * self.power:.6g}% power, {self._basis_in_words}"
+        return f"smallest detectable excess: {self.resolution:.2g} ({power})"
 
     @property
     def _when_refuted(self) -> str:
@@ -381,18 +408,17 @@ class AuditResult(Result):
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
         found = f"{bound_beside_claim(claim, self.bound)}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
+            if self.has_stopped_early and f"{self.bound:.3g}" == f"{claim.strength:.3g}":
+                found = claim.describe_bound(f"above the claimed {claim.strength:.4g}")
             text = f"REFUTED: {found} ({confidence}){self._when_refuted}"
             if math.isinf(self.estimate):
-                text += f"; {self._no_estimate}"
+                text += f"; {self._certain}"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
         elif self.findings:
             text = failed_checks(self.findings)
         else:
-            few = f"too few runs for {confidence} ({self.runs:,} per dataset)"
-            text = f"INCONCLUSIVE: {few}; {self.detectable_in_words}"
-            if self.requested_resolution is not None:
-                text += f"; requested: {self.requested_resolution:.2g}"
+            text = f"INCONCLUSIVE: {self._too_little}"
         return text + self._when_stopped + (f"; {self.pair.doubt}" if self.pair.doubt else "")
 
     @property
@@ -411,7 +437,27 @@ class AuditResult(Result):
         told += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
         told += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
         told += [] if self.is_replayable else [f"note: not replayable, as {self.why_not_replayable}"]
+        told += [f"note: {self._when_close}"] if self._is_close else []
         return *told, *(f"note: {note}" for note in self.notes)
+
+    @property
+    def _is_close(self) -> bool:
+        """Whether a bound barely above the claim refutes it, at an alpha at which that may be chance."""
+        is_barely = self.bound <= (1.0 + _BARELY) * self.directed_claim.strength
+        return self.verdict is Verdict.REFUTED and is_barely and self.alpha >= _CHANCE and not self.has_stopped_early
+
+    @property
+    def _when_close(self) -> str:
+        """What to do about a bound barely above the claim."""
+        again = (
+            "and another seed"
+            if self.is_replayable
+            else "(the seed does not fix the mechanism's randomness, so another seed alone changes nothing)"
+        )
+        return (
+            f"the bound exceeds the claim by less than {100 * _BARELY:g}%, and up to {100 * self.alpha:g}% of audits "
+            f"refute a mechanism that just keeps its claim. Audit again with more runs {again}"
+        )
 
     def __str__(self) -> str:
         return verdict_text(self.sentence, self.remarks)

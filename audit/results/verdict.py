@@ -39,15 +39,32 @@ def verdict_of(
     bound, resolution : float
         Lower bound on the claim's strength, and smallest detectable excess.
     requested : float or None
-        Excess that the audit has to detect; without one any finite resolution is enough.
+        Excess that the audit has to detect; without one it is `largest_excess`.
     """
     if findings:
         return Verdict.INCONCLUSIVE
     if bound > claim.strength:
         return Verdict.REFUTED
-    if math.isinf(resolution) or (requested is not None and resolution > requested):
+    if resolution > (largest_excess(claim) if requested is None else requested):
         return Verdict.INCONCLUSIVE
     return Verdict.NOT_REFUTED
+
+
+def largest_excess(claim: Claim) -> float:
+    """The largest detectable excess with which an audit has tested the claim: the claim itself.
+
+    Beyond that twice the claimed loss may pass. A claim of 0 has no such scale. Its audit must detect half of the
+    family's largest strength (a δ of 1/2), or a strength of 1 if there is no largest: a likelihood ratio of e.
+
+    Examples
+    --------
+    >>> from dpaudit import GaussianDP, PureDP
+    >>> largest_excess(GaussianDP(0.5)), largest_excess(PureDP(0.0))
+    (0.5, 1.0)
+    """
+    if claim.strength > 0.0:
+        return claim.strength
+    return 0.5 * claim.max_strength if math.isfinite(claim.max_strength) else 1.0
 
 
 def bound_beside_claim(claim: Claim, bound: float) -> str:

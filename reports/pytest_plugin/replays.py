@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from ...audit.errors import AuditError
 from ...audit.replay.replay import replay
-from ...audit.replay.replay_result import ReplayResult
+from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.replay_table import ReplayTable
 from ..plain_text import visible
 from .failure import Case
+
+_BOUNDED = (
+    "  The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what "
+    "the replay does not see: other paths, noise that is not drawn anew in each run, and low bits of the outputs."
+)
 
 
 def excess_message(result: ReplayResult) -> str:
@@ -31,4 +36,6 @@ def explanation(case: Case, result: AuditResult) -> tuple[str, ReplayTable | Non
     except AuditError as error:
         return f"  replay     not made: {visible(str(error), 1_000)}", None
     first, *rest = (visible(line, 1_000) for line in str(found).splitlines())
+    if result.is_refuted and found.verdict is ReplayVerdict.BOUNDED:
+        rest.append(_BOUNDED)
     return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)]), found.tabulated()

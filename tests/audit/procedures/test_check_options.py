@@ -18,6 +18,7 @@ from dpaudit import (
     ApproxDP,
     PureDP,
     Replace,
+    Verdict,
     Within,
     check,
     check_canaries,
@@ -239,11 +240,31 @@ def test_an_audit_is_logged(caplog):
 
 def test_a_mechanism_that_ignores_its_data_is_wondered_at():
     question = "no event told x from y in these runs; does the mechanism use its data?"
-    ignores = check(lambda rows, size, rng: rng.laplace(size=size), [1, 2], [1], claim=1.0, runs=4_000, jobs=1)
-    assert question in ignores.notes
+
+    def ignores(rows, size, rng):
+        return rng.laplace(size=size)
+
+    assert question in check(ignores, [1, 2], [1], claim=1.0, runs=100_000, jobs=1).notes
+    few = check(ignores, [1, 2], [1], claim=1.0, runs=4_000, jobs=1)
+    assert question not in few.notes  # which do not rule out a tenth of the claim
     assert question not in check(noisy, [1, 2], [1], claim=3.0, runs=4_000, jobs=1).notes
 
 
 def test_names_of_files_are_no_datasets():
     result = check(lambda rows, size, rng: len(rows) + rng.laplace(size=size), "a.csv", "bc.csv", claim=3.0, **FEW)
     assert result.notes[0].startswith("the datasets are the texts 'a.csv' and 'bc.csv', not the contents of files")
+
+
+def test_an_audit_that_cannot_detect_twice_the_claim_is_inconclusive_unless_the_call_accepts_it():
+    def rare(rows, size, rng):
+        return rng.random(size) < 0.01
+
+    options = {"claim": 1.0, "runs": 2_000, "jobs": 1, "seed": 1}
+    result = check(rare, [1, 2], [1], **options)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.findings
+    assert result.sentence.startswith("INCONCLUSIVE: no epsilon below ")
+    accepted = float(re.search(r"resolution=([\d.]+)$", result.sentence)[1])
+    assert result.resolution <= accepted
+    assert check(rare, [1, 2], [1], **options, resolution=accepted).verdict is Verdict.NOT_REFUTED
+    assert check(rare, [1, 2], [1], **options | {"runs": 50_000}).verdict is Verdict.NOT_REFUTED

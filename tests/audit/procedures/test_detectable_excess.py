@@ -13,18 +13,24 @@ from scipy.special import ndtr, ndtri
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.errors import OptionError
+from dpaudit.audit.events.events import Outcomes
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.inference.supporting_lines import best_line
 from dpaudit.audit.power.alternatives import AsLikely, GaussianNoise, event_of, power_at
 from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
 from dpaudit.audit.procedures.bets import largest_bets, place_bets
 from dpaudit.audit.procedures.detectable_excess import (
+    UNKNOWN,
+    Learned,
     bet_on,
     detectable,
+    detectable_by_guesses,
     detectable_sequentially,
     learned_after,
     may_detect,
 )
+from dpaudit.audit.results.other_direction import OtherDirection
 from dpaudit.audit.sampling.pilot_size import main_runs, with_pilot
 from dpaudit.experiments.bench.inference.stated_power import RareOutcome
 from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
@@ -105,17 +111,18 @@ def test_a_rare_event_leaves_fewer_runs_to_count():
 
 
 def test_the_counts_say_whether_noise_can_be_gaussian():
-    claim, runs = ApproxDP(1.0, 1e-6), 100_000
+    claim, runs = ApproxDP(1.0, 1e-3), 100_000
     like_laplace = Counts(hits_x=49_000, runs_x=runs, hits_y=18_000, runs_y=runs)
     like_gaussian = Counts(hits_x=1_000, runs_x=runs, hits_y=500, runs_y=runs)
-    stated = [detectable(claim, each, runs, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)]
+    stated = [detectable(claim, each, runs, UNKNOWN, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)]
     assert [each.basis for each in stated] == ["event", "gaussian"]
     assert stated[0].excess < 0.05 < 0.3 < stated[1].excess
     sequential = [
-        detectable_sequentially(claim, each, runs, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)
+        detectable_sequentially(claim, each, runs, UNKNOWN, alpha=0.05, power=0.95)
+        for each in (like_laplace, like_gaussian)
     ]
     assert [each.basis for each in sequential] == ["event", "gaussian"]
-    assert detectable(PureDP(1.0), like_gaussian, runs, alpha=0.05, power=0.95).basis == "event"
+    assert detectable(PureDP(1.0), like_gaussian, runs, UNKNOWN, alpha=0.05, power=0.95).basis == "event"
 
 
 def test_a_rarer_event_is_bet_on_later():
@@ -132,7 +139,7 @@ def test_a_rarer_event_is_bet_on_later():
 def test_an_excess_that_is_detected_may_be(claim, p, q):
     for runs in (1_000, 1_000_000):
         counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(q * runs), runs_y=runs)
-        found = detectable_sequentially(claim, counts, runs, alpha=0.01, power=0.9).excess
+        found = detectable_sequentially(claim, counts, runs, UNKNOWN, alpha=0.01, power=0.9).excess
         assert may_detect(claim, counts, runs, min(found, 5.0), alpha=0.01, power=0.9)
         assert not may_detect(claim, counts, runs, min(found, 5.0) / 1_000, alpha=0.01, power=0.9)
 
@@ -190,7 +197,7 @@ def test_the_stated_excess_of_an_approximate_claim_is_found(request):
 def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
     claim, p, runs = PureDP(1.0), 0.05, 6_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
-    stated = detectable_sequentially(claim, counts, runs, alpha=1e-5, power=0.95)
+    stated = detectable_sequentially(claim, counts, runs, UNKNOWN, alpha=1e-5, power=0.95)
     broken = RareOutcome(0.5 * p * (1.0 + 1.0 / math.e), 1.0 + stated.excess)
     assert _refuted(broken, claim, range(8), runs=runs, alpha=1e-5, sequential=True) >= 3  # fewer: 4e-7
 
@@ -247,3 +254,53 @@ def test_events_as_likely_lie_on_the_stronger_boundary(p, share, excess):
         assert event.p == pytest.approx(float(boundary), rel=1e-6)
         assert event.p_rest == pytest.approx(float(rest), rel=1e-6)
         assert 0.0 < event.q < 1.0
+
+
+def test_an_excess_that_says_nothing_for_gaussian_noise_is_stated_for_what_the_runs_show():
+    claim, few = ApproxDP(1.0, 1e-6), 200
+    chance = Counts(hits_x=8, runs_x=few, hits_y=14, runs_y=few)
+    errors = {"alpha": 1e-3, "power": 0.95}
+    short = detectable(claim, chance, 2 * few, UNKNOWN, **errors)
+    assert short.basis == "common"
+    assert 0.5 < short.excess < 1.0
+    shown = Counts(hits_x=40_000, runs_x=100_000, hits_y=30_000, runs_y=100_000)
+    assert detectable(ApproxDP(1.0, 1e-12), shown, 100_000, UNKNOWN, **errors).basis == "event"
+    none_shown = Counts(hits_x=200, runs_x=3_000, hits_y=210, runs_y=3_000)
+    long = detectable(claim, none_shown, 5_000, UNKNOWN, **errors)
+    assert long.basis == "gaussian"  # so many runs would show a difference
+    assert long.excess > 1.0
+    discrete = detectable(claim, none_shown, 5_000, Learned(chance, 0, is_discrete=True), **errors)
+    assert discrete.basis == "event"  # no Gaussian noise has outputs that recur
+
+
+def _half(hits):
+    return Counts(hits_x=hits, runs_x=2_000, hits_y=hits, runs_y=2_000)
+
+
+def test_what_the_choice_loses_is_part_of_the_stated_excess():
+    """In a learned interval outputs of neither end belong to the best one; of outcomes nothing is lost."""
+    claim, errors = PureDP(1.0), {"alpha": 0.05, "power": 0.95}
+    counts = Counts(hits_x=950, runs_x=13_000, hits_y=345, runs_y=13_000)
+    stated = {
+        (ends, hits): detectable(claim, counts, 20_000, Learned(_half(hits), ends), **errors)
+        for ends in (0, 1, 2)
+        for hits in (60, 160)
+    }
+    excess = {each: found.excess for each, found in stated.items()}
+    assert excess[0, 60] == excess[0, 160] < excess[2, 160] < excess[2, 60] < 2.5 * excess[0, 60]
+    assert excess[0, 60] == excess[1, 60]  # the counts reach the claim, so a half-line misses nothing
+    short = Counts(hits_x=950, runs_x=13_000, hits_y=390, runs_y=13_000)
+    assert detectable(claim, short, 20_000, Learned(counts, 1), **errors).excess > excess[0, 60]
+
+
+def test_a_second_event_that_shows_nothing_is_part_of_the_stated_excess():
+    claim, errors = PureDP(1.0), {"alpha": 0.05, "power": 0.95}
+    first = Counts(hits_x=980, runs_x=13_000, hits_y=360, runs_y=13_000)
+
+    def stated(on_x, on_y):
+        against = Counts(hits_x=on_x, runs_x=13_000, hits_y=on_y, runs_y=13_000)
+        guesses = Guesses(right=1_200, wrong=441, runs=25_500)
+        other = OtherDirection(event=Outcomes((1,)), counts=against, guesses=guesses)
+        return detectable_by_guesses(claim, other, first, 20_000, UNKNOWN, **errors).excess
+
+    assert stated(80, 220) == stated(70, 220) < stated(150, 150) - 0.05

@@ -90,11 +90,19 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
     on, runs, text = {"x": hits_x, "y": hits_y}, {"x": FULL, "y": runs_y}, result.sentence
     share = {side: on[side] / runs[side] for side in on}
 
-    reason = re.search(r"; (.*), so the point estimate is infinite", text)
-    assert (reason is not None) == math.isinf(result.estimate)
-    if reason is not None:
-        what, side = re.fullmatch(r"(the event|outputs outside the event) never occurred on ([xy])", reason[1]).groups()
-        assert on[side] == (0 if what == "the event" else runs[side])
+    assert "infinite" not in text
+    seen = re.search(
+        r"; (the event|outputs outside the event) in ([\d,]+) of ([\d,]+) runs on ([xy]) and ([\d,]+) of ([\d,]+) on",
+        text,
+    )
+    assert (seen is not None) == math.isinf(result.estimate)
+    if seen is not None:
+        first, of_first, second, of_second = (int(seen[n].replace(",", "")) for n in (2, 3, 5, 6))
+        side, is_outside = seen[4], seen[1] != "the event"
+        other = "y" if side == "x" else "x"
+        assert (of_first, of_second) == (runs[side], runs[other])
+        assert (first, second) == tuple(runs[s] - on[s] if is_outside else on[s] for s in (side, other))
+        assert min(first, second) == 0
         # It is the reason: with one run in every set that was empty the estimate is finite.
         less = {s: min(max(h, 1), runs[s] - 1) for s, h in on.items()}
         assert math.isfinite(refuted(claim, less["x"], less["y"], likelier_on, runs_y).estimate)
@@ -133,10 +141,10 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
 @pytest.mark.parametrize(
     ("claim", "hits_x", "hits_y", "likelier_on", "reason"),
     [
-        (PureDP(1.0), 500, 0, "x", "the event never occurred on y"),
-        (PureDP(1.0), 0, 500, "y", "the event never occurred on x"),
-        (PureDP(1.0), FULL, 500, "x", "outputs outside the event never occurred on x"),
-        (PureDP(1.0), 500, FULL, "y", "outputs outside the event never occurred on y"),
+        (PureDP(1.0), 500, 0, "x", "the event in 500 of 1,000 runs on x and 0 of 1,000 on y"),
+        (PureDP(1.0), 0, 500, "y", "the event in 500 of 1,000 runs on y and 0 of 1,000 on x"),
+        (PureDP(1.0), FULL, 500, "x", "outputs outside the event in 0 of 1,000 runs on x and 500 of 1,000 on y"),
+        (PureDP(1.0), 500, FULL, "y", "outputs outside the event in 0 of 1,000 runs on y and 500 of 1,000 on x"),
         (ApproxDP(1.0, 0.1), 50, 0, "x", None),  # delta allows it
         (ApproxDP(1.0, 0.1), FULL, 950, "x", None),
         (ApproxDP(1.0, 0.1, bound_on="delta"), 500, 0, "x", None),
@@ -144,15 +152,15 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
         (TradeOffCurve((0.1,), (0.6,)), FULL, 0, "x", None),
     ],
 )
-def test_the_set_that_was_empty_is_named_with_its_side(claim, hits_x, hits_y, likelier_on, reason):
+def test_the_set_that_was_empty_is_shown_with_its_counts(claim, hits_x, hits_y, likelier_on, reason):
     text = refuted(claim, hits_x, hits_y, likelier_on).sentence
     if reason is None:
-        assert "point estimate" not in text
+        assert " runs on " not in text
     else:
-        assert text.endswith(f"; {reason}, so the point estimate is infinite")
+        assert text.endswith(f"; {reason}")
 
 
-def test_where_no_set_is_empty_the_frequencies_are_the_reason():
+def test_where_no_set_is_empty_the_counts_are_shown():
     """A claim whose family ends below what is seen."""
 
     class Bounded(PureDP):
@@ -161,7 +169,7 @@ def test_where_no_set_is_empty_the_frequencies_are_the_reason():
             return np.where(found > 2.0, math.inf, found)
 
     assert refuted(Bounded(1.0), 900, 10, "x").sentence.endswith(
-        "; no epsilon allows the observed frequencies, so the point estimate is infinite"
+        "; the event in 900 of 1,000 runs on x and 10 of 1,000 on y"
     )
 
 
