@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import AdjacencyError
 from ..events.outputs import outcome_key
+from ..options import as_number, is_whole
 from ..printing import shorten
 from .description import difference, entry_difference
 from .rows import as_numpy, as_rows, is_frame, rows_apart, rows_of, without_common_ends
@@ -115,6 +116,12 @@ class UserLevel(Adjacency):
 
     unit: ClassVar[str] = "all rows of one user"
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.user, str) or is_whole(self.user)):
+            raise AdjacencyError(
+                f"user={shorten(self.user)} is not a column; use its name, or its position in a row.", user=self.user
+            )
+
     def __str__(self) -> str:
         return f"add/remove all rows of one user ({self.user})"
 
@@ -197,10 +204,12 @@ class Within(Adjacency):
     unit: ClassVar[str] = "one step of the answers"
 
     def __post_init__(self) -> None:
-        if self.norm not in ("l1", "l2", "linf"):
-            raise AdjacencyError(f'norm={self.norm!r} is unknown; use "l1", "l2" or "linf".', norm=self.norm)
-        if not 0 < self.radius < math.inf:
-            raise AdjacencyError(f"radius={self.radius!r} is not a radius; use a positive number.", radius=self.radius)
+        if not isinstance(self.norm, str) or self.norm not in ("l1", "l2", "linf"):
+            raise AdjacencyError(f'norm={shorten(self.norm)} is unknown; use "l1", "l2" or "linf".', norm=self.norm)
+        if not 0 < as_number(self.radius) < math.inf:
+            raise AdjacencyError(
+                f"radius={shorten(self.radius)} is not a radius; use a positive number.", radius=self.radius
+            )
 
     def __str__(self) -> str:
         return f"answers within {self.radius:g} in {self.norm.replace('l', 'L').replace('Linf', 'L∞')}"

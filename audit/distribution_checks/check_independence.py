@@ -6,26 +6,24 @@ Proof: docs/proofs/statements.md
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from ..clock import now
 from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
-from ..inference.counts import check_alpha
 from ..known_options import with_known_options
-from ..options import check_runs, check_seed
+from ..options import Progress, checked
 from ..random_streams import Stream, sequence_of
 from ..results.statement_result import Point, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
 from ..sampling.source_place import source_of
-from ..settings import or_setting
 from .check_noise import as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]
@@ -45,6 +43,7 @@ def check_independence(
     seed: int | None = 0,
     jobs: int | None = None,
     name: str | None = None,
+    progress: Progress = None,
 ) -> StatementResult:
     """Check that a mechanism's noise is independent between coordinates, runs and calls.
 
@@ -68,7 +67,7 @@ def check_independence(
 
     Parameters
     ----------
-    mechanism, dataset, seed, jobs, name
+    mechanism, dataset, seed, jobs, name, progress
         As in `check_noise`.
     runs : int
         At least 40. Correlations of about 5/√runs or more are detectable.
@@ -98,10 +97,10 @@ def check_independence(
     >>> result.is_refuted, result.worst.at
     (True, 'coordinates: values of 0 and values of 1')
     """
-    started = time.perf_counter()
-    sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
-    twice = Sampler(cast(Any, _TwoCalls(sampler)), True, sampler.name) if sampler.is_block else sampler
-    drawn = draw_runs(twice, dataset, runs, seed, or_setting("jobs", jobs))
+    started = now()
+    sampler, seed = as_sampler(mechanism, name), checked("seed", seed)
+    twice = replace(sampler, call=cast(Any, _TwoCalls(sampler))) if sampler.is_block else sampler
+    drawn = draw_runs(twice, dataset, runs, seed, jobs, progress)
     sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn]
     outputs = as_matrix(np.concatenate(merge(*sides)), sampler.name)
     calls = np.split(outputs, np.cumsum([len(part) for side in sides for part in side])[:-1])
@@ -129,7 +128,7 @@ def check_independence(
         notes=tuple(notes),
         provenance=provenance_of(sampler.function),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
     )
 
 

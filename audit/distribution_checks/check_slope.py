@@ -6,7 +6,6 @@ Proof: docs/proofs/statements.md
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,19 +14,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit, logsumexp
 
+from ..clock import now
 from ..errors import MechanismError, OptionError
 from ..events.outputs import merge, outcome_key, outcome_words, tally
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.binomial_tails import probability_limits
-from ..inference.counts import check_alpha
 from ..known_options import with_known_options
-from ..options import check_runs, check_seed
+from ..options import Progress, checked, in_a_tuple
 from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import as_sampler
 from ..sampling.source_place import source_of
-from ..settings import or_setting
 from .check_noise import called, draw_runs
 
 METHOD = (
@@ -52,6 +50,7 @@ def check_slope(
     seed: int | None = 0,
     jobs: int | None = None,
     name: str | None = None,
+    progress: Progress = None,
 ) -> StatementResult:
     """Check that a mechanism chooses candidates with log-probabilities that grow with their utility as stated.
 
@@ -76,7 +75,7 @@ def check_slope(
         At least 40.
     alpha : float
         Allowed probability of refuting a mechanism with the stated slope.
-    seed, jobs, name
+    seed, jobs, name, progress
         As in `check`.
 
     Raises
@@ -101,14 +100,12 @@ def check_slope(
     >>> result.is_refuted, 0.95 < result.points[0].lower < 1.0 < result.points[0].upper < 1.05
     (True, True)
     """
-    started = time.perf_counter()
-    sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
-    slope = _positive("epsilon", epsilon) / _positive("sensitivity", sensitivity) / (1.0 if monotonic else 2.0)
+    started = now()
+    sampler, seed = as_sampler(mechanism, name), checked("seed", seed)
+    slope = epsilon / sensitivity / (1.0 if monotonic else 2.0)
     u = _utilities(utilities, dataset)
     places = _places(candidates, len(u))
-    found, outcomes = tally(
-        np.concatenate(merge(*draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs))))[:runs]
-    )
+    found, outcomes = tally(np.concatenate(merge(*draw_runs(sampler, dataset, runs, seed, jobs, progress)))[:runs])
     stray = [key for key in found if key not in places]
     if stray:
         times = sum(found[key] for key in stray)
@@ -145,7 +142,7 @@ def check_slope(
         series=_series(points, u, alpha),
         provenance=provenance_of(sampler.function),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
     )
 
 
@@ -229,12 +226,6 @@ def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: 
     return {"estimate": slope, "lower": ends[0], "upper": ends[1]}
 
 
-def _positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 < float(value) < math.inf:
-        raise OptionError(f"{name}={value!r} does not define a slope; use a positive number.", name=name, value=value)
-    return float(value)
-
-
 def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
     utilities = called("utilities", utilities, dataset)
     try:
@@ -259,11 +250,13 @@ def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
 
 def _places(candidates: Sequence[Any] | None, n: int) -> dict[Any, int]:
     """Return the index of each candidate, by the key of its outcome."""
-    listed = range(n) if candidates is None else list(candidates)
+    listed = range(n) if candidates is None else in_a_tuple(candidates)
     try:
         places = {outcome_key(value): place for place, value in enumerate(listed)}
     except TypeError:
-        raise OptionError("a candidate is not hashable; use numbers, strings or tuples.", candidates=listed) from None
+        raise OptionError(
+            "one of the candidates is not hashable; use numbers, strings or tuples.", candidates=listed
+        ) from None
     if len(listed) != n or len(places) != n:
         raise OptionError(
             f"{len(places)} different candidates were passed for {n} utilities; pass one for each utility.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..distinguishers.learned_partition import learn_cells
@@ -11,15 +10,14 @@ from ..events.column_naming import with_names
 from ..events.outputs import merge
 from ..events.partitions import Labels, Partition
 from ..floating_point_errors import with_own_arithmetic
-from ..inference.counts import check_alpha
 from ..known_options import with_known_options
-from ..options import check_cells, check_runs, check_seed
+from ..options import Progress, checked
+from ..progress import told
 from ..results.cell_result import CellCounts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.picked import picked
 from ..sampling.picking import OutputPart
 from ..sampling.pilot_size import pilot_runs
-from ..settings import or_setting
 from .pilot import draw_checked
 
 
@@ -36,7 +34,7 @@ def count_cells(
     alpha: float = 0.05,
     seed: int | None = 0,
     jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = None,
 ) -> CellCounts:
     """Counts a mechanism's outputs on x and y in cells, which a pilot chose and ordered by likelihood ratio.
 
@@ -65,19 +63,19 @@ def count_cells(
     >>> bool(largest.lower < np.log(3) < largest.upper)
     True
     """
-    cells, alpha, jobs = check_cells(cells), check_alpha(alpha), or_setting("jobs", jobs)
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     sampler = picked(mechanism, output)
-    plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
+    plan = plan_blocks(sampler, x, y, checked("seed", seed), jobs, runs=runs)
     size = plan.may_keep(pilot_runs(runs))
-    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
-    if progress is not None:
-        progress(2 * size)
-    partition = learn_cells(*merge(blocks_x, blocks_y), cells)
-    main_x, main_y = count_hits(
-        plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partitions=(partition,), progress=progress
-    )
+    with told(progress, sampler.name, 2 * runs) as (tell, _):
+        blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
+        if tell is not None:
+            tell(2 * size)
+        partition = learn_cells(*merge(blocks_x, blocks_y), cells)
+        main_x, main_y = count_hits(
+            plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partitions=(partition,), progress=tell
+        )
     named = with_names(partition, plan.sampler.column_names)
     return as_cell_counts(named, main_x.cells, main_y.cells, alpha, asked=cells)
 

@@ -23,7 +23,7 @@ from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
-from ..errors import AuditError, RecordError
+from ..errors import AuditError, RecordError, described
 from ..events.canonical import Foreign
 from ..events.dictionaries import Dictionary, Mark
 from ..events.digit_scores import (
@@ -50,6 +50,7 @@ from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.guess_test import Guesses
+from ..options import checked
 from ..printing import shorten
 from ..results.audit_result import AuditResult, Pair
 from ..results.canary_result import CanaryResult
@@ -220,7 +221,10 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: str | Path) -> 
             f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
-    write_whole(Path(path), to_json(results))
+    file = checked("path", path)
+    if file.is_dir():
+        raise RecordError(f"path={shorten(str(file))} is a folder; name a file in it.", path=str(file))
+    write_whole(file, to_json(results))
 
 
 def _suite_of(results: Mapping[str, Checked], title: str) -> Suite:
@@ -236,12 +240,15 @@ def this_moment() -> str:
 
 def load(path: str | Path) -> Suite:
     """Read a file that `save` wrote; a `RecordError` names the path."""
+    file = checked("path", path)
     try:
-        return from_json(Path(path).read_text(encoding="utf-8"))
+        return from_json(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path} cannot be read: {error}", path=str(path)) from error
+        raise RecordError(
+            f"path={shorten(str(file))} cannot be read: {described(error)[:200]}", path=str(file)
+        ) from error
     except RecordError as error:
-        raise RecordError(f"{path}: {error}", path=str(path)) from error
+        raise RecordError(f"{file}: {error}", path=str(file)) from error
 
 
 def write_whole(path: Path, text: str) -> None:

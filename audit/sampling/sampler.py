@@ -17,10 +17,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..clock import within
 from ..errors import AuditError, MechanismError, described
 from ..events.outputs import Outputs, Raised, as_outputs
 from ..events.records import Form, form_of, form_of_block
 from ..floating_point_errors import Answers, under, users_answers
+from ..printing import shorten
+from ..settings import or_setting
 
 _SIZE = "size"
 _ENDING = (MemoryError, SystemExit, GeneratorExit)
@@ -56,7 +59,7 @@ class Sampler:
 
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
     the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
-    columns of outputs; None before the first runs have shown it.
+    columns of outputs; None before the first runs have shown it. `block_seconds` limits the time of a block.
     """
 
     call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
@@ -66,6 +69,7 @@ class Sampler:
     answers: Answers = field(default_factory=users_answers, compare=False)
     form: Form | None = None
     is_picked: bool = False  # whether outputs are a part of the mechanism's, which may have a name
+    block_seconds: float | None = field(default=None, compare=False)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -80,9 +84,21 @@ class Sampler:
     def draw(self, dataset: Any, size: int, rng: np.random.Generator) -> Outputs:
         """Return `size` outputs on `dataset`, as an array.
 
-        Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type.
+        Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type, or
+        the block takes too long.
         """
-        return as_outputs(self.drawn(dataset, size, rng), size, self.name, self.form)
+        return as_outputs(self._in_time(dataset, size, rng), size, self.name, self.form)
+
+    def _in_time(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        try:
+            return within(self.block_seconds, lambda: self.drawn(dataset, size, rng))
+        except TimeoutError as error:
+            raise MechanismError(
+                f"{self.name} took longer than {self.block_seconds:g} seconds for a block; allow more with "
+                "block_seconds=, or use jobs=1 to see where it hangs",
+                mechanism=self.name,
+                seconds=self.block_seconds,
+            ) from error
 
     def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form | None:
         """Return the form that `size` outputs on `dataset` have, drawn for this; raise what `draw` raises.
@@ -90,10 +106,10 @@ class Sampler:
         Exceptions and None have no form; None if there is nothing else. After a run without names no other is made.
         """
         if self.is_block:
-            return form_of_block(self.drawn(dataset, size, rng))
+            return form_of_block(self._in_time(dataset, size, rng))
         seen: list[Any] = []
         for _ in range(size):
-            output = self.drawn(dataset, 1, rng)[0]
+            output = self._in_time(dataset, 1, rng)[0]
             if output is not None and not isinstance(output, Raised):
                 seen.append(output)
                 if len(seen) == 1 and not form_of(seen).names:
@@ -189,6 +205,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     """
     if isinstance(mechanism, Sampler):
         return mechanism if name is None else replace(mechanism, name=name)
+    limit = or_setting("block_seconds", None)
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
     label = name or mechanism_name(mechanism)
@@ -196,14 +213,14 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     own_check = own_check if callable(own_check) else None
     if not callable(function) or inspect.isclass(mechanism):
         raise MechanismError(
-            f"mechanism={mechanism!r} cannot be run; use a function f(dataset, rng), a block sampler "
+            f"mechanism={shorten(mechanism)} cannot be run; use a function f(dataset, rng), a block sampler "
             "f(dataset, size, rng) or an object (an instance, not a class) with sample(dataset, size, rng).",
             mechanism=label,
         )
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature: only one argument is safe to pass
-        return Sampler(_Call(function, None, None), False, label, own_check)
+        return Sampler(_Call(function, None, None), False, label, own_check, block_seconds=limit)
     first, others = parameters[:1], parameters[1:]
     takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
     names = {p.name for p in others if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
@@ -221,7 +238,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
         )
     is_block = _SIZE in names
     call = _Call(function, _SIZE if is_block else None, generators[0] if generators else None)
-    return Sampler(call, is_block, label, own_check)
+    return Sampler(call, is_block, label, own_check, block_seconds=limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,30 +21,16 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import (
-    LEAST_SEARCH,
-    check_bits,
-    check_cells,
-    check_distance,
-    check_guide,
-    check_listener,
-    check_power,
-    check_resolution,
-    check_seconds,
-    check_seed,
-    check_sequential,
-)
-from ..procedures.check import audit_pair, runs_or_setting
-from ..procedures.check_options import OPTIONS, CheckOptions, Options
+from ..options import LEAST_SEARCH, check_sequential, checked
+from ..procedures.check import audit_pair, runs_or_setting, sampler_of
+from ..procedures.check_options import DEFAULTS, CheckOptions, Options
 from ..procedures.mechanism_claim import stated
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of
 from ..results.worst_pair import TriedPair, WorstPair, pair_count
 from ..sampling.output_hashes import digest
-from ..sampling.picked import picked
-from ..sampling.sampler import as_sampler
 from ..settings import or_setting
-from ..store.sqlite_store import opened
+from ..store.sqlite_store import check_store, opened
 from ..store.store_settings import code_of
 from .pairs_for_domain import pairs_of
 from .pool import Pool, new_pool
@@ -56,7 +42,7 @@ from .trial import Judge, Trial
 _RUNS = 1_000_000  # default runs of the audit
 
 
-@with_known_options(*OPTIONS)
+@with_known_options(DEFAULTS)
 @with_own_arithmetic
 def find_worst_pair(
     mechanism: Any,
@@ -133,12 +119,12 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    chosen = Options.of(options)
-    check_listener(on_round, "on_round")
-    check_guide(guide)
-    sampler = picked(as_sampler(mechanism, chosen.name), chosen.output)
-    distance, seed = check_distance(chosen.distance), check_seed(seed)
-    _check_options(chosen, sequential, resolution)
+    chosen = Options(**options)
+    sampler = sampler_of(mechanism, chosen)
+    distance, seed = chosen.distance, checked("seed", seed)
+    check_sequential(sequential, chosen.on_look, chosen.seconds, search_runs, chosen.cells)
+    checks_to_ignore(chosen.ignore)  # before the search spends runs
+    check_store(chosen.store)
     runs = runs_or_setting(runs, resolution, chosen.seconds)
     size, search_runs = _RUNS if runs is None else runs, or_setting("search_runs", search_runs)
     budget = max(size, LEAST_SEARCH) if search_runs is None else search_runs
@@ -251,17 +237,6 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
             f"none of {pair_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
         )
     return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
-
-
-def _check_options(options: Options, sequential: bool, resolution: float | None) -> None:
-    """Raise the errors that `check` would raise for its options, before the search spends runs."""
-    check_sequential(sequential, options.on_look)
-    check_bits(options.bits)
-    check_resolution(resolution)
-    check_power(options.power)
-    check_seconds(options.seconds, None, sequential=sequential)
-    check_cells(options.cells, sequential)
-    checks_to_ignore(options.ignore)
 
 
 def _told_of_rounds(

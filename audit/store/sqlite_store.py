@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ..clock import now
 from ..errors import OptionError, StoreError
+from ..options import is_path
 from ..printing import shorten
 from .block_codec import checksum, packed, unpacked
 
@@ -62,7 +63,7 @@ class Store:
         self.path = Path(folder) / FILE
         self.is_open = True
         self._pending: list[tuple[int, str, bytes]] = []
-        self._opened = self._saved = time.monotonic()
+        self._opened = self._saved = now()
         self._spent = 0.0  # seconds of writing
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,14 +192,14 @@ class Store:
         """
         content = packed(value, place)
         self._pending.append((section, key, content))
-        now = time.monotonic()
-        if now - self._saved >= _PATIENCE or self._spent < _SHARE * (now - self._opened):
+        moment = now()
+        if moment - self._saved >= _PATIENCE or self._spent < _SHARE * (moment - self._opened):
             self.save()
         return unpacked(content, key, place)
 
     def save(self) -> None:
         """Write all pending values, in one transaction."""
-        started = time.monotonic()
+        started = now()
         if self._pending:
             with self._explained():
                 self._file.execute("BEGIN")
@@ -210,7 +211,7 @@ class Store:
                         self._file.execute("ROLLBACK")
                     raise
             self._pending.clear()
-        self._saved = time.monotonic()
+        self._saved = now()
         self._spent += self._saved - started
 
     @property
@@ -246,9 +247,11 @@ class Store:
 
 def check_store(store: Any) -> None:
     """Raise an `OptionError` unless this is a folder, an open store, part of one, or None."""
-    if store is None or isinstance(store, (Path, Store, StorePart)) or (isinstance(store, str) and store.strip()):
+    if store is None or isinstance(store, (Store, StorePart)):
         return
-    raise OptionError(f"store={store!r} is not a store; name a folder, or pass an open Store.", store=store)
+    if isinstance(store, (str, Path)) and is_path(store):
+        return
+    raise OptionError(f"store={shorten(store)} is not a store; name a folder, or pass an open Store.", store=store)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from ...audit.claims.claim import Claim
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import MechanismError, OptionError
-from ...audit.options import check_claim_source
+from ...audit.options import checked
 from ...audit.printing import shorten
 from .program_process import RunningProgram
 from .program_protocol import AnswerError, request_line, shown_words
@@ -104,7 +104,7 @@ class Program:
         if os.name != "posix":
             raise MechanismError("programs need POSIX pipes; use Linux, macOS or WSL.")
         object.__setattr__(self, "command", _words(self.command))
-        check_claim_source(self.claim_source)
+        checked("claim_source", self.claim_source)
         if self.adjacency is not None:
             object.__setattr__(self, "adjacency", as_adjacency(self.adjacency))
         seconds: object = self.seconds

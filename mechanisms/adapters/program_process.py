@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ...audit.clock import now
 from ...audit.errors import MechanismError
 from .program_protocol import AnswerError, read_array, read_header, shown, shown_words
 
@@ -80,7 +80,7 @@ class RunningProgram:
 
         Any other behaviour of the program raises an `AnswerError`; the program cannot be used afterwards.
         """
-        self._seconds, self._deadline = seconds, time.monotonic() + seconds
+        self._seconds, self._deadline = seconds, now() + seconds
         self._check_silence("before it was asked")
         self._unsent = memoryview(request)
         line = self._line()
@@ -140,7 +140,7 @@ class RunningProgram:
 
     def _serve(self, size: int | None = None) -> None:
         """Wait briefly until a pipe is ready, then read or write what is possible."""
-        left = self._deadline - time.monotonic()
+        left = self._deadline - now()
         poll = select.poll()
         poll.register(self._stdout, select.POLLIN)
         if self._is_listening:
@@ -167,7 +167,7 @@ class RunningProgram:
             if chunk == b"":
                 self._raise_closed("output")
             self._answer += chunk or b""
-            self._deadline = time.monotonic() + self._seconds
+            self._deadline = now() + self._seconds
 
     def _write(self) -> None:
         try:

@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import math
 import shlex
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +18,10 @@ import pytest
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
+from ...audit.clock import now
 from ...audit.errors import OptionError
 from ...audit.events.events import Event
-from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
+from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
 from ...audit.procedures.check import check
 from ...audit.procedures.check_options import refuse_unknown
 from ...audit.procedures.count_again import recount
@@ -95,7 +95,7 @@ class DPAudit:
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
-        started = time.perf_counter()
+        started = now()
         if (neighbours is None) == (x is None and y is None):
             what = (
                 "x and y, or neighbours= to search for a pair"
@@ -105,7 +105,7 @@ class DPAudit:
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
         refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
         label, options = self._begin(options)
-        if check_cells(options.get("cells", 0)) or self._is_limited(label, options):
+        if checked("cells", options.get("cells", 0)) or self._is_limited(label, options):
             options.setdefault("sequential", False)
         options.setdefault("sequential", True)
         if not options["sequential"]:
@@ -120,7 +120,7 @@ class DPAudit:
             how = made(self._session, label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
             result, x, y = how.audit, how.x, how.y
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
-        result.environment["seconds"] = round(time.perf_counter() - started, 3)
+        result.environment["seconds"] = round(now() - started, 3)
         self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
         return result
 
