@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AdjacencyError
+from ..events.foreign_arrays import is_foreign_array
 from ..events.outputs import outcome_key
 from ..options import as_number, is_whole
 from ..printing import shorten
@@ -61,11 +62,25 @@ class Adjacency(ABC):
             way_out = "" if measured in (0, math.inf) else ", or distance= to audit the claim at that distance"
             raise AdjacencyError(
                 f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair"
-                f"{way_out}.",
+                f"{way_out}.{_on_tuples(x)}",
                 measured=measured,
                 distance=distance,
             )
         return measured
+
+
+def _on_tuples(dataset: Any) -> str:
+    """Return how to pass a table that is written as a tuple of arrays, such as (X, y)."""
+    if not isinstance(dataset, (tuple, list)) or len(dataset) < 2 or not all(map(_is_array, dataset)):
+        return ""
+    return (
+        f" A {type(dataset).__name__} of arrays counts as one row for each array: for features and labels pass one "
+        "array with the labels as its last column, or a dictionary of columns."
+    )
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or is_foreign_array(value)
 
 
 @dataclass(frozen=True, slots=True)

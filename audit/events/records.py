@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import numbers
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import BuiltinFunctionType, FunctionType
@@ -323,6 +323,10 @@ def _plain(output: Any, name: str, depth: int) -> Any:
             "compares by value.",
             mechanism=name,
         ) from None
+    if isinstance(output, (Iterator, Coroutine, AsyncIterator)):
+        kind = type(output).__name__
+        way_out = "await it and return its value" if isinstance(output, Coroutine) else "return a list"
+        raise MechanismError(f"{name} returned a {kind}, not the values that it would give; {way_out}.", mechanism=name)
     if _compares_by_identity(output):
         raise MechanismError(
             f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself, so the same "

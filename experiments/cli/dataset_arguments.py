@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import math
 import pkgutil
 import sys
 from pathlib import Path
@@ -28,7 +29,8 @@ def read_dataset(text: str, option: str = "--x") -> Any:
     """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
 
     JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
-    without a first line of names; any other ``.csv`` gives a list of dicts of strings, keyed by the first line.
+    without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings, keyed
+    by the first line.
 
     A note on standard error says if all values are numbers in quotes.
 
@@ -82,10 +84,10 @@ def _read_csv(path: Path) -> Any:
         raise DatasetError(f"{path} is empty; a dataset needs at least one line.", path=str(path))
     for body in (rows, rows[1:]):
         try:
-            table = np.array([[float(cell) for cell in row] for row in body])
+            table = np.array([[float(cell) if cell.strip() else math.nan for cell in row] for row in body])
         except ValueError:
             continue
-        if body and table.ndim == 2:
+        if body and table.ndim == 2 and not np.isnan(table).all():
             return table[:, 0] if table.shape[1] == 1 else table
     header, body = rows[0], rows[1:]
     if any(len(row) != len(header) for row in body):

@@ -325,7 +325,7 @@ def test_strategies_of_datasets(strategy, adjacency, mechanism):
         (Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
         (Rows(), {"search_runs": 1000.5}, OptionError, "use 400 or more"),
         (Rows(), {"search_runs": True}, OptionError, "search_runs=True"),
-        (Rows(), {"runs": 5}, OptionError, "runs=5 is too few"),
+        (Rows(), {"runs": 5}, OptionError, "runs=5 is not a number of runs"),
         (Rows(), {"alpha": 2.0}, OptionError, "alpha=2"),
         (Rows(), {"seed": -1}, OptionError, "seed=-1 is not a seed"),
         (Rows(), {"distance": 0}, ClaimError, "distance=0 is not a distance"),
