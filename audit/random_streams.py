@@ -29,6 +29,8 @@ class Stream(enum.Enum):
     """The datasets of the runs of a test of both directions."""
     CANARIES = (8,)
     """The order of canaries of equal scores, and the pairs of a fixed split."""
+    CLAMPS = (10,)
+    """The runs that show whether a mechanism clamps its numbers."""
     BATCHES = (4, 0)
     """The datasets of the runs of a batch that is bet on, numbered by batch."""
     TRIALS = (1, 0)

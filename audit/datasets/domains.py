@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ class Answers(Domain):
         The smallest and the largest answer, finite.
     integer : bool
         Whether answers are whole numbers.
+    finite : bool
+        Whether a search leaves out NaN. By default it tries NaN on a mechanism that clamps (`Local` neighbours).
 
     Raises
     ------
@@ -51,6 +53,9 @@ class Answers(Domain):
     low: float = 0.0
     high: float = 2.0
     integer: bool = False
+    finite: bool = False
+
+    has_nan: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.n_answers is not None:
@@ -73,10 +78,12 @@ class Answers(Domain):
 class Values(Domain):
     """A finite list of datasets, such as the possible values of a person in the local model.
 
-    Neighbours are any two of them (`Local`), or those at the stated distance under another adjacency.
+    Neighbours are any two of them (`Local`), or those at the stated distance under another adjacency. If they are
+    floating-point numbers and the mechanism clamps, a search also tries NaN, unless they are `finite`.
     """
 
     values: tuple[Any, ...]
+    finite: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", in_order("values", self.values))
@@ -84,6 +91,7 @@ class Values(Domain):
             raise DatasetError(
                 f"values={shorten(self.values)} do not form a pair; list two or more.", values=self.values
             )
+        check_fields(self, DatasetError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,9 @@ class Rows(Domain):
     size : int, optional
         Number of rows of every dataset, where it is public: `least` and `most` at once. Such datasets are neighbours
         by `Replace`.
+    finite : bool
+        Whether a search leaves out NaN. By default it also tries rows of NaN, if rows are floating-point numbers and
+        the mechanism clamps them: numbers far beyond the range, on either side, are all the same to it.
 
     Raises
     ------
@@ -137,6 +148,7 @@ class Rows(Domain):
     rows_per_user: int | None = None
     least: int = 0
     size: int | None = None
+    finite: bool = False
 
     def __post_init__(self) -> None:
         for name in ("values", "columns"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..clock import now
@@ -14,10 +15,11 @@ from ..known_options import with_known_options
 from ..options import checked
 from ..random_streams import Stream, seed_of
 from ..search.climb import ROUNDING, Climb
+from ..search.not_finite import with_nan
 from ..search.pairs_for_domain import pairs_of
 from ..search.pool import Pool, new_pool
 from .comparisons import Compared, Comparisons
-from .query_answer import Norm
+from .query_answer import Norm, answer_of, change_between
 from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
 
 _KEPT = 0.97  # share of the found change that a simpler pair must keep
@@ -89,6 +91,7 @@ def check_sensitivity(
     """
     seed = checked("seed", seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
+    domain, _ = with_nan(domain, partial(_is_same, query), partial(_error_of, query))
     source = pairs_of(domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
@@ -126,6 +129,22 @@ def check_sensitivity(
         adjacency="pairs as given" if relation is None else str(relation),
         seed=seed,
     )
+
+
+def _is_same(query: Callable[[Any], Any], one: Any, other: Any) -> bool:
+    """Whether the query's answers on two datasets are equal; not if it fails on one."""
+    try:
+        return change_between(answer_of(query(one)), answer_of(query(other)), "linf").size == 0.0
+    except Exception:  # a query may raise anything
+        return False
+
+
+def _error_of(query: Callable[[Any], Any], dataset: Any) -> BaseException | None:
+    try:
+        query(dataset)
+    except Exception as error:  # a query may raise anything
+        return error
+    return None
 
 
 def _least_simple(found: Compared, bound: float, norm: Norm) -> float:

@@ -29,8 +29,8 @@ def read_dataset(text: str, option: str = "--x") -> Any:
     """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
 
     JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
-    without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings, keyed
-    by the first line.
+    without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings,
+    keyed by the first line.
 
     A note on standard error says if all values are numbers in quotes.
 
