@@ -296,7 +296,12 @@ def _compose() -> Callable[[list[Any]], Any]:
 
 @lru_cache(maxsize=64)
 def _composable(known: _Known) -> Any:
-    """Return a measurement with the same function that can be composed, or None."""
+    """Return a measurement with the same function that can be composed, or None.
+
+    Frames are drawn one by one: reading those of a composition ends the process (OpenDP 0.16).
+    """
+    if "FrameDomain" in str(known.measurement.input_domain):
+        return None
     library, error = _library("combinators"), _library("mod").OpenDPException
     for is_fixed in (False, True):
         try:
