@@ -49,8 +49,8 @@ class AnswerPairs(PairSource):
     def patterns(self) -> Iterator[Candidate]:
         for end in (self.domain.low, self.domain.high) if self.domain.has_nan else ():
             ends = np.full(self._n, math.nan), np.full(self._n, float(end))
-            built = (self.domain.build(each) for each in ends)
-            yield Candidate(f"NaN, and answers of {end:g}", *built, None, (ends[0].tobytes(), ends[1].tobytes()), "NaN")
+            x, y = (self.domain.build(each) for each in ends)
+            yield Candidate(f"NaN, and answers of {end:g}", x, y, None, (ends[0].tobytes(), ends[1].tobytes()), "NaN")
         # Every sign with every position, ordered so that the first few patterns cover all signs and all positions.
         for turn in range(_N_PLACES):
             for number, (name, sign) in enumerate(self._signs().items()):
