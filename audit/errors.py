@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+# A message that quotes a value of a megabyte keeps the name of the value, the rule and the remedy.
+_LONGEST, _BEGINNING, _END = 4000, 120, 300
+
 
 class AuditError(Exception):
     """Base class of the library's errors; `facts` holds the values that the message names."""
 
     def __init__(self, message: str, **facts: Any) -> None:
-        super().__init__(message)
+        message = str(message)
+        super().__init__(message if len(message) <= _LONGEST else f"{message[:_BEGINNING]} … {message[-_END:]}")
         self.facts = facts
 
     def __reduce__(self) -> tuple[Callable[..., AuditError], tuple[Any, ...]]:

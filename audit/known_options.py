@@ -1,14 +1,16 @@
-"""Calls with an option that a function does not have: the error names the option meant."""
+"""The arguments of calls of public functions: unknown options, whose error names the option meant, and wrong values."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .errors import UnknownOptionError
+from .options import RULES, checked
 from .printing import did_you_mean, shorten
+from .settings import SHARED, or_setting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,11 +51,13 @@ _OF_ONE = {
 """What to write in one function for what is an option of another."""
 
 
-def with_known_options(*more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator of functions that take options by name: a call with another name is an `UnknownOptionError`.
+def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of functions that take options by name, which checks the arguments of every call.
 
-    The options are the keyword-only parameters, and `more` that the function takes as ``**options``. More values by
-    place than the function takes are an error, too.
+    The options are the keyword-only parameters, and those with a default in `more` that the function takes as
+    ``**options``. A call with another name, or with more values by place than the function takes, is an
+    `UnknownOptionError`. An argument whose name has a rule in `options.RULES` reaches the function as the rule reads
+    it. None is allowed where it is the default; then the option has the value of `settings`, if these set it.
 
     Examples
     --------
@@ -63,22 +67,33 @@ def with_known_options(*more: str) -> Callable[[Callable[P, R]], Callable[P, R]]
     >>> audit(None, n=9)
     Traceback (most recent call last):
     dpaudit.audit.errors.UnknownOptionError: n is not an option of audit. The options are alpha.
+    >>> audit(None, alpha="0.1")
+    Traceback (most recent call last):
+    dpaudit.audit.errors.OptionError: alpha='0.1' is not an allowed error probability; use 0 < alpha < 1 (0.05 ...
     """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         name, parameters = function.__name__, inspect.signature(function).parameters.values()
-        options = (*(each.name for each in parameters if each.kind is each.KEYWORD_ONLY), *more)
+        defaults = {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY} | {**(more or {})}
+        options = (*defaults,)
         by_place = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
-        known = {*by_place, *options}
+        defaults |= {each.name: each.default for each in parameters if each.name in by_place}
+        shared = [option for option in options if option in SHARED]
+
+        def read(option: str, value: Any) -> Any:
+            return checked(option, value, or_none=defaults[option] is None) if option in RULES else value
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             if len(args) > len(by_place):
                 raise _by_place(name, by_place, options, args[len(by_place)])
             for given in kwargs:
-                if given not in known:
+                if given not in defaults:
                     raise unknown_option(given, name, options, by_place)
-            return function(*args, **kwargs)
+            values: Any = {option: read(option, value) for option, value in kwargs.items()}
+            values |= {option: or_setting(option, None) for option in shared if kwargs.get(option) is None}
+            placed: Any = [read(*each) for each in zip(by_place, args, strict=False)]
+            return function(*placed, **values)
 
         return call
 

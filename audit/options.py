@@ -1,206 +1,71 @@
-"""Checks of the options of an audit; each error names an allowed value."""
+"""The checks of the options that functions share: one rule for each name, with the values it allows and what to write.
+
+`known_options.with_known_options` applies the rules to every call of a public function.
+"""
 
 from __future__ import annotations
 
 import math
 import numbers
+import re
 import secrets
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from .errors import ClaimError, OptionError
+from .errors import AuditError, ClaimError, OptionError, RecordError
+from .printing import shorten
+
+Progress = bool | Callable[[int], None] | None
+"""Whether progress is shown on standard error, or a function that receives the number of runs just finished."""
+
+Bits = Literal["warn"] | bool
+"""True includes low bits in the search and the verdict, "warn" only tests them for a warning, False ignores them."""
 
 LEAST_RUNS = 40
 """Fewest runs on each dataset that an audit can split into a pilot and a test."""
+MOST_RUNS = 10**10
+"""Most runs on each dataset: a mechanism that draws 10⁷ runs a second, as vectorised noise does, takes half an hour.
+
+A block sampler draws them in 76,000 blocks, a function of one run in 10⁷, whose counts take a gigabyte.
+"""
 LEAST_SEARCH = 400
 """Fewest executions of a search for the worst pair."""
-LEAST_EVALUATIONS = 40
-"""Fewest evaluations of a query in a search for its sensitivity."""
+MOST_JOBS = 1024
+"""Most workers: the tasks of a phase, at most 4,096, keep a thousand busy."""
+MOST_IN_BLOCK = 1 << 17
+"""Most runs in a block: a megabyte of numbers."""
+_LEAST_EVALUATIONS = 40
 _MOST_CELLS = 128
+_LONGEST_NAME = 1000
+_LONGEST_PATH = 1 << 15  # characters, of Windows; of Linux 4,096
+_SEEDS = 1 << 256  # a seed has at most 256 bits, twice those of the pool of numpy's seed sequences
+
+_WRONG: Any = object()  # what a rule reads from a value that it does not allow
 
 
-def check_runs(runs: Any) -> int:
-    """Return a whole number of runs, at least `LEAST_RUNS`."""
-    if not is_whole(runs) or runs < LEAST_RUNS:
-        is_few = _number(runs) < LEAST_RUNS
-        what = "too few" if is_few else "not a number of runs"
-        raise OptionError(f"runs={runs!r} is {what}; use a whole number >= {LEAST_RUNS} for each dataset.", runs=runs)
-    return int(runs)
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The values that an option allows: `read` returns the value in the type that functions compute with."""
+
+    read: Callable[[Any], Any]
+    what: str
+    way_out: str
+    error: type[AuditError] = OptionError
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value as `read` reads it; raise the rule's error, which names the option, if it is not allowed."""
+        found = self.read(value)
+        if found is _WRONG:
+            raise self.error(f"{name}={shorten(value)} {self.what}; use {self.way_out}.", **{name: value})
+        return found
 
 
-def check_seed(seed: int | None) -> int:
-    """Return the random seed; draw one if it is None."""
-    if seed is None:
-        return secrets.randbits(63)
-    if not is_whole(seed) or seed < 0:
-        raise OptionError(f"seed={seed!r} is not a seed; use a whole number >= 0, or None for a fresh seed.", seed=seed)
-    return int(seed)
-
-
-def check_jobs(jobs: int | None) -> int | None:
-    """Return the number of workers: −1 uses every core, None leaves the number to joblib."""
-    if jobs is not None and (not is_whole(jobs) or not (jobs >= 1 or jobs == -1)):
-        raise OptionError(f"jobs={jobs!r} is not a number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
-    return jobs
-
-
-def check_search_runs(search_runs: int) -> int:
-    """Return a whole number of executions, at least `LEAST_SEARCH`."""
-    if not is_whole(search_runs) or search_runs < LEAST_SEARCH:
-        raise OptionError(
-            f"search_runs={search_runs!r} is not a possible number of executions; use {LEAST_SEARCH} or more.",
-            search_runs=search_runs,
-        )
-    return int(search_runs)
-
-
-def check_evaluations(evaluations: int) -> int:
-    """Return a whole number of evaluations of a query, at least `LEAST_EVALUATIONS`."""
-    if not is_whole(evaluations) or evaluations < LEAST_EVALUATIONS:
-        raise OptionError(
-            f"evaluations={evaluations!r} is not a possible number of evaluations; use a whole number >= "
-            f"{LEAST_EVALUATIONS}.",
-            evaluations=evaluations,
-        )
-    return int(evaluations)
-
-
-def check_progress(progress: Progress) -> Progress:
-    """Return whether progress is shown, or the function that is told of it."""
-    if progress is None or isinstance(progress, bool) or callable(progress):
-        return progress
-    raise OptionError(
-        f"progress={progress!r} is unknown; use a bool, or a function of the number of runs just finished.",
-        progress=progress,
-    )
-
-
-def check_distance(distance: float) -> float:
-    """Return a positive distance, as an int if it is whole."""
-    number = _number(distance)
-    if not 0 < number < math.inf:
-        raise ClaimError(f"distance={distance!r} is not a distance; use a positive number.", distance=distance)
-    return int(number) if number == int(number) else number
-
-
-def check_resolution(resolution: float | None) -> float | None:
-    """Return a positive excess, or None."""
-    if resolution is None:
-        return None
-    if not 0 < _number(resolution) < math.inf:
-        raise OptionError(
-            f"resolution={resolution!r} is not an excess; use a positive number in the units of the claim.",
-            resolution=resolution,
-        )
-    return float(resolution)
-
-
-def check_cells(cells: int, sequential: bool = False) -> int:
-    """Return the number of cells; 0 means no cells."""
-    if cells and sequential:
-        raise OptionError("cells need a fixed number of runs; use sequential=False.", cells=cells)
-    if not is_whole(cells) or cells < 0 or cells == 1 or cells > _MOST_CELLS:
-        raise OptionError(
-            f"cells={cells!r} is not a number of cells; use a whole number from 2 to {_MOST_CELLS}, such as 32, or 0.",
-            cells=cells,
-        )
-    return int(cells)
-
-
-def check_claim_source(claim_source: str) -> str:
-    """Return the source of the claim, a string that may be empty."""
-    if not isinstance(claim_source, str):
-        raise OptionError(
-            f"claim_source={claim_source!r} is not a string; name the source of the claim.", claim_source=claim_source
-        )
-    return claim_source
-
-
-def check_name(name: str | None) -> str | None:
-    """Return the name of a mechanism, or None for the mechanism's own."""
-    if name is not None and (not isinstance(name, str) or not name.strip() or not name.isprintable()):
-        raise OptionError(
-            f"name={name!r} is not a name; use one line of text, or None for the mechanism's own.", name=name
-        )
-    return name
-
-
-def check_flag(flag: bool, option: str) -> bool:
-    """Return the value of an option that is either True or False."""
-    if not isinstance(flag, (bool, np.bool_)):
-        raise OptionError(f"{option}={flag!r} is unknown; use a bool.", **{option: flag})
-    return bool(flag)
-
-
-def check_sequential(sequential: bool, on_look: Callable[..., Any] | None) -> bool:
-    """Return whether an audit may stop early; only such an audit has looks of which `on_look` can be told."""
-    if not check_flag(sequential, "sequential") and on_look is not None:
-        raise OptionError("on_look is for sequential audits, because no other has looks; use sequential=True.")
-    return bool(sequential)
-
-
-def check_guide(guide: str | None) -> str | None:
-    """Return what guides a search for the worst pair, or None."""
-    if guide is not None and guide != "replay":
-        raise OptionError(f'guide={guide!r} is unknown; use "replay", or None.', guide=guide)
-    return guide
-
-
-def check_listener(listener: Callable[..., Any] | None, option: str) -> Callable[..., Any] | None:
-    """Return the function that an audit or a search tells of its progress, or None."""
-    if listener is not None and not callable(listener):
-        raise OptionError(f"{option}={listener!r} cannot be called; use a function, or None.", **{option: listener})
-    return listener
-
-
-def check_bits(bits: Bits) -> Bits:
-    """Return how the audit treats low bits (see `Bits`)."""
-    if isinstance(bits, (bool, np.bool_)):
-        return bool(bits)
-    if not (isinstance(bits, str) and bits == "warn"):
-        raise OptionError(f'bits={bits!r} is unknown; use "warn", True or False.', bits=bits)
-    return bits
-
-
-def check_power(power: float) -> float:
-    """Return the target power, strictly between 0 and 1."""
-    if not 0.0 < _number(power) < 1.0:
-        raise OptionError(f"power={power!r} is not a power; use 0 < power < 1, such as 0.95.", power=power)
-    return float(power)
-
-
-def check_seconds(seconds: float | None, runs: int | None, *, sequential: bool) -> float | None:
-    """Return the positive time limit of a sequential audit; `runs` must be given if the limit is infinite."""
-    if seconds is None:
-        return None
-    if not sequential:
-        raise OptionError(
-            f"seconds={seconds!r} is for sequential audits, because an audit of fixed size that stops early has no "
-            "valid bound; use sequential=True.",
-            seconds=seconds,
-        )
-    if not _number(seconds) > 0.0:
-        raise OptionError(f"seconds={seconds!r} is not a time limit; use a positive number.", seconds=seconds)
-    if runs is None and seconds == math.inf:
-        raise OptionError("seconds=inf without runs would never end; set runs or a finite time limit.", seconds=seconds)
-    return float(seconds)
-
-
-def check_block_seconds(block_seconds: float | None) -> float | None:
-    """Return the positive time limit of each block; None for no limit, as infinity is."""
-    if block_seconds is None or block_seconds == math.inf:
-        return None
-    if not 0.0 < _number(block_seconds) < math.inf:
-        raise OptionError(
-            f"block_seconds={block_seconds!r} is not a time limit; use a positive number.", block_seconds=block_seconds
-        )
-    return float(block_seconds)
-
-
-def _number(value: Any) -> float:
-    """Return the value as a float, or NaN, which fails every check, if it is not a number."""
+def as_number(value: Any) -> float:
+    """Return a real number as a float, infinite if it is too large for one; NaN for anything else, and for a bool."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     try:
         return float(value) if is_number else math.nan
@@ -209,15 +74,225 @@ def _number(value: Any) -> float:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, such as 5 or 5.0, and no bool."""
+    """Whether a value is a whole number, such as 5 or 5.0, and not a bool."""
     if isinstance(value, numbers.Integral):
         return not isinstance(value, (bool, np.bool_))
-    number = _number(value)
+    number = as_number(value)
     return math.isfinite(number) and number == int(number)
 
 
-Progress = bool | Callable[[int], None] | None
-"""Whether progress is shown on standard error, or a function that receives the number of runs just finished."""
+def _whole(least: int, most: int, *also: int) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        number = int(value) if is_whole(value) else None
+        return _WRONG if number is None or not (least <= number <= most or number in also) else number
 
-Bits = Literal["warn"] | bool
-"""True includes low bits in the search and the verdict, "warn" only tests them for a warning, False ignores them."""
+    return read
+
+
+def _number(low: float, high: float, *, low_too: bool = False, high_too: bool = False) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        number = as_number(value)
+        is_allowed = low < number < high or (low_too and number == low) or (high_too and number == high)
+        return number if is_allowed else _WRONG  # NaN fails
+
+    return read
+
+
+def _one_of(*choices: str) -> Callable[[Any], Any]:
+    return lambda value: value if isinstance(value, str) and value in choices else _WRONG
+
+
+def _flag(value: Any) -> Any:
+    return bool(value) if isinstance(value, (bool, np.bool_)) else _WRONG
+
+
+def _callable(value: Any) -> Any:
+    return value if callable(value) else _WRONG
+
+
+def _seed(value: Any) -> Any:
+    return secrets.randbits(63) if value is None else _whole(0, _SEEDS - 1)(value)
+
+
+def _distance(value: Any) -> Any:
+    number = _number(0, math.inf)(value)
+    return int(number) if number is not _WRONG and number == int(number) else number
+
+
+def _name(value: Any) -> Any:
+    is_name = isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME
+    return value if is_name else _WRONG
+
+
+def _text(value: Any) -> Any:
+    """A text that can be written to a file: lone surrogates cannot."""
+    return value if isinstance(value, str) and value == value.encode(errors="replace").decode() else _WRONG
+
+
+def is_path(value: Any) -> bool:
+    """Whether a value is the path of a file or a folder: a text without the characters that no file system takes."""
+    text = str(value) if isinstance(value, (str, Path)) else ""
+    return bool(text.strip()) and "\0" not in text and _text(text) is text and len(text) <= _LONGEST_PATH
+
+
+def _path(value: Any) -> Any:
+    return Path(value) if is_path(value) else _WRONG
+
+
+def _progress(value: Any) -> Any:
+    return value if callable(value) else _flag(value)
+
+
+def _bits(value: Any) -> Any:
+    return value if isinstance(value, str) and value == "warn" else _flag(value)
+
+
+_FLAG: Final = Rule(_flag, "is unknown", "a bool")
+_LISTENER: Final = Rule(_callable, "cannot be called", "a function, or None")
+_POSITIVE: Final = Rule(_number(0, math.inf), "is not allowed", "a positive finite number")
+_WITHIN_1: Final = "a number greater than 0 and less than 1"
+
+RULES: Final[dict[str, Rule]] = {
+    "runs": Rule(
+        _whole(LEAST_RUNS, MOST_RUNS),
+        "is not a number of runs",
+        f"a whole number from {LEAST_RUNS} to {MOST_RUNS:,} for each dataset",
+    ),
+    "search_runs": Rule(
+        _whole(LEAST_SEARCH, MOST_RUNS),
+        "is not a possible number of executions",
+        f"a whole number from {LEAST_SEARCH} to {MOST_RUNS:,}",
+    ),
+    "evaluations": Rule(
+        _whole(_LEAST_EVALUATIONS, MOST_RUNS),
+        "is not a possible number of evaluations",
+        f"a whole number from {_LEAST_EVALUATIONS} to {MOST_RUNS:,}",
+    ),
+    "alpha": Rule(
+        _number(0, 1),
+        "is not an allowed error probability",
+        "0 < alpha < 1 (0.05 allows one false alarm in 20 audits of mechanisms that attain their claim)",
+    ),
+    "seed": Rule(_seed, "is not a seed", "a whole number >= 0 of at most 256 bits, or None for a fresh seed"),
+    "jobs": Rule(_whole(1, MOST_JOBS, -1), "is not a number of workers", f"1 to {MOST_JOBS:,}, or -1 for every core"),
+    "progress": Rule(_progress, "is unknown", "a bool, or a function of the number of runs just finished"),
+    "power": Rule(_number(0, 1), "is not a power", "0 < power < 1, such as 0.95"),
+    "distance": Rule(_distance, "is not a distance", "a positive finite number", ClaimError),
+    "resolution": Rule(_number(0, math.inf), "is not an excess", "a positive finite number in the units of the claim"),
+    "seconds": Rule(_number(0, math.inf, high_too=True), "is not a time limit", "a positive number"),
+    "block_seconds": Rule(_number(0, math.inf, high_too=True), "is not a time limit", "a positive number"),
+    "cells": Rule(
+        _whole(2, _MOST_CELLS, 0), "is not a number of cells", f"a whole number from 2 to {_MOST_CELLS}, or 0"
+    ),
+    "bits": Rule(_bits, "is unknown", '"warn", True or False'),
+    "name": Rule(_name, "is not a name", f"one line of text of at most {_LONGEST_NAME:,} characters"),
+    "claim_source": Rule(_text, "is not a text", "a string that names the source of the claim"),
+    "keep_datasets": _FLAG,
+    "sequential": _FLAG,
+    "monotonic": _FLAG,
+    "pairs": _FLAG,
+    "on_look": _LISTENER,
+    "on_round": _LISTENER,
+    "query": Rule(_callable, "is not a function", "one that maps a dataset to numbers"),
+    "guide": Rule(_one_of("replay"), "is unknown", '"replay", or None'),
+    "margin": Rule(_number(0, 1), "is not a total variation distance to show", "0 < margin < 1"),
+    "tolerance": Rule(_number(0, 1, low_too=True), "is not a relative error", "0 <= tolerance < 1, such as 0.01"),
+    "epsilon": _POSITIVE,
+    "sensitivity": _POSITIVE,
+    "delta": Rule(_number(0, 1, low_too=True), "is not a probability", "0 <= delta < 1", ClaimError),
+    "bound": Rule(
+        _number(0, math.inf, low_too=True),
+        "is not a sensitivity",
+        "a finite number >= 0 (0 states that the query never changes)",
+    ),
+    "probability": Rule(
+        _number(0, 1),
+        "is not a probability of inclusion",
+        "0 < probability < 1 (0.5 for a fair coin for each canary)",
+    ),
+    "norm": Rule(_one_of("l1", "l2", "linf"), "is unknown", '"l1", "l2" or "linf"'),
+    "coins": Rule(
+        _one_of("independent", "fixed"),
+        "is unknown",
+        '"independent" (a coin for each canary) or "fixed" (a split into a fixed number of canaries in and out)',
+    ),
+    "say": Rule(_one_of("both", "in", "out"), "is unknown", '"both", "in" or "out"'),
+    "path": Rule(_path, "is not a file", "the path of one, as a text or a Path", RecordError),
+    "phase": Rule(_one_of("pilot", "main"), "is unknown", '"pilot" or "main"'),
+    "side": Rule(_one_of("x", "y"), "is unknown", '"x" or "y"'),
+    "number": Rule(_whole(0, (1 << 63) - 1), "is not the number of a block", "a whole number >= 0 of 63 bits"),
+    "size": Rule(
+        _whole(1, MOST_IN_BLOCK), "is not a number of runs of a block", f"a whole number from 1 to {MOST_IN_BLOCK:,}"
+    ),
+}
+"""The rule of each option. The same name means the same in every function."""
+
+
+def checked(name: str, value: Any, *, or_none: bool = False) -> Any:
+    """Return the value of an option as its rule reads it; raise the rule's error if it is not allowed.
+
+    None is returned as it is if `or_none`.
+
+    Examples
+    --------
+    >>> checked("runs", 1000.0)
+    1000
+    >>> checked("sequential", "no")
+    Traceback (most recent call last):
+    dpaudit.audit.errors.OptionError: sequential='no' is unknown; use a bool.
+    """
+    return None if or_none and value is None else RULES[name].check(name, value)
+
+
+def check_sequential(sequential: bool, on_look: object, seconds: float | None, runs: int | None, cells: int) -> None:
+    """Raise an `OptionError` for options of sequential audits in another audit, or of fixed sizes in a sequential one.
+
+    An audit without a limit of runs and time is an error, too.
+    """
+    if not sequential and on_look is not None:
+        raise OptionError("on_look is for sequential audits, because no other has looks; use sequential=True.")
+    if not sequential and seconds is not None:
+        raise OptionError(
+            f"seconds={seconds!r} is for sequential audits, because an audit of fixed size that stops early has no "
+            "valid bound; use sequential=True.",
+            seconds=seconds,
+        )
+    if runs is None and seconds == math.inf:
+        raise OptionError("seconds=inf without runs would never end; set runs or a finite time limit.", seconds=seconds)
+    if cells and sequential:
+        raise OptionError(f"cells={cells} need a fixed number of runs; use sequential=False.", cells=cells)
+
+
+_TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "int": (is_whole, "a whole number"),
+    "float": (lambda value: isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)), "a number"),
+    "str": (lambda value: isinstance(value, str), "a text"),
+    "bool": (lambda value: isinstance(value, (bool, np.bool_)), "a bool"),
+}
+
+
+def check_fields(instance: Any, error: type[AuditError] = OptionError) -> None:
+    """Raise an error that names the first field of a dataclass whose value is not of its annotated type.
+
+    Checked are numbers, texts, bools, tuples of these, and tuples of anything, each also with ``| None``.
+    """
+    for field in fields(instance):
+        kind, value = str(field.type).removesuffix(" | None"), getattr(instance, field.name)
+        if value is None and kind != field.type:
+            continue
+        of_many = re.fullmatch(r"tuple\[(.*)\]", kind)
+        is_of, words = _TYPES.get(kind.removeprefix("tuple[").removesuffix(", ...]"), (lambda _: True, "values"))
+        given = value if of_many and isinstance(value, tuple) else (value,)
+        if (of_many and not isinstance(value, tuple)) or ((of_many or kind in _TYPES) and not all(map(is_of, given))):
+            wanted = f"a tuple of {words.removeprefix('a ')}" + "s" * (words != "values") if of_many else words
+            raise error(f"{field.name}={shorten(value)} has the wrong type; use {wanted}.", **{field.name: value})
+
+
+def is_single(values: Any) -> bool:
+    """Whether a value has no members: it is not iterable, or an array of no dimension."""
+    return not isinstance(values, Iterable) or getattr(values, "shape", None) == ()
+
+
+def in_a_tuple(values: Any) -> tuple[Any, ...]:
+    """Return the members of an iterable; of anything else the value alone."""
+    return (values,) if is_single(values) else tuple(values)

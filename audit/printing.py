@@ -42,9 +42,23 @@ def rounded_up(limit: float, digits: int = 4) -> float:
 
 
 def shorten(value: Any) -> str:
-    """Return the repr of a value, cut to one short line."""
+    """Return the repr of a value, cut to one short line; its type if the repr fails, as of a number of many digits.
+
+    Of a long text or sequence only the beginning is looked at.
+
+    Examples
+    --------
+    >>> shorten("a" * 10**6) == "'" + "a" * 78 + "…"
+    True
+    """
     is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")  # a numpy scalar
-    text = repr(value.item() if is_scalar else value).replace("\n", " ")
+    try:
+        value = value.item() if is_scalar else value
+        if type(value) in (str, bytes, list, tuple) and len(value) > _SHOWN:
+            value = value[:_SHOWN]
+        text = repr(value).replace("\n", " ")
+    except Exception:  # a user's repr may raise anything
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 

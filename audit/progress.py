@@ -6,13 +6,13 @@ The bar needs rich (`pip install 'dpaudit[cli]'`); without it a terminal shows o
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .clock import now
 from .printing import rounded_down
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class _Line:
 
     def __init__(self, write: Callable[[str], object], every: float, name: str, total: int | None) -> None:
         self._write, self._every, self._name, self._total = write, every, name, total
-        self._last, self._done = time.monotonic(), 0  # a short audit writes no line
+        self._last, self._done = now(), 0  # a short audit writes no line
 
     @classmethod
     def watch(cls, write: Callable[[str], object], *, every: float) -> Watch:
@@ -150,8 +150,8 @@ class _Line:
             self.say(f"{self._done:,} of {self._total:,} runs")
 
     def say(self, text: str) -> None:
-        if time.monotonic() - self._last >= self._every:
-            self._last = time.monotonic()
+        if now() - self._last >= self._every:
+            self._last = now()
             self._write(f"{self._name}: {text}")
 
 

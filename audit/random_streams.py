@@ -39,6 +39,8 @@ class Stream(enum.Enum):
     """The order of the runs that a test of divergences counts in bins."""
     CANARIES = (8,)
     """The order of canaries of equal scores, and the pairs of a fixed split."""
+    CLAMPS = (10,)
+    """The runs that show whether a mechanism clamps its numbers."""
     BATCHES = (4, 0)
     """The datasets of the runs of a batch that is bet on, numbered by batch."""
     TRIALS = (1, 0)

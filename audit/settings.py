@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import os
 import tomllib
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -20,17 +19,13 @@ from types import TracebackType
 from typing import Any, Final
 
 from .errors import OptionError
-from .options import check_block_seconds, check_jobs, check_progress, check_runs, check_search_runs
-from .printing import did_you_mean
+from .options import checked
+from .printing import did_you_mean, shorten
 
 PROFILE_VARIABLE: Final = "DPAUDIT_PROFILE"
-_CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
-    "runs": check_runs,
-    "search_runs": check_search_runs,
-    "jobs": check_jobs,
-    "progress": check_progress,
-    "block_seconds": check_block_seconds,
-}
+SHARED: Final = ("jobs", "progress", "block_seconds")
+"""Settings that every call takes that has an option of this name."""
+_KNOWN: Final = ("runs", "search_runs", *SHARED)
 _LOG = logging.getLogger("dpaudit")
 _given: dict[str, Any] = {}  # of this process; never changed in place
 
@@ -109,19 +104,18 @@ def setting(name: str) -> Any:
 
 def or_setting(name: str, value: Any) -> Any:
     """Return the value, or the setting of this name if it is None, within its range."""
-    chosen = setting(name) if value is None else value
-    return None if chosen is None else _CHECKS[name](chosen)
+    return checked(name, setting(name) if value is None else value, or_none=True)
 
 
 def _profile(name: Any) -> dict[str, Any]:
     if not isinstance(name, str):
-        raise OptionError(f"profile={name!r} is not a name; name the settings, as in settings(runs=100_000).")
+        raise OptionError(f"profile={shorten(name)} is not a name; name the settings, as in settings(runs=100_000).")
     profiles = _tables()[1]
     if name not in profiles:
         known = ", ".join(profiles) or "none"
         raise OptionError(
-            f"profile {name!r} is not in [tool.dpaudit.profiles] of {_file() or 'a pyproject.toml'}, which has {known}"
-            f"{did_you_mean(name, profiles, otherwise='.')}",
+            f"profile={shorten(name)} is not in [tool.dpaudit.profiles] of {_file() or 'a pyproject.toml'}, which has "
+            f"{known}{did_you_mean(name[:80], profiles, otherwise='.')}",
             profile=name,
         )
     return profiles[name]
@@ -221,14 +215,14 @@ def _readable(table: Any, where: str) -> dict[str, Any]:
 def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
     """Return the values, each within its range."""
     for name, value in values.items():
-        if name not in _CHECKS:
+        if name not in _KNOWN:
             raise OptionError(
-                f"{where}: {name} is not a setting; use {', '.join(_CHECKS)}. What an audit means is stated in its "
-                f"call{did_you_mean(name, _CHECKS, otherwise='.')}",
+                f"{where}: {name} is not a setting; use {', '.join(_KNOWN)}. What an audit means is stated in its "
+                f"call{did_you_mean(name, _KNOWN, otherwise='.')}",
                 name=name,
             )
         try:
-            _CHECKS[name](value)
+            checked(name, value)
         except OptionError as error:
             raise OptionError(f"{where}: {error}", **error.facts) from error
     return values

@@ -18,7 +18,7 @@ Coins = Literal["independent", "fixed"]
 COINS_FALSE_ALARM = 1e-6
 """Probability that independent coins are refused because too many or too few canaries are in."""
 REPLACED = "an add-remove claim of ε or μ implies one of 2ε or 2μ for replaced rows"
-FEWEST = 8
+FEWEST, MOST = 8, 10**7
 _COMPARED = 1_000  # runs whose coins are compared with each other
 _SAME = 0.01  # probability below which two runs with the same canaries are refused
 _LARGEST = 1e300  # infinite scores become this large, so that differences are numbers
@@ -147,12 +147,6 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
         If exactly the expected number of canaries is in and it is not stated whether that is chance, or if independent
         coins of this probability hardly give as many.
     """
-    if coins not in (None, "independent", "fixed"):
-        raise OptionError(
-            f'coins={coins!r} is unknown; use "independent" (a coin for each canary) or "fixed" (a split into a fixed '
-            "number of canaries in and out).",
-            coins=coins,
-        )
     count, canaries = int(included.sum()), len(included)
     if count in (0, canaries):
         raise OptionError(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -12,13 +10,15 @@ from scipy.special import bdtr
 
 from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
+from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
 from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import check_claim_source, check_name, check_resolution, check_seed, is_whole
+from ..options import checked, in_a_tuple, is_whole
+from ..printing import shorten
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.canary_result import CanaryResult, best_guesses
 from ..results.score_sketch import score_sketch
@@ -119,11 +119,13 @@ def check_canaries(
     >>> result.is_refuted
     True
     """
-    started = time.perf_counter()
-    alpha, probability, name = check_test_alpha(alpha), _inclusion(probability), check_name(name) or "training run"
-    if method == "betting" and guesses is not None:
-        raise OptionError(f'guesses={guesses!r} has no meaning for method="betting", which tests all; leave it out.')
-    root, claim, wanted_excess = check_seed(seed), claim_at(claim, 1.0), check_resolution(resolution)
+    started = now()
+    alpha = check_test_alpha(alpha)
+    if isinstance(method, str) and method == "betting" and guesses is not None:
+        raise OptionError(
+            f'guesses={shorten(guesses)} has no meaning for method="betting", which tests all; leave it out.'
+        )
+    root, claim = checked("seed", seed), claim_at(claim, 1.0)
     draws = canary_draws(scores, included)
     kind = check_coins(draws.included, probability, coins)
     relation = _adjacency(adjacency, kind)
@@ -154,7 +156,7 @@ def check_canaries(
     result = CanaryResult(
         mechanism=name,
         claim=claim,
-        claim_source=check_claim_source(claim_source),
+        claim_source=claim_source,
         adjacency=relation,
         coins=kind,
         canaries=len(draws.scores),
@@ -169,7 +171,7 @@ def check_canaries(
         resolution=smallest_excess(tests, claim, counted, _POWER),
         ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
         power=_POWER,
-        requested_resolution=wanted_excess,
+        requested_resolution=resolution,
         seed=root,
         sketch=score_sketch(
             found.scores,
@@ -181,26 +183,17 @@ def check_canaries(
         notes=_notes(counted, found) if max(bounds.values()) <= claim.strength else (),
         versions=versions(),
     )
-    result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    result.environment["seconds"] = round(now() - started, 3)
     return result
-
-
-def _inclusion(probability: Any) -> float:
-    is_number = isinstance(probability, numbers.Real) and not isinstance(probability, bool)
-    if not (is_number and 0.0 < probability < 1.0):  # NaN fails
-        raise OptionError(
-            f"probability={probability!r} is not a probability of inclusion; use 0 < probability < 1 (0.5 for a fair "
-            "coin for each canary).",
-            probability=probability,
-        )
-    return float(probability)
 
 
 def _adjacency(adjacency: Any, coins: Coins) -> str:
     if isinstance(adjacency, Adjacency):
         adjacency = {AddRemove(): "add-remove", Replace(): "replace"}.get(adjacency, adjacency)
-    if adjacency not in (None, "add-remove", "replace"):
-        raise OptionError(f'adjacency={adjacency!r} is unknown; use "add-remove" or "replace".', adjacency=adjacency)
+    if adjacency is not None and not (isinstance(adjacency, str) and adjacency in ("add-remove", "replace")):
+        raise OptionError(
+            f'adjacency={shorten(adjacency)} is unknown; use "add-remove" or "replace".', adjacency=adjacency
+        )
     if coins == "fixed" and adjacency != "replace":
         raise OptionError(
             "in a fixed split the canaries have no independent coins, so it cannot test a claim for added or removed "
@@ -214,10 +207,10 @@ def _adjacency(adjacency: Any, coins: Coins) -> str:
 def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> tuple[int, ...] | None:
     if guesses is None:
         return None
-    given = tuple(guesses) if isinstance(guesses, (Sequence, np.ndarray)) else (guesses,)
+    given = in_a_tuple(guesses)
     if not given or not all(is_whole(n) and 1 <= n <= canaries for n in given):
         raise OptionError(
-            f"guesses={guesses!r} are not numbers of guesses; use whole numbers from 1 to {canaries:,}.",
+            f"guesses={shorten(guesses)} are not numbers of guesses; use whole numbers from 1 to {canaries:,}.",
             guesses=guesses,
         )
     return tuple(sorted({int(n) for n in given}))

@@ -8,6 +8,8 @@ from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import is_whole
+from ..printing import shorten
+from .canary_draws import MOST
 from .canary_tests import refuted_strength
 
 
@@ -60,10 +62,10 @@ def epsilon_from_guesses(
             delta=delta,
         )
     total = guesses if canaries is None else canaries
-    if not all(map(is_whole, (correct, guesses, total))) or not 0 <= correct <= guesses <= total or guesses < 1:
+    if not all(map(is_whole, (correct, guesses, total))) or not 0 <= correct <= guesses <= total <= MOST or guesses < 1:
         raise OptionError(
-            f"correct={correct!r}, guesses={guesses!r} and canaries={total!r} do not fit; use whole numbers "
-            "with 0 <= correct <= guesses <= canaries, and at least one guess.",
+            f"correct={shorten(correct)}, guesses={shorten(guesses)} and canaries={shorten(total)} do not fit; use "
+            f"whole numbers with 0 <= correct <= guesses <= canaries <= {MOST:,}, and at least one guess.",
             correct=correct,
             guesses=guesses,
             canaries=total,

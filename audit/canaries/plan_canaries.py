@@ -14,8 +14,8 @@ from ..guesses.guess_bets import guess_numbers
 from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import is_whole
-from ..printing import confidence, rounded_down
-from .canary_draws import FEWEST
+from ..printing import confidence, rounded_down, shorten
+from .canary_draws import FEWEST, MOST
 from .canary_tests import refuted_strength
 from .plan import fixed_numbers, plan_tests, said_by
 from .smallest_excess import all_right, smallest_excess
@@ -97,10 +97,11 @@ def plan_canaries(
     (6.9, 0.7)
     """
     alpha = check_test_alpha(alpha)
-    if not is_whole(canaries) or canaries < FEWEST:
-        raise OptionError(f"canaries={canaries!r} is not allowed; use a whole number >= {FEWEST}.", canaries=canaries)
-    if not 0.0 < power < 1.0:  # NaN fails
-        raise OptionError(f"power={power!r} is not allowed; use 0 < power < 1.", power=power)
+    if not is_whole(canaries) or not FEWEST <= canaries <= MOST:
+        raise OptionError(
+            f"canaries={shorten(canaries)} is not allowed; use a whole number from {FEWEST} to {MOST:,}.",
+            canaries=canaries,
+        )
     claim = claim_at(claim, 1.0)
     m, answer = int(canaries), said_by(say, claim, probability)
     numbers = tuple(sorted({*guess_numbers(m), *fixed_numbers(m)}))

@@ -58,7 +58,7 @@ def _remedy(claim: Any) -> str:
     if isinstance(claim, dict) and (known := {"epsilon", "delta", "mu", "rho"} & {*claim}):
         kind = "GaussianDP" if "mu" in known else "ZeroConcentratedDP" if "rho" in known else "ApproxDP"
         kind = "PureDP" if known == {"epsilon"} else kind
-        return f"write {kind}({', '.join(f'{name}={claim[name]!r}' for name in claim if name in known)})"
+        return f"write {kind}({', '.join(f'{name}={shorten(claim[name])}' for name in claim if name in known)})"
     return "use PureDP(epsilon), ApproxDP(epsilon, delta), … or a function of the distance that returns one"
 
 
@@ -91,6 +91,7 @@ def claim_at(claim: Any, distance: float) -> Claim:
     found = claim(distance)
     if not isinstance(found, Claim):
         raise ClaimError(
-            f"the claim function returned {found!r} at distance {distance:g}; it must return a claim.", claim=found
+            f"the claim function returned {shorten(found)} at distance {distance:g}; it must return a claim.",
+            claim=found,
         )
     return found

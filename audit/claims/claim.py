@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ClaimError
-from ..printing import rounded_down
+from ..printing import rounded_down, shorten
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -26,15 +26,15 @@ Array: TypeAlias = npt.NDArray[np.float64]
 def check_number(name: str, value: object, low: float, high: float, way_out: str, *, closed: bool = True) -> float:
     """Return `value` as a float in [low, high), or (low, high) if not `closed`; else raise a `ClaimError`."""
     try:
-        number = math.nan if isinstance(value, (str, bytes)) else float(cast(float, value))
-    except (TypeError, ValueError, OverflowError):
+        number = math.nan if isinstance(value, (str, bytes, bool, np.bool_)) else float(cast(float, value))
+    except Exception:  # a user's __float__ may raise anything
         number = math.nan
     inside = (low <= number if closed else low < number) and number < high
     if not inside:  # NaN fails both comparisons
         bracket = "<=" if closed else "<"
         what = "is text, not a number" if isinstance(value, (str, bytes)) else "is not allowed"
         rule = f"use {low:.9g} {bracket} {name} < {high:g}"
-        raise ClaimError(f"{name}={value!r} {what}; {rule} ({way_out}).", name=name, value=value)
+        raise ClaimError(f"{name}={shorten(value)} {what}; {rule} ({way_out}).", name=name, value=value)
     return number
 
 

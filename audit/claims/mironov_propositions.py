@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ClaimError
+from ..printing import shorten
 from .claim import Array, ParametricClaim, check_number
 
 
@@ -119,7 +120,9 @@ class NFoldComposition(ParametricClaim):
         self._store_number("epsilon", 0, math.inf, "epsilon=0 claims equal distributions")
         n = check_number("n", self.n, 1, math.inf, "n mechanisms are composed")
         if n != int(n):
-            raise ClaimError(f"n={self.n!r} is not a whole number; use n = 1, 2, … composed mechanisms.", n=self.n)
+            raise ClaimError(
+                f"n={shorten(self.n)} is not a whole number; use n = 1, 2, … composed mechanisms.", n=self.n
+            )
         object.__setattr__(self, "n", int(n))
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..errors import ClaimError
+from ..printing import shorten
 from .claim import Array, ParametricClaim
 
 
@@ -106,9 +107,9 @@ class ApproxDP(ParametricClaim):
     def __post_init__(self) -> None:
         self._store_number("epsilon", 0, math.inf, "epsilon=0 bounds the total variation by delta")
         self._store_number("delta", 0, 1, "delta=0 claims pure DP")
-        if self.bound_on not in ("epsilon", "delta"):
+        if not isinstance(self.bound_on, str) or self.bound_on not in ("epsilon", "delta"):
             raise ClaimError(
-                f'bound_on={self.bound_on!r} is unknown; use "epsilon" or "delta".', bound_on=self.bound_on
+                f'bound_on={shorten(self.bound_on)} is unknown; use "epsilon" or "delta".', bound_on=self.bound_on
             )
 
     def __str__(self) -> str:
@@ -145,6 +146,10 @@ class ApproxDP(ParametricClaim):
         return excess_delta(self.epsilon, p, p_complement, q, q_complement)
 
 
+# From this ε on doubles see no difference between μ and the limit √(2ε): it is Φ⁻¹(δ), at most 38 of 10³⁷.
+_LARGEST = 1e75
+
+
 @lru_cache(maxsize=1 << 12)
 def _tight_mu(epsilon: float, delta: float) -> float:
     """Return μ of the Gaussian mechanism for which (ε, δ) is tight.
@@ -160,6 +165,8 @@ def _tight_mu(epsilon: float, delta: float) -> float:
         far = float(log_ndtr(-mu / 2 - epsilon / mu)) + epsilon
         return float(ndtr(mu / 2 - epsilon / mu)) - math.exp(min(far, 0.0)) - delta
 
+    if epsilon > _LARGEST:
+        return math.sqrt(2.0 * epsilon)
     return math.exp(float(brentq(excess, math.log(1e-300), math.log(1e150), xtol=1e-12)))
 
 

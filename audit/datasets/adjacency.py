@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AdjacencyError
+from ..events.foreign_arrays import is_foreign_array
 from ..events.outputs import outcome_key
+from ..options import as_number, is_whole
 from ..printing import shorten
 from .description import difference, entry_difference
 from .rows import as_numpy, as_rows, is_frame, rows_apart, rows_of, without_common_ends
@@ -60,11 +62,25 @@ class Adjacency(ABC):
             way_out = "" if measured in (0, math.inf) else ", or distance= to audit the claim at that distance"
             raise AdjacencyError(
                 f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair"
-                f"{way_out}.",
+                f"{way_out}.{_on_tuples(x)}",
                 measured=measured,
                 distance=distance,
             )
         return measured
+
+
+def _on_tuples(dataset: Any) -> str:
+    """Return how to pass a table that is written as a tuple of arrays, such as (X, y)."""
+    if not isinstance(dataset, (tuple, list)) or len(dataset) < 2 or not all(map(_is_array, dataset)):
+        return ""
+    return (
+        f" A {type(dataset).__name__} of arrays counts as one row for each array: for features and labels pass one "
+        "array with the labels as its last column, or a dictionary of columns."
+    )
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or is_foreign_array(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +130,12 @@ class UserLevel(Adjacency):
     user: str | int
 
     unit: ClassVar[str] = "all rows of one user"
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.user, str) or is_whole(self.user)):
+            raise AdjacencyError(
+                f"user={shorten(self.user)} is not a column; use its name, or its position in a row.", user=self.user
+            )
 
     def __str__(self) -> str:
         return f"add/remove all rows of one user ({self.user})"
@@ -197,10 +219,12 @@ class Within(Adjacency):
     unit: ClassVar[str] = "one step of the answers"
 
     def __post_init__(self) -> None:
-        if self.norm not in ("l1", "l2", "linf"):
-            raise AdjacencyError(f'norm={self.norm!r} is unknown; use "l1", "l2" or "linf".', norm=self.norm)
-        if not 0 < self.radius < math.inf:
-            raise AdjacencyError(f"radius={self.radius!r} is not a radius; use a positive number.", radius=self.radius)
+        if not isinstance(self.norm, str) or self.norm not in ("l1", "l2", "linf"):
+            raise AdjacencyError(f'norm={shorten(self.norm)} is unknown; use "l1", "l2" or "linf".', norm=self.norm)
+        if not 0 < as_number(self.radius) < math.inf:
+            raise AdjacencyError(
+                f"radius={shorten(self.radius)} is not a radius; use a positive number.", radius=self.radius
+            )
 
     def __str__(self) -> str:
         return f"answers within {self.radius:g} in {self.norm.replace('l', 'L').replace('Linf', 'L∞')}"

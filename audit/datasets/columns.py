@@ -26,6 +26,12 @@ def columns_by_name(dataset: Any) -> dict[Any, Any] | None:
     return dataset if len(set(map(len, dataset.values()))) == 1 else None
 
 
+def collected(dataset: Any) -> Any:
+    """Return a lazy frame of polars as a frame, and any other dataset as it is."""
+    kind = type(dataset)
+    return dataset.collect() if hasattr(kind, "collect") and hasattr(kind, "collect_schema") else dataset
+
+
 def is_frame_of_columns(dataset: Any) -> bool:
     """Return whether the dataset is a data frame of polars or similar, without importing polars."""
     kind = type(dataset)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..events.foreign_arrays import column_of, is_tensor, marks_of_tensor, numpy_of
-from .columns import columns_by_name, is_frame_of_columns
+from .columns import collected, columns_by_name, is_frame_of_columns
 from .rows import PLAIN, is_extension, is_frame, is_graph
 
 _DEEPEST = 60  # levels of nested objects that are read
@@ -96,7 +96,7 @@ def _content(value: Any, purpose: _Purpose, depth: int) -> Any:
         content = read(value, purpose, depth)
         if content is not None:
             return kind, content, _of_attributes(value, purpose, depth)
-    table = _of_table(value, purpose, depth)
+    table = _of_table(collected(value), purpose, depth)
     return _of_object(value, purpose, depth) if table is None else (kind, table)
 
 

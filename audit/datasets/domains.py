@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-import numbers
 from abc import ABC
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError
 from ..extras import require
+from ..options import as_number, check_fields, is_single, is_whole
+from ..printing import shorten
 
 Floats = npt.NDArray[np.float64]
 
+_MOST = 10**6  # most rows, answers, nodes or cells of a dataset that a search builds again and again
 _CORNERS = 4  # representative rows in patterns; with more, there are more pairs than a search can try
 
 
@@ -43,6 +45,8 @@ class Answers(Domain):
         The smallest and the largest answer, finite.
     integer : bool
         Whether answers are whole numbers.
+    finite : bool
+        Whether a search leaves out NaN. By default it tries NaN on a mechanism that clamps (`Local` neighbours).
 
     Raises
     ------
@@ -54,10 +58,14 @@ class Answers(Domain):
     low: float = 0.0
     high: float = 2.0
     integer: bool = False
+    finite: bool = False
+
+    has_nan: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.n_answers is not None:
             check_whole("n_answers", self.n_answers, "answers", "; None is for a single number outside a vector")
+        check_fields(self, DatasetError)
         check_range(self.low, self.high, integer=self.integer)
 
     @property
@@ -75,15 +83,20 @@ class Answers(Domain):
 class Values(Domain):
     """A finite list of datasets, such as the possible values of a person in the local model.
 
-    Neighbours are any two of them (`Local`), or those at the stated distance under another adjacency.
+    Neighbours are any two of them (`Local`), or those at the stated distance under another adjacency. If they are
+    floating-point numbers and the mechanism clamps, a search also tries NaN, unless they are `finite`.
     """
 
     values: tuple[Any, ...]
+    finite: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", in_order("values", self.values))
         if len(self.values) < 2:
-            raise DatasetError(f"values={self.values!r:.60} do not form a pair; list two or more.", values=self.values)
+            raise DatasetError(
+                f"values={shorten(self.values)} do not form a pair; list two or more.", values=self.values
+            )
+        check_fields(self, DatasetError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,9 @@ class Rows(Domain):
     size : int, optional
         Number of rows of every dataset, where it is public: `least` and `most` at once. Such datasets are neighbours
         by `Replace`.
+    finite : bool
+        Whether a search leaves out NaN. By default it also tries rows of NaN, if rows are floating-point numbers and
+        the mechanism clamps them: numbers far beyond the range, on either side, are all the same to it.
 
     Raises
     ------
@@ -137,13 +153,14 @@ class Rows(Domain):
     rows_per_user: int | None = None
     least: int = 0
     size: int | None = None
+    finite: bool = False
 
     def __post_init__(self) -> None:
         for name in ("values", "columns"):
             object.__setattr__(self, name, in_order(name, getattr(self, name)))
         for name in ("low", "high"):
             end = getattr(self, name)
-            object.__setattr__(self, name, tuple(end) if isinstance(end, (list, np.ndarray)) else end)
+            object.__setattr__(self, name, tuple(end) if isinstance(end, (list, np.ndarray)) and np.ndim(end) else end)
         if self.size is not None:
             check_whole("size", self.size, "rows")
             for name in ("least", "most"):
@@ -151,14 +168,15 @@ class Rows(Domain):
         check_numbers_of_rows(self.least, self.most)
         if self.rows_per_user is not None:
             check_whole("rows_per_user", self.rows_per_user, "rows")
-        if self.form not in ("list", "array", "frame"):
-            raise DatasetError(f'form={self.form!r} is unknown; use "list", "array" or "frame".', form=self.form)
+        check_fields(self, DatasetError)
+        if not isinstance(self.form, str) or self.form not in ("list", "array", "frame"):
+            raise DatasetError(f'form={shorten(self.form)} is unknown; use "list", "array" or "frame".', form=self.form)
         if isinstance(self.low, tuple) != isinstance(self.high, tuple) or (
             isinstance(self.low, tuple) and len(self.low) != len(cast(tuple[float, ...], self.high))
         ):
             raise DatasetError(
-                f"low={self.low!r} and high={self.high!r} differ in form; use two numbers, or two tuples of the same "
-                "length.",
+                f"low={shorten(self.low)} and high={shorten(self.high)} differ in form; use two numbers, or two tuples "
+                "of the same length.",
                 low=self.low,
                 high=self.high,
             )
@@ -167,8 +185,8 @@ class Rows(Domain):
         width = len(self.corners()[0]) if isinstance(self.corners()[0], (tuple, dict)) else 1
         if self.columns and (len(self.columns) != width or self.form == "array"):
             raise DatasetError(
-                f"columns={self.columns!r} do not fit rows of {width} in form={self.form!r}; use one name for each "
-                'entry of a row, with form="list" (of dicts) or "frame".',
+                f"columns={shorten(self.columns)} do not fit rows of {width} in form={self.form!r}; use one name for "
+                'each entry of a row, with form="list" (of dicts) or "frame".',
                 columns=self.columns,
             )
 
@@ -262,9 +280,10 @@ class Graphs(Domain):
 
 def check_whole(name: str, value: Any, what: str, note: str = "", *, least: int = 1) -> None:
     """Raise a `DatasetError` unless the value is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    if not is_whole(value) or not least <= value <= _MOST:
         raise DatasetError(
-            f"{name}={value!r} is not a number of {what}; use a whole number >= {least}{note}.", **{name: value}
+            f"{name}={shorten(value)} is not a number of {what}; use a whole number from {least} to {_MOST:,}{note}.",
+            **{name: value},
         )
 
 
@@ -282,14 +301,15 @@ def check_numbers_of_rows(least: Any, most: Any) -> None:
 
 def check_range(low: Any, high: Any, *, integer: bool) -> None:
     """Raise a `DatasetError` unless low and high are finite numbers in order, whole ones if `integer`."""
-    are_numbers = isinstance(low, numbers.Real) and isinstance(high, numbers.Real)
-    if not are_numbers or not (-math.inf < low < high < math.inf):  # NaN fails
+    if not -math.inf < as_number(low) < as_number(high) < math.inf:  # NaN fails
         raise DatasetError(
-            f"low={low!r} and high={high!r} do not form a range; use finite numbers, low < high.", low=low, high=high
+            f"low={shorten(low)} and high={shorten(high)} do not form a range; use finite numbers, low < high.",
+            low=low,
+            high=high,
         )
     if integer and (low != math.floor(low) or high != math.floor(high)):
         raise DatasetError(
-            f"low={low!r} and high={high!r} are not both whole; use whole numbers or integer=False.",
+            f"low={shorten(low)} and high={shorten(high)} are not both whole; use whole numbers or integer=False.",
             low=low,
             high=high,
         )
@@ -297,6 +317,6 @@ def check_range(low: Any, high: Any, *, integer: bool) -> None:
 
 def in_order(name: str, values: Any) -> tuple[Any, ...]:
     """Return the values as a tuple; unordered values are refused, because a random seed could not reproduce a draw."""
-    if not isinstance(values, Iterable) or isinstance(values, (str, bytes, set, frozenset)):
-        raise DatasetError(f"{name}={values!r:.60} is not an ordered list; use a tuple or a list.", **{name: values})
+    if is_single(values) or isinstance(values, (str, bytes, set, frozenset)):
+        raise DatasetError(f"{name}={shorten(values)} is not an ordered list; use a tuple or a list.", **{name: values})
     return tuple(values)

@@ -72,11 +72,11 @@ def as_adjacency(value: Any) -> Adjacency:
         return folded[name]
     if name in _ELSEWHERE:
         raise OptionError(
-            f"adjacency={value!r} is not used in dpaudit; write adjacency={_ELSEWHERE[name]}.", adjacency=value
+            f"adjacency={shorten(value)} is not used in dpaudit; write adjacency={_ELSEWHERE[name]}.", adjacency=value
         )
-    meant = did_you_mean(value, NAMED, otherwise=".")
+    meant = did_you_mean(value[:80], NAMED, otherwise=".")
     raise OptionError(
-        f"adjacency={value!r} is unknown; use one of {', '.join(NAMED)}, or an instance such as "
+        f"adjacency={shorten(value)} is unknown; use one of {', '.join(NAMED)}, or an instance such as "
         f'UserLevel("user"){meant}',
         adjacency=value,
     )

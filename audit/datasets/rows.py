@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import DatasetError
 from ..events.foreign_arrays import column_of, is_foreign_array, numpy_of
-from .columns import rows_by_name
+from .columns import collected, rows_by_name
 
 _BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, except for zeros and NaN
 PLAIN = frozenset({int, bool, str, bytes, type(None)})
@@ -29,7 +29,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 def is_frame(dataset: Any) -> bool:
     """Return whether the dataset is a data frame of pandas or similar, without importing pandas."""
-    return hasattr(dataset, "columns") and hasattr(dataset, "itertuples")
+    return hasattr(dataset, "itertuples") and hasattr(dataset, "columns")
 
 
 def rows_of(dataset: Any) -> Counter[Any]:
@@ -93,6 +93,7 @@ def as_rows(dataset: Any) -> Any:
 
     Raise a `DatasetError` if it has no rows.
     """
+    dataset = collected(dataset)
     if isinstance(dataset, np.ma.MaskedArray):
         return dataset.tolist()  # masked entries become None
     by_name = rows_by_name(dataset)

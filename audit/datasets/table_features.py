@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,6 +14,9 @@ import numpy.typing as npt
 
 from ..errors import DatasetError, MechanismError
 from ..events.foreign_arrays import column_of
+from ..known_options import with_known_options
+from ..options import check_fields, in_a_tuple
+from ..printing import shorten
 from .columns import columns_by_name
 from .domains import check_range, check_whole, in_order
 from .rows import is_frame
@@ -38,9 +41,11 @@ class CategoricalColumn:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", in_order("values", self.values))
-        if len(dict.fromkeys(map(_comparable, self.values))) < max(len(self.values), 2):
+        if not all(isinstance(value, Hashable) for value in self.values) or len(
+            dict.fromkeys(map(_comparable, self.values))
+        ) < max(len(self.values), 2):
             raise DatasetError(
-                f"values={self.values!r:.60} are not the categories of a column; list two or more different ones.",
+                f"values={shorten(self.values)} are not the categories of a column; list two or more different ones.",
                 values=self.values,
             )
 
@@ -83,6 +88,7 @@ class NumericColumn:
     bins: int = 4
 
     def __post_init__(self) -> None:
+        check_fields(self, DatasetError)
         check_range(self.low, self.high, integer=self.integer)
         check_whole("bins", self.bins, "parts of a range")
 
@@ -112,6 +118,23 @@ class NumericColumn:
 Column: TypeAlias = CategoricalColumn | NumericColumn
 
 
+def declared_columns(columns: Any) -> tuple[tuple[str, Column], ...]:
+    """Return the names and declarations of columns; raise a `DatasetError` if they are none."""
+    given = columns.items() if isinstance(columns, Mapping) else columns
+    pairs = tuple(map(in_a_tuple, in_a_tuple(given) if not isinstance(given, str) else ()))
+    if not pairs or not all(
+        len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], CategoricalColumn | NumericColumn)
+        for pair in pairs
+    ):
+        raise DatasetError(
+            f"columns={shorten(columns)} are not the columns of a table; use a dict of names to CategoricalColumn or "
+            "NumericColumn.",
+            columns=columns,
+        )
+    return pairs
+
+
+@with_known_options()
 def table_features(
     table: Any, columns: Mapping[str, Column] | Iterable[tuple[str, Column]], *, pairs: bool = False
 ) -> dict[str, float]:
@@ -149,7 +172,7 @@ def table_features(
     {'rows': 3.0, 'other columns': 0.0, 'age: from 0 to 50': 1.0, 'age: from 50 to 100': 1.0, 'age: other': 1.0, \
 'age: missing': 0.0, 'age: min': 31.0, 'age: max': 120.0}
     """
-    declared = dict(columns.items() if isinstance(columns, Mapping) else columns)
+    declared = dict(declared_columns(columns))
     n_rows, found, others = _columns_of(table, tuple(declared))
     features = {"rows": float(n_rows), "other columns": float(others)}
     codes: dict[str, Codes | None] = {}

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..errors import DatasetError
 from ..extras import require
-from .domains import Domain, check_numbers_of_rows, in_order
-from .table_features import CategoricalColumn, NumericColumn, table_features
+from ..printing import shorten
+from .domains import Domain, check_numbers_of_rows, check_whole, in_order
+from .table_features import CategoricalColumn, NumericColumn, declared_columns, table_features
 
 Column: TypeAlias = CategoricalColumn | NumericColumn
 Row: TypeAlias = tuple[Any, ...]
@@ -78,7 +79,7 @@ class Tables(Domain):
         form: Form = "frame",
         outside: Iterable[Oddity] = ("beyond", "new", "missing"),
     ) -> None:
-        pairs = tuple(columns.items()) if isinstance(columns, Mapping) else tuple(columns)
+        pairs = declared_columns(columns)
         for name, value in (
             ("columns", pairs),
             ("most", most if size is None else size),
@@ -92,24 +93,17 @@ class Tables(Domain):
         object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
 
     def _check(self) -> None:
-        if not self.columns or not all(
-            isinstance(name, str) and isinstance(column, CategoricalColumn | NumericColumn)
-            for name, column in self.columns
-        ):
-            raise DatasetError(
-                f"columns={self.columns!r:.80} are not the columns of a table; use a dict of names to "
-                "CategoricalColumn or NumericColumn.",
-                columns=self.columns,
-            )
+        if self.size is not None:
+            check_whole("size", self.size, "rows")
         check_numbers_of_rows(self.least, self.most)
-        if self.form not in get_args(Form):
+        if not isinstance(self.form, str) or self.form not in get_args(Form):
             raise DatasetError(
-                f'form={self.form!r} is unknown; use "frame", "columns", "rows" or "tuples".', form=self.form
+                f'form={shorten(self.form)} is unknown; use "frame", "columns", "rows" or "tuples".', form=self.form
             )
-        unknown = [name for name in self.outside if name not in get_args(Oddity)]
+        unknown = [name for name in self.outside if not isinstance(name, str) or name not in get_args(Oddity)]
         if unknown:
             raise DatasetError(
-                f'outside={unknown[0]!r} is unknown; use "beyond" (numbers), "new" (categories) or "missing".',
+                f'outside={shorten(unknown[0])} is unknown; use "beyond" (numbers), "new" (categories) or "missing".',
                 outside=self.outside,
             )
 

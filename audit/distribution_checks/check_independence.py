@@ -6,27 +6,25 @@ Proof: docs/proofs/statements.md
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from ..clock import now
 from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import HealthCheck, checks_to_ignore
-from ..inference.counts import check_alpha
 from ..known_options import with_known_options
-from ..options import check_runs, check_seed
+from ..options import Progress, checked
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.statement_result import Point, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
 from ..sampling.source_place import source_of
-from ..settings import or_setting
 from .check_noise import HALVES, as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]
@@ -48,6 +46,7 @@ def check_independence(
     jobs: int | None = None,
     name: str | None = None,
     ignore: str | Iterable[str] = (),
+    progress: Progress = None,
 ) -> StatementResult:
     """Check that a mechanism's noise is independent between coordinates, runs and calls.
 
@@ -71,7 +70,7 @@ def check_independence(
 
     Parameters
     ----------
-    mechanism, dataset, seed, jobs, name, ignore
+    mechanism, dataset, seed, jobs, name, ignore, progress
         As in `check_noise`.
     runs : int
         At least 40. Correlations of about 5/√runs or more are detectable.
@@ -102,11 +101,10 @@ def check_independence(
     >>> result.is_refuted, result.worst.at
     (True, 'coordinates: values of 0 and values of 1')
     """
-    started = time.perf_counter()
-    sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
-    twice = Sampler(cast(Any, _TwoCalls(sampler)), True, sampler.name) if sampler.is_block else sampler
-    jobs, ignored = or_setting("jobs", jobs), checks_to_ignore(ignore)
-    drawn = draw_runs(twice, dataset, runs, seed, jobs, ignored, least=_LEAST)
+    started = now()
+    sampler, seed = as_sampler(mechanism, name), checked("seed", seed)
+    twice = replace(sampler, call=cast(Any, _TwoCalls(sampler))) if sampler.is_block else sampler
+    drawn = draw_runs(twice, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore), least=_LEAST)
     sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn.blocks]
     outputs = as_matrix(np.concatenate(merge(*sides)), sampler.name)
     calls = np.split(outputs, np.cumsum([len(part) for side in sides for part in side])[:-1])
@@ -139,7 +137,7 @@ def check_independence(
         notes=tuple(notes),
         provenance=provenance_of(sampler.function),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
         findings=findings,
     )
 

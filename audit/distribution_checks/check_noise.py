@@ -6,7 +6,6 @@ Proof: docs/proofs/statements.md
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -14,16 +13,18 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..clock import now
 from ..errors import DatasetError, MechanismError, OptionError
 from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_list, outcome_words, vector_width
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import Finding, HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws, examine_in_order
-from ..inference.counts import check_alpha
 from ..known_options import with_known_options
-from ..options import check_runs, check_seed
+from ..options import Progress, checked
+from ..printing import shorten
 from ..procedures.pilot import are_same, draw_checked
+from ..progress import told
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.block_counts import no_blocks
 from ..sampling.draw import plan_blocks
@@ -32,7 +33,6 @@ from ..sampling.picking import OutputPart
 from ..sampling.provenance import versions
 from ..sampling.sampler import Sampler, as_sampler
 from ..sampling.source_place import source_of
-from ..settings import or_setting
 from .goodness_of_fit import (
     LEAST_SIMULATED,
     ad_distance,
@@ -72,6 +72,7 @@ def check_noise(
     jobs: int | None = None,
     name: str | None = None,
     ignore: str | Iterable[str] = (),
+    progress: Progress = None,
 ) -> StatementResult:
     """Check that a mechanism adds independent noise of a known law and scale to an exact answer.
 
@@ -106,7 +107,7 @@ def check_noise(
         Allowed probability of refuting a mechanism whose noise is as claimed.
     tolerance : float
         Allowed relative error of the scale, in [0, 1). The shape is compared with the nearest allowed law.
-    seed, jobs, name, ignore
+    seed, jobs, name, ignore, progress
         As in `check`.
 
     Returns
@@ -134,17 +135,13 @@ def check_noise(
     >>> "about its square, as if the variance were passed" in result.notes[0]
     True
     """
-    started = time.perf_counter()
+    started = now()
     if not isinstance(noise, NoiseLaw):
-        raise OptionError(f"noise={noise!r} is not a law of noise; use an instance such as LaplaceNoise(scale=2.0).")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < 1.0:
         raise OptionError(
-            f"tolerance={tolerance!r} is not a relative error; use 0 <= tolerance < 1, such as 0.01.",
-            tolerance=tolerance,
+            f"noise={shorten(noise)} is not a law of noise; use an instance such as LaplaceNoise(scale=2.0)."
         )
-    sampler, alpha = picked(as_sampler(mechanism, name), output), check_alpha(alpha)
-    runs, seed, ignored = check_runs(runs), check_seed(seed), checks_to_ignore(ignore)
-    drawn = draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs), ignored)
+    sampler, seed = picked(as_sampler(mechanism, name), output), checked("seed", seed)
+    drawn = draw_runs(sampler, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore))
     outputs = np.concatenate(merge(*drawn.blocks))[:runs]
     values = _noise(outputs, _exact_answer(answer, dataset), sampler.name)
     allowed = (noise.value * (1 - tolerance), noise.value * (1 + tolerance))
@@ -171,7 +168,7 @@ def check_noise(
         series=series,
         provenance=provenance_of_part(sampler),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
         findings=drawn.findings,
     )
 
@@ -201,6 +198,7 @@ def draw_runs(
     runs: int,
     seed: int,
     jobs: int | None,
+    progress: Progress,
     ignored: frozenset[HealthCheck],
     *,
     least: int = 1,
@@ -211,7 +209,10 @@ def draw_runs(
     """
     half, snapshot = -(-runs // 2), take_snapshot(dataset, dataset)
     plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=half)
-    blocks = draw_checked(plan.in_blocks(max(plan.block, least)), half)
+    with told(progress, sampler.name, runs) as (tell, _):
+        blocks = draw_checked(plan.in_blocks(max(plan.block, least)), half)
+        if tell is not None:
+            tell(runs)
     findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored)
     return Drawn(blocks, findings or examine_in_order([*blocks[0], *blocks[1]], ignored))
 
@@ -268,11 +269,12 @@ def _exact_answer(answer: Any, dataset: Any) -> npt.NDArray[Any]:
     try:
         found = np.asarray(answer)
         is_number = found.dtype.kind == "f" or (_is_whole(found) and found.dtype.kind != "b")
-    except ValueError:  # lists of different lengths
-        is_number = False
-    if not is_number or found.ndim > 1 or not np.isfinite(found.astype(np.float64)).all():
+        is_finite = is_number and bool(np.isfinite(found.astype(np.float64)).all())
+    except (ValueError, OverflowError):  # lists of different lengths, a number beyond the range of doubles
+        is_finite = False
+    if not is_finite or found.ndim > 1:
         raise OptionError(
-            f"answer={answer!r} is not an exact answer; pass a finite number, a vector of finite numbers, or a "
+            f"answer={shorten(answer)} is not an exact answer; pass a finite number, a vector of finite numbers, or a "
             "function that computes it from the dataset.",
             answer=answer,
         )

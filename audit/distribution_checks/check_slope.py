@@ -6,7 +6,6 @@ Proof: docs/proofs/statements.md
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,20 +14,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit, logsumexp
 
+from ..clock import now
 from ..errors import MechanismError, OptionError
 from ..events.outputs import merge, outcome_key, outcome_words, tally
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.binomial_tails import probability_limits
-from ..inference.counts import check_alpha
 from ..known_options import with_known_options
-from ..options import check_runs, check_seed
+from ..options import Progress, checked, in_a_tuple
 from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import as_sampler
 from ..sampling.source_place import source_of
-from ..settings import or_setting
 from .check_noise import HALVES, called, draw_runs, without_intervals
 
 METHOD = (
@@ -54,6 +52,7 @@ def check_slope(
     jobs: int | None = None,
     name: str | None = None,
     ignore: str | Iterable[str] = (),
+    progress: Progress = None,
 ) -> StatementResult:
     """Check that a mechanism chooses candidates with log-probabilities that grow with their utility as stated.
 
@@ -78,7 +77,7 @@ def check_slope(
         At least 40.
     alpha : float
         Allowed probability of refuting a mechanism with the stated slope.
-    seed, jobs, name, ignore
+    seed, jobs, name, ignore, progress
         As in `check`.
 
     Returns
@@ -108,12 +107,12 @@ def check_slope(
     >>> result.is_refuted, 0.95 < result.points[0].lower < 1.0 < result.points[0].upper < 1.05
     (True, True)
     """
-    started = time.perf_counter()
-    sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
-    slope = _positive("epsilon", epsilon) / _positive("sensitivity", sensitivity) / (1.0 if monotonic else 2.0)
+    started = now()
+    sampler, seed = as_sampler(mechanism, name), checked("seed", seed)
+    slope = epsilon / sensitivity / (1.0 if monotonic else 2.0)
     u = _utilities(utilities, dataset)
     places = _places(candidates, len(u))
-    drawn = draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs), checks_to_ignore(ignore))
+    drawn = draw_runs(sampler, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore))
     found, outcomes = tally(np.concatenate(merge(*drawn.blocks))[:runs])
     stray = [key for key in found if key not in places]
     if stray:
@@ -154,7 +153,7 @@ def check_slope(
         series=series,
         provenance=provenance_of(sampler.function),
         versions=versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3), **source_of(sampler.function)},
+        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
         findings=drawn.findings,
     )
 
@@ -239,12 +238,6 @@ def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: 
     return {"estimate": slope, "lower": ends[0], "upper": ends[1]}
 
 
-def _positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 < float(value) < math.inf:
-        raise OptionError(f"{name}={value!r} does not define a slope; use a positive number.", name=name, value=value)
-    return float(value)
-
-
 def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
     utilities = called("utilities", utilities, dataset)
     try:
@@ -269,11 +262,13 @@ def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
 
 def _places(candidates: Sequence[Any] | None, n: int) -> dict[Any, int]:
     """Return the index of each candidate, by the key of its outcome."""
-    listed = range(n) if candidates is None else list(candidates)
+    listed = range(n) if candidates is None else in_a_tuple(candidates)
     try:
         places = {outcome_key(value): place for place, value in enumerate(listed)}
     except TypeError:
-        raise OptionError("a candidate is not hashable; use numbers, strings or tuples.", candidates=listed) from None
+        raise OptionError(
+            "one of the candidates is not hashable; use numbers, strings or tuples.", candidates=listed
+        ) from None
     if len(listed) != n or len(places) != n:
         raise OptionError(
             f"{len(places)} different candidates were passed for {n} utilities; pass one for each utility.",

@@ -30,6 +30,8 @@ from scipy.special import (
 )
 
 from ..errors import OptionError
+from ..options import as_number
+from ..printing import shorten
 
 Array = npt.NDArray[np.float64]
 Interval: TypeAlias = tuple[float, float, float]
@@ -58,10 +60,10 @@ class NoiseLaw(ABC):
 
     def __post_init__(self) -> None:
         value = getattr(self, self.parameter)
-        is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if not (is_number and 0.0 < float(value) < math.inf):
+        if not 0.0 < as_number(value) < math.inf:
             raise OptionError(
-                f"{self.parameter}={value!r} is not a scale of noise; use a positive number, in units of the outputs.",
+                f"{self.parameter}={shorten(value)} is not a scale of noise; use a positive number, in units of the "
+                "outputs.",
                 value=value,
             )
         object.__setattr__(self, self.parameter, float(value))

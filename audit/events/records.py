@@ -11,7 +11,7 @@ import datetime
 import functools
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import BuiltinFunctionType, FunctionType
@@ -338,6 +338,10 @@ def _copied(output: Any, name: str) -> Any:
         is_reflexive, own_hash = bool(output == output), hash(output)
     except Exception as error:  # a user's __hash__ and __eq__ may raise anything
         raise _incomparable(kind, name, error) from None
+    if isinstance(output, (Iterator, Coroutine, AsyncIterator)):
+        kind = type(output).__name__
+        way_out = "await it and return its value" if isinstance(output, Coroutine) else "return a list"
+        raise MechanismError(f"{name} returned a {kind}, not the values that it would give; {way_out}.", mechanism=name)
     if _compares_by_identity(output):
         raise MechanismError(
             f"{name} returned an output of type {kind}, which equals nothing but itself, so the same "

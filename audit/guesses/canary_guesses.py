@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import OptionError
+from ..options import check_fields
+from ..printing import shorten
 
 Said = Literal["both", "in", "out"]
 Kind = Literal["betting", "counts", "steinke", "f-dp"]
@@ -34,6 +36,7 @@ class CanaryGuesses:
     probability: float = 0.5
 
     def __post_init__(self) -> None:
+        check_fields(self)
         steps = zip((0, *self.numbers), self.numbers, (0, *self.right), self.right, strict=False)
         if (
             len(self.numbers) != len(self.right)
@@ -41,11 +44,13 @@ class CanaryGuesses:
             or self.numbers[-1] > self.canaries
             or not all(after > before and 0 <= v - u <= after - before for before, after, u, v in steps)
             or not 0.0 < self.probability < 1.0
+            or not isinstance(self.said, str)
             or (self.said == "both" and self.probability != 0.5)
         ):
             raise OptionError(
-                f"{self.right!r:.60} right guesses among the first {self.numbers!r:.60} of {self.canaries!r} canaries "
-                "are impossible; use increasing numbers, at most one right guess for each.",
+                f"right={shorten(self.right)} among the first numbers={shorten(self.numbers)} of canaries="
+                f"{shorten(self.canaries)} are impossible with said={shorten(self.said)} and probability="
+                f"{shorten(self.probability)}; use increasing numbers, at most one right guess for each.",
                 canaries=self.canaries,
             )
 

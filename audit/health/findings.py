@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import OptionError
+from ..options import in_a_tuple
+from ..printing import shorten
 
 FALSE_ALARM = 1e-8
 """Maximum false-alarm probability of a single check."""
@@ -60,10 +62,10 @@ def failed_checks(findings: Iterable[Finding]) -> str:
 def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:
     """Return the health checks with these names; raise an `OptionError` for an unknown name."""
     known = {check.value: check for check in HealthCheck}
-    if not isinstance(names, Iterable):
-        raise OptionError(f"ignore={names!r} is not a health check; use one of {', '.join(known)}, or several.")
-    wanted = [names] if isinstance(names, str) else list(names)
+    wanted = (names,) if isinstance(names, str) else in_a_tuple(names)
     for name in wanted:
-        if name not in known:
-            raise OptionError(f"ignore={name!r} is not a health check; use one of {', '.join(known)}.", name=name)
+        if not isinstance(name, str) or name not in known:
+            raise OptionError(
+                f"ignore={shorten(name)} is not a health check; use one of {', '.join(known)}.", name=name
+            )
     return frozenset(known[name] for name in wanted)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..errors import OptionError
+from ..options import checked, is_whole
+from ..printing import shorten
+
+MOST = 10**15
+"""Largest count: beyond 2⁵³, floating-point numbers are not exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,12 @@ class Counts:
         for side in ("x", "y"):
             hits, runs = getattr(self, f"hits_{side}"), getattr(self, f"runs_{side}")
             for name, value in ((f"hits_{side}", hits), (f"runs_{side}", runs)):
-                if not isinstance(value, (int, float, np.number)) or not float(value).is_integer():
-                    raise OptionError(f"{name}={value!r} is not a count; use a whole number.", name=name, value=value)
+                if not is_whole(value) or abs(value) > MOST:
+                    raise OptionError(
+                        f"{name}={shorten(value)} is not a count; use a whole number up to {MOST:.0e}.",
+                        name=name,
+                        value=value,
+                    )
                 object.__setattr__(self, name, int(value))
             if not (0 <= hits <= runs and runs >= 1):
                 raise OptionError(
@@ -51,12 +56,4 @@ class Counts:
 
 def check_alpha(alpha: Any) -> float:
     """Return `alpha` as a float strictly between 0 and 1; else raise an `OptionError`."""
-    is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
-    number = float(alpha) if is_number else math.nan
-    if not 0.0 < number < 1.0:  # NaN fails
-        raise OptionError(
-            f"alpha={alpha!r} is not an allowed error probability; use 0 < alpha < 1 (0.05 allows one false alarm in "
-            "20 audits of mechanisms that attain their claim).",
-            alpha=alpha,
-        )
-    return number
+    return checked("alpha", alpha)  # type: ignore[no-any-return]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Unpack
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
+from ..clock import now
 from ..datasets.adjacency import Adjacency
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
 from ..errors import DatasetError, OptionError
@@ -24,18 +24,7 @@ from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
 from ..inference.joint_test import LEAST_ALPHA, check_test_alpha
 from ..known_options import with_known_options
-from ..options import (
-    check_bits,
-    check_block_seconds,
-    check_cells,
-    check_distance,
-    check_power,
-    check_resolution,
-    check_runs,
-    check_seconds,
-    check_seed,
-    check_sequential,
-)
+from ..options import MOST_RUNS, check_sequential, checked
 from ..progress import Shown, told
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import FINAL_SHARE, Settings
@@ -44,12 +33,12 @@ from ..results.verdict import largest_excess
 from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
 from ..sampling.picked import picked, provenance_of_part
-from ..sampling.sampler import as_sampler
+from ..sampling.sampler import Sampler, as_sampler
 from ..sampling.source_place import source_of
 from ..settings import or_setting
 from ..store.sqlite_store import opened
 from ..store.store_settings import arrangements, code_of, sources
-from .check_options import OPTIONS, CheckOptions, Options
+from .check_options import DEFAULTS, CheckOptions, Options
 from .conclude import conclude
 from .earlier_draws import EarlierDraws
 from .evidence import Evidence
@@ -61,10 +50,9 @@ from .sequential import draw_sequentially
 _LOG = logging.getLogger("dpaudit")
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, regardless of the number of workers"
 _RUNS = 1_000_000  # if neither runs nor a resolution is requested
-_RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
 
 
-@with_known_options(*OPTIONS)
+@with_known_options(DEFAULTS)
 def check(
     mechanism: Any,
     x: Any,
@@ -205,10 +193,10 @@ def check(
         adjacency=adjacency,
         runs=runs,
         alpha=alpha,
-        seed=seed,
+        seed=checked("seed", seed),
         sequential=sequential,
         resolution=resolution,
-        options=Options.of(options),
+        options=Options(**options),
     )
 
 
@@ -223,14 +211,14 @@ def audit_pair(
     adjacency: Any,
     runs: int | None,
     alpha: float,
-    seed: int | None,
+    seed: int,
     sequential: bool,
     resolution: float | None,
     options: Options,
 ) -> AuditResult:
     """Audits the pair as `check` does, with outputs drawn `earlier` on it as the beginning of its pilot."""
-    started = time.perf_counter()
-    sampler, distance = picked(as_sampler(mechanism, options.name), options.output), check_distance(options.distance)
+    started = now()
+    sampler, distance = sampler_of(mechanism, options), options.distance
     sampler = sampler if earlier is None else earlier.plan.sampler  # with the form that the earlier outputs have
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty, so they cannot differ; pass two neighbouring datasets.")
@@ -239,23 +227,22 @@ def audit_pair(
         said.adjacency.check(x, y, distance)
     if sampler.check_pair is not None:
         sampler.check_pair(x, y, distance)
-    check_sequential(sequential, options.on_look)
+    check_sequential(sequential, options.on_look, options.seconds, runs, options.cells)
     settings = Settings(
         claim=claim_at(said.claim, distance),
         claim_source=said.source,
         pair=_pair(x, y, said.adjacency, distance, sampler.check_pair is not None, options.keep_datasets),
         alpha=check_test_alpha(alpha),
-        resolution=check_resolution(resolution),
-        power=check_power(options.power),
+        resolution=resolution,
+        power=options.power,
         name=sampler.name,
         provenance=provenance_of_part(sampler),
-        seed=check_seed(seed),
-        bits=check_bits(options.bits),
+        seed=seed,
+        bits=options.bits,
     )
-    seconds = check_seconds(options.seconds, runs, sequential=sequential)
+    seconds, cells = options.seconds, options.cells
     ignored = checks_to_ignore(options.ignore)
     until = None if seconds is None else started + seconds
-    cells = check_cells(options.cells, sequential)
     runs = runs_or_setting(runs, resolution, seconds)
     _check_shares(settings, FINAL_SHARE if sequential and _has_final(runs, until) else 1.0, cells)
     snapshot = take_snapshot(x, y)
@@ -264,8 +251,7 @@ def audit_pair(
         told(options.progress, sampler.name, None if runs is None or sequential else 2 * runs) as (progress, shown),
     ):
         drawn_from = {} if kept is None else sources(code_of(sampler), x, y)
-        limit = check_block_seconds(options.block_seconds)
-        plan = plan_blocks(sampler, x, y, settings.seed, options.jobs, limit, runs=runs)
+        plan = plan_blocks(sampler, x, y, seed, options.jobs, runs=runs)
         if kept is not None:
             is_final = sequential and _has_final(runs, until)
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential, has_final=is_final)
@@ -291,9 +277,15 @@ def audit_pair(
         ),
         notes=(*notes_on_texts(x, y), *([_STATE] if plan.is_stateful and not sampler.is_block else [])),
     )
-    result.environment.update(seconds=round(time.perf_counter() - started, 3), **source_of(sampler.function))
+    result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
     _LOG.info("%s: %s", result.mechanism, result.sentence)
     return result
+
+
+def sampler_of(mechanism: Any, options: Options) -> Sampler:
+    """Return the sampler of a mechanism with the name, the part of the outputs and the time limit of these options."""
+    sampler = picked(as_sampler(mechanism, options.name), options.output)
+    return replace(sampler, block_seconds=options.block_seconds)
 
 
 def _check_shares(settings: Settings, share: float, cells: int) -> None:
@@ -310,8 +302,8 @@ def _check_shares(settings: Settings, share: float, cells: int) -> None:
 def runs_or_setting(runs: int | None, resolution: float | None, seconds: float | None) -> int | None:
     """The runs of the call, or those of the settings if nothing in the call determines their number."""
     if runs is None and resolution is None and seconds is None:
-        runs = or_setting("runs", None)
-    return None if runs is None else check_runs(runs)
+        return or_setting("runs", None)  # type: ignore[no-any-return]
+    return runs
 
 
 def _looked_at(
@@ -353,7 +345,7 @@ def _drawn(
     evidence = draw_sequentially(
         plan,
         settings,
-        _RUNS_IN_TIME if runs is None else runs,
+        MOST_RUNS if runs is None else runs,
         until,
         has_final=_has_final(runs, until),
         enough=enough_for(settings) if runs is None and settings.resolution is not None else None,

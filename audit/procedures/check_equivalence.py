@@ -9,19 +9,18 @@ Proof: docs/proofs/total-variation.md
 from __future__ import annotations
 
 import math
-import numbers
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, overload
 
 from scipy.special import ndtri
 
 from ..claims.pure_approx_gaussian import ApproxDP, PureDP
+from ..clock import now
 from ..datasets.description import summarise
 from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import learn_cells
-from ..errors import OptionError
+from ..errors import InconclusiveError, OptionError, RefutedError
 from ..events.column_naming import with_names
 from ..events.outputs import merge
 from ..events.partitions import OutcomeCells
@@ -30,13 +29,13 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws
-from ..inference.counts import check_alpha
 from ..inference.direction import directed
 from ..inference.joint_test import check_test_alpha, strength_lower
 from ..known_options import with_known_options
-from ..options import Bits, check_cells, check_runs, check_seed
+from ..options import Bits, Progress, checked
 from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
+from ..progress import told
 from ..results.audit_result import AuditResult, Pair
 from ..results.equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
 from ..results.verdict import Verdict
@@ -48,7 +47,6 @@ from ..sampling.picking import OutputPart
 from ..sampling.pilot_size import pilot_runs
 from ..sampling.provenance import versions as library_versions
 from ..sampling.sampler import as_sampler
-from ..settings import or_setting
 from .check import check
 from .count_cells import as_cell_counts
 from .pilot import draw_checked, run_notes
@@ -88,7 +86,7 @@ def check_same_distribution(
     jobs: int | None = None,
     name: str | None = None,
     ignore: str | Iterable[str] = (),
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = None,
 ) -> AuditResult:
     """Tests whether two versions of a mechanism have the same output distribution on a dataset.
 
@@ -126,7 +124,8 @@ def check_same_distribution(
     >>> check_same_distribution(old, new, [1, 1], runs=100_000).is_refuted
     True
     """
-    versions, ignored = TwoVersions.of(old, new, dataset, check_seed(seed), output), checks_to_ignore(ignore)
+    seed = checked("seed", seed)
+    versions, ignored = TwoVersions.of(old, new, dataset, seed, output), checks_to_ignore(ignore)
     snapshot = take_snapshot(dataset, dataset)
     result = check(
         versions.mechanism,
@@ -204,7 +203,7 @@ def check_equivalence(
     jobs: int | None = None,
     name: str | None = None,
     ignore: str | Iterable[str] = (),
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = None,
 ) -> EquivalenceResult:
     """Shows or refutes that two versions of a mechanism are within a margin in total variation on a dataset.
 
@@ -236,11 +235,10 @@ def check_equivalence(
     >>> result.verdict.value, result.scope
     ('equivalent within the margin', 'for every event, outcomes that were never seen included')
     """
-    started = time.perf_counter()
-    margin, cells, alpha, jobs = _check_margin(margin), check_cells(cells), check_alpha(alpha), or_setting("jobs", jobs)
+    started = now()
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
-    runs, seed, ignored = check_runs(runs), check_seed(seed), checks_to_ignore(ignore)
+    seed, ignored = checked("seed", seed), checks_to_ignore(ignore)
     check_test_alpha(alpha / 2)
     snapshot = take_snapshot(dataset, dataset)
     versions = TwoVersions.of(old, new, dataset, seed, output)
@@ -248,23 +246,24 @@ def check_equivalence(
     plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
     wanted = pilot_runs(runs)
     size = plan.may_keep(wanted)
-    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
-    x, y = merge(blocks_x, blocks_y)
-    if progress is not None:
-        progress(2 * size)
-    names = plan.sampler.column_names
-    claim, split = ApproxDP(0.0, margin, bound_on="delta"), PilotSplit.in_half(x, y)
-    choice = choose_event(split, claim, runs - size, alpha / 2)
-    if choice.shows_nothing:  # a common event then estimates the distance better than a rare one
-        choice = choose_event(split, claim, runs - size, alpha / 2, deep=True)
-    partition = learn_cells(x, y, cells)
-    counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
-    if isinstance(partition, OutcomeCells):
-        unlisted = max(int(partition.count(side)[-1]) for side in (x, y)) / size
-        if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so the limit keeps all of its alpha
-            counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
-    shapes = shapes_of(plan, blocks_x, blocks_y)
-    main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=progress)
+    with told(progress, sampler.name, 2 * runs) as (tell, _):
+        blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
+        x, y = merge(blocks_x, blocks_y)
+        if tell is not None:
+            tell(2 * size)
+        names = plan.sampler.column_names
+        claim, split = ApproxDP(0.0, margin, bound_on="delta"), PilotSplit.in_half(x, y)
+        choice = choose_event(split, claim, runs - size, alpha / 2)
+        if choice.shows_nothing:  # a common event then estimates the distance better than a rare one
+            choice = choose_event(split, claim, runs - size, alpha / 2, deep=True)
+        partition = learn_cells(x, y, cells)
+        counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
+        if isinstance(partition, OutcomeCells):
+            unlisted = max(int(partition.count(side)[-1]) for side in (x, y)) / size
+            if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so the limit keeps all of its alpha
+                counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
+        shapes = shapes_of(plan, blocks_x, blocks_y)
+        main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=tell)
     counts = total_counts(main_x, main_y)
     tested = directed(claim, counts, choice.likelier_on)
     return EquivalenceResult(
@@ -286,8 +285,15 @@ def check_equivalence(
         findings=examine_draws(snapshot, plan.changed, (blocks_x, blocks_y), (main_x, main_y), ignored),
         notes=(*run_notes(x, y, main_x, main_y), *note_of_cut(size, wanted, plan.output_bytes)),
         versions=library_versions(),
-        environment={"seconds": round(time.perf_counter() - started, 3)},
+        environment={"seconds": round(now() - started, 3)},
     )
+
+
+_FURTHER: dict[str, Any] = {
+    "output": None, "seed": 0, "resolution": None, "power": 0.95, "seconds": None, "bits": "warn", "jobs": None,
+    "name": None, "ignore": (), "progress": None, "cells": 32,
+}  # fmt: skip
+"""The options of `assert_same_distribution` that it hands on, with their defaults."""
 
 
 @overload
@@ -298,6 +304,7 @@ def assert_same_distribution(
 def assert_same_distribution(
     old: Any, new: Any, dataset: Any, *, margin: float, **options: Any
 ) -> EquivalenceResult: ...
+@with_known_options(_FURTHER)
 def assert_same_distribution(
     old: Any,
     new: Any,
@@ -331,7 +338,8 @@ def assert_same_distribution(
 
     Raises
     ------
-    AssertionError
+    RefutedError, InconclusiveError
+        Both are kinds of AssertionError.
 
     Examples
     --------
@@ -341,28 +349,30 @@ def assert_same_distribution(
     ...     return 1.5 * rng.laplace(size=size)
     >>> assert_same_distribution(old, new, None)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    AssertionError: the old version old and the new version new differ: ...
+    dpaudit.audit.errors.RefutedError: the old version old and the new version new differ: ...
     """
     __tracebackhide__ = True
-    cells = {} if margin is None else {"cells": options.pop("cells", 32)}
+    cells = {"cells": options.pop("cells", 32)}
     if margin is not None:
-        margin, alpha = _check_margin(margin), alpha / 2
+        alpha = alpha / 2
     result = check_same_distribution(old, new, dataset, runs=runs, alpha=alpha, sequential=sequential, **options)
     names = TwoVersions.of(old, new, dataset, result.seed).in_words
     if result.verdict is Verdict.REFUTED:
-        raise AssertionError(
+        raise RefutedError(
             f"{names[0]} and {names[1]} differ: {event_counts_in_words(result.event, result.counts, *names)}; "
             f"a likelihood ratio of at least {rounded_down(math.exp(min(result.bound, 700.0))):g} "
             f"({confidence(alpha)}, p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
         )
     if result.verdict is Verdict.INCONCLUSIVE:
-        raise AssertionError(f"cannot decide whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}")
+        raise InconclusiveError(
+            f"cannot decide whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}"
+        )
     if margin is None:
         return result
     shared = {key: options[key] for key in ("seed", "jobs", "name", "ignore", "progress") if key in options}
     shown = check_equivalence(old, new, dataset, margin=margin, runs=runs, alpha=alpha, **cells, **shared)
     if not shown.is_shown:
-        raise AssertionError(
+        raise InconclusiveError(
             f"{names[0]} and {names[1]} are not shown to be within margin={margin:g}: {shown}\n  seed={shown.seed}"
         )
     return shown
@@ -372,12 +382,3 @@ def _how_to_repeat(result: AuditResult) -> str:
     if result.is_replayable:
         return f"seed={result.seed} repeats these runs"
     return f"seed={result.seed} does not repeat these runs: a version has randomness that the seed does not fix"
-
-
-def _check_margin(margin: Any) -> float:
-    number = float(margin) if isinstance(margin, numbers.Real) else math.nan
-    if not 0.0 < number < 1.0:  # NaN fails
-        raise OptionError(
-            f"margin={margin!r} is not a total variation distance to show; use 0 < margin < 1.", margin=margin
-        )
-    return number

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from ..known_options import unknown_option
-from ..options import Bits, Progress, check_flag, check_listener, check_name
+from ..options import Bits, Progress
 from ..results.interim_look import Look
 from ..sampling.picking import OutputPart
-from ..settings import or_setting
-from ..store.sqlite_store import Store, StorePart, check_store
+from ..store.sqlite_store import Store, StorePart
 
 ARGUMENTS = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "resolution")
 """The arguments that `check` and `find_worst_pair` name themselves."""
@@ -65,22 +64,9 @@ class Options:
     block_seconds: float | None = None
     store: Store | StorePart | str | Path | None = None
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
-        """Return the given options, completed by the settings and the defaults.
 
-        Raises
-        ------
-        OptionError
-            For a value that cannot be, of an option that needs no other argument to be judged.
-        """
-        options = cls(**given)
-        check_name(options.name)
-        check_flag(options.keep_datasets, "keep_datasets")
-        check_listener(options.on_look, "on_look")
-        check_store(options.store)
-        shared = {name: or_setting(name, getattr(options, name)) for name in ("jobs", "progress", "block_seconds")}
-        return replace(options, **shared)
+DEFAULTS = {each.name: each.default for each in fields(Options)}
+"""The default of each of these options."""
 
 
 def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:

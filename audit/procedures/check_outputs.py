@@ -5,7 +5,6 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -14,8 +13,9 @@ import numpy as np
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
+from ..clock import now
 from ..distinguishers.learned_partition import learn_bins, plain_events
-from ..errors import MechanismError
+from ..errors import MechanismError, OptionError
 from ..events.foreign_arrays import can_change, is_one_memory
 from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
 from ..events.named_parts import Entries, Part, shown_names
@@ -28,17 +28,7 @@ from ..inference.counts import Counts
 from ..inference.joint_test import check_test_alpha
 from ..inference.outcome_test import most_outcomes
 from ..known_options import with_known_options
-from ..options import (
-    Bits,
-    check_bits,
-    check_claim_source,
-    check_distance,
-    check_name,
-    check_power,
-    check_resolution,
-    check_runs,
-    check_seed,
-)
+from ..options import LEAST_RUNS, Bits, checked, is_single
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
@@ -61,7 +51,7 @@ def check_outputs(
     claim: Claim | ClaimAtDistance,
     distance: float = 1,
     alpha: float = 0.05,
-    seed: int = 0,
+    seed: int | None = 0,
     resolution: float | None = None,
     power: float = 0.95,
     bits: Bits = "warn",
@@ -100,24 +90,26 @@ def check_outputs(
     >>> result.is_refuted
     True
     """
-    started = time.perf_counter()
-    root, distance = check_seed(seed), check_distance(distance)
-    part, name = check_choice(output), check_name(name) or "outputs"
+    started = now()
+    seed = checked("seed", seed)
+    part = check_choice(output)
     if part is not None:
         xs, ys = (pick_from_block(values, part, name) for values in (xs, ys))
         name = name_of_part(name, part)
     form, given = _given(xs, ys, name)
     ignored = checks_to_ignore(ignore)
     findings = examine_order(given[0], given[1], ignored)
-    coins = seed_of_coins(root, *map(contents, given))
+    coins = seed_of_coins(seed, *map(contents, given))
     sides = [
         _shuffled(outputs, stream, coins)
         for stream, outputs in zip((Stream.SHUFFLE_X, Stream.SHUFFLE_Y), given, strict=True)
     ]
-    runs = check_runs(min(len(side) for side in sides))
+    runs = min(len(side) for side in sides)
+    if runs < LEAST_RUNS:
+        raise OptionError(f"{runs} outputs are too few; pass {LEAST_RUNS} or more on each side.", runs=runs)
     settings = Settings(
         claim=claim_at(claim, distance),
-        claim_source=check_claim_source(claim_source),
+        claim_source=claim_source,
         pair=Pair(
             x=f"{len(sides[0]):,} outputs",
             y=f"{len(sides[1]):,} outputs",
@@ -126,12 +118,12 @@ def check_outputs(
             distance=distance,
         ),
         alpha=check_test_alpha(alpha),
-        resolution=check_resolution(resolution),
-        power=check_power(power),
+        resolution=resolution,
+        power=power,
         name=name,
         provenance=ELSEWHERE,
-        seed=root,
-        bits=check_bits(bits),
+        seed=seed,
+        bits=bits,
     )
     pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
     counts = Counts(
@@ -157,7 +149,7 @@ def check_outputs(
         bin_hits=(in_bins[0], in_bins[1]),
     )
     result = conclude(settings, evidence, ignored, of_runs=findings, notes=_notes_on_shapes(*given))
-    result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    result.environment["seconds"] = round(now() - started, 3)
     return result
 
 
@@ -225,7 +217,7 @@ def _values_of(columns: Entries, name: str) -> Any:
 def _size(values: Any, name: str) -> int:
     """The number of runs."""
     columns = columns_of_block(values) or [("", values.value if type(values) is Part else values)]
-    if not hasattr(columns[0][1], "__len__"):
+    if not hasattr(columns[0][1], "__len__") or is_single(columns[0][1]):
         raise MechanismError(
             f"{name} of type {type(values).__name__} are not runs; pass an array or a list with one output per run.",
             mechanism=name,

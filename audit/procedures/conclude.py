@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..clock import now
 from ..distinguishers.choice import Choice
 from ..distinguishers.learned_partition import recur
 from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
@@ -70,7 +70,7 @@ def conclude(
     notes : tuple of str
         Notes to be added to those of the evidence.
     """
-    started, names = time.perf_counter(), evidence.kept.column_names
+    started, names = now(), evidence.kept.column_names
     evidence = with_names(evidence, names)
     x, y, power = evidence.kept.x, evidence.kept.y, settings.power
     own: dict[str, Any]
@@ -158,7 +158,7 @@ def conclude(
         **own,
     )
     if seconds:
-        result.environment.update(seconds, seconds_test=round(time.perf_counter() - started, 3))
+        result.environment.update(seconds, seconds_test=round(now() - started, 3))
     return result
 
 

@@ -18,7 +18,7 @@ from ..errors import OptionError
 from ..events.events import Event
 from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
 from ..floating_point_errors import with_own_arithmetic
-from ..options import check_runs, check_seed
+from ..options import checked
 from ..random_streams import Stream, seed_of
 from ..results.recount import Recount
 from ..sampling.block_counts import total_counts
@@ -69,10 +69,10 @@ def recount(
     """
     if not (event is None or isinstance(event, Event)):
         raise OptionError(f"event={event!r} is not an event; use one that an audit chose.", event=event)
-    sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), or_setting("jobs", jobs)
+    sampler, runs, jobs = as_sampler(mechanism, None), checked("runs", runs), or_setting("jobs", jobs)
     if not isinstance(stream, str) or not stream:
         raise OptionError(f"stream={stream!r} does not name a stream; use a text such as 'before'.", stream=stream)
-    seed = check_seed(seed)
+    seed = checked("seed", seed)
     plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs, runs=runs)
     looked_at = plan.may_keep(min(runs, _LOOKED_AT))
     blocks_x, blocks_y = draw_checked(plan.for_pilot(looked_at), looked_at)

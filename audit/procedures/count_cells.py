@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +15,14 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_draws
-from ..inference.counts import check_alpha
 from ..known_options import with_known_options
-from ..options import check_cells, check_runs, check_seed
+from ..options import Progress, checked
+from ..progress import told
 from ..results.cell_result import CellCounts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.picked import picked
 from ..sampling.picking import OutputPart
 from ..sampling.pilot_size import pilot_runs
-from ..settings import or_setting
 from .pilot import draw_checked, run_notes
 
 
@@ -41,7 +40,7 @@ def count_cells(
     seed: int | None = 0,
     jobs: int | None = None,
     ignore: str | Iterable[str] = (),
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = None,
 ) -> CellCounts:
     """Counts a mechanism's outputs on x and y in cells, which a pilot chose and ordered by likelihood ratio.
 
@@ -70,21 +69,21 @@ def count_cells(
     >>> bool(largest.lower < np.log(3) < largest.upper)
     True
     """
-    cells, alpha, jobs = check_cells(cells), check_alpha(alpha), or_setting("jobs", jobs)
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     sampler, ignored = picked(mechanism, output), checks_to_ignore(ignore)
     snapshot = take_snapshot(x, y)
-    plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
+    plan = plan_blocks(sampler, x, y, checked("seed", seed), jobs, runs=runs)
     size = plan.may_keep(pilot_runs(runs))
-    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
-    if progress is not None:
-        progress(2 * size)
-    pilot_x, pilot_y = merge(blocks_x, blocks_y)
-    partition = learn_cells(pilot_x, pilot_y, cells)
-    main_x, main_y = count_hits(
-        plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partitions=(partition,), progress=progress
-    )
+    with told(progress, sampler.name, 2 * runs) as (tell, _):
+        blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
+        if tell is not None:
+            tell(2 * size)
+        pilot_x, pilot_y = merge(blocks_x, blocks_y)
+        partition = learn_cells(pilot_x, pilot_y, cells)
+        main_x, main_y = count_hits(
+            plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partitions=(partition,), progress=tell
+        )
     named = with_names(partition, plan.sampler.column_names)
     return replace(
         as_cell_counts(named, main_x.cells, main_y.cells, alpha, asked=cells),

@@ -13,9 +13,10 @@ import numpy as np
 from ..claims.pure_approx_gaussian import ApproxDP, PureDP
 from ..errors import OptionError
 from ..floating_point_errors import with_own_arithmetic
-from ..inference.counts import Counts, check_alpha
+from ..inference.counts import Counts
 from ..inference.joint_test import strength_lower
 from ..known_options import with_known_options
+from ..printing import shorten
 
 Method = Literal["joint", "clopper-pearson", "score", "log-ratio"]
 
@@ -64,17 +65,18 @@ def epsilon_lower(
     1.2
     """
     counts = Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
+    if not isinstance(method, str) or method not in ("joint", "clopper-pearson", "score", "log-ratio"):
+        raise OptionError(
+            f'method={shorten(method)} is unknown; use "joint", "clopper-pearson", "score" or "log-ratio".',
+            method=method,
+        )
     if method == "joint":
         return strength_lower(counts, ApproxDP(0.0, delta) if delta else PureDP(0.0), alpha=alpha)
     if method == "clopper-pearson":
-        return _two_limits(counts, delta, check_alpha(alpha))
-    if method not in ("score", "log-ratio"):
-        raise OptionError(
-            f'method={method!r} is unknown; use "joint", "clopper-pearson", "score" or "log-ratio".', method=method
-        )
+        return _two_limits(counts, delta, alpha)
     if delta:
         raise OptionError(f'method={method!r} bounds a ratio, so delta must be 0; use method="joint".', delta=delta)
-    return _ratio_limit(counts, check_alpha(alpha), "score" if method == "score" else "log")
+    return _ratio_limit(counts, alpha, "score" if method == "score" else "log")
 
 
 def _two_limits(counts: Counts, delta: float, alpha: float) -> float:

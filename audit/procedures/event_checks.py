@@ -99,14 +99,14 @@ def _constant_output(evidence: Evidence) -> list[Finding]:
         return []
     if bool(evidence.kept.choice.event.contains(first)[0]) != bool(counts.hits_x):
         return []
-    known = evidence.uncounted_runs - evidence.kept.counted
+    known, output = evidence.uncounted_runs - evidence.kept.counted, outcome_list(first)[0]
     runs_x, runs_y = counts.runs_x + known, counts.runs_y + known
     return [
         Finding(
             HealthCheck.CONSTANT_OUTPUT,
             f"all {runs_x:,} runs on x and {runs_y:,} on y gave the same output, "
-            f"{outcome_words(outcome_list(first)[0])}, so the audit saw nothing of how the mechanism uses its data. "
-            "Look for a stub, or for a function that returns early.",
+            f"{outcome_words(output)}, so the audit saw nothing of how the mechanism uses its data. "
+            + ("Is a return missing?" if output is None else "Look for a stub, or for a function that returns early."),
         )
     ]
 

@@ -5,11 +5,11 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
+from ..clock import now
 from ..distinguishers.learned_partition import learn_bins, learn_cells, plain_events
 from ..events.column_naming import with_names
 from ..events.partitions import Counted
@@ -38,14 +38,14 @@ def draw_fixed_size(
 
     Outputs drawn `earlier` replace as many of the pilot, so that more of the runs are counted.
     """
-    started = time.perf_counter()
+    started = now()
     bits = settings.bits is True
     pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=bits, both=True, earlier=earlier)
     first_drawn_by = plan if earlier is None or pilot.searched == 0 else earlier.plan
     is_replayable = first_drawn_by.comes_again(pilot.blocks_x, pilot.blocks_y)
     if progress is not None:
         progress(2 * pilot.runs)
-    sampled = time.perf_counter()
+    sampled = now()
     shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
     net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
@@ -74,7 +74,7 @@ def draw_fixed_size(
         cells = as_cell_counts(named, cells_x, cells_y, settings.cell_alpha, asked=n_cells)
     seconds = {
         "seconds_pilot": round(sampled - started, 3),
-        "seconds_main": round(time.perf_counter() - sampled, 3),
+        "seconds_main": round(now() - sampled, 3),
     }
     root = plan.seed_of_coins(is_replayable=is_replayable)
     return FixedSizeEvidence(

@@ -10,7 +10,7 @@ from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
 from ..datasets.named_adjacency import as_adjacency
 from ..errors import ClaimError
-from ..options import check_claim_source
+from ..options import checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Sta
     >>> stated(Noisy(), None, None, "")
     Stated(claim=PureDP(epsilon=1.0), source='the claim of Noisy', adjacency=None)
     """
-    source, kind = check_claim_source(claim_source), _name(mechanism)
+    source, kind = checked("claim_source", claim_source), _name(mechanism)
     if claim is None:
         claim = _own_claim(mechanism, kind)
         own = getattr(mechanism, "claim_source", "")

@@ -410,8 +410,9 @@ def run_notes(
         raised = raised_in(outputs)
         notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in sorted(raised.items())]
         if not raised and all(are_same(part) for part in (outputs[:_SAME], outputs)):
-            output = outcome_words(outcome_list(outputs[:1])[0])
-            notes.append(f"all {seen} gave the same output, {output}; is its noise drawn anew in each run?")
+            output = outcome_list(outputs[:1])[0]
+            cause = "is a return missing?" if output is None else "is its noise drawn anew in each run?"
+            notes.append(f"all {seen} gave the same output, {outcome_words(output)}; {cause}")
     notes += limits_in_words(x, y)
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"

@@ -14,7 +14,6 @@ Proof: docs/proofs/wealth.md
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -22,6 +21,7 @@ from itertools import count
 import numpy as np
 
 from ..claims.claim import Claim
+from ..clock import now
 from ..distinguishers.choice import Choice
 from ..events.events import Event
 from ..events.outputs import Outputs, merge
@@ -125,7 +125,7 @@ def draw_sequentially(
         final = final and final.begun_with(earlier, most)
 
     for number in count():
-        batch_started = time.perf_counter()
+        batch_started = now()
         planned = next_size(done, runs)
         is_new, is_cut = begun is None, False
         if begun is not None:
@@ -176,7 +176,7 @@ def draw_sequentially(
         done += size
         n_blocks += -(-size // batch.block)
         if is_new:
-            clock = clock.after(time.perf_counter() - batch_started, size)
+            clock = clock.after(now() - batch_started, size)
         if plan.memory is not None:
             plan.memory.save()  # no run is drawn again after its look was seen
         begun = recall_begun(plan.memory, number + 1, done)

@@ -13,7 +13,8 @@ from ..claims.claim import Claim
 from ..claims.pure_approx_gaussian import GaussianDP, PureDP
 from ..errors import MechanismError
 from ..inference.joint_test import check_test_alpha
-from ..options import check_runs, check_seed
+from ..known_options import with_known_options
+from ..options import checked
 from ..procedures.check import check
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import AuditResult
@@ -109,6 +110,7 @@ class PrimitiveChecks:
         raise TypeError("PrimitiveChecks are neither true nor false; use .is_refuted or .verdict.")
 
 
+@with_known_options()
 def check_primitives(
     result: ReplayResult, *, runs: int = 20_000, alpha: float = 0.05, seed: int | None = 0
 ) -> PrimitiveChecks:
@@ -151,7 +153,7 @@ def check_primitives(
     ('bounded on this path', True)
     """
     check_replay_result(result)
-    runs, alpha, seed = check_runs(runs), check_test_alpha(alpha), check_seed(seed)
+    alpha, seed = check_test_alpha(alpha), checked("seed", seed)
     alike: dict[Any, list[ReplayedCall]] = {}
     unmoved = bare = 0
     for call in result.calls:

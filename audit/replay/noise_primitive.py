@@ -143,12 +143,13 @@ def _check(law: Any, parameters: dict[str, Any]) -> None:
                 f"{', '.join(parameters)}: a law that is a function states its own parameters; leave them out.", law=law
             )
         return
-    if law not in PARAMETERS:
-        other = _OTHER_NAMES.get(str(law).casefold())
-        hint = f"; its name here is {other!r}." if other else did_you_mean(str(law), PARAMETERS, otherwise=".")
+    if not isinstance(law, str) or law not in PARAMETERS:
+        name = shorten(law).strip("'")
+        other = _OTHER_NAMES.get(name.casefold())
+        hint = f"; its name here is {other!r}." if other else did_you_mean(name, PARAMETERS, otherwise=".")
         raise OptionError(
-            f"law={law!r} is not a known law{hint} Use one of {', '.join(PARAMETERS)}, or a function that returns a "
-            "Law.",
+            f"law={shorten(law)} is not a known law{hint} Use one of {', '.join(PARAMETERS)}, or a function that "
+            "returns a Law.",
             law=law,
         )
     if set(parameters) != set(PARAMETERS[law]):

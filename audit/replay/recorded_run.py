@@ -6,7 +6,6 @@ import copy
 import gc
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ..clock import now
 from ..datasets.contents import Kept
 from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
@@ -168,13 +168,13 @@ class Runner:
     def _given(self, dataset: Any) -> tuple[Any, bool]:
         """Return a copy of the dataset, or the dataset itself if it cannot be copied at little cost."""
         if self._copies:
-            start = time.perf_counter()
+            start = now()
             try:
                 return copy.deepcopy(dataset), True
             except Exception:  # an object's own copying may raise anything
                 self._copies = False
             finally:
-                self._copies &= time.perf_counter() - start < _CHEAP
+                self._copies &= now() - start < _CHEAP
         return dataset, False
 
     def _check(self, before: Kept, is_copy: bool) -> None:

@@ -20,8 +20,8 @@ from ..claims.claim import Claim
 from ..errors import MechanismError, OptionError, described
 from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
-from ..options import check_distance, check_seed
-from ..printing import did_you_mean
+from ..options import checked, in_a_tuple
+from ..printing import did_you_mean, shorten
 from ..procedures.mechanism_claim import stated
 from ..sampling.picked import picked
 from ..sampling.picking import OutputPart
@@ -106,7 +106,7 @@ def replay(
     (2.0, 2.0, True)
     """
     names = _checked_names(primitives)
-    checked_seed, distance = check_seed(seed), check_distance(distance)
+    checked_seed = checked("seed", seed)
     sampler = picked(as_sampler(mechanism), output)
     held, claim_or_none = _claim(mechanism, claim, adjacency, distance)
     if held is not None:
@@ -131,12 +131,13 @@ def replay(
 def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
     known = registered_names()
     given = known if primitives is None else primitives
-    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    names = (given,) if isinstance(given, str) else in_a_tuple(given)
     for name in names:
-        if name not in known:
-            meant = did_you_mean(str(name), known, otherwise=".")
+        if not isinstance(name, str) or name not in known:
+            meant = did_you_mean(shorten(name), known, otherwise=".")
             raise OptionError(
-                f"primitives={name!r} is not a family of noise primitives{meant} Use some of {', '.join(known)}.",
+                f"primitives={shorten(name)} is not a family of noise primitives{meant} Use some of "
+                f"{', '.join(known)}.",
                 primitives=name,
             )
     return names

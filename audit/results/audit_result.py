@@ -19,9 +19,9 @@ from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
-from ..options import Bits
+from ..options import Bits, check_fields
 from ..printing import confidence as confidence_words
-from ..printing import rounded_up, verdict_text
+from ..printing import rounded_up, shorten, verdict_text
 from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
@@ -222,6 +222,7 @@ class AuditResult(Result):
         return self.stopped == "refuted" and not self.is_closed
 
     def __post_init__(self) -> None:
+        check_fields(self)
         possible = {
             "alpha": 0.0 < self.alpha < 1.0,
             "p_value": 0.0 <= self.p_value <= 1.0,
@@ -235,7 +236,9 @@ class AuditResult(Result):
         for name, holds in possible.items():
             if not holds:
                 value = getattr(self, name)
-                raise OptionError(f"{name}={value!r} is impossible in a result; audit again.", name=name, value=value)
+                raise OptionError(
+                    f"{name}={shorten(value)} is impossible in a result; audit again.", name=name, value=value
+                )
 
     @property
     def verdict(self) -> Verdict:

@@ -11,8 +11,9 @@ from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
+from ..options import check_fields, is_whole
 from ..printing import confidence as confidence_words
-from ..printing import verdict_text
+from ..printing import shorten, verdict_text
 from .result import Result
 from .score_sketch import ScoreSketch
 from .verdict import Verdict, bound_beside_claim, least_beside
@@ -87,19 +88,24 @@ class CanaryResult(Result):
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         possible = {
             "alpha": 0.0 < self.alpha < 1.0,
             "p_value": 0.0 <= self.p_value <= 1.0,
             "bound": self.bound >= 0.0,
             "resolution": self.resolution > 0.0,
             "ceiling": self.ceiling >= 0.0,
+            "canaries": is_whole(self.canaries) and self.canaries > 0,
             "included": 0 <= self.included <= self.canaries,
-            "tests": self.carried in self.tests,
+            "tests": len(self.tests) > 0,
+            "carried": isinstance(self.carried, CanaryTest) and self.carried in self.tests,
         }
         for name, holds in possible.items():
             if not holds:
                 value = getattr(self, name)
-                raise OptionError(f"{name}={value!r} is impossible in a result; audit again.", name=name, value=value)
+                raise OptionError(
+                    f"{name}={shorten(value)} is impossible in a result; audit again.", name=name, value=value
+                )
 
     @property
     def verdict(self) -> Verdict:

@@ -16,6 +16,7 @@ from ..health.findings import Finding, failed_checks
 from ..inference.confidence_bands import Band, confidence_band
 from ..inference.ratio_intervals import Direction, MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
 from ..inference.renyi_lower_bound import renyi_lower
+from ..options import check_fields
 from ..printing import confidence, rounded_down, rounded_up, verdict_text
 
 _BAND, _RATIOS, _MAXIMUM = 1 / 2, 1 / 4, 1 / 4
@@ -64,10 +65,11 @@ class CellCounts:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not len(self.names) == len(self.hits_x) == len(self.hits_y) >= 2:
             raise OptionError(
-                f"{len(self.names)} cells with {len(self.hits_x)} and {len(self.hits_y)} counts; give one count on "
-                "each side for each of two cells or more.",
+                f"{len(self.names)} names with {len(self.hits_x)} hits_x and {len(self.hits_y)} hits_y; give one count "
+                "on each side for each of two cells or more.",
                 cells=len(self.names),
             )
 

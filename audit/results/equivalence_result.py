@@ -19,6 +19,7 @@ from ..health.findings import Finding, failed_checks
 from ..inference.counts import Counts
 from ..inference.direction import Direction
 from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
+from ..options import check_fields
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up, verdict_text
 from ..sampling.pilot_size import with_pilot
@@ -88,6 +89,7 @@ class EquivalenceResult(Result):
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (0.0 < self.margin < 1.0 and 0.0 <= self.lower <= 1.0 and 0.0 < self.alpha < 1.0):  # NaN fails
             raise OptionError(
                 f"margin={self.margin!r}, lower={self.lower!r} and alpha={self.alpha!r} are impossible in a result; "

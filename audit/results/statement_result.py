@@ -15,8 +15,9 @@ from typing import Any
 
 from ..errors import OptionError
 from ..health.findings import Finding, failed_checks
+from ..options import check_fields, in_a_tuple
 from ..printing import confidence as confidence_words
-from ..printing import verdict_text
+from ..printing import shorten, verdict_text
 from ..sampling.provenance import Provenance
 from .result import Result
 from .verdict import Verdict
@@ -44,21 +45,22 @@ class Point:
     high: float = math.inf
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.lower <= self.upper:  # NaN fails
             raise OptionError(
-                f"the interval [{self.lower!r}, {self.upper!r}] is empty; give its lower end first.",
+                f"lower={self.lower!r} and upper={self.upper!r} are an empty interval; give its lower end first.",
                 lower=self.lower,
                 upper=self.upper,
             )
-        if not (self.lower <= self.estimate <= self.upper or math.isnan(self.estimate)):
+        if not (self.lower <= self.estimate <= self.upper or self.estimate != self.estimate):  # NaN
             raise OptionError(
-                f"the estimate {self.estimate!r} lies outside its interval [{self.lower!r}, {self.upper!r}]; give NaN "
-                "if there is none.",
+                f"estimate={self.estimate!r} lies outside its interval, lower={self.lower!r} to upper={self.upper!r}; "
+                "give NaN if there is none.",
                 estimate=self.estimate,
             )
         if not self.low <= self.high:
             raise OptionError(
-                f"the statement allows [{self.low!r}, {self.high!r}], which is empty; give the smaller end first.",
+                f"low={self.low!r} and high={self.high!r} allow nothing; give the smaller end first.",
                 low=self.low,
                 high=self.high,
             )
@@ -183,13 +185,14 @@ class StatementResult(Result):
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", tuple(self.points))
-        object.__setattr__(self, "notes", tuple(self.notes))
+        for name in ("points", "notes"):
+            object.__setattr__(self, name, in_a_tuple(getattr(self, name)))
+        check_fields(self)
         if not self.points or not all(isinstance(point, Point) for point in self.points):
-            raise OptionError("a statement needs a number to check; give at least one Point.", points=self.points)
-        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise OptionError(f"runs={self.runs!r} is not a number of runs; use 1 or more.", runs=self.runs)
-        if not isinstance(self.alpha, float) or not 0.0 < self.alpha < 1.0:
+            raise OptionError("points are the numbers of a statement; give at least one Point.", points=self.points)
+        if self.runs < 1:
+            raise OptionError(f"runs={shorten(self.runs)} is not a number of runs; use 1 or more.", runs=self.runs)
+        if not 0.0 < self.alpha < 1.0:
             raise OptionError(f"alpha={self.alpha!r} is not an error probability; use 0 < alpha < 1.", alpha=self.alpha)
 
     @property

@@ -11,13 +11,13 @@ Proof: docs/proofs/wealth.md
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..clock import now
 from ..errors import StoreError
 from .block_plan import Memory
 
@@ -81,7 +81,7 @@ def late_batches(runs: int, learned: float = 0.0) -> list[int]:
 class Clock:
     """Time limit of an audit, and its pace."""
 
-    until: float | None  # deadline, on the clock of `time.perf_counter`
+    until: float | None  # deadline, on the clock of `clock.now`
     paces: tuple[float, ...] = ()  # seconds per run (on both datasets) of the last two batches, the latest last
 
     @property
@@ -97,7 +97,7 @@ class Clock:
         """Runs that fit in the time left at the faster known pace; the slower batch may have started workers."""
         if self.until is None:
             return sys.maxsize
-        left = self.until - time.perf_counter()
+        left = self.until - now()
         return int(min(left / max(min(self.paces, default=0.0), 1e-12), sys.maxsize))
 
 

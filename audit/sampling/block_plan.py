@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import secrets
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from ..clock import now
 from ..datasets.contents import Kept
 from ..errors import MechanismError, StoreError
 from ..events.outputs import Outputs, are_equal, tally
@@ -85,7 +85,6 @@ class Plan:
     seed: int  # the seeds of all blocks derive from it
     block: int  # runs in a block
     jobs: int | None  # workers for joblib; None takes the active `joblib.parallel_config`, or else the default
-    block_seconds: float | None = None  # time limit of a block
     memory: Memory | None = None  # results of earlier tasks
     is_stateful: bool = False
     is_coupled: bool = False
@@ -167,10 +166,10 @@ class Plan:
             drawn = self.draw("pilot", side, 0, _REPEATED)
         if self.sampler.is_block:
             return are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
-        started, head = time.perf_counter(), min(len(drawn), _REPEATED)
+        started, head = now(), min(len(drawn), _REPEATED)
         if not are_equal(self.draw("pilot", side, 0, head), drawn[:head]):  # a loop begins as a longer one does
             return False
-        is_slow = (time.perf_counter() - started) * len(drawn) > _REPEATING * head
+        is_slow = (now() - started) * len(drawn) > _REPEATING * head
         return is_slow or head == len(drawn) or are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
 
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
@@ -224,9 +223,9 @@ class Plan:
 
     def _head(self, side: Side) -> Outputs:
         """Return the first runs on one dataset, more of a fast mechanism than of a slow one."""
-        started = time.perf_counter()
+        started = now()
         few = self.draw("pilot", side, 0, _REPEATED)
-        is_slow = (time.perf_counter() - started) * _MANY > _REPEATING * _REPEATED
+        is_slow = (now() - started) * _MANY > _REPEATING * _REPEATED
         return few if is_slow else self.draw("pilot", side, 0, _MANY)
 
     def _has_changed(self) -> StoreError:

@@ -7,7 +7,6 @@ of a block determines its outputs, so a task that runs again after its worker wa
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+from ..clock import now
 from ..errors import MechanismError
 from .pickling import Parcel
 
@@ -155,7 +155,7 @@ class _Wait:
     def __init__(self, client: Any, name: str, limit: float | None, lonely: float) -> None:
         self.done = SimpleQueue[Any]()
         self._client, self._name, self._limit, self._lonely = client, name, limit, lonely
-        self._last = time.monotonic()
+        self._last = now()
         self._alone_since: float | None = None
 
     def next(self) -> Any:
@@ -174,22 +174,22 @@ class _Wait:
             except TimeoutError:
                 self._look()
             else:
-                self._last, self._alone_since = time.monotonic(), None
+                self._last, self._alone_since = now(), None
                 return result
 
     def _patience(self) -> float:
         if self._limit is None:
             return _LOOKED_AFTER
-        return max(min(self._last + self._limit - time.monotonic(), _LOOKED_AFTER), 0.01)
+        return max(min(self._last + self._limit - now(), _LOOKED_AFTER), 0.01)
 
     def _look(self) -> None:
         """Raise `TimeoutError` after the limit, and a `MechanismError` if no worker is left."""
-        now = time.monotonic()
-        if self._limit is not None and now - self._last >= self._limit:
+        moment = now()
+        if self._limit is not None and moment - self._last >= self._limit:
             raise TimeoutError
         is_alone = self._client.status != "running" or not self._client.scheduler_info()["workers"]
-        self._alone_since = (self._alone_since or now) if is_alone else None
-        if self._alone_since is not None and now - self._alone_since >= self._lonely:
+        self._alone_since = (self._alone_since or moment) if is_alone else None
+        if self._alone_since is not None and moment - self._alone_since >= self._lonely:
             raise MechanismError(
                 f"the cluster that should run {self._name} has had no worker for {self._lonely:.0f} seconds; start "
                 "workers, and with store= the audit resumes where it stopped.",

@@ -22,6 +22,7 @@ from ..events.events import Event
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Counted
 from ..events.records import Form
+from ..known_options import with_known_options
 from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
@@ -46,7 +47,6 @@ def plan_blocks(
     y: Any,
     seed: int,
     jobs: int | None,
-    block_seconds: float | None = None,
     *,
     runs: int | None = None,
     is_stateful: bool | None = None,
@@ -62,7 +62,7 @@ def plan_blocks(
     """
     for side, dataset in zip(SIDES, (x, y), strict=True):
         refuse_iterator(dataset, side)
-    one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
+    one = Plan(sampler, x, y, seed, 1, 1)
     before = identity_of_mechanism(sampler.function) if is_stateful is None else None
     ((_, [first]),) = _run(one, [DrawBlocks("x", 0, (1,))])
     if before is not None:
@@ -89,6 +89,7 @@ def _form_of(plan: Plan, first: Outputs) -> Form:
     return form  # type: ignore[no-any-return]
 
 
+@with_known_options()
 def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: int, size: int, *, seed: int) -> Outputs:
     """Draw one block of an audit again, such as the block that an error message names.
 

@@ -20,22 +20,24 @@ from ..events.named_parts import (
     parts_of,
     shown,
 )
+from ..printing import shorten
 
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
 
+_FARTHEST, _LONGEST = 10**9, 1000  # place, and characters of a path
 _PLACE = re.compile(r"coordinate (\d+)|(?:output)?\[(\d+)\]|(\d+)")  # of vectors, as events print it
 _MISSING = (LookupError, AttributeError, TypeError, ValueError)  # what a part that is not there raises
 
 
 def check_choice(choice: Any) -> OutputPart | None:
     """Return what picks a part of the output, or None; raise an `OptionError` for anything else."""
-    is_place = isinstance(choice, int | np.integer) and not isinstance(choice, bool)
-    if choice is None or is_place or (isinstance(choice, str) and choice) or callable(choice):
+    is_place = isinstance(choice, int | np.integer) and not isinstance(choice, bool) and abs(int(choice)) <= _FARTHEST
+    if choice is None or is_place or (isinstance(choice, str) and 0 < len(choice) <= _LONGEST) or callable(choice):
         return int(choice) if is_place else choice
     raise OptionError(
-        f'output={choice!r} picks no part of an output; use a name such as "mean", a path such as "stats.mean", a '
-        "place such as 0, or a function.",
+        f'output={shorten(choice)} picks no part of an output; use a name such as "mean", a path such as "stats.mean", '
+        "a place such as 0, or a function.",
         output=choice,
     )
 

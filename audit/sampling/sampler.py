@@ -15,16 +15,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import FrameType, TracebackType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from ..clock import within
 from ..errors import AuditError, MechanismError, described
 from ..events.foreign_arrays import can_change, is_one_memory
 from ..events.outputs import Outputs, Raised, as_outputs, packed
 from ..events.records import PLAIN, Form, are_plain, form_of, form_of_block, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
-from ..options import check_name
+from ..options import checked
+from ..printing import shorten
+from ..settings import or_setting
+
+R = TypeVar("R")
 
 _SIZE = "size"
 _ENDING = (MemoryError, SystemExit, GeneratorExit)
@@ -61,7 +66,8 @@ class Sampler:
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
     the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
     columns of outputs; None before the first runs have shown it. `latest` has the latest block or output of each thread
-    if several threads draw, and is None otherwise.
+    if several threads draw, and is None otherwise. `block_seconds` limits the
+    time of a block.
     """
 
     call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
@@ -72,6 +78,7 @@ class Sampler:
     form: Form | None = None
     is_picked: bool = False  # whether outputs are a part of the mechanism's, which may have a name
     latest: dict[int, Any] | None = field(default=None, compare=False, repr=False)
+    block_seconds: float | None = field(default=None, compare=False)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -89,14 +96,27 @@ class Sampler:
         Later runs do not change outputs that are kept. An array that is not kept may be the mechanism's, and holds
         these outputs until the next call.
 
-        Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type.
+        Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type, or
+        the block takes too long.
         """
-        drawn = self.drawn(dataset, size, rng)
+        drawn = self._in_time(lambda: self.drawn(dataset, size, rng))
         if not self.is_block:
             return packed(drawn, self.form)
         outputs = as_outputs(drawn, size, self.name, self.form)
         is_own = outputs.dtype == object or isinstance(drawn, (list, tuple))  # made here from single outputs
         return outputs if is_own or not is_kept else outputs.copy()
+
+    def _in_time(self, work: Callable[[], R]) -> R:
+        """Do work that draws a block, unless it takes too long."""
+        try:
+            return within(self.block_seconds, work)
+        except TimeoutError as error:
+            raise MechanismError(
+                f"{self.name} took longer than {self.block_seconds:g} seconds for a block; allow more with "
+                "block_seconds=, or use jobs=1 to see where it hangs",
+                mechanism=self.name,
+                seconds=self.block_seconds,
+            ) from error
 
     def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form | None:
         """Return the form that `size` outputs on `dataset` have, drawn for this; raise what `draw` raises.
@@ -104,12 +124,16 @@ class Sampler:
         Exceptions and None have no form; None if there is nothing else. After a run without names no other is made.
         """
         if self.is_block:
-            return form_of_block(self.drawn(dataset, size, rng))
-        runs = (self._run(dataset, rng) for _ in range(size))
-        with under(self.answers):
-            seen = (output for output in runs if output is not None and not isinstance(output, Raised))
-            first = next(seen, None)
-            return None if first is None else form_of(chain([first], seen))  # each is read before the next run
+            return form_of_block(self._in_time(lambda: self.drawn(dataset, size, rng)))
+
+        def learned() -> Form | None:
+            runs = (self._run(dataset, rng) for _ in range(size))
+            with under(self.answers):
+                seen = (output for output in runs if output is not None and not isinstance(output, Raised))
+                first = next(seen, None)
+                return None if first is None else form_of(chain([first], seen))  # each is read before the next run
+
+        return self._in_time(learned)
 
     def drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """Return `size` outputs: of a block sampler as it returns them, of a function of one run as plain outputs."""
@@ -226,9 +250,10 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     Raise an `OptionError` if the name is not a line of text, and a `MechanismError` if the mechanism cannot be called
     and has no `sample` method, or its parameters are unknown.
     """
-    check_name(name)
+    checked("name", name, or_none=True)
     if isinstance(mechanism, Sampler):
         return mechanism if name is None else replace(mechanism, name=name)
+    limit = or_setting("block_seconds", None)
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
     label = name or mechanism_name(mechanism)
@@ -236,14 +261,14 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     own_check = own_check if callable(own_check) else None
     if not callable(function) or inspect.isclass(mechanism):
         raise MechanismError(
-            f"mechanism={mechanism!r} cannot be run; use a function f(dataset, rng), a block sampler "
+            f"mechanism={shorten(mechanism)} cannot be run; use a function f(dataset, rng), a block sampler "
             "f(dataset, size, rng) or an object (an instance, not a class) with sample(dataset, size, rng).",
             mechanism=label,
         )
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature: only one argument is safe to pass
-        return Sampler(_Call(function, None, None), False, label, own_check)
+        return Sampler(_Call(function, None, None), False, label, own_check, block_seconds=limit)
     first, others = parameters[:1], parameters[1:]
     takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
     names = {p.name for p in others if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
@@ -261,7 +286,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
         )
     is_block = _SIZE in names
     call = _Call(function, _SIZE if is_block else None, generators[0] if generators else None)
-    return Sampler(call, is_block, label, own_check)
+    return Sampler(call, is_block, label, own_check, block_seconds=limit)
 
 
 @dataclass(frozen=True, slots=True)

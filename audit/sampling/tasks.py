@@ -92,8 +92,10 @@ class LearnForm:
         for side, dataset in zip(SIDES, (plan.x, plan.y), strict=True):
             try:
                 form = plan.sampler.form_on(dataset, self.size, plan.generator("pilot", side, 0))
-            except MechanismError:  # the pilot will say what fails
-                return Form()
+            except MechanismError as error:
+                if "seconds" in error.facts:  # it hung, and may not do so again
+                    raise
+                return Form()  # the pilot will say what fails
             if form == Form():
                 return form
             found |= set() if form is None else {form}

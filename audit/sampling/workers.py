@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import joblib
 import numpy as np
 
+from ..clock import now
 from ..errors import MechanismError
 from ..floating_point_errors import with_own_arithmetic
 from .dask_cluster import is_dask, results_of_cluster, say_begun
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .block_plan import Plan
 
 _SHARED = 1 << 15  # bytes from which a parcel lies in shared memory, instead of being sent with every task
+_START = 60.0  # seconds for the start of workers, beyond the time limit of the blocks of a task
 _WATCH = 1.0  # seconds between checks of the parent process
 # The datasets are checked after each task if the plan has at most 2¹⁸ bytes, otherwise after one task in 256.
 _OFTEN, _SELDOM = 1 << 18, 256
@@ -51,8 +53,10 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
 
     Raise a `MechanismError` from a task, or if a worker dies or a block takes too long, naming the unfinished blocks.
     """
-    longest = max((task.blocks for task in tasks), default=1)
-    limit = None if plan.block_seconds is None else plan.block_seconds * longest
+    longest, limit = max((task.blocks for task in tasks), default=1), plan.sampler.block_seconds
+    if limit is not None:
+        limit = limit * longest + _START
+        limit = None if limit > threading.TIMEOUT_MAX else limit
     pending = dict(enumerate(tasks))
     name = plan.sampler.name
     try:
@@ -72,10 +76,11 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
                 mechanism=name,
             ) from error
         raise MechanismError(
-            f"{name} took longer than {plan.block_seconds:g} seconds for a block. Unfinished: {_first(pending)}, "
-            f"seed {plan.seed}; allow more with block_seconds=, or use jobs=1 to see where it hangs.",
+            f"{name} took longer than {plan.sampler.block_seconds:g} seconds for a block, without a moment for other "
+            f"threads. Unfinished: {_first(pending)}, seed {plan.seed}; allow more with block_seconds=, or use jobs=1 "
+            "to see where it hangs.",
             mechanism=name,
-            seconds=plan.block_seconds,
+            seconds=plan.sampler.block_seconds,
         ) from error
 
 
@@ -87,7 +92,7 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
     jobs = next(each for each in (plan.jobs, configured, default, -1) if each is not None)
     numbered = list(enumerate(tasks))
     if jobs == 1 or (plan.is_stateful and not is_here):
-        yield from _one_by_one(plan, numbered, limit)
+        yield from _one_by_one(plan, numbered)
     elif is_dask(backend):
         yield from _on_cluster(plan, tasks, backend, limit)
     elif not is_here:
@@ -95,9 +100,9 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
     else:
         parcel = None
         if len(tasks) >= _MANY:
-            started = time.perf_counter()
-            first = next(_one_by_one(plan, numbered[:1], limit))
-            is_long = (time.perf_counter() - started) * len(tasks) > _LONG
+            started = now()
+            first = next(_one_by_one(plan, numbered[:1]))
+            is_long = (now() - started) * len(tasks) > _LONG
             yield first
             del numbered[0]
             parcel = _for_processes(plan) if is_long else None
@@ -105,42 +110,33 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
         if parcel is not None:
             yield from _in_processes(plan, numbered, jobs, limit, parcel)
         elif isinstance(backend, joblib.parallel.BACKENDS["threading"]):
-            yield from _in_threads(shared, numbered, backend.effective_n_jobs(jobs), limit)
+            yield from _in_threads(shared, numbered, backend.effective_n_jobs(jobs))
         else:
             parallel = _parallel("threads", jobs, limit)
             yield from parallel(joblib.delayed(_done)(shared, *each) for each in numbered)
 
 
-def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float | None) -> Iterator[tuple[int, Any]]:
-    """Run tasks in this process; with a limit, in a thread that can be abandoned.
+def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, Any]]:
+    """Run tasks in this process.
 
     Small datasets are looked at after each task: one that is shuffled in place may be as it was in the end.
     """
     is_looked_at = all(map(_is_small, plan.datasets))
     if is_looked_at:
         plan.watch_datasets()
-    pool = None if limit is None else ThreadPool(1)
-    try:
-        for each in numbered:
-            yield _done(plan, *each) if pool is None else pool.apply_async(_done, (plan, *each)).get(limit)
-            if is_looked_at:
-                plan.changed.update(plan.changed_here())
-    finally:
-        if pool is not None:
-            pool.terminate()
+    for each in numbered:
+        yield _done(plan, *each)
+        if is_looked_at:
+            plan.changed.update(plan.changed_here())
 
 
-def _in_threads(
-    plan: Plan, numbered: Sequence[tuple[int, Task]], jobs: int, limit: float | None
-) -> Iterator[tuple[int, Any]]:
+def _in_threads(plan: Plan, numbered: Sequence[tuple[int, Task]], jobs: int) -> Iterator[tuple[int, Any]]:
     """Run tasks in threads of this call.
 
     joblib only looks for results every hundredth of a second, in which a whole batch can be drawn.
     """
-    with ThreadPool(jobs) as pool:  # its end does not wait for threads that hang
-        results = pool.imap_unordered(lambda each: _done(plan, *each), numbered)
-        for _ in numbered:
-            yield results.next(limit)
+    with ThreadPool(min(jobs, len(numbered))) as pool:
+        yield from pool.imap_unordered(lambda each: _done(plan, *each), numbered)
 
 
 def _is_small(dataset: Any) -> bool:
@@ -159,7 +155,7 @@ def _in_processes(
 ) -> Iterator[tuple[int, Any]]:
     owners = [*_owners(plan), *(owner for _, task in numbered for owner in task.owners)]
     parts = pack_each(numbered, owners, plan.sampler.name)
-    parallel = _parallel("processes", jobs, limit)
+    parallel = _parallel("processes", max(1, min(jobs, len(numbered))) if jobs > 0 else jobs, limit)
     with _with_streams():
         with ctrl_c_waiting():
             results = parallel(joblib.delayed(_in_process)(parcel, part) for part in parts)

@@ -47,6 +47,10 @@ class AnswerPairs(PairSource):
         return 1 if self.domain.n_answers is None else self.domain.n_answers
 
     def patterns(self) -> Iterator[Candidate]:
+        for end in (self.domain.low, self.domain.high) if self.domain.has_nan else ():
+            ends = np.full(self._n, math.nan), np.full(self._n, float(end))
+            x, y = (self.domain.build(each) for each in ends)
+            yield Candidate(f"NaN, and answers of {end:g}", x, y, None, (ends[0].tobytes(), ends[1].tobytes()), "NaN")
         # Every sign with every position, ordered so that the first few patterns cover all signs and all positions.
         for turn in range(_N_PLACES):
             for number, (name, sign) in enumerate(self._signs().items()):
@@ -110,6 +114,8 @@ class AnswerPairs(PairSource):
             yield Line(self.domain.low, self.domain.high, partial(self._at_level, name, signs[name]))
 
     def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        if candidate.parts is None:  # NaN has no neighbours to vary
+            return
         base, step = candidate.parts
         for place in range(self._n):
             yield Line(self.domain.low, self.domain.high, partial(self._with_level, candidate, base, step, place))
@@ -142,12 +148,16 @@ class AnswerPairs(PairSource):
             yield self._candidate("random pair", levels, sign * weights)
 
     def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        if candidate.parts is None:
+            return
         base, step = candidate.parts
         while True:
             how, new_base, new_direction = self._move(base, step, rng)
             yield self._candidate(varied(candidate, how), new_base, new_direction)
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        if candidate.parts is None:
+            return
         base, step = candidate.parts
         low, rests = self.domain.low, step == 0.0
         changes = {

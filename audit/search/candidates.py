@@ -55,6 +55,9 @@ class Line:
 class PairSource(ABC):
     """A source of candidates, which need not be neighbours: the caller checks each."""
 
+    has_many = False
+    """Whether a search fills the executions that it may make with random pairs, as its patterns are few of many."""
+
     @abstractmethod
     def patterns(self) -> Iterator[Candidate]:
         """Yield the initial pairs, those that most often reveal a bug first; perhaps without end."""

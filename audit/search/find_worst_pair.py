@@ -12,40 +12,34 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
+import numpy as np
+
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
-from ..errors import AdjacencyError, AuditError, MechanismError, OptionError
+from ..errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
+from ..events.outcome_text import printed
+from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import (
-    LEAST_SEARCH,
-    check_bits,
-    check_cells,
-    check_distance,
-    check_guide,
-    check_listener,
-    check_power,
-    check_resolution,
-    check_seconds,
-    check_seed,
-    check_sequential,
-)
-from ..procedures.check import audit_pair, runs_or_setting
-from ..procedures.check_options import OPTIONS, CheckOptions, Options
+from ..options import LEAST_SEARCH, check_sequential, checked
+from ..procedures.check import audit_pair, runs_or_setting, sampler_of
+from ..procedures.check_options import DEFAULTS, CheckOptions, Options
 from ..procedures.mechanism_claim import stated
 from ..progress import Shown, told
-from ..random_streams import Stream, seed_of
+from ..random_streams import Stream, seed_of, sequence_of
 from ..results.worst_pair import TriedPair, WorstPair, pair_count
 from ..sampling.output_hashes import digest
-from ..sampling.picked import picked
-from ..sampling.sampler import as_sampler
+from ..sampling.sampler import Sampler
+from ..sampling.tasks import raised_in
 from ..settings import or_setting
-from ..store.sqlite_store import opened
+from ..store.sqlite_store import check_store, opened
 from ..store.store_settings import code_of
+from .coupled_difference import coupled_difference
+from .not_finite import with_nan
 from .pairs_for_domain import pairs_of
 from .pool import Pool, new_pool
 from .replayed_pairs import Guide, guided_by_replays
@@ -54,9 +48,12 @@ from .successive_halving import halve
 from .trial import Judge, Trial
 
 _RUNS = 1_000_000  # default runs of the audit
+# Runs on each of five datasets that show whether a mechanism clamps; largest difference of the outputs, in units of
+# their spread. With the same random numbers it is 0; with others the mean of 16 runs is 0.35 off by chance.
+_CLAMP_RUNS, _CLAMPED = 16, 1.0
 
 
-@with_known_options(*OPTIONS)
+@with_known_options(DEFAULTS)
 @with_own_arithmetic
 def find_worst_pair(
     mechanism: Any,
@@ -94,7 +91,8 @@ def find_worst_pair(
         Runs on each dataset in the audit of the chosen pair; by default as in `check`. The search's independent runs on
         that pair are the first of its pilot, in addition to these.
     search_runs : int, optional
-        Executions of the search, over all pairs and both datasets, at least 400. The default is that of
+        Executions of the search, over all pairs and both datasets, at least 400; up to 80 more show whether the
+        mechanism clamps numbers, so that NaN is tried. The default is that of
         `dpaudit.settings`, or `runs` (or a million), half the executions of the audit.
     alpha : float
         Allowed probability of refuting a correct mechanism.
@@ -133,12 +131,12 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    chosen = Options.of(options)
-    check_listener(on_round, "on_round")
-    check_guide(guide)
-    sampler = picked(as_sampler(mechanism, chosen.name), chosen.output)
-    distance, seed = check_distance(chosen.distance), check_seed(seed)
-    _check_options(chosen, sequential, resolution)
+    chosen = Options(**options)
+    sampler = sampler_of(mechanism, chosen)
+    distance, seed = chosen.distance, checked("seed", seed)
+    check_sequential(sequential, chosen.on_look, chosen.seconds, search_runs, chosen.cells)
+    checks_to_ignore(chosen.ignore)  # before the search spends runs
+    check_store(chosen.store)
     runs = runs_or_setting(runs, resolution, chosen.seconds)
     size, search_runs = _RUNS if runs is None else runs, or_setting("search_runs", search_runs)
     budget = max(size, LEAST_SEARCH) if search_runs is None else search_runs
@@ -149,7 +147,8 @@ def find_worst_pair(
             "the search with search_runs= (--search-runs).",
             seconds=chosen.seconds,
         )
-    source = pairs_of(domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
+    larger, note = _with_nan(domain, sampler, seed)
+    source = pairs_of(larger, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, said.adjacency, distance, seed, sampler.check_pair)
     with opened(chosen.store) as kept, told(chosen.progress, sampler.name, None) as (progress, shown):
         judge = Judge(
@@ -204,8 +203,12 @@ def find_worst_pair(
     if failed:
         may_show = chosen.keep_datasets or (isinstance(domain, Domain) and not domain.lists_values)
         audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials), may_show=may_show)))
-    if guided.remark:
-        audit = replace(audit, notes=(*audit.notes, guided.remark))
+    if larger is not domain and audit.is_refuted and any("nan" in printed(side) for side in (x, y)):
+        note = (
+            "the pair has NaN, which a search tries because it passes many clamps; if no dataset can have it, leave it "
+            "out with finite=True in the domain"
+        )
+    audit = replace(audit, notes=(*audit.notes, *filter(None, (guided.remark, note))))
     return WorstPair(
         x=x,
         y=y,
@@ -219,6 +222,27 @@ def find_worst_pair(
         simple=simple,
         audit=audit,
     )
+
+
+def _with_nan(domain: Any, sampler: Sampler, seed: int) -> tuple[Any, str]:
+    """Return the domain with NaN if the mechanism clamps, and a note; see `with_nan`."""
+
+    def drawn(dataset: Any) -> Outputs:
+        return sampler.draw(dataset, _CLAMP_RUNS, np.random.default_rng(sequence_of(seed, Stream.CLAMPS)))
+
+    def is_same(one: Any, other: Any) -> bool:
+        outputs = drawn(one), drawn(other)
+        has_raised = any(raised_in(each) for each in outputs)
+        return not has_raised and coupled_difference(*outputs) < _CLAMPED
+
+    def run(dataset: Any) -> BaseException | str | None:
+        try:
+            raised = raised_in(drawn(dataset))
+        except AuditError as error:
+            return error if isinstance(error, DatasetError) or error.__cause__ is None else error.__cause__
+        return next(iter(raised), None) if raised.total() == _CLAMP_RUNS else None
+
+    return with_nan(domain, is_same, run)
 
 
 def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
@@ -256,17 +280,6 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
             f"none of {pair_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
         )
     return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
-
-
-def _check_options(options: Options, sequential: bool, resolution: float | None) -> None:
-    """Raise the errors that `check` would raise for its options, before the search spends runs."""
-    check_sequential(sequential, options.on_look)
-    check_bits(options.bits)
-    check_resolution(resolution)
-    check_power(options.power)
-    check_seconds(options.seconds, None, sequential=sequential)
-    check_cells(options.cells, sequential)
-    checks_to_ignore(options.ignore)
 
 
 def _told_of_rounds(

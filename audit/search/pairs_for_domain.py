@@ -10,6 +10,8 @@ from ..datasets.domains import Answers, Domain, Graphs, Rows, Values
 from ..datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ..datasets.tables import Tables
 from ..errors import AdjacencyError, DatasetError, OptionError
+from ..options import is_single
+from ..printing import shorten
 from .answer_pairs import AnswerPairs
 from .candidates import PairSource, whole_distance
 from .given_pairs import GeneratedPairs, GivenPairs, ListedPairs, StrategyPairs, is_strategy
@@ -50,10 +52,10 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
         return StrategyPairs(domain, adjacency, distance, seed)
     if callable(domain) and not isinstance(domain, type):
         return GeneratedPairs(domain)
-    if isinstance(domain, Iterable) and not isinstance(domain, (str, bytes, dict)):
+    if isinstance(domain, Iterable) and not isinstance(domain, (str, bytes, dict)) and not is_single(domain):
         return GivenPairs(domain)
     raise OptionError(
-        f"domain={domain!r:.80} describes no datasets; use Answers, Values, Rows, Tables or Graphs, a function of a "
+        f"domain={shorten(domain)} describes no datasets; use Answers, Values, Rows, Tables or Graphs, a function of a "
         "random generator that makes a pair, an iterable of pairs, or a Hypothesis strategy.",
         domain=domain,
     )
@@ -92,7 +94,7 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
             adjacency=adjacency,
         )
     raise DatasetError(
-        f"domain={domain!r:.80} is of an unknown kind; use Answers, Values, Rows, Tables or Graphs, or a function of "
-        "a random generator that makes a pair.",
+        f"domain={shorten(domain)} is of an unknown kind; use Answers, Values, Rows, Tables or Graphs, or a function "
+        "of a random generator that makes a pair.",
         domain=domain,
     )

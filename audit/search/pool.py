@@ -47,6 +47,8 @@ class Pool:
         """
         patterns = list(self.patterns(_MOST_PATTERNS))
         wanted = max(_FEWEST, len(patterns) // 4, MANY - len(patterns)) if patterns else 2 * MANY
+        if self.source.has_many:
+            wanted = max(wanted, initial_pairs(_MOST_PATTERNS, budget, strength) - len(patterns))
         most = initial_pairs(len(patterns) + wanted, budget, strength)
         drawn = list(self._some(self.source.random(self.rng), min(wanted, max(most // 4, most - len(patterns)))))
         kept = patterns[: most - len(drawn)]

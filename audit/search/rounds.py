@@ -26,7 +26,7 @@ def initial_pairs(available: int, budget: int, strength: float = 1.0) -> int:
     >>> [initial_pairs(60, budget) for budget in (400, 3_000, 60_000, 1_000_000)], initial_pairs(60, 1_000_000, 0.1)
     ([4, 30, 32, 60], 32)
     """
-    enough = min(max(_ENOUGH, _UNITS / max(strength, 1e-9) ** 2), _MOST_FOR_STRENGTH)
+    enough = min(max(_ENOUGH, _UNITS / min(max(strength, 1e-9), 1e9) ** 2), _MOST_FOR_STRENGTH)
     enough = min(enough, max(math.isqrt(budget), budget / _rounds_of(MANY)))
     count = min(available, max(min(MANY, budget // _EACH), 2))
     while count < available and budget >= enough * _rounds_of(count + 1):

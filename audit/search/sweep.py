@@ -8,11 +8,11 @@ hundreds of numbers, and again between the places where the outputs differ most.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
+from ..clock import now
 from .candidates import Candidate
 from .coupled_draws import CoupledDraws
 from .places import MOST, Places, numbers_between
@@ -43,11 +43,11 @@ def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     judge = replace(judge, draws=draws, jobs=1, what="place")
     found: list[tuple[float, Candidate]] = []
     for number, line in enumerate(lines, start=1):
-        started = time.perf_counter()
+        started = now()
         trial = Trial(line.at(line.high), next(numbers))
         if pool.is_possible(trial.candidate):
             trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
-        is_slow = time.perf_counter() - started > _SLOW
+        is_slow = now() - started > _SLOW
         runs = _Runs(pool, replace(judge, jobs=jobs) if is_slow else judge, numbers)
         found += _worst_of(Places(line, runs.difference), draws, number * budget // (_SHARE * len(lines)))
     found.sort(key=lambda one: -one[0])

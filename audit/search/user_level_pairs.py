@@ -27,6 +27,8 @@ class UserPairs(SplitPairs):
     domain: Rows
     user: str | int
 
+    has_many = True
+
     def __post_init__(self) -> None:
         users = self._users()
         if min(len(users), self.domain.most) < self.steps:
@@ -104,6 +106,31 @@ class UserPairs(SplitPairs):
                     for other_end in (1, 0):
                         yield Split(tuple(self._end(user, other_end) for user in others[:room]), alone)
                     yield Split((self._end(others[0], 0),) * min(room, self._largest), alone)
+        yield from self._spread(changed, others)
+
+    def _spread(self, changed: list[Any], others: list[Any]) -> Iterator[Split]:
+        """Yield splits whose rows have many values: what joins equal rows of several users sees all of these."""
+        most, size = self.domain.most, min(self._largest, self.domain.most // self.steps)
+        alone = tuple(row for user in changed for row in self._different(user, size))
+        common = tuple(
+            row
+            for place, user in enumerate(others[: max(most - len(alone), 0)])
+            for row in self._different(user, size)[place % size :][:1]
+        )
+        for is_last in (False, True) if size > 1 and common else ():
+            yield Split(common, alone, (), is_last)
+
+    def _different(self, user: Any, size: int) -> list[Row]:
+        """Return rows of the user, from one end of all ranges to the other, or with the first values in turn."""
+        if self.domain.values:
+            rows = self._rows_of(user)
+            return [rows[i % len(rows)] for i in range(size)]
+        low, high = self.domain.ranges
+        shares = np.linspace(0.0, 1.0, size)
+        return [
+            self._owned(self.domain.row([a + share * (b - a) for a, b in zip(low, high, strict=True)]), user)
+            for share in shares.tolist()
+        ]
 
     def _end(self, user: Any, end: int) -> Row:
         """Return a row of the user at the low end (0) or at the high end (1)."""

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-import numbers
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from ..clock import now
 from ..datasets.adjacency import Adjacency
 from ..datasets.named_adjacency import as_adjacency
-from ..errors import AdjacencyError, AuditError, MechanismError, OptionError
+from ..errors import AdjacencyError, AuditError, MechanismError
 from ..known_options import with_known_options
-from ..options import check_distance, check_evaluations, check_seconds, check_seed
-from ..printing import did_you_mean
+from ..options import checked
 from ..random_streams import Stream, seed_of
 from ..search.climb import ROUNDING, Climb
+from ..search.not_finite import with_nan
 from ..search.pairs_for_domain import pairs_of
 from ..search.pool import Pool, new_pool
 from .comparisons import Compared, Comparisons
-from .query_answer import NORMS, Norm
+from .query_answer import Norm, answer_of, change_between
 from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
 
 _KEPT = 0.97  # share of the found change that a simpler pair must keep
@@ -89,14 +89,12 @@ def check_sensitivity(
     >>> print(check_sensitivity(clipped_sum, Rows(low=-5.0, high=5.0), adjacency="replace", bound=1.0).sentence)
     REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]
     """
-    _check_query(query)
-    bound, norm, distance = _checked_bound(bound), _checked_norm(norm), check_distance(distance)
-    seed, evaluations = check_seed(seed), check_evaluations(evaluations)
-    seconds = check_seconds(seconds, evaluations, sequential=True)
+    seed = checked("seed", seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
+    domain, _ = with_nan(domain, partial(_is_same, query), partial(_error_of, query))
     source = pairs_of(domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, relation, distance, seed)
-    deadline = math.inf if seconds is None else time.perf_counter() + seconds
+    deadline = math.inf if seconds is None else now() + seconds
     comparisons = Comparisons(query, norm, bound, evaluations, deadline)
     search = Climb(pool, comparisons)
     search.run()
@@ -131,6 +129,22 @@ def check_sensitivity(
         adjacency="pairs as given" if relation is None else str(relation),
         seed=seed,
     )
+
+
+def _is_same(query: Callable[[Any], Any], one: Any, other: Any) -> bool:
+    """Whether the query's answers on two datasets are equal; not if it fails on one."""
+    try:
+        return change_between(answer_of(query(one)), answer_of(query(other)), "linf").size == 0.0
+    except Exception:  # a query may raise anything
+        return False
+
+
+def _error_of(query: Callable[[Any], Any], dataset: Any) -> BaseException | None:
+    try:
+        query(dataset)
+    except Exception as error:  # a query may raise anything
+        return error
+    return None
 
 
 def _least_simple(found: Compared, bound: float, norm: Norm) -> float:
@@ -173,28 +187,3 @@ def _nothing_compared(pool: Pool, comparisons: Comparisons, name: str) -> AuditE
             f"none of {len(pool.strangers):,} pairs are neighbours; the first: {pool.strangers[0][1]}"
         )
     return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
-
-
-def _check_query(query: Any) -> None:
-    if not callable(query):
-        raise OptionError(
-            f"query={query!r:.60} is not a function; pass one that maps a dataset to numbers.", query=query
-        )
-
-
-def _checked_bound(bound: Any) -> float:
-    is_number = isinstance(bound, numbers.Real) and not isinstance(bound, bool)
-    if not is_number or not 0.0 <= float(bound) < math.inf:
-        raise OptionError(
-            f"bound={bound!r} is not a sensitivity; use a finite number >= 0 (0 states that the query never changes).",
-            bound=bound,
-        )
-    return float(bound)
-
-
-def _checked_norm(norm: Any) -> Norm:
-    if norm not in NORMS:
-        meant = did_you_mean(str(norm), NORMS, otherwise=".")
-        raise OptionError(f'norm={norm!r} is unknown; use "l1", "l2" or "linf"{meant}', norm=norm)
-    known: Norm = norm
-    return known

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..clock import now
 from ..datasets.contents import Kept
 from ..errors import described
 from ..search.candidates import Candidate, show
@@ -52,7 +52,7 @@ class Comparisons:
     most : int
         Largest number of evaluations, and of pairs.
     deadline : float
-        Time of `time.perf_counter` at which no other pair is compared.
+        Time of `clock.now` at which no other pair is compared.
     evaluations, pairs, failed, not_finite : int
         Evaluations so far, pairs compared, pairs on which the query failed, and evaluations that had NaN or infinite
         numbers.
@@ -97,7 +97,7 @@ class Comparisons:
     @property
     def is_late(self) -> bool:
         """Whether the time is over."""
-        return time.perf_counter() >= self.deadline
+        return now() >= self.deadline
 
     def compare(self, candidate: Candidate) -> Compared | None:
         """Return the change of the query on a pair; None if the query fails on a dataset of it."""

@@ -13,7 +13,6 @@ import os
 import sqlite3
 import stat
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,8 +21,10 @@ from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ..clock import now
 from ..errors import OptionError, StoreError, WriteError
 from ..files import check_target, create_empty, path_of
+from ..options import is_path
 from ..printing import shorten
 from .block_codec import checksum, packed, unpacked
 
@@ -80,7 +81,7 @@ class Store:
         self.path = path_of(folder) / FILE
         self.is_open = True
         self._pending: list[tuple[int, str, bytes]] = []
-        self._opened = self._saved = time.monotonic()
+        self._opened = self._saved = now()
         self._spent = 0.0  # seconds of writing
         with self._explained(), _opening:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -269,14 +270,14 @@ class Store:
         """
         content = packed(value, place)
         self._pending.append((section, key, content))
-        now = time.monotonic()
-        if now - self._saved >= _PATIENCE or self._spent < _SHARE * (now - self._opened):
+        moment = now()
+        if moment - self._saved >= _PATIENCE or self._spent < _SHARE * (moment - self._opened):
             self.save()
         return unpacked(content, key, place)
 
     def save(self) -> None:
         """Write all pending values, in one transaction."""
-        started = time.monotonic()
+        started = now()
         if self._pending:
             with self._explained():
                 self._file.execute("BEGIN")
@@ -288,7 +289,7 @@ class Store:
                         self._file.execute("ROLLBACK")
                     raise
             self._pending.clear()
-        self._saved = time.monotonic()
+        self._saved = now()
         self._spent += self._saved - started
 
     @property
@@ -327,9 +328,11 @@ class Store:
 
 def check_store(store: Any) -> None:
     """Raise an `OptionError` unless this is a folder, an open store, part of one, or None."""
-    if store is None or isinstance(store, (Path, Store, StorePart)) or (isinstance(store, str) and store.strip()):
+    if store is None or isinstance(store, (Store, StorePart)):
         return
-    raise OptionError(f"store={store!r} is not a store; name a folder, or pass an open Store.", store=store)
+    if isinstance(store, (str, Path)) and is_path(store):
+        return
+    raise OptionError(f"store={shorten(store)} is not a store; name a folder, or pass an open Store.", store=store)
 
 
 @contextmanager

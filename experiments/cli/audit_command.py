@@ -114,7 +114,7 @@ def audit(
     Ctrl-C stops after the current batch; the verdict of a sequential audit at that point is valid and is shown. With
     --out, all draws are kept, and the same command with --resume continues.
     """
-    from ...audit.options import check_guide
+    from ...audit.options import checked
     from ...audit.procedures.check import check
     from ...audit.records.json_codec import save
     from ...audit.records.suite import Entry, Suite
@@ -169,7 +169,7 @@ def audit(
                 options["progress"] = asked.progress(shown_while)
             options["store"] = store
             if search is not None and x is None and y is None:
-                options |= {"on_round": shown_while.lead, "guide": check_guide(guide)}
+                options |= {"on_round": shown_while.lead, "guide": checked("guide", guide, or_none=True)}
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
                 result, shown, complement = found.audit, str(found), ""
             elif guide is not None:

@@ -28,7 +28,8 @@ def read_dataset(text: str, option: str = "--x") -> Any:
     """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
 
     JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
-    without a first line of names; any other ``.csv`` gives a list of dicts of strings, keyed by the first line.
+    without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings,
+    keyed by the first line.
 
     A note on standard error says if all values are numbers in quotes.
 
@@ -83,7 +84,7 @@ def _read_csv(path: Path) -> Any:
     has_names = not all(map(_is_number, rows[0]))
     names, body = (_column_names(path, lines), rows[1:]) if has_names else ([], rows)
     if body and all(_is_number(cell) for row in body for cell in row):
-        table = np.array([[float(cell) for cell in row] for row in body])
+        table = np.array([[float(cell.strip() or "nan") for cell in row] for row in body])
         return table[:, 0] if table.shape[1] == 1 else table
     if not has_names:
         line = next(line for line, row in lines if not all(map(_is_number, row)))
@@ -147,8 +148,9 @@ def _column_names(path: Path, lines: list[tuple[int, list[str]]]) -> list[str]:
 
 
 def _is_number(cell: str) -> bool:
+    """Whether a cell is a number; an empty one is missing, NaN."""
     try:
-        float(cell)
+        float(cell.strip() or "nan")
     except ValueError:
         return False
     return True

@@ -18,7 +18,7 @@ from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.adjacency import Adjacency, Local
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import ClaimError, DatasetError, MechanismError
-from ...audit.options import check_claim_source
+from ...audit.options import checked
 from .global_generators import seeded_globals
 from .library_calls import released
 
@@ -106,7 +106,7 @@ def from_ldp(
         client=client,
         release=_release if release is None else release,
         claim=claim,
-        claim_source=check_claim_source(claim_source),
+        claim_source=checked("claim_source", claim_source),
         adjacency=Local() if adjacency is None else as_adjacency(adjacency),
         name=name,
     )

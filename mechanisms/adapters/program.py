@@ -4,7 +4,8 @@ For each block the program reads one line of ASCII, such as
 
     {"runs": 1000, "seed": 123, "dataset": [1, 0, 1]}
 
-with the keys in this order, and answers in one of two ways:
+with the keys in this order. A dataset may hold NaN, Infinity and -Infinity, which JSON lacks; a program whose reader
+refuses them fails on such datasets, and a search passes over these. The program answers in one of two ways:
 
 - one line with a JSON array of `runs` outputs: numbers, strings, true, false, null, and arrays of these. NaN, Infinity
   and -Infinity are accepted, although JSON lacks them; objects are not.
@@ -42,7 +43,7 @@ from ...audit.claims.claim import Claim
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import MechanismError, OptionError
-from ...audit.options import check_claim_source
+from ...audit.options import as_number, checked, is_whole
 from ...audit.printing import shorten
 from .program_process import RunningProgram
 from .program_protocol import AnswerError, request_line, shown_words
@@ -104,17 +105,17 @@ class Program:
         if os.name != "posix":
             raise MechanismError("programs need POSIX pipes; use Linux, macOS or WSL.")
         object.__setattr__(self, "command", _words(self.command))
-        check_claim_source(self.claim_source)
+        checked("claim_source", self.claim_source)
         if self.adjacency is not None:
             object.__setattr__(self, "adjacency", as_adjacency(self.adjacency))
-        seconds: object = self.seconds
-        if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+        checked("name", self.name, or_none=True)
+        if not 0.0 < as_number(self.seconds) < math.inf:
             raise OptionError(
-                f"seconds={self.seconds!r} is not a time limit; use a positive number.", seconds=self.seconds
+                f"seconds={shorten(self.seconds)} is not a time limit; use a positive number.", seconds=self.seconds
             )
-        if not isinstance(self.retries, int) or self.retries < 0:
+        if not is_whole(self.retries) or self.retries < 0:
             raise OptionError(
-                f"retries={self.retries!r} is not a number of retries; use 0 or more.", retries=self.retries
+                f"retries={shorten(self.retries)} is not a number of retries; use 0 or more.", retries=self.retries
             )
 
     @property

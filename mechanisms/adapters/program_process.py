@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import select
 import signal
 import subprocess
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from ...audit.clock import now
 from ...audit.errors import MechanismError
 from .program_protocol import AnswerError, read_array, read_header, shown, shown_words
 
@@ -26,6 +28,7 @@ _TAIL = 1 << 12  # bytes kept of standard error
 _PATIENCE = 0.2  # seconds for a program to end by itself after its input is closed
 _DEATH_THROES = 0.5  # seconds to end after it closed a pipe, to obtain its exit status
 _GLANCE = 0.1  # seconds of silence before checking whether it has ended: its child may hold the pipes open
+_MARK, _SWEEPS = "DPAUDIT_PROGRAM", 20  # variable that marks what a program starts, and searches for it
 _UNTIL_THE_END = "a program answers requests until the end of its standard input"
 
 
@@ -37,6 +40,7 @@ class RunningProgram:
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: str | None) -> None:
+        mark = secrets.token_hex(16)
         try:
             self._process = subprocess.Popen(
                 command,
@@ -45,7 +49,7 @@ class RunningProgram:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=folder,
-                env={**os.environ, **environment},
+                env={**os.environ, **environment, _MARK: mark},
                 start_new_session=True,  # so that its child processes can be ended with it
             )
         except (OSError, ValueError) as error:
@@ -54,8 +58,8 @@ class RunningProgram:
                 "and its folder if the path is relative.",
                 command=list(command),
             ) from error
-        self._owner = os.getpid()
-        self._end = weakref.finalize(self, _end, self._process, self._owner)
+        self._owner, self._mark = os.getpid(), mark
+        self._end = weakref.finalize(self, _end, self._process, self._owner, mark)
         self._stdin, self._stdout, self._stderr = _pipes(self._process)
         for pipe in _pipes(self._process):
             os.set_blocking(pipe.fileno(), False)
@@ -80,7 +84,7 @@ class RunningProgram:
 
         Any other behaviour of the program raises an `AnswerError`; the program cannot be used afterwards.
         """
-        self._seconds, self._deadline = seconds, time.monotonic() + seconds
+        self._seconds, self._deadline = seconds, now() + seconds
         self._check_silence("before it was asked")
         self._unsent = memoryview(request)
         line = self._line()
@@ -101,7 +105,7 @@ class RunningProgram:
         if is_dying:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_DEATH_THROES)
-        status = _stop(self._process, self._owner, 0.0)
+        status = _stop(self._process, self._owner, self._mark, 0.0)
         for _ in range(1 + 1_000_000 // _CHUNK):  # the rest of the pipe
             if self._is_listening:
                 self._listen()
@@ -140,7 +144,7 @@ class RunningProgram:
 
     def _serve(self, size: int | None = None) -> None:
         """Wait briefly until a pipe is ready, then read or write what is possible."""
-        left = self._deadline - time.monotonic()
+        left = self._deadline - now()
         poll = select.poll()
         poll.register(self._stdout, select.POLLIN)
         if self._is_listening:
@@ -167,7 +171,7 @@ class RunningProgram:
             if chunk == b"":
                 self._raise_closed("output")
             self._answer += chunk or b""
-            self._deadline = time.monotonic() + self._seconds
+            self._deadline = now() + self._seconds
 
     def _write(self) -> None:
         try:
@@ -194,13 +198,16 @@ def _pipes(process: subprocess.Popen[bytes]) -> list[IO[bytes]]:
     return [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe is not None]
 
 
-def _end(process: subprocess.Popen[bytes], owner: int) -> None:
-    _stop(process, owner, _PATIENCE)
+def _end(process: subprocess.Popen[bytes], owner: int, mark: str) -> None:
+    _stop(process, owner, mark, _PATIENCE)
     _close(process)
 
 
-def _stop(process: subprocess.Popen[bytes], owner: int, patience: float) -> int | None:
-    """End a process and its group; return its exit status, or None if it had to be killed."""
+def _stop(process: subprocess.Popen[bytes], owner: int, mark: str, patience: float) -> int | None:
+    """End a process and all that it started; return its exit status, or None if it had to be killed.
+
+    Processes that left its group are known by the mark in their environment, where the system shows it (Linux).
+    """
     if os.getpid() != owner:  # a forked process must not end its parent's programs
         process.returncode = 0
         return None
@@ -211,7 +218,23 @@ def _stop(process: subprocess.Popen[bytes], owner: int, patience: float) -> int 
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    for _ in range(_SWEEPS):  # a process may start another while it is being looked for
+        if not (left := _marked(mark)):
+            break
+        for number in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
     return status
+
+
+def _marked(mark: str) -> list[int]:
+    """Return the processes that have this mark in their environment, but for those that have ended."""
+    wanted, found = f"{_MARK}={mark}".encode(), []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

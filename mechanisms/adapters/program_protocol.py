@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -41,12 +40,13 @@ class AnswerError(Exception):
 def request_line(dataset: Any, runs: int, seed: int) -> bytes:
     """Return the request for a block of runs: one line of ASCII, with the keys runs, seed and dataset in this order.
 
-    Arrays and tuples become JSON arrays, and numpy numbers become numbers.
+    Arrays and tuples become JSON arrays, and numpy numbers become numbers. Numbers that are not finite are written as
+    answers may write them: NaN, Infinity and -Infinity, although JSON lacks them.
 
     Raises
     ------
     DatasetError
-        If JSON cannot hold a value, such as NaN or an infinite number; the message says where in the dataset it is.
+        If JSON cannot hold a value; the message says where in the dataset it is.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def request_line(dataset: Any, runs: int, seed: int) -> bytes:
 def _plain(value: Any, where: str) -> Any:
     """Return the value in types that JSON has."""
     if isinstance(value, np.ndarray):
-        is_plain = value.dtype.kind in "biu" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
+        is_plain = value.dtype.kind in "biuf"
         value = value.tolist()
         if is_plain and not isinstance(value, np.generic):
             return value
@@ -74,11 +74,7 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        raise DatasetError(
-            f"{where} is {value}, which JSON cannot express; write it as None or as a string.", where=where
-        )
+        return float(value)
     if isinstance(value, (list, tuple)):
         return [_plain(part, f"{where}[{i}]") for i, part in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):

@@ -20,7 +20,7 @@ from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Within
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import AdjacencyError, ClaimError, MechanismError
-from ...audit.options import check_claim_source
+from ...audit.options import checked
 from .library_calls import imported, released
 
 _RELEASES = ("add_noise", "quick_result", "should_keep")
@@ -111,7 +111,7 @@ def from_pydp(
         make=_Given(made) if made is make else make,
         release=_Release(str(method)) if release is None else release,
         claim=claim,
-        claim_source=check_claim_source(claim_source),
+        claim_source=checked("claim_source", claim_source),
         adjacency=_adjacency_of(made, name) if adjacency is None else as_adjacency(adjacency),
         name=name,
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ...audit.options import check_jobs
+from ...audit.options import checked
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite, seconds
@@ -75,7 +75,9 @@ def html(
     today = today or datetime.date.today()
     ordered = dataclasses.replace(suite, entries=tuple(by_severity(suite.entries)))
     n_audits = sum(not isinstance(entry.result, StatementResult) for entry in suite.entries)
-    figures_of_all, sheet = drawings_of([entry.result for entry in ordered.entries], jobs=check_jobs(jobs))
+    figures_of_all, sheet = drawings_of(
+        [entry.result for entry in ordered.entries], jobs=checked("jobs", jobs, or_none=True)
+    )
 
     def drawn(figure: Figure, label: str, prefix: str) -> Markup:
         return Markup(svg(figure, label=label, prefix=prefix, sheet=sheet))

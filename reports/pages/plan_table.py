@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ...audit.claims.claim import Claim
-from ...audit.options import check_runs
+from ...audit.options import checked
 from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
 from ...audit.power.joint_test_power import resolution, runs_needed
 from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
@@ -35,7 +35,7 @@ def plan_table(
         room = claim.max_strength - claim.strength
         resolutions = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
     rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
-    rows += [_row_of(claim, check_runs(number), power, alpha, q) for number in runs]
+    rows += [_row_of(claim, checked("runs", number), power, alpha, q) for number in runs]
     event = _event_in_words(claim, q)
     shown = Table(
         f"detectable\nexcess of {symbol(claim.strength_name)}",

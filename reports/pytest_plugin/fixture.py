@@ -8,7 +8,6 @@ import inspect
 import math
 import shlex
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,11 +20,12 @@ import pytest
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
+from ...audit.clock import now
 from ...audit.datasets.domains import Domain
 from ...audit.errors import OptionError, WriteError
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
-from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
+from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
 from ...audit.procedures.check import check
 from ...audit.procedures.check_options import refuse_unknown
 from ...audit.procedures.count_again import recount
@@ -127,7 +127,7 @@ class DPAudit:
         options: dict[str, Any],
     ) -> AuditResult:
         __tracebackhide__ = True
-        started = time.perf_counter()
+        started = now()
         if (neighbours is None) == (x is None and y is None):
             what = (
                 "x and y, or neighbours= to search for a pair"
@@ -137,7 +137,7 @@ class DPAudit:
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
         refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
         options = self._begin(label, options)
-        if check_cells(options.get("cells", 0)) or self._is_limited(label, options):
+        if checked("cells", options.get("cells", 0)) or self._is_limited(label, options):
             options.setdefault("sequential", False)
         options.setdefault("sequential", True)
         if not options["sequential"]:
@@ -153,7 +153,7 @@ class DPAudit:
             result, x, y = how.audit, how.x, how.y
         recounts = self._recounts(mechanism, x, y, result, options, label)
         entry = Entry(name=label, result=result, recounts=recounts, expected=expected)
-        result.environment["seconds"] = round(time.perf_counter() - started, 3)
+        result.environment["seconds"] = round(now() - started, 3)
         self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
         return result
 

@@ -86,7 +86,7 @@ def test_settings_change_no_number():
     [
         ({"alpha": 0.1}, "alpha is not a setting.*What an audit means is stated in its call"),
         ({"job": 2}, "did you mean 'jobs'"),
-        ({"runs": 3}, "settings: runs=3 is too few"),
+        ({"runs": 3}, "settings: runs=3 is not a number of runs"),
         ({"progress": "yes"}, "progress='yes' is unknown"),
         ({"profile": "nightly"}, "which has none"),
     ],
@@ -102,7 +102,7 @@ def test_what_is_refused(wrong, message):
     [
         ("[tool.dpaudit]\nalpha = 0.1", r"pyproject\.toml, \[tool\.dpaudit\]: alpha is not a setting"),
         ("[tool.dpaudit]\nruns = '300'", r"runs='300' is not a number of runs"),
-        ("[tool.dpaudit.profiles.a]\nruns = 1", r"profiles\.a\]: runs=1 is too few"),
+        ("[tool.dpaudit.profiles.a]\nruns = 1", r"profiles\.a\]: runs=1 is not a number of runs"),
         ("[tool.dpaudit]\nprofiles = 1", "is not a table of settings"),
         ("[tool]\ndpaudit = 3", "is not a table of settings"),
         ("[tool.dpaudit]\nfuture = 1", "future is not a setting"),

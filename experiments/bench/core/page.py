@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ....audit.errors import OptionError, UnknownNameError
 from ....audit.files import write_atomically
-from ....audit.options import check_jobs
+from ....audit.options import checked
 from ....audit.printing import did_you_mean
 from .bench_json import Record, Row, load_record, markdown, save_record
 from .effort import AUDITS, Bench, Effort
@@ -70,7 +70,7 @@ def effort_of(
     if seconds is not None and not 0.0 < seconds < math.inf:
         raise OptionError(f"seconds={seconds!r} is not a time for a search; use a positive number.", seconds=seconds)
     numbers = {name: defaults[name] if value is None else value for name, value in given.items()}
-    workers = check_jobs(jobs)
+    workers = checked("jobs", jobs, or_none=True)
     return Effort(
         is_quick=quick, jobs=-1 if workers is None else workers, only=frozenset(only), seconds=seconds, **numbers
     )

@@ -169,7 +169,7 @@ def test_every_public_check_refuses_what_is_no_option(call, said):
         ("resolution", True, "resolution=True is not an excess"),
         ("block_seconds", True, "block_seconds=True is not a time limit"),
         ("runs", True, "runs=True is not a number of runs"),
-        ("runs", -(10**30), "is too few"),
+        ("runs", -(10**30), "is not a number of runs"),
         ("on_look", 5, "on_look=5 cannot be called; use a function"),
         ("on_look", print, "on_look is for sequential audits"),
         ("ignore", None, "ignore=None is not a health check; use one of repeated-blocks"),
@@ -184,7 +184,7 @@ def test_a_value_that_cannot_be_is_refused_before_the_first_run(function, option
 
 def test_numbers_that_are_no_floats():
     assert check(noisy, [1], [], claim=1.0, bits=np.bool_(False), seed=10**40, **FEW).seed == 10**40
-    with pytest.raises(OptionError, match="is too few"):
+    with pytest.raises(OptionError, match="is not a number of runs"):
         check(noisy, [1], [], claim=1.0, runs=-(10**400))
     with dpaudit.settings(block_seconds=1e-9):
         assert check(noisy, [1], [], claim=1.0, block_seconds=math.inf, **FEW).runs == 400

@@ -64,7 +64,7 @@ def test_it_is_no_truth_value_and_refuses_what_it_cannot_do():
     result = replay(lambda rows, rng: rng.laplace(len(rows)), [1, 1], [1], claim=1.0)
     with pytest.raises(TypeError, match="neither true nor false"):
         assert check_primitives(result, runs=400)
-    with pytest.raises(OptionError, match="runs=3 is too few"):
+    with pytest.raises(OptionError, match="runs=3 is not a number of runs"):
         check_primitives(result, runs=3)
 
 

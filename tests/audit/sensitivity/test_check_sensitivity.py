@@ -15,8 +15,8 @@ from dpaudit.audit.datasets.named_adjacency import as_adjacency
 from dpaudit.mechanisms import query_sensitivity
 
 ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
-WIDE = Rows(low=-5.0, high=5.0)
-UNIT = Rows(size=5)
+WIDE = Rows(finite=True, low=-5.0, high=5.0)
+UNIT = Rows(finite=True, size=5)
 
 
 def clip(rows, low=0.0, high=1.0):
@@ -58,15 +58,17 @@ KNOWN = [
     pytest.param(clipped_sum, WIDE, "add-remove", "l1", 1.0, id="sum, a row more"),
     pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "add-remove", "l1", 1.0, id="sum of signs, a row more"),
     pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "replace", "l1", 2.0, id="sum of signs, another row"),
-    pytest.param(mean, Rows(low=-5.0, high=5.0, size=5), "replace", "l1", 1 / 5, id="mean of five"),
-    pytest.param(mean, Rows(low=-5.0, high=5.0, least=1), "add-remove", "l1", 1 / 2, id="mean of one or more"),
+    pytest.param(mean, Rows(finite=True, low=-5.0, high=5.0, size=5), "replace", "l1", 1 / 5, id="mean of five"),
+    pytest.param(
+        mean, Rows(finite=True, low=-5.0, high=5.0, least=1), "add-remove", "l1", 1 / 2, id="mean of one or more"
+    ),
     pytest.param(mean, WIDE, "add-remove", "l1", 1.0, id="mean of any number"),
     pytest.param(variance, UNIT, "replace", "l1", 4 / 25, id="variance"),
     pytest.param(statistics.median, UNIT, "replace", "l1", 1.0, id="median"),
     pytest.param(lambda rows: np.quantile(rows, 0.75), UNIT, "replace", "l1", 1.0, id="quantile"),
-    pytest.param(Counter, Rows(values=tuple("abcd")), "add-remove", "l1", 1.0, id="histogram, a row more"),
-    pytest.param(Counter, Rows(values=tuple("abcd")), "replace", "l1", 2.0, id="histogram, another row"),
-    pytest.param(Counter, Rows(values=tuple("abcd")), "replace", "l2", math.sqrt(2), id="histogram in l2"),
+    pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "add-remove", "l1", 1.0, id="histogram, a row more"),
+    pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l1", 2.0, id="histogram, another row"),
+    pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l2", math.sqrt(2), id="histogram in l2"),
     pytest.param(second_moments, Rows(low=(0.0, 0.0), high=(1.0, 1.0)), "add-remove", "l2", 2.0, id="matrix"),
     pytest.param(summary, WIDE, "add-remove", "l1", 2.0, id="dictionary"),
     pytest.param(summary, WIDE, "add-remove", "linf", 1.0, id="largest of a dictionary"),
@@ -119,7 +121,7 @@ def test_enumerated_sensitivities_are_reached(adjacency, norm):
         counted = (lambda r: [Counter(r)[each] for each in "abc"]) if query is Counter else query
         exact = query_sensitivity(counted, rows, 3, adjacency, norm=norm)
         options = {"adjacency": adjacency, "norm": norm, "bound": exact, "evaluations": 100}
-        found = check_sensitivity(query, Rows(values=rows, most=3), **options)
+        found = check_sensitivity(query, Rows(finite=True, values=rows, most=3), **options)
         assert found.change == pytest.approx(exact, rel=1e-12)
         assert not found.is_refuted
 
@@ -143,7 +145,7 @@ def of_some(is_wrong):
 @pytest.mark.parametrize("adjacency", [AddRemove(), Replace()], ids=str)
 def test_values_that_are_mishandled_are_found(is_wrong, adjacency):
     options = {"adjacency": adjacency, "evaluations": 3_000}
-    found = check_sensitivity(of_some(is_wrong), Rows(), bound=1.0, **options)
+    found = check_sensitivity(of_some(is_wrong), Rows(finite=True), bound=1.0, **options)
     assert found.is_refuted
     assert found.change >= 4.9
     assert any(is_wrong(row) for row in (*found.x, *found.y))
@@ -156,14 +158,14 @@ def test_a_window_that_shows_among_three_rows_only():
         return sum(5.0 if 0.40 < row < 0.42 and len(rows) > 2 else row for row in rows)
 
     options = {"adjacency": "add-remove", "evaluations": 3_000}
-    assert check_sensitivity(query, Rows(), bound=1.0, **options).change > 4.0
+    assert check_sensitivity(query, Rows(finite=True), bound=1.0, **options).change > 4.0
 
 
 def test_an_overflow_of_int8_is_found():
     def total(rows):
         return np.array(rows, dtype=np.int8).sum(dtype=np.int8)
 
-    domain = Rows(low=0, high=60, integer=True)
+    domain = Rows(finite=True, low=0, high=60, integer=True)
     found = check_sensitivity(total, domain, adjacency="add-remove", bound=60, evaluations=3_000)
     assert found.is_refuted
     assert found.change > 128
@@ -178,7 +180,7 @@ def test_hill_climbing_finds_a_peak_that_no_pattern_has():
         return math.prod(math.exp(-abs(row - peak)) for row, peak in peaks) if len(rows) == 3 else 0.0
 
     options = {"adjacency": "add-remove", "evaluations": 3_000}
-    found = check_sensitivity(query, Rows(most=4), bound=0.9, **options)
+    found = check_sensitivity(query, Rows(finite=True, most=4), bound=0.9, **options)
     assert found.is_refuted
     assert found.change > 0.98
     assert {len(found.x), len(found.y)} in ({2, 3}, {3, 4})
@@ -215,7 +217,9 @@ def test_distances():
 
 def test_a_seed_fixes_the_result():
     def once(seed):
-        return check_sensitivity(variance, Rows(size=4), adjacency="replace", bound=0.1, evaluations=300, seed=seed)
+        return check_sensitivity(
+            variance, Rows(finite=True, size=4), adjacency="replace", bound=0.1, evaluations=300, seed=seed
+        )
 
     assert once(3) == once(3)
     assert (once(3).x, once(3).y) == (once(3).x, once(3).y)

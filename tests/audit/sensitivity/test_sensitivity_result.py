@@ -19,7 +19,7 @@ from dpaudit.audit.errors import (
     RefutedError,
 )
 
-WIDE = Rows(low=-5.0, high=5.0)
+WIDE = Rows(finite=True, low=-5.0, high=5.0)
 FEW = {"adjacency": "add-remove", "evaluations": 300}
 
 
@@ -121,7 +121,7 @@ def test_vectors_of_other_lengths_have_no_bound():
 
 
 def test_missing_keys_count_as_nothing_and_are_told():
-    found = checked(Counter, Rows(values=("a", "b")))
+    found = checked(Counter, Rows(finite=True, values=("a", "b")))
     assert (found.verdict, found.change) == (Verdict.NOT_REFUTED, 1.0)
     assert found.only_x == ("a",)
     assert "a only on x: counts as 0 elsewhere, but noise does not hide that it is missing" in str(found)
@@ -130,7 +130,7 @@ def test_missing_keys_count_as_nothing_and_are_told():
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
 def test_rounding_is_no_refutation(scale):
     """Sums of tenths are not exact: 0.1 + 0.2 changes by a little more than 0.2 from 0.1."""
-    domain = Rows(values=tuple(scale * part / 10 for part in range(8)))
+    domain = Rows(finite=True, values=tuple(scale * part / 10 for part in range(8)))
     found = checked(sum, domain, bound=0.7 * scale, evaluations=1_000)
     assert not found.is_refuted
     assert found.change == pytest.approx(0.7 * scale)
@@ -150,7 +150,7 @@ def test_a_simpler_pair_changes_nearly_as_much():
     def query(rows):
         return sum(3.0 * row for row in rows if len(rows) > 1)
 
-    found = check_sensitivity(query, Rows(), adjacency="add-remove", bound=3.5, evaluations=2_000)
+    found = check_sensitivity(query, Rows(finite=True), adjacency="add-remove", bound=3.5, evaluations=2_000)
     assert found.is_refuted
     simple = found.simple or found.pair
     assert simple.change >= 0.97 * found.change
@@ -198,7 +198,7 @@ def test_each_dataset_is_evaluated_once():
         seen[tuple(rows)] += 1
         return len(rows)
 
-    found = check_sensitivity(query, Rows(values=(1.0, 2.0), most=4), adjacency="add-remove", bound=1)
+    found = check_sensitivity(query, Rows(finite=True, values=(1.0, 2.0), most=4), adjacency="add-remove", bound=1)
     assert found.pairs > len(seen)
     assert seen.total() == found.evaluations
     assert sum(times > 1 for times in seen.values()) <= 12

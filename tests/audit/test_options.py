@@ -1,0 +1,269 @@
+"""Every parameter of every public name, given values of the wrong type or range.
+
+A call returns, or raises an error of the library whose message is short and names the parameter. The tests make a part
+of the calls, which is the same in every run; ``python tests/audit/test_options.py`` makes all of them and counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import signal
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import AuditError, PureDP
+
+MISTAKES: dict[str, Any] = {
+    "None": None,
+    "'no'": "no",
+    "'1'": "1",
+    "b'1'": b"1",
+    "[]": [],
+    "{}": {},
+    "()": (),
+    "object()": object(),
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "-inf": float("-inf"),
+    "-1": -1,
+    "0": 0,
+    "1.5": 1.5,
+    "1e300": 1e300,
+    "10**30": 10**30,
+    "10**400": 10**400,
+    "-10**400": -(10**400),
+    "True": True,
+    "array": np.array([4, 8]),
+    "0-d array": np.array(3.0),
+    "float32": np.float32(1.0),
+    "datetime64": np.datetime64("NaT"),
+    "lambda": lambda *_: None,
+    "type": int,
+    "[[1]]": [[1]],
+    "{1: 2}": {1: 2},
+    "a megabyte": "a" * 10**6,
+    "a NUL": "a\0",
+    "surrogate": "\ud800",
+    "complex": 1j,
+}
+LONGEST = 500  # characters of a message
+SECONDS = 10  # for one call
+FREE = {"mechanism", "old", "new", "x", "y", "xs", "ys", "dataset", "query", "domain", "results", "table", "message"}
+"""Parameters that take objects of the caller's, whose errors name what is wrong with the object."""
+
+
+def noisy(rows: Any, size: int, rng: np.random.Generator) -> Any:
+    return rng.laplace(size=size)
+
+
+def choose(rows: Any, size: int, rng: np.random.Generator) -> Any:
+    return rng.integers(2, size=size)
+
+
+def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """A cheap valid call of every public name: the function or class, and all of its arguments by name."""
+    rng = np.random.default_rng(0)
+    few: dict[str, Any] = {"runs": 400, "jobs": 1}
+    pair = {"mechanism": noisy, "x": [1], "y": [], "claim": PureDP(9.0)}
+    audit = dpaudit.check(**pair, **few)
+    sequential = dpaudit.check(**pair, **few, sequential=True)
+    included = rng.random(40) < 0.5
+    canaries = {"scores": rng.normal(size=40), "included": included, "claim": PureDP(9.0)}
+    found = dpaudit.find_worst_pair(noisy, [([1], [])], claim=9.0, runs=400, search_runs=400, jobs=1)
+    statement = dpaudit.check_independence(noisy, [], runs=40, jobs=1)
+    replayed = dpaudit.replay(lambda rows, rng: rng.laplace() + len(rows), [1], [])
+    folder = tempfile.mkdtemp()
+    file = Path(folder, "results.json")
+    dpaudit.save(audit, file)
+    calls: dict[str, dict[str, Any]] = {
+        "check": pair | few | {"seconds": None, "sequential": False},
+        "check_outputs": {"xs": np.zeros(40), "ys": np.ones(40), "claim": PureDP(9.0)},
+        "find_worst_pair": {
+            "mechanism": noisy,
+            "domain": [([1], [])],
+            "claim": PureDP(9.0),
+            "search_runs": 400,
+            **few,
+        },
+        "draw_block": {
+            "mechanism": noisy,
+            "dataset": [],
+            "phase": "main",
+            "side": "x",
+            "number": 0,
+            "size": 3,
+            "seed": 1,
+        },
+        "epsilon_lower": {"hits_x": 5, "runs_x": 9, "hits_y": 1, "runs_y": 9, "alpha": 0.05},
+        "count_cells": {"mechanism": noisy, "x": [1], "y": [], **few},
+        "check_same_distribution": {"old": noisy, "new": noisy, "dataset": [], **few},
+        "check_equivalence": {"old": noisy, "new": noisy, "dataset": [], "margin": 0.5, **few},
+        "assert_same_distribution": {"old": noisy, "new": noisy, "dataset": [], "sequential": False, **few},
+        "check_noise": {"mechanism": noisy, "dataset": [], "noise": dpaudit.LaplaceNoise(1.0), "answer": 0.0, **few},
+        "check_slope": {"mechanism": choose, "dataset": [], "utilities": [0.0, 1.0], "epsilon": 1.0, **few},
+        "check_independence": {"mechanism": noisy, "dataset": [], **few},
+        "check_sensitivity": {"query": len, "domain": [([1], [])], "bound": 1.0, "evaluations": 40},
+        "check_canaries": canaries,
+        "epsilon_from_guesses": {"correct": 3, "guesses": 5},
+        "plan_canaries": {"canaries": 40, "claim": PureDP(1.0)},
+        "replay": {"mechanism": lambda rows, rng: rng.laplace(), "x": [1], "y": []},
+        "check_primitives": {"result": replayed, "runs": 40},
+        "noise_primitive": {"law": "laplace", "location": "value", "scale": "scale"},
+        "Law": {"name": "laplace", "parameters": {"scale": 1.0}},
+        **{name: {"scale": 1.0} for name in ("LaplaceNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise")},
+        "GaussianNoise": {"sigma": 1.0},
+        "save": {"results": audit, "path": file},
+        "load": {"path": file},
+        "Entry": {"name": "a", "result": audit},
+        "Suite": {"title": "a", "entries": (dpaudit.Entry(name="a", result=audit),)},
+        "PureDP": {"epsilon": 1.0},
+        "ApproxDP": {"epsilon": 1.0, "delta": 0.1},
+        "GaussianDP": {"mu": 1.0},
+        "RenyiDP": {"order": 2.0, "divergence": 1.0},
+        "ZeroConcentratedDP": {"rho": 1.0},
+        "ProbabilityPreservation": {"order": 2.0, "divergence": 1.0},
+        "NFoldComposition": {"epsilon": 0.1, "n": 3},
+        "PrivacyProfile": {"epsilons": (0.0, 1.0), "deltas": (0.5, 0.1)},
+        "TradeOffCurve": {"false_positive": (0.0, 0.5, 1.0), "false_negative": (1.0, 0.4, 0.0)},
+        "UserLevel": {"user": 0},
+        "Within": {"norm": "l1"},
+        "Answers": {"n_answers": 2},
+        "Values": {"values": (0, 1)},
+        "Rows": {},
+        "Graphs": {},
+        "Tables": {"columns": {"a": dpaudit.NumericColumn(0, 5)}},
+        "CategoricalColumn": {"values": ("a", "b")},
+        "NumericColumn": {"low": 0.0, "high": 5.0},
+        "table_features": {"table": {"a": [1.0]}, "columns": {"a": dpaudit.NumericColumn(0, 5)}},
+        "AuditError": {"message": "a"},
+        "settings": {},
+    }
+    held = {
+        "CanaryPlan": dpaudit.plan_canaries(40, claim=PureDP(1.0)),
+        "CanaryResult": dpaudit.check_canaries(**canaries),
+        "CanaryGuesses": dpaudit.check_canaries(**canaries).guesses,
+        "ReplayResult": replayed,
+        "CellCounts": dpaudit.count_cells(noisy, [1], [], **few),
+        "EquivalenceResult": dpaudit.check_equivalence(noisy, noisy, [], margin=0.5, **few),
+        "FixedSizeResult": audit,
+        "SequentialResult": sequential,
+        "StatementResult": statement,
+        "Point": statement.points[0],
+        "WorstPair": found,
+        "SensitivityResult": dpaudit.check_sensitivity(len, [([1], [])], bound=1.0, evaluations=40),
+    }
+    for name, result in held.items():
+        calls[name] = {f.name: getattr(result, f.name) for f in dataclasses.fields(result) if f.init}
+    return {name: (getattr(dpaudit, name), arguments) for name, arguments in calls.items()}
+
+
+def parameters(name: str, function: Callable[..., Any]) -> list[str]:
+    """The names of all parameters, those of ``**options`` included."""
+    from dpaudit.audit.procedures.check_options import OPTIONS
+
+    named = inspect.signature(function).parameters.values()
+    found = [each.name for each in named if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    if name in ("check", "find_worst_pair"):
+        found += OPTIONS
+    if name == "settings":
+        found += ["runs", "search_runs", "jobs", "progress", "block_seconds"]
+    if name == "assert_same_distribution":
+        found += [p for p in parameters("", dpaudit.check_same_distribution) if p not in found]
+    return found
+
+
+class LateError(BaseException):
+    """A call that was not finished in time."""
+
+
+def late(*_: Any) -> None:
+    raise LateError
+
+
+def fault(name: str, parameter: str, function: Callable[..., Any], arguments: dict[str, Any], value: Any) -> str:
+    """What is wrong with the outcome of a call; empty if nothing is."""
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        with dpaudit.settings():  # whose end undoes a call of settings
+            function(**{**arguments, parameter: value})
+    except AuditError as error:
+        said = str(error)
+        if len(said) >= LONGEST:
+            return f"a message of {len(said)} characters: {said[:150]!r}"
+        return "" if parameter in said or parameter in FREE else f"the message does not name it: {said!r}"
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:100]!r}"
+    except LateError:
+        return "not finished in time"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    return ""
+
+
+def calls() -> Iterator[tuple[str, str, str, Callable[[], str]]]:
+    """Every name, parameter and mistake, with the function that makes the call and tells what is wrong."""
+    for name, (function, arguments) in baselines().items():
+        for parameter in parameters(name, function):
+            for words, value in MISTAKES.items():
+                yield name, parameter, words, lambda a=(name, parameter, function, arguments, value): fault(*a)
+
+
+def test_every_public_name_has_a_valid_call() -> None:
+    known = baselines()
+    without = {
+        name
+        for name in dpaudit.__all__
+        if name not in known
+        and parameters(name, getattr(dpaudit, name)) not in ([], ["value", "names"])
+        and not issubclass(getattr(dpaudit, name), dpaudit.AuditResult)
+        and not hasattr(getattr(dpaudit, name), "__members__")
+    }
+    assert not without
+    for function, arguments in known.values():
+        with dpaudit.settings():
+            function(**arguments)
+
+
+def test_a_mistake_in_any_parameter_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = []
+    for name, parameter, words, outcome in calls():
+        if zlib.crc32(f"{name} {parameter} {words}".encode()) % 12 == 0 and (found := outcome()):
+            wrong.append(f"{name}({parameter}={words}): {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+if __name__ == "__main__":
+    import os
+
+    os.chdir(tempfile.mkdtemp())
+    only, started, kinds, faulty, n_calls, wrong_of = sys.argv[1:], time.monotonic(), Counter[str](), set(), 0, []
+    all_parameters = set()
+    for name, parameter, words, outcome in calls():
+        if only and name not in only:
+            continue
+        n_calls += 1
+        all_parameters.add((name, parameter))
+        begun = time.monotonic()
+        found = outcome()
+        if time.monotonic() - begun > 1:
+            print(f"slow: {name}({parameter}={words}) {time.monotonic() - begun:.1f} s", flush=True)
+        if found:
+            print(f"{name}({parameter}={words}): {found}", flush=True)
+            kinds[found.split(":")[0].split(" of ")[0]] += 1
+            faulty.add((name, parameter))
+    print(f"{n_calls} calls of {len(all_parameters)} parameters in {time.monotonic() - started:.0f} s;", end=" ")
+    print(f"{sum(kinds.values())} faults in {len(faulty)} parameters: {dict(kinds)}")
