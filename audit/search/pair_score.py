@@ -101,8 +101,8 @@ class _Judged:
 
 def _promise(event: _Judged, strength: float) -> float:
     """Return what an event is likely to show: its value if certain, else the mean under a normal prior around 0."""
-    strength = min(strength, 1e150)  # its square is a double
-    prior = strength**2 / (strength**2 + event.error**2) if strength else 0.0
+    strength, error = min(strength, 1e150), min(event.error, 1e150)  # whose squares are doubles
+    prior = strength**2 / (strength**2 + error**2) if strength else 0.0
     return max(_shrunk(event, _STEADY), prior * event.value)
 
 

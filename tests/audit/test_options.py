@@ -198,6 +198,8 @@ def fault(name: str, parameter: str, function: Callable[..., Any], arguments: di
     try:
         with dpaudit.settings():  # whose end undoes a call of settings
             function(**{**arguments, parameter: value})
+    except AssertionError as error:  # a verdict, for callers who want an exception
+        return "" if isinstance(error, AuditError) else f"AssertionError: {error}"
     except AuditError as error:
         said = str(error)
         if len(said) >= LONGEST:
@@ -218,6 +220,8 @@ def calls() -> Iterator[tuple[str, str, str, Callable[[], str]]]:
     for name, (function, arguments) in baselines().items():
         for parameter in parameters(name, function):
             for words, value in MISTAKES.items():
+                if parameter.startswith("on_") and callable(value):
+                    continue  # what the caller's function raises is the caller's
                 yield name, parameter, words, lambda a=(name, parameter, function, arguments, value): fault(*a)
 
 

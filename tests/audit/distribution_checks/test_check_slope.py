@@ -162,7 +162,7 @@ def test_outputs_that_are_no_candidates_are_refused(mechanism, words):
         ({"utilities": (1.0, math.nan)}, OptionError, "utilities are not finite numbers"),
         ({"utilities": ((1.0, 2.0), (3.0,))}, OptionError, "utilities are not finite numbers"),
         ({"utilities": lambda data: data.scores}, DatasetError, "utilities raised AttributeError"),
-        ({"epsilon": 0.0}, OptionError, "epsilon=0.0 does not define a slope"),
+        ({"epsilon": 0.0}, OptionError, "epsilon=0.0 is not allowed"),
         ({"epsilon": math.nan}, OptionError, "epsilon=nan"),
         ({"sensitivity": math.inf}, OptionError, "sensitivity=inf"),
         ({"candidates": (0, 1, 2)}, OptionError, "3 different candidates were passed for 4 utilities"),

@@ -74,10 +74,10 @@ def test_it_reads_as_a_sentence():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Point(estimate=1, lower=2, upper=1), "the interval [2, 1] is empty"),
-        (lambda: Point(estimate=1, lower=math.nan, upper=1), "the interval [nan, 1] is empty"),
-        (lambda: Point(estimate=1, lower=0, upper=1, low=3, high=2), "allows [3, 2], which is empty"),
-        (lambda: result(), "a statement needs a number to check"),
+        (lambda: Point(estimate=1, lower=2, upper=1), "lower=2 and upper=1 are an empty interval"),
+        (lambda: Point(estimate=1, lower=math.nan, upper=1), "lower=nan and upper=1 are an empty interval"),
+        (lambda: Point(estimate=1, lower=0, upper=1, low=3, high=2), "low=3 and high=2 allow nothing"),
+        (lambda: result(), "points are the numbers of a statement"),
         (lambda: StatementResult(**{**fields(result(ABOVE)), "alpha": 0.0}), "alpha=0.0 is not an error probability"),
     ],
     ids=["interval", "nan", "allowed", "points", "alpha"],
@@ -134,7 +134,7 @@ def test_points_may_be_a_list_and_are_kept_without_loss():
     ("change", "message"),
     [
         ({"points": ((0.1, 0.2, 0.3),)}, "give at least one Point"),
-        ({"alpha": "x"}, "alpha='x' is not an error probability"),
+        ({"alpha": "x"}, "alpha='x' has the wrong type"),
         ({"runs": -5}, "runs=-5 is not a number of runs"),
     ],
     ids=["points", "alpha", "runs"],
