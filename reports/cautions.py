@@ -43,9 +43,10 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
 
     No loss is visible if the claim is not refuted and the bound is 0: a mechanism that ignores its data gives the same.
     The bound of a training run is often 0; there, scores that are all equal or of the wrong sign are a caution.
-    A detectable excess is large if the claim is not refuted and the excess exceeds the claim: a mechanism with twice
-    the claimed loss may then pass unnoticed. A claim of 0 has no such scale and gets no such caution. It says that the
-    outputs on x and y have the same law, so the checks that ask whether the data are used do not concern it.
+    A detectable excess is large if the claim is not refuted and the excess exceeds the claim, as the audit's call has
+    accepted: a mechanism with twice the claimed loss may then pass unnoticed. A claim of 0 has no such scale and gets
+    no such caution. It says that the outputs on x and y have the same law, so the checks that ask whether the data are
+    used do not concern it.
     """
     if isinstance(result, StatementResult):
         return ()

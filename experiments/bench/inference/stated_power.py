@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
 from ....audit.claims.claim import Claim
 from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
@@ -28,6 +28,7 @@ _KINDS = ("fixed size", "sequential")
 _STATING, _QUICK_STATING, _AUDITS, _QUICK_AUDITS = 20, 1, 200, 3
 _MORE_AUDITS = 1_000  # in all, where fewer leave it open whether the stated power is reached
 _LEAK = 50.0  # far outside standard normal noise
+_START = 0.3  # probability below the interval that is likelier
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,30 @@ class RareOutcome:
     def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
         chance = 2.0 * self.frequency * expit(self.epsilon if answer else -self.epsilon)
         return np.where(rng.random(size) < chance, _LEAK, rng.normal(size=size))
+
+
+@dataclass(frozen=True, slots=True)
+class LikelierPart(RareOutcome):
+    """The same with a part of the noise in place of the rare output: one of five outcomes, or an interval."""
+
+    is_interval: bool = False
+
+    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
+        is_in = RareOutcome.sample(self, answer, size, rng) == _LEAK
+        if not self.is_interval:
+            return np.where(is_in, 0, rng.integers(1, 5, size))
+        inside, outside = _START + self.frequency * rng.random(size), (1.0 - self.frequency) * rng.random(size)
+        return ndtri(np.where(is_in, inside, outside + self.frequency * (outside >= _START)))
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeNumbers:
+    """The answer with Laplace noise, three times, that together is ε-DP."""
+
+    epsilon: float
+
+    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
+        return answer / 3.0 + rng.laplace(scale=1.0 / self.epsilon, size=(size, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +111,10 @@ _SUBJECTS = {
         _Subject("Rényi DP, Gaussian", RenyiDP(4.0, 1.0), lambda s: NormalNoise(math.sqrt(s / 2.0)), 50_000),
         _Subject("pure, rare leak .01", PureDP(1.0), lambda s: RareOutcome(0.01, s), 50_000, _is_rare_outcome),
         _Subject("pure, rare leak .001", PureDP(1.0), lambda s: RareOutcome(0.001, s), 500_000, _is_rare_outcome),
+        _Subject("pure, leak .05", PureDP(1.0), lambda s: RareOutcome(0.05, s), 20_000, _is_rare_outcome),
+        _Subject("pure, outcome .2", PureDP(1.0), lambda s: LikelierPart(0.2, s), 20_000),
+        _Subject("pure, interval .05", PureDP(1.0), lambda s: LikelierPart(0.05, s, is_interval=True), 20_000),
+        _Subject("pure, three numbers", PureDP(1.0), ThreeNumbers, 20_000),
     )
 }
 _QUICK = ("pure, Laplace",)

@@ -105,7 +105,7 @@ def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
 
 
 def of_event(evidence, verdict=Verdict.NOT_REFUTED):
-    return event_findings(evidence, PureDP(1.0), verdict, 0.5)
+    return event_findings(evidence, verdict)
 
 
 VARIED = np.random.default_rng(0).normal(size=100)
@@ -137,19 +137,11 @@ def test_other_counts_are_no_idle_event(hits, verdict):
 
 
 def test_an_audit_of_too_few_runs_says_that_nothing_recurs_unless_another_check_has_failed():
-    (found,) = event_findings(made(0, 0), PureDP(1.0), Verdict.INCONCLUSIVE, None)
+    (found,) = event_findings(made(0, 0), Verdict.INCONCLUSIVE)
     assert found.check is IDLE
     assert str(found).startswith("no event could be learned, because ")
     failed = (Finding(HealthCheck.REPEATED_BLOCKS, "repeated"),)
-    assert event_findings(made(0, 0), PureDP(1.0), Verdict.INCONCLUSIVE, None, failed) == []
-
-
-def test_an_event_on_which_only_a_huge_excess_shows():
-    (found,) = event_findings(made(5, 4), PureDP(1.0), Verdict.NOT_REFUTED, 11.5)
-    assert found.check is IDLE
-    assert "An excess below 12 would not have been detected" in str(found)
-    assert event_findings(made(5, 4), PureDP(1.0), Verdict.NOT_REFUTED, 10.5) == []
-    assert event_findings(made(5, 4), PureDP(1.0), Verdict.NOT_REFUTED, None) == []  # the caller requested one
+    assert event_findings(made(0, 0), Verdict.INCONCLUSIVE, failed) == []
 
 
 def test_what_can_find_nothing_says_so_already():

@@ -24,7 +24,7 @@ def kinds(result):
 
 @pytest.fixture(scope="module")
 def weak(audit):
-    return Entry(name="weak", result=audit(resolution=6.1))
+    return Entry(name="weak", result=audit(resolution=6.1, requested_resolution=7.0))  # accepted by the call
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_each_kind_has_its_reason(entries, weak, silenced):
 
 def test_only_an_undetected_doubling_of_a_positive_claim_is_a_large_excess(audit, entries):
     assert kinds(audit(resolution=1.0)) == []
-    assert kinds(audit(resolution=math.nextafter(1.0, 2.0))) == ["excess"]
+    assert kinds(audit(resolution=math.nextafter(1.0, 2.0), requested_resolution=2.0)) == ["excess"]
     assert kinds(audit(resolution=6.1, bound=1.5)) == [], "a refuted claim was detected"
     assert kinds(audit(claim=PureDP(0.0), bound=0.0)) == []
 

@@ -86,7 +86,9 @@ def test_drafts_have_the_registrys_fields_and_name_those_to_complete(suite):
     ],
 )
 def test_the_parameters_are_the_claimed_ones(claim, variant, parameters, audit):
-    draft = registry_draft(Entry(name="a", result=audit(claim=claim, bound=0.0)))["deployment"]
+    draft = registry_draft(Entry(name="a", result=audit(claim=claim, bound=0.0, requested_resolution=1.0)))[
+        "deployment"
+    ]
     assert draft["dp_variant"]["variant_name"] == variant
     assert draft["privacy_loss"].get("privacy_parameters") == parameters
     assert str(claim) in draft["privacy_loss"]["privacy_parameters_details"]
