@@ -14,6 +14,7 @@ import pytest
 from dpaudit import ReplayResult, check_primitives, noise_primitive, replay
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.numpy_primitives import recording_generator
 from dpaudit.audit.replay.tape import Tape, recording_on
 
 BOUNDED, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.OPEN
@@ -141,7 +142,7 @@ def test_draws_of_a_stream_form_a_chain():
     tape = Tape(entropy=1)
     streams = tape.streams
     with recording_on(tape):
-        rng = np.random.default_rng()
+        rng = recording_generator(1)
         for _ in range(3):
             tape.drawn(rng, rng.random)
         held = rng.bit_generator.state
