@@ -365,11 +365,12 @@ def log_gain(
     share = float(x.sum() / y.sum())  # of the bet, for each run on y
     worst = np.maximum(at_x - payoffs.on_x.min(), (payoffs.on_y.max() - at_y) * share)
     is_bet = (limit < 1e300) & (worst > 0.0)
-    bet = np.minimum(bet, (_LARGEST_BET / np.where(is_bet, worst, 1.0)).reshape(shape))
+    most = np.where(is_bet, _LARGEST_BET / np.where(is_bet, worst, 1.0), 0.0)
+    bet = np.minimum(bet, most.reshape(shape))
     gain_x = payoffs.on_x - np.where(is_bet, at_x, 0.0)[:, None]
     gain_y = payoffs.on_y - np.where(is_bet, at_y, 0.0)[:, None]
     total = np.zeros(bet.shape)
     for place in np.flatnonzero(x + y).tolist():
         total += x[place] * np.log1p(bet * gain_x[:, place].reshape(shape))
         total += y[place] * np.log1p(-share * bet * gain_y[:, place].reshape(shape))
-    return np.where(is_bet.reshape(shape), total, 0.0)
+    return total

@@ -127,3 +127,12 @@ def test_the_divergence_that_shows_most():
     assert divergence.order == 1.0
     assert away > 0.0
     assert telling_divergence(p, q, ZeroConcentratedDP(0.6), 1_000, 1_000)[1] < 0.0
+
+
+def test_nothing_is_bet_against_a_limit_beyond_doubles():
+    p, q = gaussian_bins(1.0)
+    divergence = Divergence(32.0, 1.0, "both ways", np.inf, 32)
+    x, y = np.round(1e4 * p).astype(np.int64), np.round(1e4 * q).astype(np.int64)
+    gained = log_gain(divergence.payoffs(p, q), divergence.limit([1e3, 1.0]), np.full(2, 1e9), 0.0, 0.0, x, y)
+    assert gained[0] == 0.0
+    assert np.isfinite(gained).all()
