@@ -22,7 +22,7 @@ from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
 from ...audit.clock import now
 from ...audit.datasets.domains import Domain
-from ...audit.errors import OptionError, WriteError
+from ...audit.errors import AuditError, OptionError, WriteError
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
@@ -34,19 +34,20 @@ from ...audit.records.json_codec import is_storable
 from ...audit.records.suite import Entry, Suite
 from ...audit.replay.check_primitives import PrimitiveChecks
 from ...audit.replay.replay import replay
-from ...audit.replay.replay_result import ReplayResult
+from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.equivalence_result import Equivalence, EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
+from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from ...audit.sampling.picked import picked
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
+from ..plain_text import visible
 from .failure import Case, change_message, failure_message, repetition
 from .kept_draws import file_name, made
-from .replays import excess_message, explanation
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, Failure, compared_with, saved_as
 
@@ -55,6 +56,10 @@ _VERDICTS = {
     Equivalence.SHOWN: Verdict.NOT_REFUTED,
     Equivalence.INCONCLUSIVE: Verdict.INCONCLUSIVE,
 }
+_BOUNDED = (
+    "  The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what "
+    "the replay does not see: other paths, noise that is not drawn anew in each run, and low bits of the outputs."
+)
 _OWN = ("audits", "accepted", "until", "up_to", "expect")  # options that no audit takes
 
 
@@ -246,7 +251,7 @@ class DPAudit:
             whole = self._begin(label, options, has_alpha=False)
             result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
             if result.has_excess:
-                self._fail(label, excess_message(result))
+                self._fail(label, _excess_message(result))
             return result
 
     @contextmanager
@@ -356,7 +361,7 @@ class DPAudit:
             messages.append(failure_message(entry, case, self._session.settings, self._script(entry, case)))
             has_pair = case.x is not None or case.y is not None
             if self._session.explain and has_pair and isinstance(entry.result, AuditResult):
-                text, table = explanation(case, entry.result)
+                text, table = _explanation(case, entry.result)
                 messages[-1] += f"\n{text}"
                 self._session.entries[entry.name] = entry = replace(entry, replay=table)
         elif verdict is Verdict.INCONCLUSIVE:
@@ -399,6 +404,31 @@ class DPAudit:
         except (ScriptError, WriteError) as error:
             return f"not written: {error}"
         return f"python {shlex.quote(str(path))}"
+
+
+def _excess_message(result: ReplayResult) -> str:
+    """Return the failure message of a replay with an excess."""
+    return "\n".join([*(visible(line, 1_000) for line in str(result).splitlines()), f"  seed    {result.seed}"])
+
+
+def _explanation(case: Case, result: AuditResult) -> tuple[str, ReplayTable | None]:
+    """Return what a replay shows on the pair of an audit: for its failure message, and as a table for its report."""
+    try:
+        found = replay(
+            case.mechanism,
+            case.x,
+            case.y,
+            claim=lambda distance: result.claim,  # which is at the pair's distance already
+            distance=result.pair.distance,
+            output=case.options.get("output"),
+            seed=result.seed,
+        )
+    except AuditError as error:
+        return f"  replay     not made: {visible(str(error), 1_000)}", None
+    first, *rest = (visible(line, 1_000) for line in str(found).splitlines())
+    if result.is_refuted and found.verdict is ReplayVerdict.BOUNDED:
+        rest.append(_BOUNDED)
+    return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)]), found.tabulated()
 
 
 def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:

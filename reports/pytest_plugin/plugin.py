@@ -10,13 +10,14 @@ import secrets
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ...audit.errors import AuditError
 from .session import AuditSession
 from .session_settings import DEFAULTS, HELP, Settings, setting_from_text
-from .short_traceback import ending_in_the_test
 
 if TYPE_CHECKING:
     from .fixture import DPAudit
@@ -26,6 +27,7 @@ _PASSED = pytest.StashKey[bool]()
 _CHOICE = pytest.StashKey[str]()
 _NONE_CONCERNED = pytest.StashKey[bool]()
 _FIXTURE = "dp_audit"
+_PACKAGE = __name__.partition(".")[0]
 _MARKER = (
     "dp_audit(audits=1, expect=None, accepted=None, until=None, up_to=None, **options): the number of audits in this "
     "test, for the error budget; the verdict that they must have, such as refuted; a reason to accept a refutation "
@@ -153,8 +155,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if missing is not None:
         raise pytest.UsageError(missing)
     if own.compare is not None or own.save is not None:
-        from ...audit.errors import AuditError
-
         try:
             own.baseline()
             own.check_former()
@@ -280,13 +280,35 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when == "setup":
         session.begins(name)
     if call.excinfo is not None and not item.config.option.fulltrace:
-        call.excinfo = ending_in_the_test(call.excinfo)
+        call.excinfo = _ending_in_the_test(call.excinfo)
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed
     if report.failed or hasattr(report, "wasxfail"):
         session.reported(name, call.excinfo and call.excinfo.value)
     return report
+
+
+def _ending_in_the_test(caught: pytest.ExceptionInfo[BaseException]) -> pytest.ExceptionInfo[BaseException]:
+    """Return what was caught without the last frames, those within the library, if the library raised on purpose.
+
+    Other errors keep every frame: they come from the mechanism, or are bugs.
+    """
+    if not isinstance(caught.value, AuditError):
+        return caught
+    frames: list[TracebackType] = []
+    traceback: TracebackType | None = caught.tb
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    while frames and frames[-1].tb_frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frames.pop()
+    if not frames:
+        return caught
+    end: TracebackType | None = None
+    for frame in reversed(frames):
+        end = TracebackType(end, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return pytest.ExceptionInfo.from_exception(caught.value.with_traceback(end))
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
