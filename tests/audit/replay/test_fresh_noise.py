@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from dpaudit import ReplayResult, check_primitives, noise_primitive, replay
+from dpaudit.audit.replay.numpy_primitives import recording_generator
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
-from dpaudit.audit.replay.numpy_primitives import recording_generator
 from dpaudit.audit.replay.tape import Tape, recording_on
 
 BOUNDED, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.OPEN
