@@ -143,7 +143,8 @@ def one_sequence_twice(rows: Any) -> Any:
 @right()
 def two_children_of_a_sequence(rows: Any) -> Any:
     seed = np.random.SeedSequence()
-    return two(*map(np.random.default_rng, seed.spawn(2)), rows)
+    first, second = map(np.random.default_rng, seed.spawn(2))
+    return two(first, second, rows)
 
 
 @wrong()
@@ -154,7 +155,8 @@ def one_child_twice(rows: Any, rng: Any) -> Any:
 
 @right()
 def spawned_generators(rows: Any, rng: Any) -> Any:
-    return two(*rng.spawn(2), rows)
+    first, second = rng.spawn(2)
+    return two(first, second, rows)
 
 
 @wrong()
