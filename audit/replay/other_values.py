@@ -176,6 +176,8 @@ class Reruns:
             value, ones = np.asarray(call.value), np.ones(np.shape(call.value))
             if call.law_on_x.is_integer_valued:
                 values = np.arange(low, high + 1.0)
+                if not len(values):
+                    return f"{_named(call)} has values of which doubles hold only some, and they were not tried"
                 if len(values) > MOST_OUTCOMES and not self._is_line(number, values):
                     return (
                         f"{_named(call)} has more than {MOST_OUTCOMES} values that are not rare, and not all were tried"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -65,10 +66,17 @@ def _rvs(kind: type) -> Callable[..., Any]:
         if given is None and self._random_state is _GLOBAL:  # scipy holds what numpy had when it was imported
             kwargs["random_state"] = np.random.mtrand._rand
         held, named = copied(args), {**kwargs, **copied(stated)}  # the caller may change them later
+
+        def draw() -> Any:
+            source = self._random_state if named.get("random_state") is None else named["random_state"]
+            is_stream = isinstance(source, (np.random.Generator, np.random.RandomState))
+            drawn = functools.partial(original, self, *held, **named)
+            return tape.drawn(source, drawn) if is_stream else drawn()
+
         return tape.call(
             f"scipy.stats.{self.name}.rvs",
             lambda: _scipy_law(self, held, stated),
-            lambda: original(self, *held, **named),
+            draw,
         )
 
     return rvs

@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpaudit import ReplayResult, check_primitives, noise_primitive, replay
 from dpaudit.audit.replay.numpy_primitives import recording_generator
@@ -19,6 +20,7 @@ from dpaudit.audit.replay.tape import Tape, recording_on
 
 BOUNDED, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.OPEN
 X, Y = [0.4, 0.3, 0.5], [0.3, 0.5]
+OLDER = np.random.default_rng(1)
 LARGE = 122807528840384100672342137672332424406
 
 
@@ -127,6 +129,7 @@ def of_no_draw(value):
         (lambda rows: np.random.Generator(np.random.PCG64(LARGE)).laplace(sum(rows)), f"is seeded with {LARGE} at"),
         (lambda rows: np.random.default_rng(np.random.SeedSequence(LARGE)).laplace(sum(rows)), "is seeded with"),
         (of_a_state, "neither that of rng nor from the operating system|the same in"),
+        (lambda rows: stats.laplace.rvs(sum(rows), 1.0, random_state=OLDER), "neither that of rng nor"),
         (lambda rows: of_no_draw(sum(rows)), "is the same in all of 17 runs"),
         (lambda rows: noisy(sum(rows), np.random.default_rng(LARGE)), "the same in every run"),
     ],

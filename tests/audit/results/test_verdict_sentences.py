@@ -35,7 +35,7 @@ from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.other_direction import OtherDirection
 from dpaudit.audit.results.sequential_result import SequentialResult
-from dpaudit.audit.results.verdict import bound_beside_claim
+from dpaudit.audit.results.verdict import bound_beside_claim, largest_excess
 from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [
@@ -301,3 +301,33 @@ def test_frequencies_in_the_runs_that_an_event_was_learned_on_are_no_likelihoods
     counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)
     result = audited(PureDP(1.0), SequentialResult, counts=counts, looks=(), stopped="refuted", is_closed=is_closed)
     assert result.event_in_words == f"output ≤ 0.5 {how}"
+
+
+def test_an_early_stop_shows_no_bound_that_reads_like_a_rounding_error():
+    stopped = {"kind": SequentialResult, "looks": (), "stopped": "refuted"}
+    barely = audited(PureDP(0.7), bound=0.7000006, **stopped)
+    assert barely.sentence.startswith("REFUTED: epsilon above the claimed 0.7 (95% confidence) after 1,000 runs")
+    assert "0.7000006" not in str(barely)
+    clearly = audited(PureDP(0.7), bound=0.75, **stopped)
+    assert clearly.sentence.startswith("REFUTED: epsilon >= 0.75, claimed 0.7 ")
+
+
+def test_a_bound_within_a_percent_of_the_claim_says_what_to_do():
+    close = audited(PureDP(1.0), bound=1.009)
+    assert any("Audit again with more runs and another seed" in remark for remark in close.remarks)
+    unseeded = audited(PureDP(1.0), bound=1.009, is_replayable=False)
+    assert any("another seed alone changes nothing" in remark for remark in unseeded.remarks)
+    for other in ({"bound": 1.02}, {"bound": 1.009, "alpha": 1e-5}, {"bound": 0.9}):
+        assert not any("Audit again" in remark for remark in audited(PureDP(1.0), **other).remarks)
+
+
+@pytest.mark.parametrize("claim", [*CLAIMS, PureDP(0.0), ApproxDP(0.0, 0.1), TradeOffCurve((0.1,), (0.9,))], ids=str)
+def test_an_audit_that_would_miss_twice_the_claim_is_inconclusive(claim):
+    most = largest_excess(claim)
+    assert most == claim.strength or claim.strength == 0.0
+    held = {"bound": 0.0, "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL)}
+    assert audited(claim, resolution=most, **held).verdict is Verdict.NOT_REFUTED
+    missed = audited(claim, resolution=1.01 * most, **held)
+    assert missed.verdict is Verdict.INCONCLUSIVE
+    accepted = float(re.search(r"resolution=(\S+)$", missed.sentence)[1])
+    assert audited(claim, resolution=1.01 * most, requested_resolution=accepted, **held).verdict is Verdict.NOT_REFUTED

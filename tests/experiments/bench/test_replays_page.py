@@ -12,7 +12,7 @@ from dpaudit import Within
 from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.bench.core.effort import Effort
 from dpaudit.experiments.bench.core.page import effort_of
-from dpaudit.experiments.bench.replays import composites, false_findings
+from dpaudit.experiments.bench.replays import composites, false_findings, noise_sources
 from dpaudit.experiments.bench.replays.replays_page import REPLAYS
 from dpaudit.experiments.bench.replays.verdicts import verdicts
 from dpaudit.experiments.libraries.diffprivlib_fits import diffprivlib_fits
@@ -110,3 +110,14 @@ def test_the_findings_say_what_replay_names(capsys):
     found = re.search(r"## What replay names.*?```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     exec(found[1], {"__name__": "__main__"})
     assert capsys.readouterr().out == found[2]
+
+
+def test_programs_of_shared_noise_and_their_correct_variants(monkeypatch, capsys):
+    """The first six of the table; and a program that is wrongly marked as faulty is a false verdict."""
+    monkeypatch.setattr(sys, "argv", ["noise_sources", "400"])
+    monkeypatch.setattr(noise_sources, "PROGRAMS", noise_sources.PROGRAMS[:6])
+    assert noise_sources.main() == 0
+    assert "6 programs, 3 correct: 0 false verdicts, 2 correct ones bounded" in capsys.readouterr().out
+    marked = [each._replace(is_correct=False) for each in noise_sources.PROGRAMS[1:2]]
+    monkeypatch.setattr(noise_sources, "PROGRAMS", marked)
+    assert noise_sources.main() == 1
