@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import re
 import secrets
 from collections.abc import Callable, Iterable
@@ -132,7 +133,10 @@ def _text(value: Any) -> Any:
 def is_path(value: Any) -> bool:
     """Whether a value is the path of a file or a folder: a text without the characters that no file system takes."""
     text = str(value) if isinstance(value, (str, Path)) else ""
-    return bool(text.strip()) and "\0" not in text and _text(text) is text and len(text) <= _LONGEST_PATH
+    try:
+        return bool(text.strip()) and "\0" not in text and len(os.fsencode(text)) <= _LONGEST_PATH
+    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+        return False
 
 
 def _path(value: Any) -> Any:

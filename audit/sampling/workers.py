@@ -91,6 +91,8 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
     is_here = shares_memory(plan.prefers)
     jobs = next(each for each in (plan.jobs, configured, default, -1) if each is not None)
     numbered = list(enumerate(tasks))
+    if not numbered:
+        return
     if jobs == 1 or (plan.is_stateful and not is_here):
         yield from _one_by_one(plan, numbered)
     elif is_dask(backend):

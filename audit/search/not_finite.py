@@ -2,8 +2,8 @@
 
 NaN passes most clamps: ``min(max(row, 0.0), 1.0)`` and `numpy.clip` return it, and a sum with it is NaN on one of two
 neighbours. A mechanism that does not clamp relies on the range that its domain states, so NaN is not tried on it: it is
-as far outside as any number beyond the range. A mechanism clamps if numbers far beyond the range, on either side, are
-all the same to it. One that raises on NaN has refused the dataset; the audit has a note, as the exception is seen.
+as far outside as any number beyond the range. A mechanism clamps if the ends of the range differ to it, and numbers far
+beyond the range, on either side, are all the same. One that raises on NaN has refused the dataset; the audit has a note, as the exception is seen.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def with_nan(
     width = high - low
     beyond = [[build(end + sign * far * width) for far in _FAR] for end, sign in ((low, -1), (high, 1))]
     try:
-        if not all(is_same(*pair) for pair in beyond):
+        if is_same(build(low), build(high)) or not all(is_same(*pair) for pair in beyond):
             return domain, ""
         raised = run(build(math.nan))
     except AuditError:  # it refuses numbers beyond the range, or NaN
@@ -105,7 +105,7 @@ def _builder(domain: Rows | Values | Answers) -> Callable[[float], Any]:
         return lambda number: number
     if isinstance(domain, Answers):
         return lambda number: domain.build(np.full(domain.n_answers or 1, number))
-    n_rows = max(domain.least, 1)
+    n_rows = max(domain.most, 1)
     if domain.values:
         return lambda number: domain.build([number] * n_rows)
     width = len(domain.ranges[0])

@@ -204,7 +204,8 @@ def fault(name: str, parameter: str, function: Callable[..., Any], arguments: di
         said = str(error)
         if len(said) >= LONGEST:
             return f"a message of {len(said)} characters: {said[:150]!r}"
-        return "" if parameter in said or parameter in FREE else f"the message does not name it: {said!r}"
+        is_named = parameter in said or parameter in FREE or (isinstance(value, str) and value in said)
+        return "" if is_named else f"the message does not name it: {said!r}"
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:100]!r}"
     except LateError:

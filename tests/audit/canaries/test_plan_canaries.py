@@ -47,5 +47,5 @@ def test_words():
 
 @pytest.mark.parametrize("options", [{"canaries": 7}, {"canaries": 10.5}, {"canaries": 100, "power": 1.0}])
 def test_options_that_are_refused(options):
-    with pytest.raises(OptionError, match="is not allowed; use"):
+    with pytest.raises(OptionError, match=r"is not .*; use"):
         plan_canaries(options.pop("canaries"), claim=PureDP(1.0), **options)

@@ -304,7 +304,7 @@ def test_what_does_not_go_together(domain, adjacency, distance, error, message):
         (Rows, {"columns": ("a", "b")}, "do not fit rows of 1"),
         (Rows, {"columns": ("a",), "form": "array"}, "do not fit"),
         (Rows, {"rows_per_user": 0}, "rows_per_user=0"),
-        (Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number >= 2"),
+        (Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number from 2 to 1,000,000"),
         (Graphs, {"max_degree": 0}, "max_degree=0"),
     ],
 )

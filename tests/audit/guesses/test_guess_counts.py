@@ -109,5 +109,5 @@ def test_guesses_know_their_numbers():
     ],
 )
 def test_impossible_guesses_are_refused(numbers, right, probability):
-    with pytest.raises(OptionError, match="impossible; use increasing numbers"):
+    with pytest.raises(OptionError, match=r"impossible .*; use increasing numbers"):
         CanaryGuesses(canaries=10, numbers=numbers, right=right, probability=probability)

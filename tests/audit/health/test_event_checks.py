@@ -101,7 +101,7 @@ def test_constant_outputs_made_elsewhere():
 def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
     counts = Counts(hits_x=hits_x, runs_x=runs, hits_y=hits_y, runs_y=runs)
     kept = Pilot(choice(1, 1, event), [], [], VARIED, VARIED)
-    return FixedSizeEvidence(kept=kept, counts=counts, runs=runs + 2_000, pilot_runs=2_000)
+    return FixedSizeEvidence(kept=kept, counts=counts, runs=runs + 2_000, pilot_runs=2_000, coins=0)
 
 
 def of_event(evidence, verdict=Verdict.NOT_REFUTED):

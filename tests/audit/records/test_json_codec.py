@@ -334,7 +334,6 @@ def test_a_file_of_any_name_is_read_again(tmp_path, monkeypatch, name):
         lambda one: {math.nan: one},
         lambda one: Suite(title="t", entries=(Entry(name=None, result=one),)),
         lambda one: Suite(title=3, entries=(Entry(name="a", result=one),)),
-        lambda one: dataclasses.replace(one, mechanism=None),
     ],
 )
 def test_what_would_not_be_read_again_is_not_written(tmp_path, wrong):

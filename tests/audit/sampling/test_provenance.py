@@ -116,7 +116,7 @@ def test_results_say_which_code_and_where_the_claim_is_from():
     given = check_outputs(rng.random(100), rng.random(100), claim=PureDP(1.0))
     assert given.provenance == ELSEWHERE
     assert given.claim_source == given.pair.unit == ""
-    with pytest.raises(OptionError, match="claim_source=3 is not a string"):
+    with pytest.raises(OptionError, match="claim_source=3 is not a text"):
         check(Noisy(), 1.0, 0.0, claim=PureDP(1.0), runs=200, claim_source=3)
 
 

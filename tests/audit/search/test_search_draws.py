@@ -45,8 +45,8 @@ def drawn_by(run):
     """Return the result of a search, and seed, phase, side, number and outputs of every block drawn."""
     drawn, real = [], Plan.draw
 
-    def draw(plan, phase, side, number, size, shape=None):
-        outputs = real(plan, phase, side, number, size, shape)
+    def draw(plan, phase, side, number, size, shape=None, **options):
+        outputs = real(plan, phase, side, number, size, shape, **options)
         drawn.append((plan.seed, phase, side, number, outputs))
         return outputs
 

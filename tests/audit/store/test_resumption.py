@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import time
 
 import numpy as np
 import pytest
@@ -43,15 +44,15 @@ def drawn(monkeypatch):
     """Record the draws as (phase, side, number, size); each run takes half a second of the clock."""
     seen, clock, real = [], [0.0], Plan.draw
 
-    def draw(plan, phase, side, number, size, shape=None):
-        outputs = real(plan, phase, side, number, size, shape)
+    def draw(plan, phase, side, number, size, shape=None, **options):
+        outputs = real(plan, phase, side, number, size, shape, **options)
         clock[0] += 0.5 * size
         seen.append((phase, side, number, size))
         return outputs
 
     monkeypatch.setattr(Plan, "draw", draw)
     monkeypatch.setattr(Plan, "check_heads", lambda plan: None)  # tested elsewhere; it draws before the first batch
-    monkeypatch.setattr(sequential.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(time, "clock_gettime", lambda _: clock[0])
     return seen
 
 
@@ -209,7 +210,7 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
     The noise comes from a generator that continues over sessions, which end in different batches.
     """
     clock, rng = [0.0], np.random.default_rng(8)
-    monkeypatch.setattr(sequential.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(time, "clock_gettime", lambda _: clock[0])
 
     def bit(dataset, size):
         clock[0] += size * (dataset == 0)

@@ -69,11 +69,11 @@ def stopped(mechanism, calls, kind=audited, **options):
     """Run an audit that an unexpected exception stops at the n-th draw."""
     left, real = [calls], Plan.draw
 
-    def draw(plan, *arguments):
+    def draw(plan, *arguments, **options):
         left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
-        return real(plan, *arguments)
+        return real(plan, *arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "draw", draw)
@@ -98,9 +98,9 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mecha
     drawn = []
 
     def seen(function):
-        def draw(plan, phase, side, number, size, shape=None):
+        def draw(plan, phase, side, number, size, shape=None, **options):
             drawn.append((phase, side, number, size))
-            return function(plan, phase, side, number, size, shape)
+            return function(plan, phase, side, number, size, shape, **options)
 
         return draw
 
@@ -125,9 +125,9 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls, mode):
     assert whole.audit.searched > 0
     drawn, real = [], Plan.draw
 
-    def draw(plan, phase, side, number, size, shape=None):
+    def draw(plan, phase, side, number, size, shape=None, **options):
         drawn.append(size)
-        return real(plan, phase, side, number, size, shape)
+        return real(plan, phase, side, number, size, shape, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "draw", draw)
