@@ -264,7 +264,7 @@ def check_sequential(sequential: bool, on_look: object, seconds: float | None, r
     if runs is None and seconds == math.inf:
         raise OptionError("seconds=inf without runs would never end; set runs or a finite time limit.", seconds=seconds)
     if cells and sequential:
-        raise OptionError(f"cells={cells} need a fixed number of runs; use sequential=False.", cells=cells)
+        raise OptionError(f"cells={cells} needs a fixed number of runs; use sequential=False.", cells=cells)
 
 
 _TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {

@@ -352,6 +352,10 @@ def assert_same_distribution(
     dpaudit.audit.errors.RefutedError: the old version old and the new version new differ: ...
     """
     __tracebackhide__ = True
+    if margin is None and "cells" in options:
+        raise OptionError(
+            "cells= counts outputs for a margin; pass margin=, or leave cells out.", cells=options["cells"]
+        )
     cells = {"cells": options.pop("cells", 32)}
     if margin is not None:
         alpha = alpha / 2

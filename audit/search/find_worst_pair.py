@@ -8,6 +8,7 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Unpack
@@ -230,10 +231,9 @@ def _with_nan(domain: Any, sampler: Sampler, seed: int) -> tuple[Any, str]:
     def drawn(dataset: Any) -> Outputs:
         return sampler.draw(dataset, _CLAMP_RUNS, np.random.default_rng(sequence_of(seed, Stream.CLAMPS)))
 
-    def is_same(one: Any, other: Any) -> bool:
+    def apart(one: Any, other: Any) -> float:
         outputs = drawn(one), drawn(other)
-        has_raised = any(raised_in(each) for each in outputs)
-        return not has_raised and coupled_difference(*outputs) < _CLAMPED
+        return math.inf if any(raised_in(each) for each in outputs) else coupled_difference(*outputs) / _CLAMPED
 
     def run(dataset: Any) -> BaseException | str | None:
         try:
@@ -242,7 +242,7 @@ def _with_nan(domain: Any, sampler: Sampler, seed: int) -> tuple[Any, str]:
             return error if isinstance(error, DatasetError) or error.__cause__ is None else error.__cause__
         return next(iter(raised), None) if raised.total() == _CLAMP_RUNS else None
 
-    return with_nan(domain, is_same, run)
+    return with_nan(domain, apart, run)
 
 
 def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:

@@ -3,7 +3,8 @@
 NaN passes most clamps: ``min(max(row, 0.0), 1.0)`` and `numpy.clip` return it, and a sum with it is NaN on one of two
 neighbours. A mechanism that does not clamp relies on the range that its domain states, so NaN is not tried on it: it is
 as far outside as any number beyond the range. A mechanism clamps if the ends of the range differ to it, and numbers far
-beyond the range, on either side, are all the same. One that raises on NaN has refused the dataset; the audit has a note, as the exception is seen.
+beyond the range, on either side, are all the same. One that raises on NaN has refused the dataset; the audit has a
+note, as the exception is seen.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ class _AnswersWithNan(Answers):
 
 
 def with_nan(
-    domain: Any, is_same: Callable[[Any, Any], bool], run: Callable[[Any], BaseException | str | None]
+    domain: Any, apart: Callable[[Any, Any], float], run: Callable[[Any], BaseException | str | None]
 ) -> tuple[Any, str]:
     """Return the domain with NaN if the mechanism clamps its numbers and takes NaN, and a note if it raises on it.
 
     Parameters
     ----------
-    is_same : callable
-        Whether the mechanism's outputs on two datasets are alike.
+    apart : callable
+        How far the outputs on two datasets are apart: 0 if they do not differ, below 1 if that may be chance.
     run : callable
         Runs the mechanism on a dataset; returns the exception, or its name, if it raises in every run.
     """
@@ -65,7 +66,7 @@ def with_nan(
     width = high - low
     beyond = [[build(end + sign * far * width) for far in _FAR] for end, sign in ((low, -1), (high, 1))]
     try:
-        if is_same(build(low), build(high)) or not all(is_same(*pair) for pair in beyond):
+        if not apart(build(low), build(high)) > 0.0 or any(apart(*pair) >= 1.0 for pair in beyond):
             return domain, ""
         raised = run(build(math.nan))
     except AuditError:  # it refuses numbers beyond the range, or NaN

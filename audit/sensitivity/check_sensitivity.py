@@ -86,12 +86,13 @@ def check_sensitivity(
     >>> from dpaudit import Rows, check_sensitivity
     >>> def clipped_sum(rows):  # clips to [-1, 1]
     ...     return sum(min(max(row, -1.0), 1.0) for row in rows)
-    >>> print(check_sensitivity(clipped_sum, Rows(low=-5.0, high=5.0), adjacency="replace", bound=1.0).sentence)
+    >>> rows = Rows(low=-5.0, high=5.0, finite=True)  # NaN would pass the clip
+    >>> print(check_sensitivity(clipped_sum, rows, adjacency="replace", bound=1.0).sentence)
     REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]
     """
     seed = checked("seed", seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
-    domain, _ = with_nan(domain, partial(_is_same, query), partial(_error_of, query))
+    domain, _ = with_nan(domain, partial(_apart, query), partial(_error_of, query))
     source = pairs_of(domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
@@ -131,12 +132,12 @@ def check_sensitivity(
     )
 
 
-def _is_same(query: Callable[[Any], Any], one: Any, other: Any) -> bool:
-    """Whether the query's answers on two datasets are equal; not if it fails on one."""
+def _apart(query: Callable[[Any], Any], one: Any, other: Any) -> float:
+    """0 if the query's answers on two datasets are equal, else infinite, also if it fails on one."""
     try:
-        return change_between(answer_of(query(one)), answer_of(query(other)), "linf").size == 0.0
+        return 0.0 if change_between(answer_of(query(one)), answer_of(query(other)), "linf").size == 0.0 else math.inf
     except Exception:  # a query may raise anything
-        return False
+        return math.inf
 
 
 def _error_of(query: Callable[[Any], Any], dataset: Any) -> BaseException | None:

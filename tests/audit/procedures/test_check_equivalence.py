@@ -461,5 +461,5 @@ def test_the_assertion_raises_where_nothing_is_decided():
         assert_same_distribution(laplace(), laplace(), ROWS, margin=0.001, runs=10_000)
     with pytest.raises(OptionError, match="margin"):
         assert_same_distribution(laplace(), laplace(), ROWS, margin=math.nan)
-    with pytest.raises(TypeError, match="cells"):
+    with pytest.raises(OptionError, match="cells= counts outputs for a margin"):
         assert_same_distribution(laplace(), laplace(), ROWS, cells=8)

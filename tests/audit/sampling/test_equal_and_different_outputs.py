@@ -143,5 +143,5 @@ def named_counts(rows, rng):
     [lambda: map(int, "1"), lambda: zip("1"), lambda: iter("1"), lambda: small, lambda: functools.partial(small)],
 )
 def test_iterators_and_functions_are_no_outputs(make):
-    with pytest.raises(MechanismError, match="equals nothing but itself|not the values that it would give"):
+    with pytest.raises(MechanismError, match=r"equals nothing but itself|not the values that it would give"):
         audited(lambda rows, rng: (1, make()), 1, 0)

@@ -13,8 +13,8 @@ from dpaudit.audit.search.rounds import first_pilot, grows, initial_pairs, next_
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
 DOMAINS = {
-    "rows": (Rows(most=4, high=3.0), AddRemove()),
-    "answers": (Answers(6), Within("linf")),
+    "rows": (Rows(most=4, high=3.0, finite=True), AddRemove()),
+    "answers": (Answers(6, finite=True), Within("linf")),
     "values": (Values(tuple(range(7))), Local()),
     "two values": (Values((0, 1)), Local()),
 }

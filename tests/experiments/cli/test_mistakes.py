@@ -63,10 +63,13 @@ MISTAKES = [
     (("plan",), "OptionError: no claim given; give exactly one of --epsilon (with --delta), --mu and --rho."),
     ((*AUDIT, *PAIR, "--epsilon", "-1"), "ClaimError: --epsilon -1.0 is not allowed"),
     ((*AUDIT, *PAIR, *CLAIM, "--alpha", "2"), "OptionError: --alpha 2.0 is not an allowed error probability"),
-    ((*AUDIT, *PAIR, *CLAIM, "--seed", "-1"), "OptionError: --seed -1 is not a seed; use a whole number >= 0."),
+    (
+        (*AUDIT, *PAIR, *CLAIM, "--seed", "-1"),
+        "OptionError: --seed -1 is not a seed; use a whole number >= 0 of at most 256 bits.",
+    ),
     (
         (*AUDIT, *PAIR, *CLAIM, "--cells", "8", "--sequential"),
-        "OptionError: cells need a fixed number of runs; leave out --sequential.",
+        "OptionError: --cells 8 needs a fixed number of runs; leave out --sequential.",
     ),
     ((*AUDIT, *PAIR, *CLAIM, "--block-seconds", "0"), "OptionError: --block-seconds 0.0 is not a time limit"),
     (

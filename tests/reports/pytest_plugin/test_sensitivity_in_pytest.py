@@ -11,7 +11,7 @@ TESTS = """
 from dpaudit import LaplaceNoise, Rows, check_noise, check_sensitivity
 from mechanisms import good
 
-WIDE = Rows(low=-5.0, high=5.0)
+WIDE = Rows(low=-5.0, high=5.0, finite=True)
 
 def clipped_sum(rows):
     return sum(min(max(row, -1.0), 1.0) for row in rows)
