@@ -24,7 +24,7 @@ from .library_suites_bench import SUITES
 from .replays.guided_searches import guided_bench, span
 
 _ALPHA, _DEFECT_ALPHA = 1e-5, 1e-6
-_SEEDS, _QUICK_SEEDS, _QUICK_RUNS = 5, 1, 1_000
+_SEEDS, _QUICK_SEEDS, _QUICK_RUNS = 5, 1, 5_000
 _QUICK = {
     "opendp": ("laplace, int", "gaussian, float", "randomised response, bool"),
     "diffprivlib": ("Laplace", "GaussianDiscrete", "Binary"),

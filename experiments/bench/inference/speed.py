@@ -30,6 +30,7 @@ from ....audit.inference import (
     count_ordering,
     direction,
     dispersion,
+    divergence_test,
     guess_test,
     joint_test,
     multiplicity,
@@ -95,6 +96,11 @@ class Given:
         x = np.floor(runs * weights / weights.sum())
         x[0] += runs - x.sum()
         return cls(runs, _near_boundary(_CLAIM, runs), x, x[::-1].copy())
+
+    @property
+    def shares(self) -> tuple[Array, Array]:
+        """Probabilities of the outcomes on either dataset."""
+        return divergence_test.smoothed(self.x), divergence_test.smoothed(self.y)
 
     @property
     def near(self) -> Array:
@@ -206,6 +212,26 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "outcome_test.outcome_test": lambda g: outcome_test.outcome_test(
         g.x.astype(np.int64), g.y.astype(np.int64), g.runs, g.runs, _CLAIM, alpha=ALPHA
     ),
+    "divergence_test.divergence_test": lambda g: divergence_test.divergence_test(
+        *(g.x.astype(np.int64), g.y.astype(np.int64)),
+        *(g.x.astype(np.int64), g.y.astype(np.int64)),
+        ZeroConcentratedDP(0.5),
+        alpha=ALPHA,
+        coins=np.random.default_rng(0),
+    ),
+    "divergence_test.telling_divergence": lambda g: divergence_test.telling_divergence(
+        *g.shares, ZeroConcentratedDP(0.5), g.runs, g.runs
+    ),
+    "divergence_test.log_gain": lambda g: divergence_test.log_gain(
+        divergence_test.telling_divergence(*g.shares, ZeroConcentratedDP(0.5), g.runs, g.runs)[0].payoffs(*g.shares),
+        np.linspace(0.1, 1.0, 50),
+        np.full((50, 1), 1e-3),
+        0.0,
+        0.0,
+        g.x.astype(np.int64),
+        g.y.astype(np.int64),
+    ),
+    "divergence_test.smoothed": lambda g: divergence_test.smoothed(g.x),
     "outcome_test.most_outcomes": lambda g: outcome_test.most_outcomes(ALPHA),
     "confidence_bands.confidence_band": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA),
     "confidence_bands.Band.profile": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA).profile(
