@@ -15,7 +15,6 @@ import sys
 import pytest
 
 from dpaudit import PureDP, check, save
-from dpaudit.audit import files
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.store.sqlite_store import FILE, Store
 from dpaudit.experiments.cli.main import main
@@ -166,22 +165,20 @@ def test_a_report_is_written_whole_or_not_at_all(monkeypatch, yard):
     words = (*AUDIT, "--out", f"{OUT}/a")
     assert run(monkeypatch, words)[0] == 0
     before = (yard.out / "a" / "report.html").read_bytes()
-    real = files._write_new
+    real = os.replace
 
-    def full(path, content, former):
-        if "report" in path.name:
-            real(path, content[:100], former)
-            path.unlink()
-            raise OSError(28, "No space left on device", str(path))
-        return real(path, content, former)
+    def full(source, target):
+        if "report" in str(target).rpartition("/")[2]:
+            raise OSError(28, "No space left on device", str(target))
+        return real(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "_write_new", full)
+        patch.setattr(os, "replace", full)
         status, _, complaint = run(monkeypatch, words)
     assert status == 2
     assert complaint.count("\n") == 1
     assert "No space left on device" in complaint
-    assert f"all draws are kept in {OUT}/a/{FILE}" in complaint
+    assert f"/{OUT}/a/{FILE}; free space" in complaint
     assert "continue with the same command and --resume" in complaint
     assert (yard.out / "a" / "report.html").read_bytes() == before
     assert sorted(path.name for path in (yard.out / "a").iterdir()) == sorted(
