@@ -18,6 +18,7 @@ import hashlib
 import numpy as np
 
 
+@enum.unique
 class Stream(enum.Enum):
     """Uses of random numbers other than the runs of an audit; the value is the spawn key."""
 
@@ -39,7 +40,7 @@ class Stream(enum.Enum):
     """The order of the runs that a test of divergences counts in bins."""
     CANARIES = (8,)
     """The order of canaries of equal scores, and the pairs of a fixed split."""
-    CLAMPS = (10,)
+    CLAMPS = (11,)
     """The runs that show whether a mechanism clamps its numbers."""
     BATCHES = (4, 0)
     """The datasets of the runs of a batch that is bet on, numbered by batch."""

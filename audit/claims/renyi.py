@@ -57,10 +57,11 @@ class RenyiDP(ParametricClaim):
 
     def slopes_at(self, distance: int) -> tuple[tuple[float, float], ...]:
         """Return the limits of the order that k steps leave: conjugate exponents a/(a − 1) multiply, moments stay."""
-        conjugate = (self.order / (self.order - 1.0)) ** min(distance, 1e4 / self.order + 1e3)
-        if conjugate > 1e12:
+        log_conjugate = -distance * math.log1p(-1.0 / self.order)
+        if log_conjugate > math.log(1e12):
             return ()
-        order, slope = conjugate / (conjugate - 1.0), (self.order - 1.0) * (conjugate - 1.0)
+        above = math.expm1(log_conjugate)
+        order, slope = 1.0 + 1.0 / above, (self.order - 1.0) * above
         order, slope = (self.order, 1.0) if distance == 1 else (order, slope)
         return *((lower, slope) for lower in _ORDERS if lower < order), (order, slope)
 

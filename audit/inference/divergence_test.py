@@ -260,6 +260,8 @@ def divergence_test(
         strengths = np.append(strengths, claim.strength + unit * np.geomspace(1e-3, 1e3, _ABOVE))
     first = _first_not_refuted(_refuted(bets, strengths, np.full(len(strengths), alpha)))
     bound = float(strengths[first - 1]) if first else 0.0
+    if p_value > alpha or bound <= claim.strength:  # one decision: the claim is refuted by both or by neither
+        bound, p_value = min(bound, claim.strength), max(p_value, float(levels[levels > alpha].min(initial=1.0)))
     p, q = smoothed(pilot_x + hits_x), smoothed(pilot_y + hits_y)
     runs = int(hits_x.sum()), int(hits_y.sum())
     best, _ = telling_divergence(p, q, claim, *runs, min(runs))

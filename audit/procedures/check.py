@@ -291,10 +291,12 @@ def sampler_of(mechanism: Any, options: Options) -> Sampler:
 def _check_shares(settings: Settings, share: float, cells: int) -> None:
     """Refuse an alpha of which the exact test has too small a part, before the first run."""
     part = settings.event_alpha(share, has_cells=cells > 0, has_net=False)
+    if settings.claim.divergence_slopes:
+        part -= settings.divergence_alpha(part, show_more=False)
     if part <= LEAST_ALPHA:
         raise OptionError(
-            f"alpha={settings.alpha:g} is too small: the exact test has {part / settings.alpha:g} of it, beside "
-            f"bets or cells; use alpha > {LEAST_ALPHA * settings.alpha / part:.3g}.",
+            f"alpha={settings.alpha:g} is too small: the exact test has {part / settings.alpha:g} of it, next to "
+            f"bets, cells or divergences; use alpha > {LEAST_ALPHA * settings.alpha / part:.3g}.",
             alpha=settings.alpha,
         )
 

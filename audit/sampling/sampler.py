@@ -66,8 +66,7 @@ class Sampler:
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
     the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
     columns of outputs; None before the first runs have shown it. `latest` has the latest block or output of each thread
-    if several threads draw, and is None otherwise. `block_seconds` limits the
-    time of a block.
+    if several threads draw, and is None otherwise. `block_seconds` limits the time of a block.
     """
 
     call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run

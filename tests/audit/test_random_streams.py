@@ -109,4 +109,4 @@ def test_ties_and_pairs_follow_from_the_data_and_the_seed():
 def test_seeds_of_coins_depend_on_every_part():
     parts = [(0,), (1,), (0, b""), (0, b"a"), (0, b"a", b""), (0, b"", b"a"), (0, b"ab"), (0, b"a", b"b")]
     assert len({seed_of_coins(*part) for part in parts}) == len(parts)
-    assert len({stream.value for stream in Stream}) == len(Stream)
+    assert len({stream.value for stream in Stream.__members__.values()}) == len(Stream.__members__)

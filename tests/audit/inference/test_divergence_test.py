@@ -136,3 +136,11 @@ def test_nothing_is_bet_against_a_limit_beyond_doubles():
     gained = log_gain(divergence.payoffs(p, q), divergence.limit([1e3, 1.0]), np.full(2, 1e9), 0.0, 0.0, x, y)
     assert gained[0] == 0.0
     assert np.isfinite(gained).all()
+
+
+@pytest.mark.parametrize("order", [1.000001, 1.01, 1.5, 2.0, 9e5])
+@pytest.mark.parametrize("distance", [1, 2, 200, 1_000])
+def test_limits_at_far_distances_are_numbers(order, distance):
+    for at, slope in RenyiDP(order, 1e-6).group(distance).divergence_slopes:
+        assert 1.0 <= at <= order
+        assert 0.0 < slope < 1e13
