@@ -222,7 +222,7 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
     tested = _tested_by_events(settings, evidence, share)
     cells, divergence = evidence.cells, _divergence(settings, evidence, share)
     if divergence is not None:
-        p_value = min(tested.p_value, divergence.p_value * settings.alpha / divergence.alpha)
+        p_value = min(tested.p_value, divergence.p_value / divergence.alpha * settings.alpha)
         bound = max(tested.bound, divergence.bound)
         tested = replace(tested, p_value=min(1.0, p_value), bound=bound, divergence=divergence)
     bound = 0.0 if cells is None else cells.strength_lower(settings.claim)
