@@ -93,7 +93,7 @@ def check_canaries(
         Excess that the audit has to be able to detect; if it is not, an audit that refutes nothing is inconclusive.
     seed : int or None
         Orders equal scores, and pairs a fixed split, together with the scores: equal scores with equal flags are
-        treated alike, and every other training run meets coins of its own.
+        treated alike, and every other training run meets other coins.
 
     Returns
     -------

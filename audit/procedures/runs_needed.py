@@ -121,14 +121,8 @@ def _directed_counts(claim: Claim, choice: Choice) -> Counts:
     return directed(claim, choice.pilot_counts, choice.likelier_on).counts
 
 
-def _by_divergence(claim: Claim, excess: float, *, alpha: float, power: float) -> int:
-    """Runs on each dataset with which Gaussian noise of this excess is detected in bins, to a percent."""
-
-    def detects(runs: int) -> bool:
-        known = pilot_runs(runs)
-        main = runs - known
-        return shows_divergence(claim, excess, known, main, main, alpha=alpha, power=power)
-
+def _fewest(detects: Callable[[int], bool], excess: float) -> int:
+    """Fewest runs, to a percent, with which the excess is detected."""
     low, high = LEAST_RUNS, 2 * LEAST_RUNS
     while not detects(high):
         low, high = high, 2 * high
@@ -137,6 +131,17 @@ def _by_divergence(claim: Claim, excess: float, *, alpha: float, power: float) -
         middle = round(math.sqrt(low * high))
         low, high = (low, middle) if detects(middle) else (middle, high)
     return high
+
+
+def _by_divergence(claim: Claim, excess: float, *, alpha: float, power: float) -> int:
+    """Runs on each dataset with which Gaussian noise of this excess is detected in bins, to a percent."""
+
+    def detects(runs: int) -> bool:
+        known = pilot_runs(runs)
+        main = runs - known
+        return shows_divergence(claim, excess, known, main, main, alpha=alpha, power=power)
+
+    return _fewest(detects, excess)
 
 
 def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, power: float) -> int:
@@ -151,14 +156,7 @@ def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, 
         )
         return guessed(claim, expected, 2 * main, UNKNOWN, alpha=alpha, power=power).excess <= excess
 
-    low, high = LEAST_RUNS, 2 * LEAST_RUNS
-    while not detects(high):
-        low, high = high, 2 * high
-        _check_size(high, excess)
-    while high > 1.01 * low + 1:
-        middle = round(math.sqrt(low * high))
-        low, high = (low, middle) if detects(middle) else (middle, high)
-    return high
+    return _fewest(detects, excess)
 
 
 def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:

@@ -98,7 +98,7 @@ class Runner:
                 yield
             finally:
                 self._patches, self._patched = None, []
-        for source in self._left:  # whoever holds one takes its numbers for those of the operating system
+        for source in self._left:  # a program that keeps one takes its numbers for those of the operating system
             _seed_again(source)
         self._left = []
 
