@@ -372,7 +372,8 @@ class AuditResult(Result):
         return (
             f"no {claim.strength_name} below {claim.strength + self.resolution:.3g} would have been found, "
             f"{claim.strength:.4g} {least} ({100 * self.power:.6g}% power, {self._basis_in_words}); use more runs or "
-            f"another pair (neighbours=), or accept this with resolution={rounded_up(self.resolution, 2):g}"
+            "another pair (find_worst_pair, or neighbours= in pytest), or accept this with "
+            f"resolution={rounded_up(self.resolution, 2):g}"
         )
 
     @property
