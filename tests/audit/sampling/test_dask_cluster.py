@@ -193,7 +193,7 @@ def test_a_block_that_hangs_is_named(cluster, tmp_path):
     with (
         cluster(tmp_path, 1),
         joblib.parallel_config("dask"),
-        pytest.raises(MechanismError, match=r"longer than 0\.2 seconds.*block 0 of the"),
+        pytest.raises(MechanismError, match=r"longer than 0\.2 seconds.*block \d of the"),
     ):
         audited(HANGING, block_seconds=0.2)
 
