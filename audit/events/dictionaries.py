@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .outcome_text import outcome_text, printed
+from .outcome_text import Unordered, outcome_text, printed
 from .own_equality import is_enum
 
 
@@ -41,7 +41,7 @@ class Mark(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Dictionary:
+class Dictionary(Unordered):
     """The output of a run that returned a dictionary; equal to one with equal entries in any order."""
 
     entries: tuple[tuple[Any, Any], ...]

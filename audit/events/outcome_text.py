@@ -26,6 +26,14 @@ _SAFE = _PRINTED - {int, bool, float, Fraction}  # types whose repr is the same 
 _EXACT = 1 << 53  # doubles hold all integers up to this
 
 
+class Unordered:
+    """An output that equals those with equal entries in any order."""
+
+    __slots__ = ()
+
+    entries: tuple[tuple[Any, Any], ...]
+
+
 def printed(value: Any) -> str:
     """Return the repr, with the elements of sets in an order that is the same in every process.
 
@@ -83,6 +91,8 @@ def outcome_text(output: Any) -> str:
     if isinstance(output, (tuple, frozenset)) and not has_own_equality(output):
         texts = map(outcome_text, output)
         return f"{kind.__qualname__}({', '.join(sorted(texts) if isinstance(output, frozenset) else texts)})"
+    if isinstance(output, Unordered):
+        return f"{kind.__qualname__}({', '.join(sorted(map(outcome_text, output.entries)))})"
     if compares_by_identity(kind):
         return kind.__qualname__
     compared = compared_fields(kind) if is_dataclass(output) else None

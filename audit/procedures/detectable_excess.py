@@ -41,6 +41,8 @@ from ..sampling.batches import late_batches
 from ..sampling.pilot_size import main_runs
 
 SHARE = 0.75  # clearance of a learned event, relative to the best one's, in 19 of 20 choices of a rare event
+_OF_TYPICAL = SHARE / (1.0 - (1.0 - SHARE) * ndtri(0.75) / ndtri(0.975))
+"""The same relative to the median choice: the loss of clearance is about the size of a normal error."""
 _LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
 _LATER_KNOWN = 2.0  # the same for outcomes, which have no ends to learn; audits refute from 0.5 to 1
 _FAR = 0.8  # share of the standard errors needed by the best test below which nothing is simulated
@@ -71,11 +73,14 @@ class Learned:
         Finite ends of the event on a score whose values hardly recur: 0 for outcomes, 1 for a half-line.
     is_discrete : bool
         Whether outputs recur, so that the noise cannot be Gaussian.
+    is_of_many : bool
+        Whether the event was chosen among those of several columns, so that another audit might choose a clearly worse one.
     """
 
     counts: Counts
     ends: int = 0
     is_discrete: bool = False
+    is_of_many: bool = False
 
 
 UNKNOWN = Learned(Counts(hits_x=0, runs_x=1, hits_y=0, runs_y=1))
@@ -222,7 +227,7 @@ def detectable_sequentially(
     """
     needed, later = power_of_the_test(power), _LATER_KNOWN if learned.is_discrete else _LATER
     sizes = partial(bet_on, claim, runs, later=later)
-    learned = replace(learned, ends=0)  # learned again and again, from all runs
+    learned = replace(learned, ends=0, is_of_many=False)  # learned again and again, from all runs
 
     def of(alternative: Alternative) -> float:
         return sequential_resolution(claim, sizes, alternative, alpha=alpha, power=needed)
@@ -308,6 +313,7 @@ def _of_either(
     if excess < math.inf:
         event = event_of(claim, excess, alternative)
         excess = _above(claim, excess, event, lost + _dilution(claim, event, counts, learned, lost))
+        excess /= _OF_TYPICAL if learned.is_of_many else 1.0
     if excess < found.excess or found.excess == math.inf:
         found = Detectable(excess, "event")
     # A claim of 0 expects that nothing shows, however many the runs.

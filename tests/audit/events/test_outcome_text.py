@@ -116,9 +116,10 @@ def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_pat
     program = tmp_path / "sets.py"
     program.write_text(
         "from dpaudit import PureDP, check, save\n"
+        "from dpaudit.audit.events.dictionaries import Dictionary\n"
         "from dpaudit.audit.events.outcome_text import outcome_text\n"
         "from dpaudit.audit.sampling.output_hashes import digest\n"
-        "print(outcome_text(frozenset(map(str, range(50)))))\n"
+        "print(outcome_text(frozenset(map(str, range(50)))), outcome_text(Dictionary.of({'a': 1, 'b': 2}.items())))\n"
         "def drawn(dataset, rng):\n"
         "    return (frozenset('abcdefg'[: int(rng.integers(3)) + 2 + dataset]), 1)\n"
         "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=400, seed=1, jobs=1, cells=8)\n"

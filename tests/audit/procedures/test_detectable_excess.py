@@ -291,6 +291,8 @@ def test_what_the_choice_loses_is_part_of_the_stated_excess():
     assert excess[0, 60] == excess[1, 60]  # the counts reach the claim, so a half-line misses nothing
     short = Counts(hits_x=950, runs_x=13_000, hits_y=390, runs_y=13_000)
     assert detectable(claim, short, 20_000, Learned(counts, 1), **errors).excess > excess[0, 60]
+    of_many = detectable(claim, counts, 20_000, Learned(_half(60), is_of_many=True), **errors).excess
+    assert excess[0, 60] * 1.2 < of_many < excess[0, 60] * 1.25  # .91 and .75 of the best clearance
 
 
 def test_a_second_event_that_shows_nothing_is_part_of_the_stated_excess():
