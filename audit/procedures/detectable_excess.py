@@ -74,7 +74,7 @@ class Learned:
     is_discrete : bool
         Whether outputs recur, so that the noise cannot be Gaussian.
     is_of_many : bool
-        Whether the event was chosen among those of several columns, so that another audit might choose a clearly worse one.
+        Whether the event was chosen among those of several columns, so that another audit may choose a worse one.
     """
 
     counts: Counts

@@ -1,0 +1,1 @@
+"""Frozen audits: what no change of the code may change unawares."""
