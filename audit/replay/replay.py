@@ -224,7 +224,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
                 ),
             )
         ),
-        remarks=(_CHANGES,) if runner.changes_datasets else (),
+        remarks=tuple(_remarks(runner, reruns)),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
         output_moved=output_distance(on_x.output, on_y.output),
@@ -233,7 +233,16 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     )
 
 
-_CHANGES = "the mechanism changes its dataset; each run was given a copy"
+def _remarks(runner: Runner, reruns: Reruns) -> Iterator[str]:
+    """Yield what leaves nothing open, and what was not looked at."""
+    if runner.changes_datasets:
+        yield "the mechanism changes its dataset; each run was given a copy"
+    if reruns.not_kept:
+        seen = len(reruns.elsewhere)
+        yield (
+            f"there are so many calls that their losses were compared at {seen:,} of {seen + reruns.not_kept:,} other "
+            "values of the draws"
+        )
 
 
 def _fixed_seeds(tape: Tape) -> Iterator[str]:
