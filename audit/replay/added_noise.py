@@ -258,7 +258,7 @@ def _shared_noise(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputMov
     """Return coordinates of which a combination differs although no draws change it; None if none is found.
 
     The combination is orthogonal to all moves of the output that fresh draws cause on x and on y, in more runs than
-    there are independent moves, and stays as it is in further runs. It tells x from y whatever is drawn if all draws
+    there are independent moves, and stays as it is in further runs. It tells x from y for all draws if these
     are noise in which the output is affine: then this is certain.
     """
     distance, drawn = difference(y, x), sum(int(np.size(call.value)) for call in calls)
