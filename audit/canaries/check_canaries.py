@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,11 +23,13 @@ from ..printing import shorten
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.canary_result import CanaryResult, best_guesses
 from ..results.score_sketch import score_sketch
+from ..results.verdict import Verdict, largest_excess
 from ..sampling.provenance import versions
 from .canary_draws import REPLACED, CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
 from .canary_tests import refuted_strength, tail
 from .guess_order import right_from_both_ends, right_from_one_end, right_of_pairs
 from .plan import fixed_numbers, plan_tests, said_by
+from .plan_canaries import CanaryPlan, enough_canaries
 from .smallest_excess import all_right, smallest_excess
 
 _POWER = 0.95
@@ -90,7 +93,8 @@ def check_canaries(
         Fixed numbers of guesses, chosen without a look at the scores of this run; by default half of all canaries, an
         eighth and so on.
     resolution : float, optional
-        Excess that the audit has to be able to detect; if it is not, an audit that refutes nothing is inconclusive.
+        Excess that the audit has to be able to detect; if it is not, an audit that refutes nothing is inconclusive. By
+        default an excess as large as the claim.
     seed : int or None
         Orders equal scores, and pairs a fixed split, together with the scores: equal scores with equal flags are
         treated alike, and every other training run meets other coins.
@@ -183,8 +187,30 @@ def check_canaries(
         notes=_notes(counted, found) if max(bounds.values()) <= claim.strength else (),
         versions=versions(),
     )
+    if result.verdict is Verdict.INCONCLUSIVE and resolution is None:
+        notes = _enough(result, probability=counted.probability, say=say, method=method)
+        result = replace(result, notes=(*result.notes, *notes))
     result.environment["seconds"] = round(now() - started, 3)
     return result
+
+
+def _enough(result: CanaryResult, **options: Any) -> Iterator[str]:
+    """Yield a note with a number of canaries that is enough for the claim; none for claims whose plans take long."""
+    if result.claim.divergence_slopes:
+        return
+    of, canaries = ("pairs", result.guesses.canaries) if result.coins == "fixed" else ("canaries", result.canaries)
+    given = CanaryPlan(
+        canaries=canaries,
+        claim=result.claim,
+        alpha=result.alpha,
+        power=result.power,
+        tests=result.tests,
+        ceiling=result.ceiling,
+        resolution=result.resolution,
+    )
+    plan = enough_canaries(given, largest_excess(result.claim), **options)
+    if plan is not None:
+        yield f"{plan.canaries:,} {of} would be enough: their smallest detectable excess is {plan.resolution:.2g}"
 
 
 def _adjacency(adjacency: Any, coins: Coins) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
@@ -120,3 +120,27 @@ def plan_canaries(
         ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
         resolution=smallest_excess(tests, claim, none_right, power),
     )
+
+
+_GROWTH, _MOST_STEPS = (2.0, 16.0), 6
+"""Least and largest factor between two numbers of canaries that are tried, and how many are: a second or so each."""
+
+
+def enough_canaries(plan: CanaryPlan, excess: float, **options: Any) -> CanaryPlan | None:
+    """Return a plan of more canaries that detects an excess; None if none of those that are tried does.
+
+    The smallest detectable excess shrinks about with the square root of the number, so that the next number follows
+    from the last one; not if delta times the number explains more and more right guesses.
+    """
+    for _ in range(_MOST_STEPS):
+        before = plan.resolution
+        factor = _GROWTH[1] if math.isinf(before) else min(max((before / excess) ** 2, _GROWTH[0]), _GROWTH[1])
+        number = round(float(f"{plan.canaries * factor:.1g}"))
+        if number > MOST:
+            return None
+        plan = plan_canaries(number, claim=plan.claim, alpha=plan.alpha, power=plan.power, **options)
+        if plan.resolution <= excess:
+            return plan
+        if plan.resolution > before:
+            return None
+    return None

@@ -80,7 +80,8 @@ def check_independence(
     Returns
     -------
     StatementResult
-        Inconclusive if the outputs never vary, if the mechanism changes its dataset, or if no correlation is found and
+        Inconclusive if the outputs never vary, if so few runs show no correlation of a kind of pairs, however large, if
+        the mechanism changes its dataset, or if no correlation is found and
         a health check fails nevertheless. A constant coordinate is omitted and noted.
 
     Raises
@@ -228,12 +229,13 @@ def _largest(kind: _Kind, varying: npt.NDArray[np.int64], alpha: float, rng: np.
         i, j = divmod(int(np.abs(r).round(9).argmax()), 2 * width)  # the first of equal maxima, despite rounding errors
         found.append((abs(r[i, j]) * math.sqrt(len(first) - 1), float(r[i, j]), z / math.sqrt(len(first) - 1), i, j))
     _, r_most, radius, i, j = max(found)
+    is_tested = radius < 1.0  # else the largest correlation would not be found
     names = [_FEATURES[k // width] + (f" of {varying[k % width]}" if n_columns > 1 else "") for k in (i, j)]
     return Point(
         at=f"{kind.name}: {names[0]} and {names[1]}",
         estimate=min(max(r_most, -1.0), 1.0),
-        lower=max(min(r_most, 1.0) - radius, -1.0),
-        upper=min(max(r_most, -1.0) + radius, 1.0),
+        lower=max(min(r_most, 1.0) - radius, -1.0) if is_tested else -math.inf,
+        upper=min(max(r_most, -1.0) + radius, 1.0) if is_tested else math.inf,
         low=0.0,
         high=0.0,
     )

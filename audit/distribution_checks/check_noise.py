@@ -113,7 +113,8 @@ def check_noise(
     Returns
     -------
     StatementResult
-        Inconclusive if a health check fails: runs that share noise, a fixed seed, state that changes over time, a
+        Inconclusive if so few runs would not show that half of the stated noise is added, or if a health check fails:
+        runs that share noise, a fixed seed, state that changes over time, a
         dataset that the mechanism changes.
 
     Raises
@@ -310,6 +311,8 @@ def _worst(points: list[Point]) -> Point:
 def _scale_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alpha: float) -> list[Point]:
     def point(at: str, values: Array, share: float) -> Point:
         estimate, lower, upper = law.scale_interval(values, share)
+        if not (upper < 2.0 * estimate or lower > allowed[1] or upper < allowed[0]):
+            lower, upper = -math.inf, math.inf  # half of the noise would not be found, so that nothing was tested
         return Point(at=at, estimate=estimate, lower=lower, upper=upper, low=allowed[0], high=allowed[1])
 
     # All coordinates have equally many values, so the limits grow with the estimate: the extremes bound the others.

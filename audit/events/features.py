@@ -8,7 +8,9 @@ columns: of one where another has a value, of products of two, of parities and s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, pairwise
@@ -22,6 +24,34 @@ Matrix = npt.NDArray[np.float64]
 
 _NAMED = 6  # columns of a parity that its name spells out
 _LISTED, _ALL_PAIRS = 3, 10  # columns that the name of a statistic lists, and most of which all pairs are compared
+
+
+_LEFT_OUT: ContextVar[dict[str, str] | None] = ContextVar("left_out", default=None)
+
+
+@contextmanager
+def noting_left_out() -> Iterator[dict[str, str]]:
+    """Collect what the body leaves out of outputs where it makes columns, scores and events: a note for each kind.
+
+    Examples
+    --------
+    >>> with noting_left_out() as notes:
+    ...     leave_out("codes", "of 300 values, the 256 commonest were told apart")
+    >>> list(notes.values())
+    ['of 300 values, the 256 commonest were told apart']
+    """
+    notes: dict[str, str] = {}
+    token = _LEFT_OUT.set(notes)
+    try:
+        yield notes
+    finally:
+        _LEFT_OUT.reset(token)
+
+
+def leave_out(kind: str, note: str) -> None:
+    """Note what is not looked at, in the body of `noting_left_out`; the last note of a kind counts."""
+    if (notes := _LEFT_OUT.get()) is not None:
+        notes[kind] = note
 
 
 class Columns(ABC):

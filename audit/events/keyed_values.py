@@ -17,7 +17,7 @@ import numpy as np
 
 from .canonical import is_whole, key_part
 from .dictionaries import Dictionary
-from .features import Columns, Matrix
+from .features import Columns, Matrix, leave_out
 from .leaves import Path, leaves_of, place_words
 from .outcome_text import outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words
@@ -161,6 +161,8 @@ def _is_row(row: Parts) -> bool:
 
 def _of_row(row: Parts, path: Path) -> Iterator[tuple[Name, float]]:
     keys = [(at, part) for at, part in row if _is_key(part)] or [(at, part) for at, part in row if _is_compound(part)]
+    if len(keys) > _MOST_KEYS:
+        leave_out("keys of a row", f"of the keys of a row, {_MOST_KEYS} were examined, texts before others")
     keys = sorted(keys, key=lambda each: type(each[1]) is not str)[:_MOST_KEYS]
     numbers = [
         (own, place, number_of(leaf))

@@ -20,7 +20,7 @@ import numpy as np
 
 from .canonical import Foreign, key_part
 from .dictionaries import Dictionary
-from .features import Columns, Matrix
+from .features import Columns, Matrix, leave_out
 from .last_digits import EXACT, MODULO_WORDS, last_digits
 from .outputs import (
     Outputs,
@@ -42,8 +42,7 @@ SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
 whole number that doubles may not hold."""
 
 _NOTHING = object()
-MOST_PATHS = 1_024
-"""Most paths with a column, the most frequent ones."""
+_MOST_PATHS = 1_024  # most paths of numbers, and of other leaves, with a column, the most frequent ones
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
 _EXAMPLES = 2  # of values that are not numbers
@@ -212,15 +211,31 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
                 leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
     for path in [path for path in paths if path in beyond]:
         paths[*path, LAST] = paths[path]
-    coded = sorted(leaves, key=lambda path: -leaves[path].total())[:MOST_PATHS]
+    _note_limits(builds, paths, leaves)
+    coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
         tuple(build for build, _ in builds.most_common(_MOST_CODES)),
-        tuple(sorted((path for path, _ in paths.most_common(MOST_PATHS)), key=_order)),
+        tuple(sorted((path for path, _ in paths.most_common(_MOST_PATHS)), key=_order)),
         tuple(
             (path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES)))
             for path in sorted(coded, key=_order)
         ),
     )
+
+
+def _note_limits(builds: Counter[Any], paths: Counter[Path], leaves: Mapping[Path, Counter[Any]]) -> None:
+    """Note the parts without a column, and the values that recur and have no code of their own."""
+    for found, what in ((paths, "numbers"), (leaves, "other parts")):
+        if len(found) > _MOST_PATHS:
+            leave_out(what, f"of {len(found):,} {what} of outputs, the {_MOST_PATHS:,} commonest were read")
+    coded = {"the form of the output": builds} | {place_words(path): values for path, values in leaves.items()}
+    # A value that does not recur tells nothing about other runs.
+    cut = {name: values for name, values in coded.items() if sum(times > 1 for times in values.values()) > _MOST_CODES}
+    if cut:
+        name, values = next(iter(cut.items()))
+        more = f", and so for {len(cut) - 1:,} more parts" if len(cut) > 1 else ""
+        note = f"of {len(values):,} values of {name}, the {_MOST_CODES} commonest were told apart by this part{more}"
+        leave_out("codes", note)
 
 
 def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

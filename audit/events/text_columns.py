@@ -18,7 +18,7 @@ import numpy as np
 
 from .dictionaries import Dictionary
 from .equal_text import equal_text
-from .features import Columns, Matrix
+from .features import Columns, Matrix, leave_out
 from .last_digits import EXACT, last_digits
 from .leaves import Path, leaves_of, place_words
 from .outputs import Outputs, outcome_list, outcome_words
@@ -27,7 +27,7 @@ Part = Literal["length", "number", "last digits", "character", "word", "start", 
 _Read = Callable[[str], Iterable[float]]
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\d+(?:\.\d+)?")
-_WORD = re.compile(r"\b\w{1,40}\b")
+_WORD = re.compile(r"\b\w+\b")
 _NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32  # columns of a kind; short texts have all characters
 _MOST_CODES = 256
 _MOST_COLUMNS = 200  # beyond it no further text of an output is looked at
@@ -239,10 +239,23 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     sides = [_texts(part[:_LEARNED]) for part in (x, y)]
     times = {path: sum(len(side.get(path, ())) for side in sides) for path in sides[0] | sides[1]}
     columns: list[TextColumn] = []
+    unread, examined = 0, 0
+    limits: set[str] = set()
     for path in sorted(times, key=lambda path: -times[path]):
         texts = [side.get(path, []) for side in sides]
-        if _hardly_recur(texts) and len(columns) < _MOST_COLUMNS:
-            columns += _columns(path, *(list(map(_clipped, side)) for side in texts))
+        if not _hardly_recur(texts):
+            continue
+        if len(columns) >= _MOST_COLUMNS:
+            unread += 1
+            continue
+        examined += 1
+        if any(len(text) > 2 * _CLIPPED for side in texts for text in side):
+            limits.add(f"{_CLIPPED:,} characters at each end")
+        columns += _columns(path, *(list(map(_clipped, side)) for side in texts), limits=limits)
+    if unread:
+        leave_out("texts", f"of {examined + unread:,} texts in an output, {unread:,} were not examined part by part")
+    if limits:
+        leave_out("long texts", f"of texts with more, only these were examined: {', '.join(sorted(limits))}")
     return TextColumns(tuple(columns)) if columns else None
 
 
@@ -261,11 +274,11 @@ def _hardly_recur(texts: Sequence[Sequence[str]]) -> bool:
     return any(len(set(side)) > min(_MANY, max(_HARDLY * len(side), 1)) for side in texts)
 
 
-def _columns(path: Path, x: Sequence[str], y: Sequence[str]) -> list[TextColumn]:
-    """The columns of the texts at a path, those that are easy to understand first."""
-    both = [*x, *y]
+def _columns(path: Path, *sides: Sequence[str], limits: set[str]) -> list[TextColumn]:
+    """The columns of the texts at a path, those that are easy to understand first; adds what else these may have."""
+    both = [text for side in sides for text in side]
     longest = max(map(len, both))
-    words = [Counter(word for text in side for word in set(_WORD.findall(text))) for side in (x, y)]
+    words = [Counter(word for text in side for word in set(_WORD.findall(text))) for side in sides]
     apart = {
         word: abs(words[0][word] - words[1][word]) / math.sqrt(times)
         for word, times in (words[0] + words[1]).items()
@@ -273,14 +286,23 @@ def _columns(path: Path, x: Sequence[str], y: Sequence[str]) -> list[TextColumn]
     }
     found = [TextColumn(path, "word", word) for word in sorted(apart, key=lambda word: (-apart[word], word))[:_WORDS]]
     for part, read in _CODED.items():
-        counts = Counter(key for key in map(read, both) if len(key) <= _LONGEST)
-        if known := tuple(text for text, times in counts.most_common(_MOST_CODES) if times >= _LEAST):
-            found.append(TextColumn(path, part, known=known))
+        counts = Counter(map(read, both))
+        known = [text for text, times in counts.most_common() if times >= _LEAST]
+        short = tuple(text for text in known if len(text) <= _LONGEST)[:_MOST_CODES]
+        if len(short) < len(known):
+            limits.add(f"{_MOST_CODES} common {part}s of up to {_LONGEST} characters")
+        if short:
+            found.append(TextColumn(path, part, known=short))
     numbers = [_NUMBER.findall(text) for text in both]
-    for place in range(min(int(np.median(list(map(len, numbers)))), _NUMBERS)):
+    usual = int(np.median(list(map(len, numbers))))
+    if max(map(len, numbers)) > min(usual, _NUMBERS):
+        limits.add(f"the first {min(usual, _NUMBERS)} numbers")
+    for place in range(min(usual, _NUMBERS)):
         found.append(TextColumn(path, "number", place))
         if any(_is_whole(each[place]) and abs(int(each[place])) > EXACT for each in numbers if place < len(each)):
             found.append(TextColumn(path, "last digits", place))
+    if longest > _SHORT:
+        limits.add(f"the first {_CHARACTERS} characters one by one")
     for place in range(longest if longest <= _SHORT else _CHARACTERS):
         characters = Counter(text[place : place + 1] for text in both)
         common = [character for character, _ in characters.most_common(_MOST_CODES)]

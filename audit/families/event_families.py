@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import Columns, Coordinates
-from ..events.leaves import MOST_PATHS, Summaries, learn_leaves, leaves_of
+from ..events.features import Columns, Coordinates, leave_out
+from ..events.leaves import Summaries, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Score, Weighted
 from .column_screen import most_different
@@ -45,7 +45,6 @@ Effort = Literal["quick", "sums", "trees"]
 
 _MOST_COORDINATES = 64  # coordinates that are looked at singly, those that differ most
 _TIE_NUMBERS = 4_000_000  # numbers in the runs that show whether coordinates are equal
-_SHOWN = 100  # outputs that show how many parts there are
 _MOST_COLUMNS = 20_000  # beyond it only weighted sums are learned: other scores take 0.2 ms per column
 _FITTED_COORDINATES = 8  # longest vector whose single coordinates are fitted with a curve
 _TREES_MARGIN = 0.02  # trees cost twenty times as much as an additive score, so they have to be better
@@ -86,6 +85,7 @@ def _scalar_families(split: PilotSplit) -> Iterator[Family[Any]]:
 
 def _vector_families(split: PilotSplit, width: int, effort: Effort, with_statistics: bool) -> Iterator[Family[Any]]:
     """Events by coordinates, by sums over them, and sets of vectors."""
+    _note_limits(width, "coordinates")
     vectors = split.map(lambda part: as_vectors(part, width))
     singly = vectors
     if width > _MOST_COORDINATES:  # chosen on the first half and counted on the other
@@ -140,6 +140,7 @@ def _tie_families(vectors: PilotSplit, width: int) -> Iterator[Family[Any]]:
 def _object_families(split: PilotSplit, effort: Effort, with_statistics: bool) -> Iterator[Family[Any]]:
     """Events by the parts of outputs of any kind, by sums over them, and sets of outcomes."""
     leaves = learn_leaves(split.learn_x, split.learn_y)
+    _note_limits(len(leaves.paths) + len(leaves.coded), "parts of outputs")
     read = split.map(leaves.read)  # once, because reading takes longest
     singly, own = read, slice(1, 1 + len(leaves.paths))
     if len(leaves.paths) > _MOST_COORDINATES:
@@ -172,29 +173,21 @@ def _object_families(split: PilotSplit, effort: Effort, with_statistics: bool) -
     yield from table_families(split, split, scores=scores)
 
 
-def limits_in_words(x: Outputs, y: Outputs) -> tuple[str, ...]:
-    """What the search for an event leaves out because outputs have very many parts; for a note of the result."""
-    width = vector_width(x[:_LOOKED_AT], y[:_LOOKED_AT])
-    if width is None:
-        if x.dtype != object or y.dtype != object:
-            return ()
-        count = max((sum(1 for _ in leaves_of(output)) for side in (x, y) for output in side[:_SHOWN]), default=0)
-        what, width = "parts of outputs", count
-    else:
-        what = "coordinates"
+def _note_limits(width: int, what: str) -> None:
+    """Note what is left out because outputs have very many coordinates or parts."""
     if width <= _MOST_COORDINATES:
-        return ()
-    left_out = ["pairs, products, parities and trees of them were not examined"]
+        return
+    left_out = [
+        f"the {_MOST_COORDINATES} that differ most in the pilot were examined singly",
+        "pairs, products, parities and trees of them were not examined",
+        f"low bits were looked for in the first {_MOST_COORDINATES}",
+    ]
     if what == "coordinates":
-        left_out.append("low bits, and outputs on one dataset only, were looked for in the first 64")
+        left_out[-1] = f"low bits, and outputs on one dataset only, were looked for in the first {_MOST_COORDINATES}"
+        left_out.append("some ranks of sorted coordinates were read")
         if width > _MOST_COLUMNS:
-            left_out.append("of learned scores only weighted sums were tried")
-    elif width > MOST_PATHS:
-        left_out.append(f"only the {MOST_PATHS:,} commonest parts were read")
-    return (
-        f"of {width:,} {what}, the {_MOST_COORDINATES} that differ most in the pilot were examined singly; "
-        + "; ".join(left_out),
-    )
+            left_out[-1] = "of learned scores only weighted sums were tried"
+    leave_out("width", f"of {width:,} {what}, {'; '.join(left_out)}")
 
 
 def _summary_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import Columns, Conditional
+from ..events.features import Columns, Conditional, leave_out
 from .chosen_columns import chosen_columns
 from .number_families import Family
 from .pilot_split import PilotSplit
@@ -39,7 +39,7 @@ def key_families(columns: Columns, read: PilotSplit) -> Iterator[Family[Any]]:
     """
     if not 2 <= len(read.learn_x) <= _MOST_COLUMNS:
         return
-    cases = _clear_cases(read.learn_x, read.learn_y)
+    cases = _clear_cases(columns, read.learn_x, read.learn_y)
     if not cases:
         return
     chosen = Conditional(columns, tuple(case for _, case in cases[:_TOGETHER]))
@@ -47,7 +47,7 @@ def key_families(columns: Columns, read: PilotSplit) -> Iterator[Family[Any]]:
     yield from chosen_columns(chosen, given, single=_SINGLE)
 
 
-def _clear_cases(x: Array, y: Array) -> list[tuple[float, tuple[int, float, int]]]:
+def _clear_cases(columns: Columns, x: Array, y: Array) -> list[tuple[float, tuple[int, float, int]]]:
     """Cases with a clear difference, the clearest first: the distance, and (key column, value, column)."""
     found: dict[tuple[int, float], tuple[float, tuple[int, float, int]]] = {}
     cells = [_binned(*both) for both in zip(x, y, strict=True)]
@@ -56,6 +56,9 @@ def _clear_cases(x: Array, y: Array) -> list[tuple[float, tuple[int, float, int]
             continue
         known = np.unique(np.concatenate(both))
         known = known[~np.isnan(known)][: _MOST_KEYS + 1]
+        if len(known) > _MOST_KEYS:
+            name = columns.names[key]
+            leave_out("values of keys", f"{name} has more than {_MOST_KEYS:,} values, which were not examined singly")
         if not 2 <= len(known) <= _MOST_KEYS:
             continue
         places = [np.minimum(np.searchsorted(known, side), len(known) - 1) for side in both]

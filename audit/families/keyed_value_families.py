@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..events.features import leave_out
 from ..events.keyed_values import KeyedValues, Name, named_values, same_name
 from ..events.outputs import Outputs, outcome_list
 from .chosen_columns import chosen_columns
@@ -80,6 +81,8 @@ def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
     names = np.concatenate([np.array(numbered, dtype=np.int64) for numbered, _ in found])
     values_of_both = np.concatenate([np.array(values, dtype=np.float64) for _, values in found])
     is_on_x = np.arange(len(names)) < len(found[0][0])
+    if len(named) > _MOST_KEYS:
+        leave_out("keys", f"of {len(named):,} keys in outputs, the {_MOST_KEYS:,} commonest were examined singly")
     commonest = np.argsort(-np.bincount(names, minlength=len(named)), kind="stable")[:_MOST_KEYS]
     place_of = np.full(len(named), -1)
     place_of[commonest] = np.arange(len(commonest))
@@ -92,7 +95,10 @@ def _affordable(x: Outputs, y: Outputs) -> int:
     """Outputs on each dataset that are compared, by the numbers in the first few; none if these have too many."""
     few = outcome_list(x[:_SAMPLED]) + outcome_list(y[:_SAMPLED])
     numbers = max(1.0, sum(sum(1 for _ in named_values(output)) for output in few) / max(len(few), 1))
-    return 0 if numbers > _MOST_OF_ONE else min(len(x), len(y), _LEARNED, int(_MOST_NUMBERS / numbers))
+    if numbers > _MOST_OF_ONE:
+        leave_out("keys", f"outputs have more than {_MOST_OF_ONE:,} numbers, so these were not examined by their keys")
+        return 0
+    return min(len(x), len(y), _LEARNED, int(_MOST_NUMBERS / numbers))
 
 
 def _distances(

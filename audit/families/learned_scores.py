@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import Columns
+from ..events.features import Columns, leave_out
 from ..events.outputs import row_keys
 from ..events.scores import Additive, Forest, Piece, Tree
 from .quantile_cells import count_cells, fine_cells, quantile_cells
@@ -54,12 +54,16 @@ def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = Tr
     yield from _alike(columns, x, y)
     if len(x) <= _FITTED_COLUMNS:
         yield _each_by_itself(columns, x[:, :_SINGLE_RUNS], y[:, :_SINGLE_RUNS])
+    else:
+        leave_out("curves", f"no curves were fitted to {len(x):,} columns for a sum, as is done for {_FITTED_COLUMNS}")
     if together and min(x.shape[1], y.shape[1]) >= _LEAST_RUNS:
         first = zip(x[:, : _TOGETHER_RUNS[0]], y[:, : _TOGETHER_RUNS[0]], strict=True)
         sets = zip(*(_edges(np.concatenate(both)) for both in first), strict=True)
         for cuts in dict.fromkeys(sets):
             if 0 < sum(map(len, cuts)) <= _MOST_STEPS:
                 yield _together(columns, x, y, cuts)
+            elif cuts:
+                leave_out("steps", f"no joint model of more than {_MOST_STEPS} steps was fitted to {len(x):,} columns")
 
 
 def forest(columns: Columns, x: Array, y: Array) -> Forest | None:

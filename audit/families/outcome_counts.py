@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..events.features import leave_out
 from ..events.outputs import Outputs, outcome_key, outcome_list, row_keys
 from .pilot_split import PilotSplit
 
@@ -59,6 +60,8 @@ def count_outcomes(split: PilotSplit) -> OutcomeCounts:
         counted = _of_numbers(np.concatenate(parts), [len(part) for part in parts])
     if len(counted) > MOST_OUTCOMES:
         common = np.argsort(-counted.counts.sum(axis=0), kind="stable")[:MOST_OUTCOMES]
+        if np.count_nonzero(counted.counts.sum(axis=0) > 1) > MOST_OUTCOMES:
+            leave_out("outcomes", f"of {len(counted):,} outcomes, the {MOST_OUTCOMES:,} commonest were counted singly")
         counted = counted.at(np.sort(common))
     return counted
 

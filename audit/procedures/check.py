@@ -17,6 +17,7 @@ from ..clock import now
 from ..datasets.adjacency import Adjacency
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
 from ..errors import DatasetError, OptionError
+from ..events.features import noting_left_out
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
@@ -259,9 +260,10 @@ def audit_pair(
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
             plan.check_heads()
         on_look = _looked_at(options.on_look, shown)
-        settings, evidence = _drawn(
-            plan, settings, runs, until, cells, progress, on_look, earlier, sequential=sequential
-        )
+        with noting_left_out() as left_out:
+            settings, evidence = _drawn(
+                plan, settings, runs, until, cells, progress, on_look, earlier, sequential=sequential
+            )
         if plan.memory is not None:
             plan.memory.save()  # runs that a result rests on are not drawn again after the result was seen
     result = conclude(
@@ -275,7 +277,11 @@ def audit_pair(
             ignored,
             alpha=FALSE_ALARM * evidence.health_share,
         ),
-        notes=(*notes_on_texts(x, y), *([_STATE] if plan.is_stateful and not sampler.is_block else [])),
+        notes=(
+            *notes_on_texts(x, y),
+            *([_STATE] if plan.is_stateful and not sampler.is_block else []),
+            *left_out.values(),
+        ),
     )
     result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
     _LOG.info("%s: %s", result.mechanism, result.sentence)

@@ -22,6 +22,7 @@ from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import learn_cells
 from ..errors import InconclusiveError, OptionError, RefutedError
 from ..events.column_naming import with_names
+from ..events.features import noting_left_out
 from ..events.outputs import merge
 from ..events.partitions import OutcomeCells
 from ..families.pilot_split import PilotSplit
@@ -253,9 +254,10 @@ def check_equivalence(
             tell(2 * size)
         names = plan.sampler.column_names
         claim, split = ApproxDP(0.0, margin, bound_on="delta"), PilotSplit.in_half(x, y)
-        choice = choose_event(split, claim, runs - size, alpha / 2)
-        if choice.shows_nothing:  # a common event then estimates the distance better than a rare one
-            choice = choose_event(split, claim, runs - size, alpha / 2, deep=True)
+        with noting_left_out() as left_out:
+            choice = choose_event(split, claim, runs - size, alpha / 2)
+            if choice.shows_nothing:  # a common event then estimates the distance better than a rare one
+                choice = choose_event(split, claim, runs - size, alpha / 2, deep=True)
         partition = learn_cells(x, y, cells)
         counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
         if isinstance(partition, OutcomeCells):
@@ -283,7 +285,11 @@ def check_equivalence(
         pilot_runs=size,
         seed=seed,
         findings=examine_draws(snapshot, plan.changed, (blocks_x, blocks_y), (main_x, main_y), ignored),
-        notes=(*run_notes(x, y, main_x, main_y), *note_of_cut(size, wanted, plan.output_bytes)),
+        notes=(
+            *run_notes(x, y, main_x, main_y),
+            *note_of_cut(size, wanted, plan.output_bytes),
+            *left_out.values(),
+        ),
         versions=library_versions(),
         environment={"seconds": round(now() - started, 3)},
     )

@@ -16,6 +16,7 @@ from ..claims.claim import Claim
 from ..clock import now
 from ..distinguishers.learned_partition import learn_bins, plain_events
 from ..errors import MechanismError, OptionError
+from ..events.features import noting_left_out
 from ..events.foreign_arrays import can_change, is_one_memory
 from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
 from ..events.named_parts import Entries, Part, shown_names
@@ -125,7 +126,8 @@ def check_outputs(
         seed=seed,
         bits=bits,
     )
-    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
+    with noting_left_out() as left_out:
+        pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
     counts = Counts(
         hits_x=pilot.choice.event.count(main_x),
         runs_x=len(main_x),
@@ -148,7 +150,9 @@ def check_outputs(
         bins=bins,
         bin_hits=(in_bins[0], in_bins[1]),
     )
-    result = conclude(settings, evidence, ignored, of_runs=findings, notes=_notes_on_shapes(*given))
+    result = conclude(
+        settings, evidence, ignored, of_runs=findings, notes=(*_notes_on_shapes(*given), *left_out.values())
+    )
     result.environment["seconds"] = round(now() - started, 3)
     return result
 

@@ -19,7 +19,6 @@ from ..distinguishers.event_choice import choose_event, expected_excess
 from ..distinguishers.event_value import normal_quantile
 from ..errors import MechanismError, described
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
-from ..families.event_families import limits_in_words
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..random_streams import Stream, seed_of
@@ -413,7 +412,6 @@ def run_notes(
             output = outcome_list(outputs[:1])[0]
             cause = "is a return missing?" if output is None else "is its noise drawn anew in each run?"
             notes.append(f"all {seen} gave the same output, {outcome_words(output)}; {cause}")
-    notes += limits_in_words(x, y)
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"
         notes += [

@@ -49,11 +49,14 @@ class OutputMove:
     """What the outputs show about noise whose location was not handed over.
 
     `calls` are all calls, with inferred locations where they could be inferred. `unprotected` are the coordinates of
-    the output that differ although no change of noise affects them.
+    the output that differ by `moved` although no change of noise affects them; or those whose combination does, since
+    the calls `sharing` draw noise for several of them.
     """
 
     calls: Calls
     unprotected: tuple[int, ...] = ()
+    sharing: tuple[int, ...] = ()
+    moved: float = 0.0
     is_certain: bool = False
     """Whether the rest of the output determines every value, and these coordinates differ at such values too."""
     is_explained: bool = False
@@ -79,7 +82,17 @@ class _Factors:
 
 
 def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputMove:
-    """Return the calls with the locations that the outputs `x` and `y`, equal in length, imply."""
+    """Return the calls with the locations that the outputs `x` and `y`, equal in length, imply; or why there are none.
+
+    Noise that two coordinates share gives none if these move differently: their combination moved without noise.
+    """
+    move = _inferred(calls, x, y, reruns)
+    if move.is_explained or move.is_local or move.unprotected:
+        return move
+    return _shared_noise(calls, x, y, reruns) or move
+
+
+def _inferred(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputMove:
     if len(x) > MOST_EXPLAINED:
         return OutputMove(calls, why_not=f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
     added = {i: call for i, call in enumerate(calls) if is_bare_noise(call) or _has_another_scale(call)}
@@ -93,7 +106,8 @@ def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputM
     free = np.flatnonzero((distance != 0.0) & ~others & ~noisy)
     if len(free):
         is_certain = _is_certain(calls, found, x, distance, free, reruns)
-        return OutputMove(calls, unprotected=tuple(map(int, free)), is_certain=is_certain)
+        moved = float(np.abs(distance[free]).sum())
+        return OutputMove(calls, unprotected=tuple(map(int, free)), moved=moved, is_certain=is_certain)
     if not added or np.any(others & (noisy | (distance != 0.0))):
         return OutputMove(calls)
     if not all(_is_affine(added, found, side, base, reruns) for side, base in (("x", x), ("y", y))):
@@ -238,6 +252,65 @@ def _is_affine(added: dict[int, ReplayedCall], found: _Factors, side: str, base:
         if not np.all(np.abs(difference(out, base) - matrix @ moves) <= allowed):
             return False
     return True
+
+
+def _shared_noise(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputMove | None:
+    """Return coordinates of which a combination differs although no draws change it; None if none is found.
+
+    The combination is orthogonal to all moves of the output that fresh draws cause on x and on y, in more runs than
+    there are independent moves, and stays as it is in further runs. It tells x from y for all draws if these
+    are noise in which the output is affine: then this is certain.
+    """
+    distance, drawn = difference(y, x), sum(int(np.size(call.value)) for call in calls)
+    most = min(len(x), drawn)
+    if len(x) < 2 or most > MOST_NUMBERS or not (np.any(distance != 0.0) and np.isfinite(distance).all()):
+        return None
+    moves: list[Array] = []
+    for changed in (reruns.anew() for _ in range(most + 2 * DRAWS)):
+        for side, base in (("x", x), ("y", y)):
+            out = reruns.numbers(side, changed)
+            if out is None or out.shape != base.shape or not np.isfinite(out).all():
+                return None
+            moves.append(difference(out, base))
+    sizes = [max(float(np.abs(each).max()), np.finfo(float).tiny) for each in moves]
+    units = np.array(moves).T / sizes
+    learned = units[:, : -2 * DRAWS]
+    # Singular values below the root of the precision are those of rounding.
+    rest = distance - learned @ np.linalg.lstsq(learned, distance, rcond=1e-8)[0]
+    slack = reruns.rounding(x, y)
+    if not np.abs(rest).max() > _EXACT * np.abs(distance).max() + 4.0 * slack.max():
+        return None
+    rest = np.where(np.abs(rest) > 1e-6 * np.abs(rest).max(), rest / np.abs(rest).max(), 0.0)
+    kept = np.abs(rest @ np.array(moves).T)
+    allowed = np.abs(rest) @ (_EXACT * np.abs(np.array(moves)).T + 4.0 * slack[:, None])
+    if np.any(kept > allowed):
+        return None
+    held = rest != 0.0
+    sharing = []
+    for number in range(len(calls)):
+        out = reruns.numbers("x", reruns.anew(set(range(len(calls))) - {number}))
+        if out is not None and np.count_nonzero(difference(out, x)[held]) > 1:
+            sharing.append(number)
+    if not sharing:
+        return None
+    return OutputMove(
+        calls,
+        unprotected=tuple(np.flatnonzero(held).tolist()),
+        sharing=tuple(sharing),
+        moved=abs(float(rest @ distance)),
+        is_certain=_is_all_affine(calls, x, y, reruns),
+    )
+
+
+def _is_all_affine(calls: Calls, x: Array, y: Array, reruns: Reruns) -> bool:
+    """Whether everything drawn is noise in which the outputs are affine, on x and on y, as far away as is tried."""
+    every = dict(enumerate(calls))
+    if not all(map(is_shifted, calls)):
+        return False
+    found = _factors(every, x, reruns)
+    if isinstance(found, str) or found.others.any() or found.is_local:
+        return False
+    return all(_is_affine(every, found, side, base, reruns) for side, base in (("x", x), ("y", y)))
 
 
 def _agree(a: Array, b: Array) -> bool:

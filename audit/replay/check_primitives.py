@@ -86,7 +86,7 @@ class PrimitiveChecks:
     def verdict(self) -> Verdict:
         """Refuted if a primitive is; inconclusive if an audit is, a primitive could not be audited, or none was."""
         verdicts = {Verdict.INCONCLUSIVE if one.audit is None else one.audit.verdict for one in self.checks}
-        if not self.checks and self.bare:
+        if not self.checks:
             return Verdict.INCONCLUSIVE
         order = (Verdict.REFUTED, Verdict.INCONCLUSIVE)
         return next((verdict for verdict in order if verdict in verdicts), Verdict.NOT_REFUTED)

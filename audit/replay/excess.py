@@ -39,6 +39,7 @@ from .replayed_call import Finding, FindingKind, Line, ReplayedCall, calls_of, l
 from .tape import Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
+_UNTRIED: Final = "; so many numbers are drawn that it was not tried whether the output shows this value"
 _PROMISED: Final = "; that is what the primitive allows at most, which its noise need not cost"
 _CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
 _REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
@@ -84,7 +85,8 @@ def judged(
             elif each.is_excess:
                 words = _CHOSEN if chooses else _PROMISED if call.is_promise else "" if is_recorded else _UNRECORDED
                 if not words:
-                    words = "" if _exceeds(parts_shown(number), claim, distance) else _HIDDEN
+                    hidden = _HIDDEN if call.is_inferred or determined.is_tried(number) else _UNTRIED
+                    words = "" if _exceeds(parts_shown(number), claim, distance) else hidden
             is_excess = each.is_excess and not words and is_determined
             found.append(replace(each, message=each.message + words, is_excess=is_excess, call=number))
     if any(each.is_excess for each in found) or sum_finding(calls, claim) is None:
@@ -182,6 +184,11 @@ class _Determined:
         self._tried = found[: min(MOST_NUMBERS, max(_WORK // max(len(calls), 1), 4))]
         drawn = {(number, place) for number, call in enumerate(calls) for place in range(_size(call))}
         self._rest = sorted({*found, *drawn} - set(self._tried))
+
+    def is_tried(self, number: int) -> bool:
+        """Whether the output was run with other values of all numbers of a call that moved."""
+        tried = {place for i, place in self._tried if i == number}
+        return tried.issuperset(_moved_places(self.calls[number]))
 
     def parts(self, number: int) -> Calls:
         """Return what the output shows of a call: its numbers, or the sets of values that it tells apart."""

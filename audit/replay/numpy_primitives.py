@@ -21,6 +21,8 @@ from .tape import OTHER_THREAD, Tape, active_tape, recorded
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
+GLOBAL_STATE: Final = np.random.mtrand._rand
+"""The global state of the process, from which other threads draw while a run is recorded."""
 _NOT_DRAWS: Final = frozenset(
     {"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", "choice", "shuffle", "permutation"}
 )
@@ -236,12 +238,27 @@ def _recording_class(base: type) -> Any:
     if base is _GENERATOR:
         methods["__deepcopy__"] = _deep_copy
     else:
-        methods["seed"] = _seeded
+        methods = {name: _by_thread(name, each) for name, each in (methods | {"seed": _seeded}).items()}
     return _StandsFor(
         base.__name__,
         (base,),
         {"__module__": __name__, "__doc__": f"numpy's `{base.__name__}`, whose draws are recorded.", **methods},
     )
+
+
+def _by_thread(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of a state: of the one that stands for the global state, for the thread of its run only."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if getattr(self, _STANDS_FOR_GLOBAL, False) and (tape is None or tape.is_foreign()):
+            if tape is not None:
+                tape.note_unseen(OTHER_THREAD)
+            return getattr(GLOBAL_STATE, name)(*args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    call.__name__, call.__doc__ = name, method.__doc__
+    return call
 
 
 def _reduced(base: type) -> Callable[..., Any]:
@@ -316,9 +333,12 @@ _MODULE_FUNCTIONS: Final = tuple(
 def numpy_states(entropy: int) -> Iterator[Patch]:
     """Yield the state from which the module functions draw in a run, in place of the global one."""
     sequence = np.random.SeedSequence(entropy, spawn_key=(_GLOBAL,))
-    yield Patch(np.random.mtrand, "_rand", RecordingRandomState(np.random.MT19937(sequence)))
+    state = RecordingRandomState(np.random.MT19937(sequence))
+    setattr(state, _STANDS_FOR_GLOBAL, True)
+    yield Patch(np.random.mtrand, "_rand", state)
 
 
+_STANDS_FOR_GLOBAL: Final = "stands_for_global"
 _GLOBAL: Final = 2**32 - 2
 """First number of the spawn key of the global state; generators that are made without a seed have the next one."""
 

@@ -60,6 +60,7 @@ class Reruns:
         self._runner, self._sides = runner, {"x": x, "y": y}
         self.elsewhere: list[Calls] = []
         """The calls at other values of the draws, where x and y agreed."""
+        self.not_kept = 0
         self._rng = np.random.default_rng((runner.seed, 29))
         self._rounding = _ROUNDING[is_of_single_precision(x[1].output)]
 
@@ -258,6 +259,8 @@ class Reruns:
             return False
         if len(self.elsewhere) * len(self.calls) < _MOST_KEPT:
             self.elsewhere.append(paired_calls(on_x.tape, on_y.tape))
+        else:
+            self.not_kept += 1
         x, y = on_x.output, on_y.output
         if apart is None or noise is None:
             return same_output(x, y) is True
@@ -427,7 +430,7 @@ def _why_repeated(runs: list[RecordedRun]) -> str:
         drawn = [each[number] for each in calls]
         noise = [each for each in map(_noise, drawn) if each is not None]
         first = drawn[0]
-        if len(noise) < len(drawn) or len(columns) > 2_000:
+        if len(noise) < len(drawn):
             continue
         columns += list(np.array(noise).T)
         names += [f"{first.primitive} at {first.place}"] * (len(columns) - len(names))

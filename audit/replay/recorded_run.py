@@ -20,7 +20,7 @@ from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..sampling.sampler import Sampler
-from .numpy_primitives import numpy_patches, numpy_states, recording_generator
+from .numpy_primitives import GLOBAL_STATE, numpy_patches, numpy_states, recording_generator
 from .output_values import NotCopied, kept, same_output
 from .python_primitives import outside_patches, random_patches, random_states
 from .registered import PrimitiveFamily, imported_families, patched, register_primitives
@@ -41,7 +41,7 @@ _DRAWN: Final = (
     "make it inside the mechanism, or take it as the parameter rng"
 )
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
-_STATES: Final = np.random.mtrand._rand, random._inst
+_STATES: Final = GLOBAL_STATE, random._inst
 _OF_RUNS: Final = int.from_bytes(b"replay", "big")
 _HELD: Final = 3
 """References to a generator that nothing holds after its run: the tape's list, a loop variable, and the argument."""

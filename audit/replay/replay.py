@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
 from ..errors import MechanismError, OptionError, described
@@ -30,7 +28,7 @@ from .added_noise import infer_locations
 from .comparison import call_findings, path_findings
 from .excess import judged
 from .other_values import Calls, Reruns, is_bare_noise, is_unmoved
-from .output_values import difference, numbers_of, output_distance, same_form, same_output
+from .output_values import numbers_of, output_distance, same_form, same_output
 from .recorded_run import DatasetChangedError, RecordedRun, Runner, other_seed
 from .registered import registered_names
 from .replay_result import ReplayResult, is_kept, is_larger, loss_words
@@ -97,8 +95,7 @@ def replay(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dpaudit import replay
+    >>>     >>> from dpaudit import replay
     >>> def clipped_sum(rows, rng):            # clips to [0, 2]; the noise is for [0, 1]
     ...     return rng.laplace(np.clip(rows, 0, 2).sum(), 1.0)
     >>> result = replay(clipped_sum, [1.0, 5.0], [1.0], claim=1.0, adjacency="add-remove")
@@ -227,7 +224,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
                 ),
             )
         ),
-        remarks=(_CHANGES,) if runner.changes_datasets else (),
+        remarks=tuple(_remarks(runner, reruns)),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
         output_moved=output_distance(on_x.output, on_y.output),
@@ -236,7 +233,16 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     )
 
 
-_CHANGES = "the mechanism changes its dataset; each run was given a copy"
+def _remarks(runner: Runner, reruns: Reruns) -> Iterator[str]:
+    """Yield what leaves nothing open, and what was not looked at."""
+    if runner.changes_datasets:
+        yield "the mechanism changes its dataset; each run was given a copy"
+    if reruns.not_kept:
+        seen = len(reruns.elsewhere)
+        yield (
+            f"there are so many calls that their losses were compared at {seen:,} of {seen + reruns.not_kept:,} other "
+            "values of the draws"
+        )
 
 
 def _fixed_seeds(tape: Tape) -> Iterator[str]:
@@ -314,9 +320,16 @@ def _explained(
         places = list(move.unprotected)
         shown = ", ".join(map(str, places[:4])) + ", …" * (len(places) > 4)
         where = f"coordinate {shown} of the output" if len(a) > 1 else "the output"
-        text = f"{where} moved by {np.abs(difference(b, a))[places].sum():.6g}, and no recorded draw changes it"
+        text = f"{where} moved by {move.moved:.6g}, and no recorded draw changes it"
+        if move.sharing:
+            names = ", ".join(dict.fromkeys(f"{calls[i].primitive} at {calls[i].place}" for i in move.sharing))
+            text = (
+                f"coordinates {shown} of the output contain the same noise ({names}), and a combination of them "
+                f"without noise moved by {move.moved:.6g}"
+            )
         why = [] if move.is_certain else ["whether a draw decides about what moved is not known"]
-        return calls, [_without_noise(text, is_certain=move.is_certain)], tuple(why)
+        remedy = "; draw noise for each coordinate" if move.sharing else ""
+        return calls, [_without_noise(text, remedy, is_certain=move.is_certain)], tuple(why)
     if move.is_explained:
         return move.calls, [], ()
     reasons = tuple(filter(None, [move.why_not])) + _unexplained(calls, x, y)
@@ -330,9 +343,9 @@ def _only_nearby(found: Finding) -> Finding:
     return replace(found, kind=FindingKind.NEAR_THE_VALUES, message=text, is_excess=False)
 
 
-def _without_noise(text: str, *, is_certain: bool) -> Finding:
+def _without_noise(text: str, remedy: str = "", *, is_certain: bool) -> Finding:
     """Return what moved as an excess if no values of the draws hide it; else no change that was tried did."""
-    text = f"{text}; loss infinite" if is_certain else f"{text} at the values tried"
+    text = f"{text}; loss infinite{remedy}" if is_certain else f"{text} at the values tried{remedy}"
     loss = math.inf if is_certain else None
     return Finding(kind=FindingKind.WITHOUT_NOISE, place=None, message=text, loss=loss, is_excess=is_certain)
 

@@ -95,18 +95,16 @@ class ReplayResult:
             return f"EXCESS: {number} finding{'s' * (number != 1)} in {count}{claimed} (one path; confirm with check)"
         if self.verdict is ReplayVerdict.BOUNDED:
             return f"BOUNDED: {loss_words(self.loss)} in {count}{claimed} (one path)"
-        return f"OPEN: no excess in {count}{claimed}, and no bound: {self._why_open}"
-
-    @property
-    def _why_open(self) -> str:
-        if self.open_reasons:
-            return self.open_reasons[0]
         if self.findings:
-            return f"{self.findings[0].kind.value}, which the output may hide; confirm with check"
-        if self.loss.epsilon is None:
-            return "the loss of a call is unknown"
-        words = loss_words(self.loss)
-        return f"no claim given; {words}" if self.claim is None else f"{words}, not shown to be within the claim"
+            first, more = self.findings[0], len(self.findings) - 1
+            found = f"{first.kind.value}{f' and {more} more' if more else ''}"
+            why = self.open_reasons[0] if self.open_reasons else "the output may hide it; confirm with check"
+            return f"OPEN: not shown to be an excess in {count}{claimed}: {found}; {why}"
+        if self.open_reasons or (self.loss.epsilon is None and self.loss.rho is None):
+            why = self.open_reasons[0] if self.open_reasons else "the loss of a call is unknown"
+            return f"OPEN: neither an excess nor a bound in {count}{claimed}: {why}"
+        why = "no claim given to compare it with" if self.claim is None else "not shown to be within the claim"
+        return f"OPEN: {loss_words(self.loss)} in {count}{claimed}; {why}"
 
     def __str__(self) -> str:
         lines = [self.sentence]

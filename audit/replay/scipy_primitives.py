@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from .laws import Law
+from .numpy_primitives import GLOBAL_STATE
 from .parameters import copied
 from .registered import Patch
-from .tape import active_tape
+from .tape import OTHER_THREAD, active_tape
 
 
 def _scipy_law(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
@@ -32,7 +33,6 @@ def _scipy_law(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
     return Law(f"scipy.stats.{dist.name}", {**values, "loc": loc, "scale": scale}, shape)
 
 
-_GLOBAL: Final = np.random.mtrand._rand
 _SHIFTED: Final = {"laplace": "laplace", "norm": "normal", "logistic": "logistic", "gumbel_r": "gumbel"}
 _AT_ZERO: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "expon": ("exponential", ("scale",)),
@@ -58,12 +58,14 @@ def _rvs(kind: type) -> Callable[..., Any]:
 
     def rvs(self: Any, *args: Any, **kwargs: Any) -> Any:
         tape = active_tape()
-        if tape is None:
+        if tape is None or tape.is_foreign():
+            if tape is not None:
+                tape.note_unseen(OTHER_THREAD)
             return original(self, *args, **kwargs)
         stated = {name: value for name, value in kwargs.items() if name != "random_state"}
         given = kwargs.get("random_state")
         tape.note_seed(given)
-        if given is None and self._random_state is _GLOBAL:  # scipy holds what numpy had when it was imported
+        if given is None and self._random_state is GLOBAL_STATE:  # scipy holds what numpy had when it was imported
             kwargs["random_state"] = np.random.mtrand._rand
         held, named = copied(args), {**kwargs, **copied(stated)}  # the caller may change them later
 

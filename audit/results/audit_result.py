@@ -27,7 +27,7 @@ from .cell_result import CellCounts
 from .interim_look import Look, Stop
 from .other_direction import OtherDirection
 from .result import Result
-from .verdict import Verdict, bound_beside_claim, event_in_words, largest_excess, least_beside, verdict_of
+from .verdict import Verdict, bound_beside_claim, event_in_words, least_beside, untested_in_words, verdict_of
 
 Basis = Literal["event", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
@@ -367,13 +367,10 @@ class AuditResult(Result):
             return f"{few}; {self.detectable_in_words}; requested: {self.requested_resolution:.2g}"
         if math.isinf(self.resolution):
             return f"{few}; {self.detectable_in_words}"
-        claim, most = self.directed_claim, largest_excess(self.directed_claim)
-        least = "claimed" if claim.strength > 0.0 else f"claimed; an audit must find {most:g} above"
         return (
-            f"no {claim.strength_name} below {claim.strength + self.resolution:.3g} would have been found, "
-            f"{claim.strength:.4g} {least} ({100 * self.power:.6g}% power, {self._basis_in_words}); use more runs or "
-            "another pair (find_worst_pair, or neighbours= in pytest), or accept this with "
-            f"resolution={rounded_up(self.resolution, 2):g}"
+            f"{untested_in_words(self.directed_claim, self.resolution)} ({100 * self.power:.6g}% power, "
+            f"{self._basis_in_words}); use more runs or another pair (find_worst_pair, or neighbours= in pytest), or "
+            f"accept this with resolution={rounded_up(self.resolution, 2):g}"
         )
 
     @property

@@ -13,10 +13,10 @@ from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
 from ..options import check_fields, is_whole
 from ..printing import confidence as confidence_words
-from ..printing import shorten, verdict_text
+from ..printing import rounded_up, shorten, verdict_text
 from .result import Result
 from .score_sketch import ScoreSketch
-from .verdict import Verdict, bound_beside_claim, least_beside
+from .verdict import Verdict, bound_beside_claim, least_beside, untested_in_words, verdict_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +109,13 @@ class CanaryResult(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if and only if the bound exceeds the claim; INCONCLUSIVE if the canaries cannot refute it."""
-        if self.bound > self.claim.strength:
-            return Verdict.REFUTED
-        wanted = self.requested_resolution
-        is_weak = math.isinf(self.resolution) or (wanted is not None and self.resolution > wanted)
-        return Verdict.INCONCLUSIVE if is_weak else Verdict.NOT_REFUTED
+        """REFUTED if and only if the bound exceeds the claim; INCONCLUSIVE if the canaries would not show an excess.
+
+        An excess as large as the claim, or the one that the caller requested.
+        """
+        if math.isinf(self.resolution) and self.bound <= self.claim.strength:
+            return Verdict.INCONCLUSIVE
+        return verdict_of(self.claim, self.bound, self.resolution, self.requested_resolution, ())
 
     @property
     def is_refuted(self) -> bool:
@@ -185,8 +186,15 @@ class CanaryResult(Result):
                 f"too few canaries ({of}); even if all guesses were right, "
                 f"{self.claim.describe_strength(self.ceiling)}; plan_canaries says how many it takes"
             )
-        text = f"too few canaries ({of}); {self.detectable_in_words}"
-        return text if self.requested_resolution is None else f"{text}; requested: {self.requested_resolution:.2g}"
+        if self.requested_resolution is not None or math.isinf(self.resolution):
+            wanted = self.requested_resolution
+            asked = "" if wanted is None else f"; requested: {wanted:.2g}"
+            return f"too few canaries ({of}); {self.detectable_in_words}{asked}"
+        return (
+            f"{untested_in_words(self.claim, self.resolution)} ({100 * self.power:.6g}% power at best; "
+            f"{self.canaries:,} canaries, {confidence_words(self.alpha)}); use more canaries (plan_canaries), or "
+            f"accept this with resolution={rounded_up(self.resolution, 2):g}"
+        )
 
     @property
     def remarks(self) -> tuple[str, ...]:

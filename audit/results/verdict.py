@@ -67,6 +67,20 @@ def largest_excess(claim: Claim) -> float:
     return 0.5 * claim.max_strength if math.isfinite(claim.max_strength) else 1.0
 
 
+def untested_in_words(claim: Claim, resolution: float) -> str:
+    """Describe the smallest strength that an audit would have found, next to the claim.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> untested_in_words(PureDP(1.0), 4.97)
+    'no epsilon below 5.97 would have been found, 1 claimed'
+    """
+    least = "claimed" if claim.strength > 0.0 else f"claimed; an audit must find {largest_excess(claim):g} above"
+    found = f"no {claim.strength_name} below {claim.strength + resolution:.3g} would have been found"
+    return f"{found}, {claim.strength:.4g} {least}"
+
+
 def bound_beside_claim(claim: Claim, bound: float) -> str:
     """Describe a lower bound and the claim's strength, for example "epsilon >= 1.244, claimed 1"."""
     sign, least, claimed = least_beside(bound, claim.strength)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,6 @@ from ..events.outputs import outcome_key
 from ..printing import shorten
 from .candidates import Candidate
 from .row_pairs import Row, Split, SplitPairs
-
-_MOST_USERS = 1000  # most users named by numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,12 @@ class UserPairs(SplitPairs):
         owner: Hashable = outcome_key(row[self._place])
         return owner
 
-    def _users(self) -> list[Any]:
+    def _users(self) -> Sequence[Any]:
         """Return all possible users."""
         if self.domain.values:
             return list({self._owner(row): row[self._place] for row in self.domain.values}.values())
         low, high = math.ceil(self.domain.ranges[0][self._place]), math.floor(self.domain.ranges[1][self._place])
-        return list(range(low, min(high + 1, low + _MOST_USERS)))
+        return range(low, min(high + 1, low + 2**62))  # of more users, Python tells no number
 
     @property
     def _largest(self) -> int:
@@ -108,7 +106,7 @@ class UserPairs(SplitPairs):
                     yield Split((self._end(others[0], 0),) * min(room, self._largest), alone)
         yield from self._spread(changed, others)
 
-    def _spread(self, changed: list[Any], others: list[Any]) -> Iterator[Split]:
+    def _spread(self, changed: Sequence[Any], others: Sequence[Any]) -> Iterator[Split]:
         """Yield splits whose rows have many values: what joins equal rows of several users sees all of these."""
         most, size = self.domain.most, min(self._largest, self.domain.most // self.steps)
         alone = tuple(row for user in changed for row in self._different(user, size))
@@ -150,7 +148,7 @@ class UserPairs(SplitPairs):
     def drawn(self, rng: np.random.Generator) -> Split:
         users, room = self._users(), self.domain.most
         sides: tuple[list[Row], ...] = ([], [], [])
-        for i, index in enumerate(rng.permutation(len(users))[: self.domain.most].tolist()):
+        for i, index in enumerate(rng.choice(len(users), min(len(users), room), replace=False).tolist()):
             still = max(self.steps - i - 1, 0)  # users who need a row each
             if i >= self.steps and (room == 0 or rng.random() < 0.3):
                 break

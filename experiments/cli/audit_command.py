@@ -21,6 +21,7 @@ from .options import (
     Jobs,
     Mu,
     Power,
+    Resolution,
     Rho,
     Seed,
     check_choices,
@@ -70,9 +71,7 @@ def audit(
         whole("Executions on each dataset; by default the number for --resolution, or 1,000,000.", show_default=False),
     ] = None,
     alpha: Alpha = 0.05,
-    resolution: Annotated[
-        float | None, optional("Required detectable excess; an audit with a larger one is inconclusive.")
-    ] = None,
+    resolution: Resolution = None,
     power: Power = 0.95,
     sequential: Annotated[bool, typer.Option(help="Stop as soon as the claim is refuted.")] = False,
     seconds: Annotated[

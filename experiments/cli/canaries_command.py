@@ -14,6 +14,7 @@ from .options import (
     Delta,
     Epsilon,
     Mu,
+    Resolution,
     Rho,
     check_choices,
     completion,
@@ -38,6 +39,7 @@ def canaries(
     mu: Mu = None,
     rho: Rho = None,
     alpha: Alpha = 0.05,
+    resolution: Resolution = None,
     probability: Annotated[float, typer.Option(help="Probability with which each coin included its canary.")] = 0.5,
     coins: Annotated[
         str | None,
@@ -74,7 +76,8 @@ def canaries(
     Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
     score from what the training releases. A .csv has a line of names; an .npz has arrays with these names; an .npy has
     shape (canaries, 2), score first. Several files are independent runs with new coins. Exit status: 0 if the claim is
-    not refuted, 1 if it is refuted, 2 for invalid input or an error, 3 if so few canaries could not refute it.
+    not refuted, 1 if it is refuted, 2 for invalid input or an error, 3 if so few canaries could not show an excess as
+    large as the claim.
 
     Example: `dpaudit canaries scores.csv --epsilon 1 --delta 1e-5 --out report`
     """
@@ -97,8 +100,8 @@ def canaries(
     scores, flags = read_scores(paths, score, included)
     options: dict[str, Any] = {"coins": coins, "adjacency": adjacency, "say": answers, "method": method}
     result = check_canaries(
-        scores, flags, claim=claim, alpha=alpha, probability=probability, guesses=guesses or None, seed=seed, name=name,
-        **options,
+        scores, flags, claim=claim, alpha=alpha, resolution=resolution, probability=probability,
+        guesses=guesses or None, seed=seed, name=name, **options,
     )  # fmt: skip
     written: list[str] = []
     try:  # a verdict is printed even if its report cannot be written

@@ -80,6 +80,9 @@ Rho = Annotated[float | None, optional("Claimed ρ, for zero-concentrated DP.")]
 Alpha = Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")]
 CaseAlpha = Annotated[float, typer.Option(help="Allowed false-alarm probability of each case.")]
 Power = Annotated[float, typer.Option(help="Power of the audit at its detectable excess.")]
+Resolution = Annotated[
+    float | None, optional("Required detectable excess; an audit with a larger one is inconclusive.")
+]
 Names = Annotated[
     list[str] | None,
     typer.Argument(

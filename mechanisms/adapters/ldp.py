@@ -1,7 +1,6 @@
 """Clients of local differential privacy, of pure-ldp, multi-freq-ldpy and others, with the claim of their parameters.
 
-Such clients draw from global generators, which each block seeds, so that audits with one seed repeat. Blocks take turns
-in threads.
+Such clients draw from global generators, in whose place each block has its own, so that audits with one seed repeat.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ...audit.datasets.adjacency import Adjacency, Local
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import ClaimError, DatasetError, MechanismError
 from ...audit.options import checked
-from .global_generators import seeded_globals
+from .global_generators import generators_of_body
 from .library_calls import released
 
 _EPSILONS = ("epsilon", "eps_1", "eps_perm")
@@ -50,7 +49,7 @@ class LDPMechanism:
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """`size` reports of a value; a run that raises is an output too, except for a TypeError."""
         _check_value(self.client, dataset)
-        with seeded_globals(rng):
+        with generators_of_body(rng):
             return [released(self.release, self.client, dataset) for _ in range(size)]
 
 

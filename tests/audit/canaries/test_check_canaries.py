@@ -22,6 +22,7 @@ from dpaudit import (
     Verdict,
     ZeroConcentratedDP,
     check_canaries,
+    plan_canaries,
 )
 from dpaudit.audit.canaries.canary_draws import CanaryDraws, canary_draws
 from dpaudit.audit.canaries.canary_tests import has_lines, refutes
@@ -365,10 +366,30 @@ def test_an_inconclusive_audit_says_why():
     assert many.verdict is Verdict.INCONCLUSIVE
     assert "too many canaries for this delta (400, 95% confidence); canaries × delta = 40" in many.sentence
     few = check_canaries(CLEAR[:20], FLAGS[:20], claim=PureDP(3.0), coins="independent")
+    assert few.notes[-1].startswith(("300 canaries", "1,000 canaries"))
     assert "even if all guesses were right, epsilon >=" in few.sentence
     weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), resolution=0.01)
     assert weak.verdict is Verdict.INCONCLUSIVE
     assert weak.sentence.endswith("requested: 0.01")
+
+
+@pytest.mark.parametrize(
+    ("claim", "options"),
+    [(PureDP(0.3), {}), (GaussianDP(0.3), {}), (PureDP(0.3), {"coins": "fixed", "adjacency": "replace"})],
+)
+def test_canaries_that_would_not_show_twice_the_claim_are_inconclusive(claim, options):
+    options = {"coins": "independent"} | options
+    flags = np.arange(60) < 30
+    few = check_canaries(even_scores(flags, 0.0), flags, claim=claim, **options)
+    assert few.resolution > claim.strength
+    assert few.verdict is Verdict.INCONCLUSIVE
+    assert f"no {claim.strength_name} below" in few.sentence
+    number, of = few.notes[-1].split()[:2]
+    assert of == ("pairs" if options["coins"] == "fixed" else "canaries")
+    assert plan_canaries(int(number.replace(",", "")), claim=claim).resolution <= claim.strength
+    accepted = check_canaries(even_scores(flags, 0.0), flags, claim=claim, resolution=few.resolution + 0.01, **options)
+    assert accepted.verdict is Verdict.NOT_REFUTED
+    assert accepted.notes == ()
 
 
 def test_relations_as_objects_and_guesses_that_have_no_meaning():

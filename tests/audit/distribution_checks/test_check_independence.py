@@ -26,6 +26,13 @@ def kinds(result):
     return {point.at.split(":")[0] for point in result.points if point.is_outside}
 
 
+def test_runs_too_few_for_any_correlation_are_inconclusive():
+    """At 40 runs the threshold for successive runs of ten coordinates is a correlation of more than 1."""
+    few = check_independence(fresh(10), 0.0, runs=40, alpha=1e-3, jobs=1)
+    assert few.verdict is Verdict.INCONCLUSIVE
+    assert check_independence(fresh(10), 0.0, runs=400, alpha=1e-3, jobs=1).verdict is Verdict.NOT_REFUTED
+
+
 @pytest.mark.parametrize("n", [6, 7, 8])
 def test_the_threshold_errs_on_the_safe_side_for_every_order(n):
     """All n! orders of the ranks: beyond 2.4 standard deviations their tail is below the normal tail."""

@@ -445,3 +445,16 @@ def test_right_noise_is_refuted_no_more_often_than_allowed(kind):
         check = {"noise": kind(SCALE), "answer": 1, "runs": runs, "alpha": 0.1, "jobs": 1}
         refuted = sum(check_noise(adding(kind, SCALE), 1, seed=seed, **check).is_refuted for seed in range(30))
         assert refuted <= stats.binom.isf(1e-7, 30, 0.1)
+
+
+def test_runs_too_few_to_find_half_of_the_noise_are_inconclusive():
+    def noisy(data, size, rng):
+        return rng.laplace(scale=2.0, size=size)
+
+    few, more = (
+        check_noise(noisy, None, noise=LaplaceNoise(scale=2.0), answer=0.0, runs=runs, alpha=1e-6, jobs=1)
+        for runs in (40, 400)
+    )
+    assert (few.verdict, more.verdict) == (Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
+    far = check_noise(noisy, None, noise=LaplaceNoise(scale=20.0), answer=0.0, runs=40, alpha=1e-6, jobs=1)
+    assert far.is_refuted

@@ -81,6 +81,8 @@ def test_noise_that_is_added_afterwards_is_not_passed():
     found = check_primitives(replay(hidden, [1, 1], [1], claim=1.0), runs=400)
     assert (found.verdict, found.checks, found.unmoved, found.bare) == (Verdict.INCONCLUSIVE, (), 0, 2)
     assert "2 calls were given nothing that depends on the data" in str(found)
+    found = check_primitives(replay(lambda rows, rng: rng.laplace(2.0), [1, 1], [1], claim=1.0), runs=400)
+    assert (found.verdict, found.unmoved) == (Verdict.INCONCLUSIVE, 1), "no primitive was audited"
 
 
 @pytest.mark.parametrize(

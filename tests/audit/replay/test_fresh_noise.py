@@ -160,13 +160,15 @@ def test_draws_of_a_stream_form_a_chain():
 
 
 def test_global_generators_are_neither_seeded_nor_set_back():
+    """Neither by functions, nor by a library that reads the global state of numpy as scipy and scikit-learn do."""
     np.random.seed(5)  # noqa: NPY002
     random.seed(5)
     drawn, is_over = [], threading.Event()
 
     def serve():
         while not is_over.is_set():
-            drawn.append((np.random.random(), random.random()))  # noqa: NPY002
+            by_library = stats.norm.rvs(), np.random.mtrand._rand.random()
+            drawn.append((np.random.random(), random.random(), *by_library))  # noqa: NPY002
             is_over.wait(1e-4)
 
     thread = threading.Thread(target=serve)
@@ -175,8 +177,10 @@ def test_global_generators_are_neither_seeded_nor_set_back():
         run(lambda rows, rng: len(rows) + rng.laplace())
     is_over.set()
     thread.join()
-    expected = np.random.RandomState(5), random.Random(5)
-    assert drawn == [(expected[0].random(), expected[1].random()) for _ in drawn]
+    numpy, python = np.random.RandomState(5), random.Random(5)
+    for each in drawn:
+        by_library = numpy.normal(), numpy.random()
+        assert each == (numpy.random(), python.random(), *by_library)
 
 
 def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed():

@@ -224,7 +224,7 @@ def test_words_of_results():
         return rng.laplace(len(rows))
 
     result = replay(handed, [1.0] * 3, [1.0], claim=1.0, adjacency="add-remove", distance=2)
-    assert "no bound: loss at most 2, not shown to be within the claim" in str(result)
+    assert "OPEN: loss at most 2 in 1 call, claimed 1-DP at distance 2; not shown to be within the claim" in str(result)
 
     def of_its_own_scale(rows, rng):
         return rng.laplace(sum(rows), max(rows))

@@ -329,6 +329,37 @@ def test_what_is_released_without_noise():
         result.raise_if_excess()
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "is_excess"),
+    [
+        (lambda rows, rng: np.array([len(rows), sum(rows)]) + rng.laplace(scale=9.0), True),
+        (lambda rows, rng: (z := rng.laplace(sum(rows), 9.0), 2.0 * z + len(rows)), True),  # noise with its location
+        (lambda rows, rng: (z := rng.geometric(0.5), [len(rows) + z, 3 * len(rows) + z])[1], False),  # not shifted
+        (lambda rows, rng: (z := rng.laplace(), np.clip([len(rows) + z, sum(rows) + z], -99, 99))[1], False),
+    ],
+)
+def test_one_draw_in_two_coordinates(mechanism, is_excess):
+    result = run(mechanism, claim=9.0)
+    (found,) = result.findings
+    assert (found.kind, found.is_excess) == (FindingKind.WITHOUT_NOISE, is_excess)
+    assert "coordinates 0, 1 of the output contain the same noise (Generator." in found.message
+    assert found.message.endswith("; draw noise for each coordinate")
+    assert "no excess" not in str(result)
+
+
+def test_noise_that_coordinates_share_without_a_loss():
+    """Moves that one draw, or two, explain: a combination of the coordinates is without noise, and does not move."""
+
+    def with_total(rows, rng):
+        noisy = [len(rows) + rng.laplace(), len(rows) + rng.laplace()]
+        return [*noisy, sum(noisy)]
+
+    assert run(with_total, claim=2.0).verdict is ReplayVerdict.BOUNDED
+    assert run(lambda rows, rng: (z := rng.laplace() + len(rows), [z, z, z + 1])[1]).verdict is ReplayVerdict.BOUNDED
+    powers = run(lambda rows, rng: (v := rng.laplace() + len(rows), [v, v**2, abs(v)])[1])
+    assert not powers.findings  # so many coordinates of one draw are not linear in it
+
+
 def test_choices_of_rows_are_findings_but_no_excess():
     for choose in (lambda rows, rng: rng.integers(len(rows)), lambda rows, rng: rng.uniform(0.0, len(rows))):
         result = run(choose)
@@ -420,7 +451,7 @@ def test_points_and_values_that_are_not_finite():
 def test_without_a_claim_the_loss_is_stated():
     result = replay(lambda rows, rng: rng.laplace(sum(rows), 2.0), X, Y)
     assert result.verdict is ReplayVerdict.OPEN
-    assert "no claim given; loss at most 2.5" in str(result)
+    assert "OPEN: loss at most 2.5 in 1 call; no claim given to compare it with" in str(result)
     assert "moved 5" in result.table()
 
 

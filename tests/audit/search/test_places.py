@@ -78,6 +78,14 @@ def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
     assert seen > 100
 
 
+@pytest.mark.parametrize("last", [50_000, 10**30])
+def test_all_users_named_by_numbers_are_reached(last):
+    domain = Rows(low=(0, 0.0), high=(last, 1.0), most=6)
+    source = pairs_of(domain, UserLevel(0), 1, 0)
+    users = {row[0] for pair in islice(source.random(np.random.default_rng(0)), 60) for row in (*pair.x, *pair.y)}
+    assert max(users) > 40_000
+
+
 def test_lines_near_a_pair_change_one_number():
     source = pairs_of(Answers(3, 0.0, 9.0), Within("l1"), 1, 0)
     pair = next(iter(source.patterns()))

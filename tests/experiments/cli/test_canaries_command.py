@@ -40,12 +40,13 @@ def run(tmp_path, monkeypatch, capsys):
     ("arguments", "status", "verdict"),
     [
         (("--epsilon", "0.5"), 1, "REFUTED: ε ≥ "),
-        (("--epsilon", "0.5", "--score", "flat"), 0, "NOT REFUTED: ε ≥ 0"),
+        (("--epsilon", "0.5", "--score", "flat"), 3, "INCONCLUSIVE: no "),
+        (("--epsilon", "0.5", "--score", "flat", "--resolution", "2"), 0, "NOT REFUTED: ε ≥ 0"),
         (("--epsilon", "9"), 3, "INCONCLUSIVE: too few canaries (100, 95% confidence)"),
         (("--mu", "0.5", "--method", "f-dp", "--guesses", "40"), 1, "REFUTED: μ ≥ "),
         (("--epsilon", "0.5", "--coins", "fixed", "--adjacency", "replace"), 1, "of 40 pairs"),
     ],
-    ids=["refuted", "not refuted", "inconclusive", "mu", "pairs"],
+    ids=["refuted", "nothing tested", "not refuted", "inconclusive", "mu", "pairs"],
 )
 def test_exit_status_and_verdict(run, arguments, status, verdict):
     code, out, err = run("scores.csv", *arguments)

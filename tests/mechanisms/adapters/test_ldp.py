@@ -6,6 +6,7 @@ import functools
 import math
 import random
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -83,18 +84,48 @@ def test_draws_follow_the_seed_and_leave_the_global_generators_where_they_were()
     assert made.sample(0, 50, np.random.default_rng(6)) != first
 
 
+def test_other_threads_draw_from_the_global_generators_while_a_block_is_drawn():
+    begun, is_over = threading.Event(), threading.Event()
+
+    def slowly(value):
+        begun.set()
+        is_over.wait(10.0)
+        return random.random(), np.random.random()  # noqa: NPY002
+
+    made, found = from_ldp(slowly, claim=PureDP(1.0)), []
+    threads = [
+        threading.Thread(target=lambda: found.append(made.sample(0, 2, np.random.default_rng(5)))) for _ in range(2)
+    ]
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    functions = random.random, np.random.random
+    for thread in threads:
+        thread.start()
+    assert begun.wait(10.0)
+    drawn = random.random(), np.random.random(), np.random.mtrand._rand.normal()  # noqa: NPY002
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    numpy = np.random.RandomState(1)
+    assert drawn == (random.Random(1).random(), numpy.random(), numpy.normal())
+    assert found[0] == found[1] != drawn
+    assert (random.random, np.random.random) == functions
+    assert type(np.random.mtrand._rand) is np.random.RandomState
+
+
 def test_compiled_functions_are_seeded_too(monkeypatch):
     seeds = []
     monkeypatch.setitem(sys.modules, "numba", SimpleNamespace(njit=lambda function: seeds.append))
     generators._numba_seed.cache_clear()
     try:
         for seed in (5, 5, 6):
-            with generators.seeded_globals(np.random.default_rng(seed)):
+            with generators.generators_of_body(np.random.default_rng(seed)):
                 pass
     finally:
         generators._numba_seed.cache_clear()
-    assert len(seeds) == 3
-    assert seeds[0] == seeds[1] != seeds[2]
+    of_bodies, afterwards = seeds[::2], seeds[1::2]
+    assert of_bodies[0] == of_bodies[1] != of_bodies[2]
+    assert len({*afterwards, *of_bodies}) == 5, "what follows is not foretold by the seed"
 
 
 def test_reports_are_one_tuple_in_which_iterators_are_not_lists():

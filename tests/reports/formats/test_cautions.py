@@ -64,7 +64,7 @@ def test_a_bound_of_zero_is_a_caution_as_nothing_was_seen(audit, entries):
 
 
 def test_a_training_has_the_caution_too(entries):
-    assert kinds(replace(entries["training"].result, resolution=1.5)) == ["excess"]
+    assert kinds(replace(entries["training"].result, resolution=1.5, requested_resolution=2.0)) == ["excess"]
 
 
 def test_a_caution_is_a_warning_of_the_attestation(entries, weak, silenced):

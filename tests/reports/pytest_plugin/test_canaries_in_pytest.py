@@ -41,7 +41,7 @@ def test_a_training_run_in_a_test(project):
     found.assert_outcomes(passed=2, failed=2)
     assert "  training   forgetful training" in shown
     assert "  meaning    the claim is refuted: the training reveals more of its canaries than claimed" in shown
-    assert "  meaning    too few canaries for any refutation" in shown
+    assert "  meaning    the audit is inconclusive" in shown
     assert "  repeat     pytest test_training.py::test_wrong" in shown
     assert "600 canaries" in shown, "the table at the end"
     entries = {entry.name.rpartition("::")[2]: entry.result for entry in load(project.path / "report.json").entries}

@@ -57,7 +57,7 @@ def test_a_failure_names_the_line(project):
     assert shown.count(f"{line}5, with laplace noise of scale 2; worst-case loss 2.5, claimed 1") == 2
     assert shown.count(source) == 3
     assert "  seed    7" in shown
-    assert "replay     OPEN: no excess" in shown, "what is not recorded is said"
+    assert "replay     OPEN: neither an excess nor a bound" in shown, "what is not recorded is said"
     assert plain.count(line) == 1, "only the replay that was asked for"
     assert "  seed    7" in plain
 
