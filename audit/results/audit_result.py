@@ -363,17 +363,17 @@ class AuditResult(Result):
     def _too_little(self) -> str:
         """What the audit could not have found, and what to do."""
         few = f"too few runs for {confidence_words(self.alpha)} ({self.runs:,} per dataset)"
-        if self.requested_resolution is not None:
-            return f"{few}; {self.detectable_in_words}; requested: {self.requested_resolution:.2g}"
+        remedy = "use more runs or another pair (find_worst_pair, or neighbours= in pytest)"
         if math.isinf(self.resolution):
-            return f"{few}; {self.detectable_in_words}"
+            return f"{few}; {self.detectable_in_words}; {remedy}"
+        remedy += f", or accept this with resolution={rounded_up(self.resolution, 2):g}"
+        if self.requested_resolution is not None:
+            return f"{few}; {self.detectable_in_words}; requested: {self.requested_resolution:.2g}; {remedy}"
         claim, most = self.directed_claim, largest_excess(self.directed_claim)
         least = "claimed" if claim.strength > 0.0 else f"claimed; an audit must find {most:g} above"
         return (
             f"no {claim.strength_name} below {claim.strength + self.resolution:.3g} would have been found, "
-            f"{claim.strength:.4g} {least} ({100 * self.power:.6g}% power, {self._basis_in_words}); use more runs or "
-            "another pair (find_worst_pair, or neighbours= in pytest), or accept this with "
-            f"resolution={rounded_up(self.resolution, 2):g}"
+            f"{claim.strength:.4g} {least} ({100 * self.power:.6g}% power, {self._basis_in_words}); {remedy}"
         )
 
     @property
