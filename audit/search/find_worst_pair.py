@@ -20,6 +20,7 @@ from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
 from ..errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
+from ..events.outcome_text import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
@@ -224,8 +225,14 @@ def find_worst_pair(
 def _enlarged(domain: Any, sampler: Sampler, seed: int) -> Enlarged:
     """Return the domain with the special numbers that matter to the mechanism; see `with_special_numbers`."""
 
+    known: dict[str, Outputs] = {}  # datasets of equal numbers, which their beginning determines
+
     def drawn(dataset: Any) -> Outputs:
-        return sampler.draw(dataset, _CLAMP_RUNS, np.random.default_rng(sequence_of(seed, Stream.CLAMPS)))
+        text = printed(dataset)
+        if text not in known:
+            rng = np.random.default_rng(sequence_of(seed, Stream.CLAMPS))
+            known[text] = sampler.draw(dataset, _CLAMP_RUNS, rng)
+        return known[text]
 
     def apart(one: Any, other: Any) -> float:
         outputs = drawn(one), drawn(other)
