@@ -132,7 +132,7 @@ def with_special_numbers(
             refused[str(number)] = raised if isinstance(raised, str) else described(raised)
     note = (
         f"{_listed({*refused})} not tried, because the mechanism raises on it ({next(iter(refused.values()))}); the "
-        "exception shows that a row has it. List it among the values of the domain to count the exception as an output"
+        "exception shows that a row has it. Pass pairs with it to count the exception as an output"
         if refused
         else ""
     )

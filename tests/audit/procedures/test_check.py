@@ -79,6 +79,9 @@ def test_too_few_runs_are_inconclusive(runs, resolution):
     assert result.verdict is Verdict.INCONCLUSIVE
     assert f"too few runs for 95% confidence ({runs:,} per dataset)" in str(result)
     assert ("requested: 0.001" in str(result)) == (resolution is not None)
+    assert "use more runs or another pair" in result.sentence
+    assert ("accept this with resolution=" in result.sentence) == math.isfinite(result.resolution)
+    assert math.isinf(result.resolution) == (resolution is None)
 
 
 def test_a_refutation_needs_no_resolution():
