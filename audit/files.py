@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from .errors import OptionError, WriteError
+from .printing import shorten
 
 AnyPath: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
+_LONGEST: Final = 1 << 15  # bytes of a path, of Windows; of Linux 4,096
 _KINDS: Final = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a folder",
@@ -31,8 +33,8 @@ _WAYS_OUT: Final = {
 }
 
 
-def path_of(name: AnyPath) -> Path:
-    """Return a name as an absolute path, which stays the same if the working folder changes.
+def path_of(name: AnyPath, option: str = "path") -> Path:
+    """Return a name, the value of an option, as an absolute path, which stays the same if the working folder changes.
 
     Raises
     ------
@@ -41,16 +43,18 @@ def path_of(name: AnyPath) -> Path:
     """
     try:
         text = os.fsdecode(name)
-        os.fsencode(text)
+        size = len(os.fsencode(text))
     except (TypeError, UnicodeError) as error:
-        raise OptionError(f"path={name!r} is not a path; use text or a pathlib.Path.", path=name) from error
-    if not text or "\0" in text:
-        raise OptionError(f"path={name!r} is empty or has a null character; use another name.", path=name)
+        what = f"{option}={shorten(name)} is not a path; use text or a pathlib.Path."
+        raise OptionError(what, **{option: name}) from error
+    if not text.strip() or "\0" in text or size > _LONGEST:
+        what = f"{option}={shorten(name)} is empty, has a null character or is longer than {_LONGEST:,} bytes"
+        raise OptionError(f"{what}; use another name.", **{option: name})
     try:
         return Path(text).absolute()
     except FileNotFoundError as error:
-        said = f"path={name!r} is relative, and the working folder was deleted; use an absolute path."
-        raise OptionError(said, path=name) from error
+        said = f"{option}={shorten(name)} is relative, and the working folder was deleted; use an absolute path."
+        raise OptionError(said, **{option: name}) from error
 
 
 def check_target(path: Path) -> os.stat_result | None:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from .errors import AuditError, ClaimError, OptionError, RecordError
+from .errors import AuditError, ClaimError, OptionError
 from .printing import shorten
 
 Progress = bool | Callable[[int], None] | None
@@ -42,7 +40,6 @@ MOST_IN_BLOCK = 1 << 17
 _LEAST_EVALUATIONS = 40
 _MOST_CELLS = 128
 _LONGEST_NAME = 1000
-_LONGEST_PATH = 1 << 15  # characters, of Windows; of Linux 4,096
 _SEEDS = 1 << 256  # a seed has at most 256 bits, twice those of the pool of numpy's seed sequences
 
 _WRONG: Any = object()  # what a rule reads from a value that it does not allow
@@ -130,19 +127,6 @@ def _text(value: Any) -> Any:
     return value if isinstance(value, str) and value == value.encode(errors="replace").decode() else _WRONG
 
 
-def is_path(value: Any) -> bool:
-    """Whether a value is the path of a file or a folder: a text without the characters that no file system takes."""
-    text = str(value) if isinstance(value, (str, Path)) else ""
-    try:
-        return bool(text.strip()) and "\0" not in text and len(os.fsencode(text)) <= _LONGEST_PATH
-    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
-        return False
-
-
-def _path(value: Any) -> Any:
-    return Path(value) if is_path(value) else _WRONG
-
-
 def _progress(value: Any) -> Any:
     return value if callable(value) else _flag(value)
 
@@ -221,7 +205,6 @@ RULES: Final[dict[str, Rule]] = {
         '"independent" (a coin for each canary) or "fixed" (a split into a fixed number of canaries in and out)',
     ),
     "say": Rule(_one_of("both", "in", "out"), "is unknown", '"both", "in" or "out"'),
-    "path": Rule(_path, "is not a file", "the path of one, as a text or a Path", RecordError),
     "phase": Rule(_one_of("pilot", "main"), "is unknown", '"pilot" or "main"'),
     "side": Rule(_one_of("x", "y"), "is unknown", '"x" or "y"'),
     "number": Rule(_whole(0, (1 << 63) - 1), "is not the number of a block", "a whole number >= 0 of 63 bits"),

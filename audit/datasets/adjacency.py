@@ -62,20 +62,20 @@ class Adjacency(ABC):
             way_out = "" if measured in (0, math.inf) else ", or distance= to audit the claim at that distance"
             raise AdjacencyError(
                 f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair"
-                f"{way_out}.{_on_tuples(x)}",
+                f"{way_out}.{f' {on_tuples(x)}.' if on_tuples(x) else ''}",
                 measured=measured,
                 distance=distance,
             )
         return measured
 
 
-def _on_tuples(dataset: Any) -> str:
-    """Return how to pass a table that is written as a tuple of arrays, such as (X, y)."""
+def on_tuples(dataset: Any) -> str:
+    """Return how to pass a table that is written as a tuple of arrays, such as (X, y); empty for other datasets."""
     if not isinstance(dataset, (tuple, list)) or len(dataset) < 2 or not all(map(_is_array, dataset)):
         return ""
     return (
-        f" A {type(dataset).__name__} of arrays counts as one row for each array: for features and labels pass one "
-        "array with the labels as its last column, or a dictionary of columns."
+        f"A {type(dataset).__name__} of arrays counts as one row for each array: for features and labels pass one "
+        "array with the labels as its last column, or a dictionary of columns"
     )
 
 

@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,8 @@ class Answers(Domain):
     integer : bool
         Whether answers are whole numbers.
     finite : bool
-        Whether a search leaves out NaN. By default it tries NaN on a mechanism that clamps (`Local` neighbours).
+        Whether a search leaves out special numbers. By default it tries NaN and infinity on a mechanism that clamps
+        (`Local` neighbours), and negative zero.
 
     Raises
     ------
@@ -59,8 +60,6 @@ class Answers(Domain):
     high: float = 2.0
     integer: bool = False
     finite: bool = False
-
-    has_nan: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.n_answers is not None:
@@ -84,7 +83,8 @@ class Values(Domain):
     """A finite list of datasets, such as the possible values of a person in the local model.
 
     Neighbours are any two of them (`Local`), or those at the stated distance under another adjacency. If they are
-    floating-point numbers and the mechanism clamps, a search also tries NaN, unless they are `finite`.
+    floating-point numbers, a search also tries negative zero, and NaN and infinity if the mechanism clamps, unless they
+    are `finite`.
     """
 
     values: tuple[Any, ...]
@@ -128,8 +128,9 @@ class Rows(Domain):
         Number of rows of every dataset, where it is public: `least` and `most` at once. Such datasets are neighbours
         by `Replace`.
     finite : bool
-        Whether a search leaves out NaN. By default it also tries rows of NaN, if rows are floating-point numbers and
-        the mechanism clamps them: numbers far beyond the range, on either side, are all the same to it.
+        Whether a search leaves out special numbers. By default it also tries rows of NaN and infinity, if rows are
+        floating-point numbers and the mechanism clamps them: numbers far beyond the range, on either side, are all the
+        same to it. If 0 lies in the range, it tries negative zero.
 
     Raises
     ------

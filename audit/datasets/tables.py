@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -45,7 +46,7 @@ class Tables(Domain):
         Type of the dataset: a pandas data frame, a dict of lists, or a list of dicts or of tuples.
     outside : iterable of {"beyond", "new", "missing"}
         Values outside the declaration that occur: numbers beyond the range, new categories, missing values. Empty for
-        tables that keep to it.
+        tables that keep to it. With "beyond", a search also tries NaN, infinity and negative zero.
 
     Raises
     ------
@@ -69,6 +70,7 @@ class Tables(Domain):
     form: Form = "frame"
     outside: tuple[Oddity, ...] = ("beyond", "new", "missing")
     _corners: tuple[Row, ...] = field(init=False, repr=False, compare=False)
+    _numbers: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class Tables(Domain):
         ):
             object.__setattr__(self, name, value)
         self._check()
+        object.__setattr__(self, "_numbers", ())
         object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
 
     def _check(self) -> None:
@@ -152,6 +155,25 @@ class Tables(Domain):
         return None if "missing" in self.outside else _NONE
 
     @property
+    def columns_of_floats(self) -> tuple[NumericColumn, ...]:
+        """The columns of numbers that need not be whole."""
+        return tuple(each for _, each in self.columns if isinstance(each, NumericColumn) and not each.integer)
+
+    def row_of(self, number: float) -> Row:
+        """Return a usual row with this number in all columns of numbers that need not be whole."""
+        floats = self.columns_of_floats
+        low = zip(self.columns, self._corners[0], strict=True)
+        return tuple(number if column in floats else cell for (_, column), cell in low)
+
+    def with_numbers(self, numbers: tuple[float, ...]) -> Tables:
+        """Return the domain in which rows may also hold these numbers, such as NaN."""
+        larger = copy(self)
+        usual, odd = self._corners[:2], self._corners[2:]
+        object.__setattr__(larger, "_corners", (*usual, *map(self.row_of, numbers), *odd))
+        object.__setattr__(larger, "_numbers", numbers)
+        return larger
+
+    @property
     def empty(self) -> Row | None:
         """A row of missing values; None if the domain has none."""
         return (None,) * len(self.columns) if "missing" in self.outside else None
@@ -162,6 +184,7 @@ class Tables(Domain):
 
     def _cell(self, column: Column, rng: np.random.Generator) -> Any:
         odd = [cell for cell in (self._far(column), self._missing(column)) if cell is not _NONE]
+        odd += self._numbers if column in self.columns_of_floats else ()
         if odd and rng.random() < _ODD:
             return odd[int(rng.integers(len(odd)))]
         if isinstance(column, CategoricalColumn):

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..clock import now
-from ..datasets.adjacency import Adjacency
+from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, on_tuples
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
 from ..errors import DatasetError, OptionError
 from ..events.features import noting_left_out
@@ -283,6 +283,8 @@ def audit_pair(
             *left_out.values(),
         ),
     )
+    if result.is_refuted and isinstance(said.adjacency, (AddRemove, Replace, UserLevel)) and on_tuples(x):
+        result = replace(result, notes=(on_tuples(x), *result.notes))
     result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
     _LOG.info("%s: %s", result.mechanism, result.sentence)
     return result

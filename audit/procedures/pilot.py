@@ -411,6 +411,8 @@ def run_notes(
         if not raised and all(are_same(part) for part in (outputs[:_SAME], outputs)):
             output = outcome_list(outputs[:1])[0]
             cause = "is a return missing?" if output is None else "is its noise drawn anew in each run?"
+            if outputs.dtype.kind == "f" and np.isnan(outputs[0]).any():  # noise changes no NaN
+                cause = "is it computed from NaN, or from infinite numbers?"
             notes.append(f"all {seen} gave the same output, {outcome_words(output)}; {cause}")
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import functools
 import json
 import math
 import os
@@ -323,9 +324,9 @@ def read_data(value: Any) -> Any:
         return value
     if "type" in value:
         kind = TYPES[value["type"]]
-        known = {f.name for f in dataclasses.fields(kind)}
-        found = kind(**{name: read_data(part) for name, part in value.items() if name in known})
-        for name, hint in hints_of(kind).items():
+        hints = hints_of(kind)
+        found = kind(**{name: read_data(part) for name, part in value.items() if name in hints})
+        for name, hint in hints.items():
             if not _fits(getattr(found, name), hint):
                 raise TypeError(f"{kind.__name__}.{name} holds {shorten(getattr(found, name))}")
         return found
@@ -348,7 +349,7 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value read from a file has the declared type of its field."""
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin, arguments = _parts(hint)
     if hint is Any:
         return True
     if origin in (Union, UnionType):
@@ -365,3 +366,8 @@ def _fits(value: Any, hint: Any) -> bool:
         is_number = isinstance(value, (int, hint)) and not isinstance(value, bool)
         return is_number and (hint is int or isinstance(value, float) or abs(value) < 2**1000)
     return isinstance(value, origin or hint)
+
+
+@functools.cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(hint), get_args(hint)

@@ -363,14 +363,15 @@ class AuditResult(Result):
     def _too_little(self) -> str:
         """What the audit could not have found, and what to do."""
         few = f"too few runs for {confidence_words(self.alpha)} ({self.runs:,} per dataset)"
-        if self.requested_resolution is not None:
-            return f"{few}; {self.detectable_in_words}; requested: {self.requested_resolution:.2g}"
+        remedy = "use more runs or another pair (find_worst_pair, or neighbours= in pytest)"
         if math.isinf(self.resolution):
-            return f"{few}; {self.detectable_in_words}"
+            return f"{few}; {self.detectable_in_words}; {remedy}"
+        remedy += f", or accept this with resolution={rounded_up(self.resolution, 2):g}"
+        if self.requested_resolution is not None:
+            return f"{few}; {self.detectable_in_words}; requested: {self.requested_resolution:.2g}; {remedy}"
         return (
             f"{untested_in_words(self.directed_claim, self.resolution)} ({100 * self.power:.6g}% power, "
-            f"{self._basis_in_words}); use more runs or another pair (find_worst_pair, or neighbours= in pytest), or "
-            f"accept this with resolution={rounded_up(self.resolution, 2):g}"
+            f"{self._basis_in_words}); {remedy}"
         )
 
     @property

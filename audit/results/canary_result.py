@@ -104,7 +104,10 @@ class CanaryResult(Result):
             if not holds:
                 value = getattr(self, name)
                 raise OptionError(
-                    f"{name}={shorten(value)} is impossible in a result; audit again.", name=name, value=value
+                    f"{name}={shorten(value)} is impossible in a result of canaries={shorten(self.canaries)}; audit "
+                    "again.",
+                    name=name,
+                    value=value,
                 )
 
     @property

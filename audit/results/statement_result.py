@@ -54,7 +54,8 @@ class Point:
             )
         if not (self.lower <= self.estimate <= self.upper or self.estimate != self.estimate):  # NaN
             raise OptionError(
-                f"estimate={self.estimate!r} lies outside its interval, lower={self.lower!r} to upper={self.upper!r}; "
+                f"estimate={shorten(self.estimate)} lies outside its interval, lower={shorten(self.lower)} to "
+                f"upper={shorten(self.upper)}; "
                 "give NaN if there is none.",
                 estimate=self.estimate,
             )

@@ -47,10 +47,16 @@ class AnswerPairs(PairSource):
         return 1 if self.domain.n_answers is None else self.domain.n_answers
 
     def patterns(self) -> Iterator[Candidate]:
-        for end in (self.domain.low, self.domain.high) if self.domain.has_nan else ():
-            ends = np.full(self._n, math.nan), np.full(self._n, float(end))
-            x, y = (self.domain.build(each) for each in ends)
-            yield Candidate(f"NaN, and answers of {end:g}", x, y, None, (ends[0].tobytes(), ends[1].tobytes()), "NaN")
+        for number in getattr(self.domain, "numbers", ()):  # special ones, which a search adds
+            odd = np.full(self._n, number)
+            usual = {f"answers of {end:g}": np.full(self._n, float(end)) for end in (self.domain.low, self.domain.high)}
+            if math.isfinite(number):  # negative zero, which has neighbours within any distance
+                usual["a step from it"] = np.clip(
+                    odd + self._step(np.eye(1, self._n)[0]), self.domain.low, self.domain.high
+                )
+            for words, end in usual.items():
+                x, y = (self.domain.build(each) for each in (odd, end))
+                yield Candidate(f"{number}, and {words}", x, y, None, (odd.tobytes(), end.tobytes()), "special numbers")
         # Every sign with every position, ordered so that the first few patterns cover all signs and all positions.
         for turn in range(_N_PLACES):
             for number, (name, sign) in enumerate(self._signs().items()):
@@ -114,7 +120,7 @@ class AnswerPairs(PairSource):
             yield Line(self.domain.low, self.domain.high, partial(self._at_level, name, signs[name]))
 
     def lines_near(self, candidate: Candidate) -> Iterator[Line]:
-        if candidate.parts is None:  # NaN has no neighbours to vary
+        if candidate.parts is None:  # a special number, which has no neighbours to vary
             return
         base, step = candidate.parts
         for place in range(self._n):

@@ -40,7 +40,7 @@ from ..settings import or_setting
 from ..store.sqlite_store import check_store, opened
 from ..store.store_settings import code_of
 from .coupled_difference import coupled_difference
-from .not_finite import with_nan
+from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
 from .pool import Pool, new_pool
 from .replayed_pairs import Guide, guided_by_replays
@@ -148,8 +148,8 @@ def find_worst_pair(
             "the search with search_runs= (--search-runs).",
             seconds=chosen.seconds,
         )
-    larger, note = _with_nan(domain, sampler, seed)
-    source = pairs_of(larger, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
+    larger = _enlarged(domain, sampler, seed)
+    source = pairs_of(larger.domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, said.adjacency, distance, seed, sampler.check_pair)
     with opened(chosen.store) as kept, told(chosen.progress, sampler.name, None) as (progress, shown):
         judge = Judge(
@@ -204,12 +204,9 @@ def find_worst_pair(
     if failed:
         may_show = chosen.keep_datasets or (isinstance(domain, Domain) and not domain.lists_values)
         audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials), may_show=may_show)))
-    if larger is not domain and audit.is_refuted and any("nan" in printed(side) for side in (x, y)):
-        note = (
-            "the pair has NaN, which a search tries because it passes many clamps; if no dataset can have it, leave it "
-            "out with finite=True in the domain"
-        )
-    audit = replace(audit, notes=(*audit.notes, *filter(None, (guided.remark, note))))
+    tried = [end for trial in trials for end in (trial.candidate.x, trial.candidate.y)]
+    special = larger.remarks(x, y, tried, is_refuted=audit.is_refuted)
+    audit = replace(audit, notes=(*special, *audit.notes, *filter(None, [guided.remark])))
     return WorstPair(
         x=x,
         y=y,
@@ -225,11 +222,17 @@ def find_worst_pair(
     )
 
 
-def _with_nan(domain: Any, sampler: Sampler, seed: int) -> tuple[Any, str]:
-    """Return the domain with NaN if the mechanism clamps, and a note; see `with_nan`."""
+def _enlarged(domain: Any, sampler: Sampler, seed: int) -> Enlarged:
+    """Return the domain with the special numbers that matter to the mechanism; see `with_special_numbers`."""
+
+    known: dict[str, Outputs] = {}  # datasets of equal numbers, which their beginning determines
 
     def drawn(dataset: Any) -> Outputs:
-        return sampler.draw(dataset, _CLAMP_RUNS, np.random.default_rng(sequence_of(seed, Stream.CLAMPS)))
+        text = printed(dataset)
+        if text not in known:
+            rng = np.random.default_rng(sequence_of(seed, Stream.CLAMPS))
+            known[text] = sampler.draw(dataset, _CLAMP_RUNS, rng)
+        return known[text]
 
     def apart(one: Any, other: Any) -> float:
         outputs = drawn(one), drawn(other)
@@ -242,7 +245,7 @@ def _with_nan(domain: Any, sampler: Sampler, seed: int) -> tuple[Any, str]:
             return error if isinstance(error, DatasetError) or error.__cause__ is None else error.__cause__
         return next(iter(raised), None) if raised.total() == _CLAMP_RUNS else None
 
-    return with_nan(domain, apart, run)
+    return with_special_numbers(domain, apart, run)
 
 
 def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:

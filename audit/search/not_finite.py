@@ -1,15 +1,19 @@
-"""Domains with NaN, which a search tries by default where it is a test of the mechanism.
+"""Domains with special numbers, which a search tries by default where they are a test of the mechanism.
 
 NaN passes most clamps: ``min(max(row, 0.0), 1.0)`` and `numpy.clip` return it, and a sum with it is NaN on one of two
-neighbours. A mechanism that does not clamp relies on the range that its domain states, so NaN is not tried on it: it is
-as far outside as any number beyond the range. A mechanism clamps if the ends of the range differ to it, and numbers far
-beyond the range, on either side, are all the same. One that raises on NaN has refused the dataset; the audit has a
-note, as the exception is seen.
+neighbours. Infinity passes a clamp that divides by the norm. A mechanism that does not clamp relies on the range that
+its domain states, so neither is tried on it: they are as far outside as any number beyond the range. A mechanism clamps
+if the ends of the range differ to it, and numbers far beyond the range, on either side, are all the same. A table may
+hold numbers beyond its ranges, so they are tried on every mechanism of tables. Negative zero lies in a range with 0.
+
+Infinity and negative zero make no other pairs if the mechanism takes them for the end of the range and for 0. A
+mechanism that raises on a number has refused the dataset; the audit has a note, as the exception is seen.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -17,40 +21,83 @@ from typing import Any
 import numpy as np
 
 from ..datasets.domains import Answers, Rows, Values
+from ..datasets.tables import Tables
 from ..errors import AuditError, DatasetError, described
+from ..events.outcome_text import printed
 
 _FAR = (1e9, 2e9)  # widths of the range by which numbers are beyond it; doubles keep seven digits of their difference
 _ODD = 0.15  # share of the random rows that have NaN, as of the cells of `Tables` that break their declaration
+_NAMES = {"nan": "NaN", "inf": "inf", "-inf": "-inf", "-0.0": "-0.0"}
 
 
 @dataclass(frozen=True, slots=True)
-class _RowsWithNan(Rows):
-    """The same rows, and rows with NaN in place of some numbers."""
+class _RowsWithNumbers(Rows):
+    """The same rows, and rows with special numbers in place of some."""
+
+    numbers: tuple[float, ...] = ()
 
     def corners(self) -> tuple[Any, ...]:
         low, high, *others = Rows.corners(self)
-        return low, high, self.row([math.nan] * len(self.ranges[0])), *others
+        return low, high, *(self.row([number] * len(self.ranges[0])) for number in self.numbers), *others
 
     def draw(self, rng: np.random.Generator) -> Any:
         row, width = Rows.draw(self, rng), len(self.ranges[0])
-        if rng.random() >= _ODD:
+        if not self.numbers or rng.random() >= _ODD:
             return row
         place, parts = int(rng.integers(width)), list(row) if isinstance(row, tuple) else [row]
-        parts[place] = math.nan
+        parts[place] = self.numbers[int(rng.integers(len(self.numbers)))]
         return self.row(parts)
 
 
 @dataclass(frozen=True, slots=True)
-class _AnswersWithNan(Answers):
-    """The same answers, and NaN in place of all of them."""
+class _AnswersWithNumbers(Answers):
+    """The same answers, and special numbers in place of all of them."""
 
-    has_nan = True
+    numbers: tuple[float, ...] = ()
 
 
-def with_nan(
+@dataclass(frozen=True, slots=True)
+class Enlarged:
+    """A domain with the special numbers that a search is to try, and a note on those on which the mechanism raises."""
+
+    domain: Any
+    numbers: tuple[float, ...] = ()
+    note: str = ""
+
+    def remarks(self, x: Any, y: Any, tried: list[Any], *, is_refuted: bool) -> tuple[str, ...]:
+        """The note, how to leave out a number of a refuted pair, and which numbers no tried dataset has."""
+        way_out = (
+            'without "beyond" in outside=' if isinstance(self.domain, Tables) else "with finite=True in the domain"
+        )
+        numbers = {str(number) for number in self.numbers}
+        found, missed = _special([x, y]) & numbers, numbers - _special(tried) if numbers else numbers
+        by_pair = (
+            f"the pair has {_listed(found)}, which a search tries because it passes many clamps; if no dataset can "
+            f"have it, leave it out {way_out}"
+        )
+        by_budget = f"{_listed(missed)} not tried, as the search ended before; use more executions (search_runs=)"
+        return tuple(filter(None, (self.note, by_pair if found and is_refuted else "", by_budget if missed else "")))
+
+
+def _special(datasets: list[Any]) -> set[str]:
+    """The special numbers that datasets print."""
+    return {word for each in datasets for word in re.findall(r"(?<![\w.])(?:nan|-?inf|-0\.0)(?![\w.])", _text(each))}
+
+
+def _text(dataset: Any) -> str:
+    """The contents, with numpy's spelling of negative zero, -0., as Python's."""
+    text = dataset.to_csv(na_rep="nan") if hasattr(dataset, "to_csv") else printed(dataset)
+    return re.sub(r"-0\.(?!\d)", "-0.0", text)
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(name for key, name in _NAMES.items() if key in names)
+
+
+def with_special_numbers(
     domain: Any, apart: Callable[[Any, Any], float], run: Callable[[Any], BaseException | str | None]
-) -> tuple[Any, str]:
-    """Return the domain with NaN if the mechanism clamps its numbers and takes NaN, and a note if it raises on it.
+) -> Enlarged:
+    """Return the domain with NaN, infinity and negative zero, as far as the mechanism takes them and they may matter.
 
     Parameters
     ----------
@@ -59,44 +106,73 @@ def with_nan(
     run : callable
         Runs the mechanism on a dataset; returns the exception, or its name, if it raises in every run.
     """
-    of_numbers = None if getattr(domain, "finite", True) else _of_numbers(domain)
+    of_numbers = None if getattr(domain, "finite", False) else _of_numbers(domain)
     if of_numbers is None:
-        return domain, ""
+        return Enlarged(domain)
     low, high, build, larger = of_numbers
+    width = high - low
+    ends = {-math.inf: low - _FAR[0] * width, math.inf: high + _FAR[0] * width}
+    likened: dict[float, float | None] = {math.nan: None, **ends}  # what each number is taken for, by a clamp
+    if isinstance(domain, Tables):
+        if domain.form == "frame" and "missing" in domain.outside:
+            del likened[next(iter(likened))]  # None is NaN in a column of numbers
+    elif not _clamps(low, high, build, apart):
+        likened = {}
+    if low <= 0.0 <= high:
+        likened[-0.0] = 0.0
+    numbers, refused = [], dict[str, str]()
+    for number, usual in likened.items():
+        try:
+            raised = run(build(number))
+            if raised is None and (usual is None or apart(build(usual), build(number)) > 0.0):
+                numbers.append(number)
+        except AuditError as error:  # it refuses the number
+            raised = None if isinstance(error, DatasetError) else error
+        if raised is not None and not isinstance(raised, DatasetError):
+            refused[str(number)] = raised if isinstance(raised, str) else described(raised)
+    note = (
+        f"{_listed({*refused})} not tried, because the mechanism raises on it ({next(iter(refused.values()))}); the "
+        "exception shows that a row has it. Pass pairs with it to count the exception as an output"
+        if refused
+        else ""
+    )
+    return Enlarged(larger(tuple(numbers)) if numbers else domain, tuple(numbers), note)
+
+
+def _clamps(low: float, high: float, build: Callable[[float], Any], apart: Callable[[Any, Any], float]) -> bool:
+    """Whether the ends of the range differ to the mechanism, and numbers beyond it, on either side, are the same."""
     width = high - low
     beyond = [[build(end + sign * far * width) for far in _FAR] for end, sign in ((low, -1), (high, 1))]
     try:
-        if not apart(build(low), build(high)) > 0.0 or any(apart(*pair) >= 1.0 for pair in beyond):
-            return domain, ""
-        raised = run(build(math.nan))
-    except AuditError:  # it refuses numbers beyond the range, or NaN
-        return domain, ""
-    if raised is None:
-        return larger(), ""
-    if isinstance(raised, DatasetError):
-        return domain, ""
-    what = raised if isinstance(raised, str) else described(raised)
-    return domain, (
-        f"NaN was not tried, because the mechanism raises on it ({what}); the exception shows that a row is NaN. List "
-        "NaN among the values of the domain to count the exception as an output"
-    )
+        return apart(build(low), build(high)) > 0.0 and not any(apart(*pair) >= 1.0 for pair in beyond)
+    except AuditError:  # it refuses numbers beyond the range
+        return False
 
 
-def _of_numbers(domain: Any) -> tuple[float, float, Callable[[float], Any], Callable[[], Any]] | None:
+def _of_numbers(
+    domain: Any,
+) -> tuple[float, float, Callable[[float], Any], Callable[[tuple[float, ...]], Any]] | None:
     """Return the range of a domain of floating-point numbers, how to build a dataset of one of them, and the domain
-    with NaN; None for any other domain."""
+    with special numbers; None for any other domain."""
+    if isinstance(domain, Tables):
+        ranges = [(column.low, column.high) for column in domain.columns_of_floats]
+        if not ranges or "beyond" not in domain.outside:
+            return None
+        low, high = (float(pick(ends)) for pick, ends in zip((min, max), zip(*ranges, strict=True), strict=True))
+        n_rows = max(domain.most, 1)
+        return low, high, lambda number: domain.build([domain.row_of(number)] * n_rows), domain.with_numbers
     values = getattr(domain, "values", ())
     if values:
         if not isinstance(domain, (Rows, Values)) or {*map(type, values)} != {float} or not np.isfinite(values).all():
             return None
-        return min(values), max(values), _builder(domain), lambda: replace(domain, values=(*values, math.nan))
+        return min(values), max(values), _builder(domain), lambda more: replace(domain, values=(*values, *more))
     if isinstance(domain, Rows) and not domain.integer:
-        low, high = domain.ranges
+        low_ends, high_ends = domain.ranges
         kept = {each.name: getattr(domain, each.name) for each in fields(Rows)}
-        return min(low), max(high), _builder(domain), lambda: _RowsWithNan(**kept)
+        return min(low_ends), max(high_ends), _builder(domain), lambda more: _RowsWithNumbers(**kept, numbers=more)
     if isinstance(domain, Answers) and not domain.integer:
         kept = {each.name: getattr(domain, each.name) for each in fields(Answers)}
-        return domain.low, domain.high, _builder(domain), lambda: _AnswersWithNan(**kept)
+        return domain.low, domain.high, _builder(domain), lambda more: _AnswersWithNumbers(**kept, numbers=more)
     return None
 
 

@@ -15,7 +15,7 @@ from ..known_options import with_known_options
 from ..options import checked
 from ..random_streams import Stream, seed_of
 from ..search.climb import ROUNDING, Climb
-from ..search.not_finite import with_nan
+from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
 from ..search.pool import Pool, new_pool
 from .comparisons import Compared, Comparisons
@@ -92,7 +92,7 @@ def check_sensitivity(
     """
     seed = checked("seed", seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
-    domain, _ = with_nan(domain, partial(_apart, query), partial(_error_of, query))
+    domain = with_special_numbers(domain, partial(_apart, query), partial(_error_of, query)).domain
     source = pairs_of(domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds

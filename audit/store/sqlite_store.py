@@ -24,7 +24,6 @@ from weakref import WeakValueDictionary
 from ..clock import now
 from ..errors import OptionError, StoreError, WriteError
 from ..files import check_target, create_empty, path_of
-from ..options import is_path
 from ..printing import shorten
 from .block_codec import checksum, packed, unpacked
 
@@ -330,7 +329,8 @@ def check_store(store: Any) -> None:
     """Raise an `OptionError` unless this is a folder, an open store, part of one, or None."""
     if store is None or isinstance(store, (Store, StorePart)):
         return
-    if isinstance(store, (str, Path)) and is_path(store):
+    if isinstance(store, (str, Path)):
+        path_of(store, "store")
         return
     raise OptionError(f"store={shorten(store)} is not a store; name a folder, or pass an open Store.", store=store)
 

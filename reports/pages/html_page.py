@@ -74,10 +74,12 @@ def html(
 
     today = today or datetime.date.today()
     ordered = dataclasses.replace(suite, entries=tuple(by_severity(suite.entries)))
-    n_audits = sum(not isinstance(entry.result, StatementResult) for entry in suite.entries)
+    most_severe = dataclasses.replace(ordered, entries=ordered.entries[:_MOST_DRAWN])
+    n_audits = sum(not isinstance(entry.result, StatementResult) for entry in most_severe.entries)
     figures_of_all, sheet = drawings_of(
-        [entry.result for entry in ordered.entries], jobs=checked("jobs", jobs, or_none=True)
+        [entry.result for entry in most_severe.entries], jobs=checked("jobs", jobs, or_none=True)
     )
+    figures_of_all += [[] for _ in ordered.entries[_MOST_DRAWN:]]
 
     def drawn(figure: Figure, label: str, prefix: str) -> Markup:
         return Markup(svg(figure, label=label, prefix=prefix, sheet=sheet))
@@ -124,10 +126,11 @@ def html(
         tally=plain.tally(suite),
         most_named=_MOST_NAMED,
         most_open=_MOST_OPEN,
+        most_drawn=_MOST_DRAWN,
         n_refuted=plain.verdict_counts(suite)[Verdict.REFUTED],
         is_met=suite.is_met,
-        forest=drawn(forest(ordered), label, "all-"),
-        forest_narrow=drawn(forest(ordered, narrow=True), label, "all-narrow-"),
+        forest=drawn(forest(most_severe), label, "all-"),
+        forest_narrow=drawn(forest(most_severe, narrow=True), label, "all-narrow-"),
         has_forest=n_audits > 0,
         comparisons=[_comparison(one) for one in comparisons],
         compared=numbers_of(comparisons),
@@ -167,6 +170,7 @@ def html(
 
 
 _MOST_OPEN = 20  # sections: the most severe refutations; more would take long to lay out and to read
+_MOST_DRAWN = 300  # audits, the most severe first: their figures take ten times as long as all else of an entry
 _MOST_NAMED = 5  # links to audits of one kind on the first screen
 
 

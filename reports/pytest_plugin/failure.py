@@ -24,7 +24,7 @@ _STOPPED = "the audit stopped there; with sequential=False it shows how large th
 _REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
 _FEW = "the audit is inconclusive, so the test fails; use more canaries, or several runs with new coins, or resolution="
-_SHORT = "the audit is inconclusive, so the test fails; raise runs= (--dp-audit-runs) or resolution="
+_SHORT = "the audit is inconclusive, so the test fails; runs= and --dp-audit-runs are the most runs per dataset"
 
 
 @dataclass(frozen=True, slots=True)

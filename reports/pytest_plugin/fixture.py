@@ -6,10 +6,13 @@ import datetime
 import hashlib
 import inspect
 import math
+import os
+import re
+import secrets
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -21,11 +24,13 @@ from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
 from ...audit.clock import now
+from ...audit.datasets.description import difference, summarise
 from ...audit.datasets.domains import Domain
 from ...audit.errors import AuditError, OptionError, WriteError
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
+from ...audit.printing import shorten
 from ...audit.procedures.check import check
 from ...audit.procedures.check_options import refuse_unknown
 from ...audit.procedures.count_again import recount
@@ -61,6 +66,12 @@ _BOUNDED = (
     "the replay does not see: other paths, noise that is not drawn anew in each run, and low bits of the outputs."
 )
 _OWN = ("audits", "accepted", "until", "up_to", "expect")  # options that no audit takes
+_OF_SEARCHES = ("guide", "search_runs", "on_round")
+_FIRST, _DESCRIBED = 10**6, 9 * 10**6  # numbers of audits in threads and processes: the first, and how many
+_SAME = (
+    "made at the same time as another audit with this description, in a thread or process, so which of them it is may "
+    "change between sessions; give each a name= or a test (pytest.mark.parametrize)"
+)
 
 
 class DPAudit:
@@ -71,7 +82,7 @@ class DPAudit:
         self._session, self._name, self._path = session, name, path
         self._marked = {option: value for option, value in marked.items() if option not in _OWN}
         self._accepted, self._expected = _acceptance(marked), _verdict(marked.get("expect"))
-        self._lock, self._calls = threading.Lock(), 0
+        self._calls, self._at, self._attempt = 0, _place(), secrets.token_hex(8)
 
     def __repr__(self) -> str:
         return f"<dp_audit of {self._name}>"
@@ -84,7 +95,7 @@ class DPAudit:
         *,
         claim: Claim | ClaimAtDistance | None = None,
         neighbours: Any = None,
-        expect: str | None = None,
+        expect: Verdict | str | None = None,
         **options: Any,
     ) -> AuditResult:
         """Audit a claim on a given pair or on the worst pair found; fail if the audit is refuted or inconclusive.
@@ -102,7 +113,7 @@ class DPAudit:
             As for `check`.
         neighbours : Domain, callable, iterable or Hypothesis strategy, optional
             Search space for the pair instead of x and y, as for `find_worst_pair`.
-        expect : {"refuted", "inconclusive", "not refuted"}, optional
+        expect : Verdict or {"refuted", "inconclusive", "not refuted"}, optional
             The verdict with which the audit must end.
         **options
             With ``keep_datasets=True`` the datasets are in the message of a failure, the report and the baseline. By
@@ -117,7 +128,7 @@ class DPAudit:
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
-        with self._audit() as label:
+        with self._audit(mechanism, (x, y), {"claim": claim, "neighbours": neighbours, **options}) as label:
             return self._audited(label, mechanism, x, y, claim, neighbours, self._expectation(expect), options)
 
     def _audited(
@@ -133,6 +144,7 @@ class DPAudit:
     ) -> AuditResult:
         __tracebackhide__ = True
         started = now()
+        refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
         if (neighbours is None) == (x is None and y is None):
             what = (
                 "x and y, or neighbours= to search for a pair"
@@ -140,7 +152,6 @@ class DPAudit:
                 else "x and y or neighbours=, not both"
             )
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
-        refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
         options = self._begin(label, options)
         if checked("cells", options.get("cells", 0)) or self._is_limited(label, options):
             options.setdefault("sequential", False)
@@ -162,7 +173,9 @@ class DPAudit:
         self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
         return result
 
-    def check(self, function: Callable[..., Any], *arguments: Any, expect: str | None = None, **options: Any) -> Any:
+    def check(
+        self, function: Callable[..., Any], *arguments: Any, expect: Verdict | str | None = None, **options: Any
+    ) -> Any:
         """Run another check, such as `check_noise` or `check_sensitivity`, with the session's alpha and a seed.
 
         Fails if the result is refuted or inconclusive, or is not the verdict in `expect`. A check without alpha, such
@@ -173,7 +186,7 @@ class DPAudit:
         AuditResult, StatementResult, CanaryResult, EquivalenceResult, SensitivityResult or PrimitiveChecks
         """
         __tracebackhide__ = True
-        with self._audit() as label:
+        with self._audit(function, arguments, options) as label:
             return self._checked(label, function, arguments, self._expectation(expect), options)
 
     def _checked(
@@ -187,6 +200,8 @@ class DPAudit:
         __tracebackhide__ = True
         parameters = inspect.signature(function).parameters
         is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        if not is_open:
+            refuse_unknown({**self._marked, **options}, "dp_audit.check", "expect", *_OF_SEARCHES, *parameters)
         takes_alpha = is_open or "alpha" in options or "alpha" in parameters
         whole = self._begin(label, options, has_alpha=takes_alpha)
         self._is_limited(label, whole)
@@ -247,7 +262,7 @@ class DPAudit:
             Result without an excess; it may be open.
         """
         __tracebackhide__ = True
-        with self._audit() as label:
+        with self._audit(mechanism, (x, y), options) as label:
             whole = self._begin(label, options, has_alpha=False)
             result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
             if result.has_excess:
@@ -255,11 +270,17 @@ class DPAudit:
             return result
 
     @contextmanager
-    def _audit(self) -> Iterator[str]:
-        """Name of one more audit, whose exception the session keeps until the test's report shows it."""
-        with self._lock:
+    def _audit(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Iterator[str]:
+        """Name of one more audit, whose exception the session keeps until the test's report shows it.
+
+        Audits are numbered in the order of their calls, except those in other threads and processes, whose order may
+        change from run to run: the number of such an audit follows from its description.
+        """
+        if _place() == self._at:
             self._calls += 1
             label = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
+        else:
+            label = self._label_of(_description(function, arguments, options))
         self._session.unfinished[label] = self._name
         try:
             yield label
@@ -272,6 +293,25 @@ class DPAudit:
         self._session.unfinished.pop(label, None)
         self._session.settled(label, self._name)
 
+    def _label_of(self, description: str) -> str:
+        """The name of an audit with this description; the next free number if another audit of the test has it.
+
+        A file for each number in the journal gives it to one audit, whichever thread or process makes it.
+        """
+        taken = Path(str(self._session.journal), self._attempt)
+        taken.mkdir(exist_ok=True)
+        first = number = _FIRST + int(hashlib.sha256(description.encode()).hexdigest(), 16) % _DESCRIBED
+        while True:
+            try:
+                (taken / str(number)).touch(exist_ok=False)
+                break
+            except FileExistsError:
+                number += 1
+        label = f"{self._name} #{number}"
+        if number > first:
+            self._session.notes[label] = _SAME
+        return label
+
     def _fail(self, label: str, message: str) -> NoReturn:
         """Fail the test, and the session's record of the audit, so that a rerun fails too."""
         __tracebackhide__ = True
@@ -279,7 +319,7 @@ class DPAudit:
         self._session.failed[label] = Failure(self._name, message, has_verdict=True)
         pytest.fail(message)
 
-    def _expectation(self, expect: str | None) -> Verdict | None:
+    def _expectation(self, expect: Verdict | str | None) -> Verdict | None:
         """The verdict that the call expects, or else the marker."""
         return self._expected if expect is None else _verdict(expect)
 
@@ -298,8 +338,7 @@ class DPAudit:
         if whole.get("resolution") is None:
             whole.setdefault("runs", settings.runs)
         alpha = float(whole["alpha"]) * self._session.tests_each
-        with self._lock:
-            refusal = self._session.charge(self._name, alpha) if has_alpha else None
+        refusal = self._session.charge(self._name, alpha) if has_alpha else None
         if refusal:
             pytest.fail(refusal)
         return whole
@@ -406,6 +445,32 @@ class DPAudit:
         return f"python {shlex.quote(str(path))}"
 
 
+def _place() -> tuple[int, int]:
+    """The process and thread that make a call."""
+    return os.getpid(), threading.get_ident()
+
+
+def _description(function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    """A text that is the same in every run, with no contents of datasets; different for different audits in general."""
+    parts = [_words(function), *(f"{name}={_words(value)}" for name, value in sorted(options.items()))]
+    parts += [_words(each) if callable(each) else summarise(each) for each in arguments]
+    with suppress(Exception):  # objects of the caller's may raise anything; then the audit refuses them
+        parts.append(difference(*arguments))
+    return "\n".join(parts)
+
+
+def _words(value: Any) -> str:
+    """A callable with the numbers and texts that its closure holds, or another value, without addresses and rows."""
+    held = []
+    for cell in getattr(value, "__closure__", None) or ():
+        with suppress(ValueError):  # a variable that is not set yet
+            held.append(cell.cell_contents)
+    named = [_words(each) if each is not value and callable(each) else each for each in held]
+    is_of_rows = getattr(value, "lists_values", False) or isinstance(value, (list, tuple))
+    text = type(value).__name__ if is_of_rows else re.sub(r" at 0x[0-9a-fA-F]+", "", shorten(value))
+    return text + "".join(f", {shorten(each)}" for each in named if isinstance(each, (int, float, str)))
+
+
 def _excess_message(result: ReplayResult) -> str:
     """Return the failure message of a replay with an excess."""
     return "\n".join([*(visible(line, 1_000) for line in str(result).splitlines()), f"  seed    {result.seed}"])
@@ -446,13 +511,15 @@ def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
     return Accepted(reason=str(reason), until=str(until), up_to=math.inf if up_to is None else float(up_to))
 
 
-def _verdict(expect: str | None) -> Verdict | None:
-    """The verdict that a call or a marker expects."""
+def _verdict(expect: Any) -> Verdict | None:
+    """The verdict that a call or a marker expects: the verdict itself, or its word."""
     if expect is None:
         return None
-    if expect not in (known := [verdict.value for verdict in Verdict]):
-        raise OptionError(f"expect={expect!r} is not a verdict; use {', '.join(map(repr, known))}.")
-    return Verdict(expect)
+    try:
+        return _VERDICTS[expect] if isinstance(expect, Equivalence) else Verdict(expect)
+    except ValueError:
+        known = ", ".join(repr(verdict.value) for verdict in Verdict)
+        raise OptionError(f"expect={shorten(expect)} is not a verdict; use {known}.", expect=expect) from None
 
 
 def _instead_of(expected: Verdict | None) -> str:

@@ -41,9 +41,9 @@ def _kept(session: AuditSession, label: str, audit: Callable[..., Any], *argumen
             raise
     else:
         if has_continued:
-            session.earlier_draws[label] = "continued with the draws of an earlier session"
+            session.notes[label] = "continued with the draws of an earlier session"
         return result
-    session.earlier_draws[label] = "made anew, because the code has changed since the kept draws"
+    session.notes[label] = "made anew, because the code has changed since the kept draws"
     return _in_store(folder, audit, *arguments, **options)[0]
 
 

@@ -6,20 +6,28 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
+import sys
+import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .session_settings import Settings
 
+if sys.platform != "win32":
+    import fcntl
+
 if TYPE_CHECKING:
     from ...audit.records.suite import Checked, Entry, Suite
 
 
 _MOST_NAMED = 10  # tests in a line of the summary
+_IN_PROCESS = threading.Lock()  # where processes do not fork, so that no child inherits it while it is held
 
 
 @dataclass(slots=True)
@@ -76,14 +84,14 @@ class AuditSession:
         Whether the message of a refuted audit has a replay of its pair.
     save, compare : str, optional
         Baselines to write and to compare with.
-    planned, spent : dict of str to float
-        Alpha that each test has reserved and used.
-    charged : dict of str to int
-        Number of audits of each test whose alpha was used, also of those without a result.
+    planned : dict of str to float
+        Alpha that each test has reserved.
+    charges : dict of str to dict of str to tuple
+        Alpha that each process has used for each test, and the number of audits, also of those without a result.
     running : str
         Name of the audit that is being made.
-    earlier_draws : dict of str to str
-        What became of the draws that an earlier session had left in the store, by audit.
+    notes : dict of str to str
+        Remarks by audit, such as what became of the draws that an earlier session had left in the store.
     entries : dict of str to Entry
         Results by name; a rerun replaces the result of its test.
     failed : dict of str to Failure
@@ -94,6 +102,10 @@ class AuditSession:
         Tests with an audit that has ended, also without an entry.
     journal : Path, optional
         Folder in which xdist workers and child processes write what they find, since they may crash.
+    read : dict of Path to int
+        Bytes of the files of the journal that were read.
+    identity : tuple of int and str
+        The process, and its name in the journal, which no other process gets.
     compared : dict of str to str
         How each audit was compared, such as "by counts" or "new".
     files, left_out, red : set of str
@@ -115,16 +127,17 @@ class AuditSession:
     is_worker: bool = False
     planned: dict[str, float] = field(default_factory=dict)
     alphas: set[float] = field(default_factory=set)
-    spent: dict[str, float] = field(default_factory=dict)
-    charged: dict[str, int] = field(default_factory=dict)
+    charges: dict[str, dict[str, tuple[float, int]]] = field(default_factory=dict)
     running: str = ""
-    earlier_draws: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
     unfinished: dict[str, str] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     journal: Path | None = None
+    read: dict[Path, int] = field(default_factory=dict)
     process: int = field(default_factory=os.getpid)
+    identity: tuple[int, str] = (0, "")
     compared: dict[str, str] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
@@ -167,22 +180,36 @@ class AuditSession:
         `audits` is 0 for more alpha of an audit that was charged before.
 
         Workers share the unreserved part of the budget equally, so that together they stay within the budget without
-        communicating.
+        communicating. Child processes of a session or a worker charge one after another, through its journal.
         """
-        spent = self.spent.get(name, 0.0) + alpha
-        beyond = {**self.spent, name: spent}
-        extra = math.fsum(max(0.0, value - self.planned.get(test, 0.0)) for test, value in beyond.items())
-        left = (self.settings.budget - math.fsum(self.planned.values())) / self.n_workers
-        if extra > left + 1e-9 * self.settings.budget:
-            return (
-                f"dp_audit: this test has reserved alpha {self.planned.get(name, 0.0):g}, and the rest of the error "
-                f"budget {self.settings.budget:g} is too small for a further alpha of {alpha:g}. Declare the number "
-                "of audits (@pytest.mark.dp_audit(audits=…, alpha=…)), lower alpha, or raise the budget "
-                "(--dp-audit-budget)."
-            )
-        self.spent[name] = spent
-        self.charged[name] = self.charged.get(name, 0) + audits
+        with self._locked():
+            self._read_journal()
+            spent = self.spent
+            beyond = {**spent, name: spent.get(name, 0.0) + alpha}
+            extra = math.fsum(max(0.0, value - self.planned.get(test, 0.0)) for test, value in beyond.items())
+            left = (self.settings.budget - math.fsum(self.planned.values())) / self.n_workers
+            if extra > left + 1e-9 * self.settings.budget:
+                return (
+                    f"dp_audit: this test has reserved alpha {self.planned.get(name, 0.0):g}, and the rest of the "
+                    f"error budget {self.settings.budget:g} is too small for a further alpha of {alpha:g}. Declare the "
+                    "number of audits (@pytest.mark.dp_audit(audits=…, alpha=…)), lower alpha, or raise the budget "
+                    "(--dp-audit-budget)."
+                )
+            process = self._name_of_process()
+            own = self.charges.setdefault(process, {})
+            before, n_before = own.get(name, (0.0, 0))
+            own[name] = (before + alpha, n_before + audits)
+            self._write({"charges": {process: {name: own[name]}}})
         return None
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Alpha that each test has used, in all processes."""
+        spent = dict[str, float]()
+        for of_process in self.charges.values():
+            for name, (alpha, _) in of_process.items():
+                spent[name] = spent.get(name, 0.0) + alpha
+        return spent
 
     def statement(self) -> str:
         """Return the planned use of the error budget (number of audits times alpha), and the session's settings."""
@@ -334,9 +361,8 @@ class AuditSession:
             from ...audit.records.suite import Suite
 
             text = to_json(Suite(title="", entries=tuple(entries)))
-        of_tests: dict[str, dict[str, Any]] = {"planned": self.planned, "spent": self.spent, "charged": self.charged}
         of_audits: dict[str, dict[str, Any]] = {
-            "earlier_draws": self.earlier_draws,
+            "notes": self.notes,
             "compared": self.compared,
             "failed": {
                 name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
@@ -345,7 +371,8 @@ class AuditSession:
         }
         return {
             "entries": text,
-            **{key: {name: v for name, v in held.items() if test in (None, name)} for key, held in of_tests.items()},
+            "planned": {name: alpha for name, alpha in self.planned.items() if test in (None, name)},
+            "charges": self.charges,
             **{key: {name: v for name, v in held.items() if label in (None, name)} for key, held in of_audits.items()},
             "finished": [name for name in self.finished if test in (None, name)],
             "files": [] if label else sorted(self.files),
@@ -353,35 +380,68 @@ class AuditSession:
         }
 
     def take(self, found: dict[str, Any]) -> None:
-        """Add the findings of a worker or a child process."""
-        if found["entries"]:
+        """Add the findings of a worker or a child process; those that are known already change nothing."""
+        for process, charged in found["charges"].items():
+            own = self.charges.setdefault(process, {})
+            for name, (alpha, audits) in charged.items():  # what a process has charged grows
+                own[name] = max(own.get(name, (0.0, 0)), (alpha, audits))
+        if found.get("entries"):
             from ...audit.records.json_codec import from_json
 
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
-        self.failed |= {label: Failure(*held) for label, held in found["failed"].items()}
-        self.planned |= found["planned"]  # each worker collects all tests
-        self.spent |= found["spent"]  # but runs its share
-        self.charged |= found["charged"]
-        self.earlier_draws |= found["earlier_draws"]
-        self.compared |= found["compared"]
-        for held, more in ((self.finished, "finished"), (self.files, "files"), (self.left_out, "left_out")):
-            held.update(found[more])
+        self.failed |= {label: Failure(*held) for label, held in found.get("failed", {}).items()}
+        for into, key in ((self.planned, "planned"), (self.notes, "notes"), (self.compared, "compared")):
+            into |= found.get(key, {})
+        for held, key in ((self.finished, "finished"), (self.files, "files"), (self.left_out, "left_out")):
+            held.update(found.get(key, ()))
 
     def note(self, label: str | None = None) -> None:
         """Write the findings on an audit to the journal, in a process that may end without handing them over."""
-        if self.journal is not None and (self.is_worker or os.getpid() != self.process):
-            with (self.journal / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(self.packed(label)) + "\n")
+        if self.is_worker or os.getpid() != self.process:
+            with self._locked():
+                self._write(self.packed(label))
 
     def read_journal(self) -> None:
-        """Add what other processes wrote, in the order of writing, and delete their files."""
+        """Add what other processes wrote since the last call, in the order of writing."""
+        with self._locked():
+            self._read_journal()
+
+    def _read_journal(self) -> None:
         files = sorted(self.journal.rglob("*.jsonl"), key=lambda file: file.stat().st_mtime_ns) if self.journal else []
         for file in files:
-            if file.stem != str(os.getpid()):
-                *lines, _ = file.read_text(encoding="utf-8").split("\n")  # a process may die while it writes the last
+            if file.stem != self._name_of_process():
+                with file.open("rb") as opened:
+                    opened.seek(self.read.get(file, 0))
+                    lines = opened.read().split(b"\n")[:-1]  # a process may be writing the last, or die while it does
+                self.read[file] = self.read.get(file, 0) + sum(len(line) + 1 for line in lines)
                 for line in lines:
                     self.take(json.loads(line))
-                file.unlink()
+
+    def _write(self, found: dict[str, Any]) -> None:
+        """Append a line to this process's file of the journal."""
+        if self.journal is not None:
+            with (self.journal / f"{self._name_of_process()}.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(found) + "\n")
+
+    def _name_of_process(self) -> str:
+        """The name of this process in the journal; the number of a process that ended may be given to another."""
+        if self.identity[0] != os.getpid():
+            self.identity = (os.getpid(), secrets.token_hex(8))
+        return self.identity[1]
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Exclude the other threads, and the other processes that use the journal."""
+        if sys.platform == "win32" or self.journal is None:
+            with _IN_PROCESS:
+                yield
+            return
+        with (self.journal / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a child that was forked meanwhile has the file open, too
 
     def close_journal(self) -> None:
         """Delete the journal, which belongs to the process that made it."""
@@ -492,8 +552,8 @@ class AuditSession:
 
             entries = list(self.entries.values())
             lines = [*table_lines(entries), *remarks(entries)]
-        lines += [f"note {name}: {what}" for name, what in sorted(self.earlier_draws.items())]
-        if self.spent:
+        lines += [f"note {name}: {what}" for name, what in sorted(self.notes.items())]
+        if self.charges:
             lines.append(self._spent_in_all())
         if self.compared:
             said = ", ".join(f"{times:,} {how}" for how, times in Counter(self.compared.values()).items())
@@ -503,7 +563,8 @@ class AuditSession:
     def _spent_in_all(self) -> str:
         """The audits of the table and those beside it, with the sum of their alphas."""
         listed = len(self.entries)
-        more = max(0, sum(self.charged.values()) - listed)
+        audits = sum(n for of_process in self.charges.values() for _, n in of_process.values())
+        more = max(0, audits - listed)
         told = [f"{listed:,} audit{'s' * (listed != 1)}"] if listed else []
         if more:
             told.append(

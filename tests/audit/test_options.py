@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import signal
 import sys
 import tempfile
@@ -204,7 +205,9 @@ def fault(name: str, parameter: str, function: Callable[..., Any], arguments: di
         said = str(error)
         if len(said) >= LONGEST:
             return f"a message of {len(said)} characters: {said[:150]!r}"
-        is_named = parameter in said or parameter in FREE or (isinstance(value, str) and value in said)
+        is_named = (
+            parameter in said or parameter in FREE or (isinstance(value, (str, bytes)) and os.fsdecode(value) in said)
+        )
         return "" if is_named else f"the message does not name it: {said!r}"
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:100]!r}"
@@ -252,8 +255,6 @@ def test_a_mistake_in_any_parameter_is_an_error_that_names_it(tmp_path: Path, mo
 
 
 if __name__ == "__main__":
-    import os
-
     os.chdir(tempfile.mkdtemp())
     only, started, kinds, faulty, n_calls, wrong_of = sys.argv[1:], time.monotonic(), Counter[str](), set(), 0, []
     all_parameters = set()

@@ -79,6 +79,9 @@ def test_too_few_runs_are_inconclusive(runs, resolution):
     assert result.verdict is Verdict.INCONCLUSIVE
     assert f"too few runs for 95% confidence ({runs:,} per dataset)" in str(result)
     assert ("requested: 0.001" in str(result)) == (resolution is not None)
+    assert "use more runs or another pair" in result.sentence
+    assert ("accept this with resolution=" in result.sentence) == math.isfinite(result.resolution)
+    assert math.isinf(result.resolution) == (resolution is None)
 
 
 def test_a_refutation_needs_no_resolution():
@@ -320,3 +323,17 @@ def test_two_empty_datasets_are_refused_and_one_is_not():
     with pytest.raises(DatasetError, match="both datasets are empty"):
         check(count, [], np.empty(0), claim=PureDP(1.0))
     assert not check(count, [1], [], claim=PureDP(1.0), adjacency=AddRemove(), runs=20_000, alpha=RARE).is_refuted
+
+
+@pytest.mark.parametrize("scale", [0.5, 50.0])
+def test_a_refutation_on_features_and_labels_says_what_a_tuple_means(scale):
+    """One replaced array is at distance 1, though every row of it differs: the refutation is that of 20 rows."""
+
+    def total(dataset, size, rng):
+        return dataset[0].sum() + rng.laplace(scale=scale, size=size)
+
+    labels = np.arange(20)
+    pair = ((np.ones((20, 2)), labels), (np.zeros((20, 2)), labels))
+    result = check(total, *pair, claim=PureDP(2.0), adjacency="replace", runs=2_000, jobs=1, bits=False, alpha=1e-6)
+    assert result.is_refuted == (scale == 0.5)
+    assert any("counts as one row for each array" in note for note in result.notes) == result.is_refuted

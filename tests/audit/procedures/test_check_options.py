@@ -173,7 +173,7 @@ def test_every_public_check_refuses_what_is_no_option(call, said):
         ("on_look", 5, "on_look=5 cannot be called; use a function"),
         ("on_look", print, "on_look is for sequential audits"),
         ("ignore", None, "ignore=None is not a health check; use one of repeated-blocks"),
-        ("store", "", "store='' is not a store; name a folder"),
+        ("store", "", "store='' is empty, has a null character"),
         ("store", 5, "store=5 is not a store; name a folder"),
     ],
 )

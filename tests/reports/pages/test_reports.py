@@ -411,3 +411,12 @@ def test_a_long_remark_is_cut_before_it_is_broken_into_lines():
     assert lines[-1] == "  note: short"
     assert "…" in " ".join(lines)
     assert "note: " + "word " * 5_000 not in refuted._repr_html_()
+
+
+def test_a_page_of_many_audits_draws_the_most_severe(monkeypatch):
+    monkeypatch.setattr("dpaudit.reports.pages.html_page._MOST_DRAWN", 2)
+    entries = tuple(Entry(name=f"audit {place}", result=result()) for place in range(4))
+    drawings = [page.count("<svg") for page in (html(Suite(title="t", entries=entries[:n]), jobs=1) for n in (2, 4))]
+    assert drawings[0] == drawings[1]
+    assert "The first 2 sections have figures" in html(Suite(title="t", entries=entries), jobs=1)
+    assert "sections have figures" not in html(Suite(title="t", entries=entries[:2]), jobs=1)
