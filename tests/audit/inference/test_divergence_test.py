@@ -37,7 +37,7 @@ def test_payoffs_are_limited_by_the_divergence(order, way):
         p, q, a, b = rng.dirichlet(np.ones(6), 4)
         own = {"x from y": renyi(p, q, order), "y from x": renyi(q, p, order)}
         largest = max(own.values()) if way == "both ways" else own[way]
-        divergence = Divergence(order, 1.0, way, np.inf, 6)
+        divergence = Divergence(order, 1.0, way, 0.0, 6)
         for first, second in ((a, b), (p, q)):  # payoffs learned anywhere, and at the laws themselves
             mean_x, _, mean_y, _ = divergence.payoffs(first, second).moments(p, q)
             assert mean_x - mean_y <= divergence.limit(largest) * (1.0 + 1e-9)
@@ -50,7 +50,7 @@ def test_a_bet_has_mean_one_at_most():
     rng = np.random.default_rng(2)
     for _ in range(50):
         p, q, a, b = rng.dirichlet(np.ones(3), 4)
-        divergence = Divergence(2.0, 1.0, "x from y", np.inf, 3)
+        divergence = Divergence(2.0, 1.0, "x from y", 0.0, 3)
         limit = divergence.limit(np.array([renyi(p, q, 2.0), renyi(p, q, 2.0) + 0.1]))
         payoffs = divergence.payoffs(a, b)
         mean = np.zeros(2)
@@ -131,7 +131,7 @@ def test_the_divergence_that_shows_most():
 
 def test_nothing_is_bet_against_a_limit_beyond_doubles():
     p, q = gaussian_bins(1.0)
-    divergence = Divergence(32.0, 1.0, "both ways", np.inf, 32)
+    divergence = Divergence(32.0, 1.0, "both ways", 0.0, 32)
     x, y = np.round(1e4 * p).astype(np.int64), np.round(1e4 * q).astype(np.int64)
     gained = log_gain(divergence.payoffs(p, q), divergence.limit([1e3, 1.0]), np.full(2, 1e9), 0.0, 0.0, x, y)
     assert gained[0] == 0.0
