@@ -49,7 +49,7 @@ Labels: TypeAlias = npt.NDArray[np.int64]
 Way: TypeAlias = Literal["x from y", "y from x", "both ways"]
 
 _WAYS: tuple[Way, ...] = ("x from y", "y from x", "both ways")
-_MULTIPLIERS = (0.0, *(10.0**-power for power in range(12, -1, -1)))  # a tenfold wrong one costs 1% of the distance
+_MULTIPLIERS = (0.0, *(10.0**-power for power in range(12, -1, -1)))  # of the soft clip; 0 for none
 _NEWTON_STEPS = 6  # from above on a convex function, whose slope changes e-fold within 1/order of the solution
 _GROUPS = (2, 4, 8, 16, 32)  # besides as many as bins; four of equal probability keep 86% of the information on a shift
 _PRIOR = 0.5  # runs in each bin before the first one (Jeffreys), so that no ratio is 0 or infinite
@@ -175,9 +175,7 @@ class Divergences:
     error: Array
 
     @classmethod
-    def of(
-        cls, p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float, known: float = math.inf
-    ) -> Divergences:
+    def of(cls, p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float, known: float = math.inf) -> Divergences:
         """Return the divergences of these bins that the claim limits.
 
         If t is learned from the same s runs on each dataset in G groups, a mean exceeds that in other runs by the sum
@@ -195,22 +193,19 @@ class Divergences:
             Runs on each dataset from which p and q are estimated.
         """
         numbers = [*(each for each in _GROUPS if each < len(p)), len(p)]
-        multipliers = np.array(_MULTIPLIERS)[:, None]
-        joined = [np.arange(len(p)) * number // len(p) for number in numbers]
-        on_p, on_q = (np.concatenate([np.bincount(group, side) for group in joined]) for side in (p, q))
-        log_ratio, starts = np.log(on_p / on_q), np.cumsum([0, *numbers[:-1]])
+        multipliers = np.array(_MULTIPLIERS)[:, None, None]
+        log_ratio = np.stack([_log_ratio(p, q, number) for number in numbers])
         divergences: list[Divergence] = []
         above, variances = [], []
         for order, slope in claim.divergence_slopes:
             log_t = _soft_clip(log_ratio, order, multipliers)
-            on_x, on_y = _tangents(log_t, order)  # shape (ways, multipliers, all groups)
+            on_x, on_y = _tangents(log_t, order)  # shape (ways, multipliers, numbers of groups, bins)
             steep = _tangent_slopes(log_t, order) / (1.0 + multipliers * order * _cosh_sum(log_t, order))
-            lost = np.add.reduceat(steep, starts, axis=-1) * (1.0 - 1.0 / np.array(numbers)) / known
-            mean_x, mean_y = (np.add.reduceat(f * on, starts, axis=-1) for f, on in ((on_x, on_p), (on_y, on_q)))
-            from_x, from_y = on_x - mean_x.repeat(numbers, axis=-1), on_y - mean_y.repeat(numbers, axis=-1)
-            variance = from_x**2 * (on_p / runs_x) + from_y**2 * (on_q / runs_y)
+            lost = steep.mean(axis=-1) * (np.array(numbers) - 1.0) / known
+            mean_x, mean_y = on_x @ p, on_y @ q
+            variance_x, variance_y = (on_x - mean_x[..., None]) ** 2 @ p, (on_y - mean_y[..., None]) ** 2 @ q
             above.append((mean_x - mean_y - lost).ravel())
-            variances.append(np.add.reduceat(variance, starts, axis=-1).ravel())
+            variances.append((variance_x / runs_x + variance_y / runs_y).ravel())
             divergences += [
                 Divergence(order, slope, way, multiplier, number)
                 for way, multiplier, number in product(_WAYS, _MULTIPLIERS, numbers)
@@ -237,9 +232,15 @@ def telling_divergence(
 
 
 def _log_ratio(p: Array, q: Array, groups: int) -> Array:
-    """Return the logarithm of p/q of each bin's group."""
+    """Return the logarithm of p/q of each group at its middle bin, and between and beyond them on straight lines."""
     group = np.arange(len(p)) * min(groups, len(p)) // len(p)
-    return np.asarray((np.log(np.bincount(group, p)) - np.log(np.bincount(group, q)))[group])
+    at, size = np.arange(len(p)), np.bincount(group)
+    middle, found = np.bincount(group, at) / size, np.log(np.bincount(group, p) / np.bincount(group, q))
+    if len(found) in (1, len(p)):
+        return np.asarray(found[group])
+    left = np.clip(np.searchsorted(middle, at) - 1, 0, len(middle) - 2)
+    slope = np.diff(found) / np.diff(middle)
+    return np.asarray(found[left] + slope[left] * (at - middle[left]))
 
 
 def _cosh_sum(log_t: Array, order: float) -> Array:
@@ -459,4 +460,4 @@ def log_gain(
     seen = np.flatnonzero(x + y)
     total = np.log1p(bet[..., None] * gain_x.reshape(*shape, len(x))[..., seen]) @ x[seen]
     total += np.log1p(-share * bet[..., None] * gain_y.reshape(*shape, len(y))[..., seen]) @ y[seen]
-    return total
+    return np.asarray(total, np.float64)

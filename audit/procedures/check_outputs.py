@@ -125,6 +125,7 @@ def check_outputs(
         seed=seed,
         bits=bits,
     )
+    settings.check_shares()
     pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
     counts = Counts(
         hits_x=pilot.choice.event.count(main_x),
