@@ -119,11 +119,11 @@ def test_renyi_claims(order, rho):
     assert run(np.sqrt(2.0 * rho), RenyiDP(order, order * rho), 100_000).bound < order * rho
 
 
-@pytest.mark.parametrize("rho", [0.78, 2.0, 8.0])
+@pytest.mark.parametrize("rho", [0.78, 2.0])
 def test_the_bound_approaches_the_divergence(rho):
-    """That of the bins, which is less than that of the noise: by 7% for the largest."""
+    """That of the bins."""
     found = run(np.sqrt(2.0 * rho), ZeroConcentratedDP(0.5), 3_000_000, pilot=100_000)
-    assert 0.97 < found.bound / renyi(*gaussian_bins(np.sqrt(2.0 * rho)), 1.0) < 1.0
+    assert 0.98 < found.bound / renyi(*gaussian_bins(np.sqrt(2.0 * rho)), 1.0) < 1.0
 
 
 def test_high_orders_are_seen_in_few_runs():
