@@ -10,7 +10,7 @@ of a payoff f on x minus that of a payoff g on y by a number C. Let A − B = C.
 of 1 + λ(f − A) over n runs on x and of 1 − κ(g − B) over m runs on y then has mean at most 1: a bet against the claim.
 
 The best t against a claim is the ratio dP'/dQ' of the nearest laws that it allows: its payoffs are normal to what the
-claim allows, so no bet whatever is farther above its limit, in standard errors of few outputs. It is nearly the soft
+claim allows, so no other bet is farther above its limit, in standard errors of few outputs. It is nearly the soft
 clip of dP/dQ with log t + μ(f + g) = log dP/dQ, which a multiplier μ makes harder.
 
 The runs are counted in bins. Given the counts, a random order of the runs is as good as theirs; it cuts them into
