@@ -25,7 +25,7 @@ _LEAST_HITS = 3  # pilot runs that an outcome needs for its own cell
 # Cells of a number that stretches consist of. Any interval with a quarter of the runs then holds a stretch of half of
 # it, and the 53 stretches are as many events as the final test of an audit at alpha 1e-5 can tell apart (62).
 _CELLS, _FEWEST_EDGES = 16, 4
-_BINS, _BIN_RUNS = 32, 32  # bins for divergences at most, and the pilot runs that each needs
+_BINS, _BIN_RUNS = 64, 32  # bins for divergences at most, and the pilot runs that each needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Bins:
     show_more: bool
 
 
-def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
+def learn_cells(x: Outputs, y: Outputs, n_cells: int, *, spread: bool = False) -> Partition:
     """A partition of the outputs by estimated likelihood ratio.
 
     Parameters
@@ -56,6 +56,8 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
         Pilot outputs on each dataset, which are not counted in the cells.
     n_cells : int
         Number of cells for numbers. Up to 64 outcomes have a cell each, regardless of this number.
+    spread : bool
+        Whether cells of numbers are to be even in the mean of mass and log-likelihood ratio, instead of in mass.
     """
     width = _commonest_width(x)
     if width is None:
@@ -63,11 +65,11 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
         is_finite = len(seen) <= max(n_cells, _FEW) and 4 * len(seen) <= seen.total()
         if is_finite or not np.isfinite(as_numbers(x).astype(np.float64)).any():
             return _outcome_cells(x, y, max(n_cells, _FEW))
-        return _number_cells(Number(), x, y, n_cells)
+        return _number_cells(Number(), x, y, n_cells, spread=spread)
     x, y = as_vectors(x, width), as_vectors(y, width)
     weights = fisher_direction(x, y) or (1.0,) + (0.0,) * (width - 1)
     score = Weighted(weights)
-    return _number_cells(score, x, y, n_cells)
+    return _number_cells(score, x, y, n_cells, spread=spread)
 
 
 def plain_events(x: Outputs, y: Outputs, most: int) -> PlainEvents | None:
@@ -141,15 +143,17 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
 def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins | None:
     """Bins for the test of Rényi divergences; None for a claim on anything else.
 
-    They are cells of the outputs, or of the score by which the pilot chose its event, whichever shows more.
+    They are cells of the outputs, or of the score by which the pilot chose its event, whichever shows more. Evenness in
+    mass and log ratio at once loses less than in mass, at any order: .1% of a Gaussian's divergence of order 1, and at
+    order 32 what rare outputs show.
     """
     if not claim.divergence_slopes:
         return None
     number = int(np.clip(min(len(x), len(y)) // _BIN_RUNS, 2, _BINS))
     event = choice.event.event if isinstance(choice.event, ExceptFor) else choice.event
-    by_score = [_number_cells(event.score, x, y, number)] if isinstance(event, Scored) else []
+    by_score = [_number_cells(event.score, x, y, number, spread=True)] if isinstance(event, Scored) else []
     is_vector = bool(by_score) and _commonest_width(x) is not None  # a linear score was among those of the pilot
-    partitions: list[Partition] = [*([] if is_vector else [learn_cells(x, y, number)]), *by_score]
+    partitions: list[Partition] = [*([] if is_vector else [learn_cells(x, y, number, spread=True)]), *by_score]
     found: list[tuple[float, Bins]] = []
     for partition in partitions:
         on_x, on_y = partition.count(x), partition.count(y)
@@ -169,8 +173,11 @@ def _above_claim(choice: Choice, claim: Claim, runs: int) -> float:
     return float(both * (p - allowed) / math.hypot(error_p, beside - allowed))
 
 
-def _number_cells(score: Score, on_x: Outputs, on_y: Outputs, n_cells: int) -> NumberCells:
-    """Fine intervals, merged in the order of their fitted ratio into cells of equal mass on the likelier side."""
+def _number_cells(score: Score, on_x: Outputs, on_y: Outputs, n_cells: int, *, spread: bool) -> NumberCells:
+    """Fine intervals, merged in the order of their fitted ratio into cells of equal mass on the likelier side.
+
+    If they are to be spread, the mean of the mass and of the log ratio, both scaled to 1, rises evenly over the cells.
+    """
     x, y = score.values(on_x), score.values(on_y)
     has_others = bool(np.isnan(x).any() or np.isnan(y).any())
     known_x, known_y = np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)])
@@ -179,7 +186,10 @@ def _number_cells(score: Score, on_x: Outputs, on_y: Outputs, n_cells: int) -> N
         cells, ratio, hits_x, hits_y = found
         order = np.argsort(-ratio, kind="stable")
         position = np.maximum(hits_x / len(x), hits_y / len(y))[order].cumsum()
-        rank = np.minimum((position / position[-1] * n_cells).astype(np.int64), n_cells - 1)
+        position /= position[-1]
+        if spread and np.ptp(ratio) > 0.0:
+            position = 0.5 * (position + (ratio.max() - ratio[order]) / np.ptp(ratio))
+        rank = np.minimum((position * n_cells).astype(np.int64), n_cells - 1)
         different, rank = np.unique(rank, return_inverse=True)
         if len(different) > 1:
             group = np.empty(len(cells), dtype=np.int64)

@@ -9,8 +9,13 @@ with equality for t = dP/dQ; for a = 1, the payoff on x is ln t and the right si
 of a payoff f on x minus that of a payoff g on y by a number C. Let A − B = C. For any shares with n λ = m κ the product
 of 1 + λ(f − A) over n runs on x and of 1 − κ(g − B) over m runs on y then has mean at most 1: a bet against the claim.
 
+The best t against a claim is the ratio dP'/dQ' of the nearest laws that it allows: its payoffs are normal to what the
+claim allows, so no other bet is farther above its limit, in standard errors of few outputs. It is nearly the soft
+clip of dP/dQ with log t + μ(f + g) = log dP/dQ, which a multiplier μ makes harder.
+
 The runs are counted in bins. Given the counts, a random order of the runs is as good as theirs; it cuts them into
-batches. Before each batch the runs before it, and the pilot, choose t, the order and the direction. The shares aim at a
+batches. Before each batch the runs before it, and the pilot, choose t, the order and the direction for each strength of
+the claim that is tested, as a t that refutes a small one best need not refute a large one. The shares aim at a
 wealth of 1/alpha after the last run and nothing less (Voráček & Orabona 2025): this loses hardly any power compared
 with the normal test of the same mean, and is exact.
 
@@ -29,6 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -43,9 +49,9 @@ Labels: TypeAlias = npt.NDArray[np.int64]
 Way: TypeAlias = Literal["x from y", "y from x", "both ways"]
 
 _WAYS: tuple[Way, ...] = ("x from y", "y from x", "both ways")
-_CLIPS = (3.0, 10.0, 30.0, 100.0, math.inf)
-"""Largest values of t and 1/t: where outputs are rare on one dataset, a large t has a large variance."""
-_GROUPS = (2, 4, 8, 16)  # besides as many as bins; four of equal probability keep 86% of the information on a shift
+_MULTIPLIERS = (0.0, *(10.0**-power for power in range(12, -1, -1)))  # of the soft clip; 0 for none
+_NEWTON_STEPS = 6  # from above on a convex function, whose slope changes e-fold within 1/order of the solution
+_GROUPS = (2, 4, 8, 16, 32)  # besides as many as bins; four of equal probability keep 86% of the information on a shift
 _PRIOR = 0.5  # runs in each bin before the first one (Jeffreys), so that no ratio is 0 or infinite
 _BATCHES = 64
 _GROWTH = 1.5  # of the known runs after which order, direction and clip are chosen anew; t is learned in every batch
@@ -54,7 +60,8 @@ _LARGEST_BET = 0.9  # share of the wealth that a single run may lose
 _MOST_SHUFFLED = 10**9  # runs from which numpy does not draw without replacement; more are one batch
 _LARGEST_EXPONENT = 200.0  # of a payoff, whose square is a double; it limits t further, and any t is valid
 _LEVELS = 96  # of p-values from 1/2 down: steps of a quarter
-_BELOW, _ABOVE = 49, 700  # strengths below the claim, and above it: steps of 2% of the excess
+_BELOW, _ABOVE = 99, 2_800  # strengths below the claim and above it: steps of 1% of it and of 0.5% of the excess
+_AT_ONCE, _ALIKE = 64, 8  # strengths tested, before larger ones are; and neighbours with the same choices
 MILLIONTH = 1e-6
 """Distance of the member that decides about the claim, in units of the strength: a bound that reaches it is larger."""
 
@@ -68,8 +75,8 @@ class Divergence:
     order, slope : float
     way : {"x from y", "y from x", "both ways"}
         Both ways it is the mean of two.
-    clip : float
-        Largest value of t and of 1/t.
+    multiplier : float
+        Of the soft clip: 0 for none.
     groups : int
         Number of groups of neighbouring bins that have the same t, at most.
     """
@@ -77,13 +84,13 @@ class Divergence:
     order: float
     slope: float
     way: Way
-    clip: float
+    multiplier: float
     groups: int
 
     def payoffs(self, p: Array, q: Array) -> Payoffs:
         """Return the payoffs of the tangent at the ratio of these probabilities."""
-        most = math.log(self.clip)
-        on_x, on_y = _tangents(np.clip(_log_ratio(p, q, self.groups), -most, most), self.order)
+        log_t = _soft_clip(_log_ratio(p, q, self.groups), self.order, np.asarray(self.multiplier))
+        on_x, on_y = _tangents(log_t, self.order)
         way = _WAYS.index(self.way)
         return Payoffs(on_x[way], on_y[way])
 
@@ -151,64 +158,133 @@ def smoothed(hits: npt.ArrayLike) -> Array:
     return np.asarray(more / more.sum())
 
 
+@dataclass(frozen=True, slots=True)
+class Divergences:
+    """What is known of divergences in bins, by which one is chosen for each strength of a claim.
+
+    Attributes
+    ----------
+    divergences : list of Divergence
+        By order.
+    above, error : ndarray, shape (orders, divergences of this order)
+        Mean of each payoff on x minus that on y, as expected in other runs, and its standard error.
+    """
+
+    divergences: list[Divergence]
+    above: Array
+    error: Array
+
+    @classmethod
+    def of(cls, p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float, known: float = math.inf) -> Divergences:
+        """Return the divergences of these bins that the claim limits.
+
+        If t is learned from the same s runs on each dataset in G groups, a mean exceeds that in other runs by the sum
+        over groups of the derivative of f + g by log dP/dQ, over s. That is subtracted.
+
+        Parameters
+        ----------
+        p, q : ndarray, shape (bins,)
+            Positive probabilities of the bins.
+        claim : Claim
+            With `divergence_slopes`.
+        runs_x, runs_y : float
+            Runs whose standard error counts.
+        known : float
+            Runs on each dataset from which p and q are estimated.
+        """
+        numbers = [*(each for each in _GROUPS if each < len(p)), len(p)]
+        multipliers = np.array(_MULTIPLIERS)[:, None, None]
+        log_ratio = np.stack([_log_ratio(p, q, number) for number in numbers])
+        divergences: list[Divergence] = []
+        above, variances = [], []
+        for order, slope in claim.divergence_slopes:
+            log_t = _soft_clip(log_ratio, order, multipliers)
+            on_x, on_y = _tangents(log_t, order)  # shape (ways, multipliers, numbers of groups, bins)
+            steep = _tangent_slopes(log_t, order) / (1.0 + multipliers * order * _cosh_sum(log_t, order))
+            lost = steep.mean(axis=-1) * (np.array(numbers) - 1.0) / known
+            mean_x, mean_y = on_x @ p, on_y @ q
+            variance_x, variance_y = (on_x - mean_x[..., None]) ** 2 @ p, (on_y - mean_y[..., None]) ** 2 @ q
+            above.append((mean_x - mean_y - lost).ravel())
+            variances.append((variance_x / runs_x + variance_y / runs_y).ravel())
+            divergences += [
+                Divergence(order, slope, way, multiplier, number)
+                for way, multiplier, number in product(_WAYS, _MULTIPLIERS, numbers)
+            ]
+        return cls(divergences, np.array(above), np.sqrt(variances))
+
+    def telling(self, strengths: Array) -> tuple[npt.NDArray[np.int64], Array]:
+        """Return which divergence lies farthest above the limit of each strength, and its standard errors."""
+        limits = np.stack([each.limit(strengths) for each in self.divergences[:: self.above.shape[1]]], axis=1)
+        with np.errstate(over="ignore"):
+            away = (self.above - limits[..., None]) / np.where(self.error > 0.0, self.error, 1.0)
+        away = np.where(self.error > 0.0, away, -np.inf).reshape(len(strengths), -1)
+        best = away.argmax(axis=1)
+        return best, away[np.arange(len(best)), best]
+
+
 def telling_divergence(
     p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float, known: float = math.inf
 ) -> tuple[Divergence, float]:
-    """Return the divergence that lies farthest above the claim's limit under these bins, and its standard errors.
-
-    Estimated from s runs on each dataset, the mean payoff of order a and G groups is too large by a(G − 1)/s, and t
-    that was learned from them loses as much on other runs, both for small divergences. Both are subtracted.
-
-    Parameters
-    ----------
-    p, q : ndarray, shape (bins,)
-        Positive probabilities of the bins.
-    claim : Claim
-        With `divergence_slopes`.
-    runs_x, runs_y : float
-        Runs whose standard error counts.
-    known : float
-        Runs on each dataset from which p and q are estimated.
-    """
-    numbers = [*(each for each in _GROUPS if each < len(p)), len(p)]
-    most, lost = np.log(_CLIPS)[:, None, None], 2.0 * (np.array(numbers) - 1.0) / known
-    log_ratio = np.clip(np.stack([_log_ratio(p, q, number) for number in numbers]), -most, most)
-    best: tuple[Divergence, float] | None = None
-    for order, slope in claim.divergence_slopes:
-        on_x, on_y = _tangents(log_ratio, order)  # shape (ways, clips, groups, bins)
-        mean_x, mean_y = on_x @ p, on_y @ q
-        variance_x, variance_y = (on_x - mean_x[..., None]) ** 2 @ p, (on_y - mean_y[..., None]) ** 2 @ q
-        error = np.sqrt(variance_x / runs_x + variance_y / runs_y)
-        limit = float(Divergence(order, slope, "both ways", 1.0, 1).limit(claim.strength))
-        above = mean_x - mean_y - limit - order * lost
-        away = np.where(error > 0.0, above / np.where(error > 0.0, error, 1.0), -np.inf)
-        way, clip, number = np.unravel_index(int(away.argmax()), away.shape)
-        if best is None or away[way, clip, number] > best[1]:
-            divergence = Divergence(order, slope, _WAYS[way], _CLIPS[clip], numbers[number])
-            best = divergence, float(away[way, clip, number])
-    assert best is not None
-    return best
+    """Return the divergence that lies farthest above the claim's limit, and its standard errors; see `Divergences`."""
+    found = Divergences.of(p, q, claim, runs_x, runs_y, known)
+    (best,), (away,) = found.telling(np.array([claim.strength]))
+    return found.divergences[best], float(away)
 
 
 def _log_ratio(p: Array, q: Array, groups: int) -> Array:
-    """Return the logarithm of p/q of each bin's group."""
+    """Return the logarithm of p/q of each group at its middle bin, and between and beyond them on straight lines."""
     group = np.arange(len(p)) * min(groups, len(p)) // len(p)
-    return np.asarray((np.log(np.bincount(group, p)) - np.log(np.bincount(group, q)))[group])
+    at, size = np.arange(len(p)), np.bincount(group)
+    middle, found = np.bincount(group, at) / size, np.log(np.bincount(group, p) / np.bincount(group, q))
+    if len(found) in (1, len(p)):
+        return np.asarray(found[group])
+    left = np.clip(np.searchsorted(middle, at) - 1, 0, len(middle) - 2)
+    slope = np.diff(found) / np.diff(middle)
+    return np.asarray(found[left] + slope[left] * (at - middle[left]))
 
 
-def _tangents(log_ratio: Array, order: float) -> tuple[Array, Array]:
-    """Return the payoffs on x and on y of the tangents at this ratio in each way, shape (ways, …, bins)."""
+def _cosh_sum(log_t: Array, order: float) -> Array:
+    """Return cosh((a − 1) log t) + cosh(a log t)."""
+    exponents = np.minimum(order * np.abs(log_t), _LARGEST_EXPONENT)
+    return np.asarray(np.cosh((order - 1.0) / order * exponents) + np.cosh(exponents))
 
-    def tangent(log_ratio: Array) -> tuple[Array, Array]:
-        above, exponents = order - 1.0, np.minimum(order * log_ratio, _LARGEST_EXPONENT)
-        first = order * np.expm1(above / order * exponents) / above if above > 0.0 else log_ratio
+
+def _soft_clip(log_ratio: Array, order: float, multiplier: Array) -> Array:
+    """Return the l with l + μ(a sinh((a − 1) l)/(a − 1) + sinh(a l)) equal to this: the odd part of l + μ(f + g).
+
+    Newton's method starts above the solution, as each term is at most the sum.
+    """
+    size, above = np.abs(log_ratio), order - 1.0
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        found = np.minimum(size, np.where(multiplier > 0.0, np.arcsinh(size / multiplier), _LARGEST_EXPONENT) / order)
+    for _ in range(_NEWTON_STEPS):
+        first = order * np.sinh(above * found) / above if above > 0.0 else found
+        too_large = found + multiplier * (first + np.sinh(order * found)) - size
+        step = too_large / (1.0 + multiplier * order * _cosh_sum(found, order))
+        found = np.where(multiplier > 0.0, np.maximum(found - step, 0.0), found)
+    return np.asarray(np.copysign(found, log_ratio))
+
+
+def _tangents(log_t: Array, order: float) -> tuple[Array, Array]:
+    """Return the payoffs on x and on y of the tangents at this t in each way, shape (ways, …, bins)."""
+
+    def tangent(log_t: Array) -> tuple[Array, Array]:
+        above, exponents = order - 1.0, np.minimum(order * log_t, _LARGEST_EXPONENT)
+        first = order * np.expm1(above / order * exponents) / above if above > 0.0 else log_t
         return first, np.expm1(exponents)
 
-    (on_x, on_y), (back_y, back_x) = tangent(log_ratio), tangent(-log_ratio)
+    (on_x, on_y), (back_y, back_x) = tangent(log_t), tangent(-log_t)
     return (
         np.stack([on_x, -back_x, 0.5 * (on_x - back_x)]),
         np.stack([on_y, -back_y, 0.5 * (on_y - back_y)]),
     )
+
+
+def _tangent_slopes(log_t: Array, order: float) -> Array:
+    """Return the derivative of the sum of the payoffs by log t in each way, shape (ways, …, bins)."""
+    exponents = np.clip(order * log_t, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+    there, back = (order * (np.exp((order - 1.0) / order * each) + np.exp(each)) for each in (exponents, -exponents))
+    return np.stack([there, back, 0.5 * (there + back)])
 
 
 def divergence_test(
@@ -255,16 +331,21 @@ def divergence_test(
     levels = np.union1d(np.geomspace(GAMMA, 0.5, _LEVELS), alpha)[::-1]
     first = _first_not_refuted(_refuted(bets, np.full(len(levels), least), levels))
     p_value = float(levels[first - 1]) if first else 1.0
-    strengths = np.append(claim.strength * np.linspace(0.02, 0.98, _BELOW), least)
+    strengths = np.append(claim.strength * np.linspace(0.0, 1.0, _BELOW + 2)[1:-1], least)
     if p_value <= alpha:
         strengths = np.append(strengths, claim.strength + unit * np.geomspace(1e-3, 1e3, _ABOVE))
-    first = _first_not_refuted(_refuted(bets, strengths, np.full(len(strengths), alpha)))
+    first = 0
+    for start in range(0, len(strengths), _AT_ONCE):
+        some = strengths[start : start + _AT_ONCE]
+        first = start + _first_not_refuted(_refuted(bets, some, np.full(len(some), alpha)))
+        if first < start + len(some):
+            break
     bound = float(strengths[first - 1]) if first else 0.0
     if p_value > alpha or bound <= claim.strength:  # one decision: the claim is refuted by both or by neither
         bound, p_value = min(bound, claim.strength), max(p_value, float(levels[levels > alpha].min(initial=1.0)))
     p, q = smoothed(pilot_x + hits_x), smoothed(pilot_y + hits_y)
     runs = int(hits_x.sum()), int(hits_y.sum())
-    best, _ = telling_divergence(p, q, claim, *runs, min(runs))
+    best, _ = telling_divergence(p, q, claim.with_strength(bound), *runs, min(runs))
     mean_x, _, mean_y, _ = best.payoffs(p, q).moments(hits_x / hits_x.sum(), hits_y / hits_y.sum())
     return DivergenceTest(
         order=best.order,
@@ -304,44 +385,49 @@ def _first_not_refuted(is_refuted: npt.NDArray[np.bool_]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Bet:
-    """What is bet on in a batch, and its runs in each bin; all else is known before."""
+    """A batch: its runs in each bin, and what was known before, from which the bets are chosen."""
 
-    divergence: Divergence
-    payoffs: Payoffs
-    mean_x: float
-    mean_y: float
-    deviation: float  # of the sum of payoffs in this batch and all later ones
+    divergences: Divergences
+    p: Array
+    q: Array
+    left_x: float  # runs in this batch and all later ones
+    left_y: float
     x: Labels
     y: Labels
 
 
 def _bets(pilot_x: Labels, pilot_y: Labels, batches: list[tuple[Labels, Labels]], claim: Claim) -> Iterator[_Bet]:
-    """Yield what is bet on in each batch, learned from the pilot and the batches before."""
+    """Yield what is known before each batch, from the pilot and the batches before."""
     before_x, before_y = pilot_x.astype(np.float64), pilot_y.astype(np.float64)
     left_x, left_y = (float(sum(batch[side].sum() for batch in batches)) for side in (0, 1))
-    divergence, chosen_on = None, 0.0
+    divergences, chosen_on = None, 0.0
     for x, y in batches:
         known = float(min(before_x.sum(), before_y.sum()))
         p, q = smoothed(before_x), smoothed(before_y)
-        if divergence is None or known >= _GROWTH * chosen_on:
-            divergence, chosen_on = telling_divergence(p, q, claim, left_x, left_y, known)[0], known
-        payoffs = divergence.payoffs(p, q)
-        mean_x, variance_x, mean_y, variance_y = payoffs.moments(p, q)
-        deviation = math.sqrt(left_x * variance_x + left_x**2 / left_y * variance_y)
-        yield _Bet(divergence, payoffs, mean_x, mean_y, max(deviation, 1e-300), x, y)
+        if divergences is None or known >= _GROWTH * chosen_on:
+            divergences, chosen_on = Divergences.of(p, q, claim, left_x, left_y, known), known
+        yield _Bet(divergences, p, q, left_x, left_y, x, y)
         before_x, before_y, left_x, left_y = before_x + x, before_y + y, left_x - x.sum(), left_y - y.sum()
 
 
 def _refuted(bets: list[_Bet], strengths: Array, levels: Array) -> npt.NDArray[np.bool_]:
     """Return whether the bets at each level refute the claim of each strength; both have the shape (tests,)."""
     log_wealth, is_refuted = np.zeros(len(strengths)), np.zeros(len(strengths), np.bool_)
+    divergences, chosen = None, np.zeros(0, np.int64)
     for bet in bets:
-        aim = ndtri(np.minimum(_SPARED * levels * np.exp(log_wealth), 1.0 - 1e-9))
-        with np.errstate(invalid="ignore", over="ignore"):
-            share = np.exp(-0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(aim)) / bet.deviation
-        limit = bet.divergence.limit(strengths)
-        gained = log_gain(bet.payoffs, limit, share, bet.mean_x, bet.mean_y, bet.x, bet.y)
-        log_wealth = np.where(is_refuted, log_wealth, log_wealth + gained)
+        if bet.divergences is not divergences:
+            divergences, chosen = bet.divergences, bet.divergences.telling(strengths[::_ALIKE])[0].repeat(_ALIKE)
+        left = np.flatnonzero(~is_refuted)
+        for index in np.unique(chosen[left]).tolist():
+            at = left[chosen[left] == index]
+            divergence = divergences.divergences[index]
+            payoffs, aim = divergence.payoffs(bet.p, bet.q), _SPARED * levels[at] * np.exp(log_wealth[at])
+            mean_x, variance_x, mean_y, variance_y = payoffs.moments(bet.p, bet.q)
+            deviation = math.sqrt(bet.left_x * variance_x + bet.left_x**2 / bet.left_y * variance_y)
+            aim = ndtri(np.minimum(aim, 1.0 - 1e-9))
+            with np.errstate(invalid="ignore", over="ignore"):
+                share = np.exp(-0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(aim)) / max(deviation, 1e-300)
+            log_wealth[at] += log_gain(payoffs, divergence.limit(strengths[at]), share, mean_x, mean_y, bet.x, bet.y)
         is_refuted |= log_wealth >= -np.log(levels)
     return is_refuted
 
@@ -371,8 +457,7 @@ def log_gain(
     bet = np.minimum(bet, most.reshape(shape))
     gain_x = payoffs.on_x - np.where(is_bet, at_x, 0.0)[:, None]
     gain_y = payoffs.on_y - np.where(is_bet, at_y, 0.0)[:, None]
-    total = np.zeros(bet.shape)
-    for place in np.flatnonzero(x + y).tolist():
-        total += x[place] * np.log1p(bet * gain_x[:, place].reshape(shape))
-        total += y[place] * np.log1p(-share * bet * gain_y[:, place].reshape(shape))
-    return total
+    seen = np.flatnonzero(x + y)
+    total = np.log1p(bet[..., None] * gain_x.reshape(*shape, len(x))[..., seen]) @ x[seen]
+    total += np.log1p(-share * bet[..., None] * gain_y.reshape(*shape, len(y))[..., seen]) @ y[seen]
+    return np.asarray(total, np.float64)

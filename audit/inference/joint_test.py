@@ -80,10 +80,14 @@ def strength_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> flo
     return Evidence.of(counts, claim, alpha).last_refuted(claim, alpha)
 
 
-def check_test_alpha(alpha: float) -> float:
-    """Return `alpha` as a float that the exact test can reach; else raise an `OptionError`."""
-    if check_alpha(alpha) <= LEAST_ALPHA:
-        raise OptionError(f"alpha={alpha:g} is too small for the exact test; use alpha > {LEAST_ALPHA:g}.", alpha=alpha)
+def check_test_alpha(alpha: float, share: float = 1.0) -> float:
+    """Return `alpha` as a float of which the exact test can reach this share; else raise an `OptionError`."""
+    if check_alpha(alpha) * share <= LEAST_ALPHA:
+        part = "" if share == 1.0 else f", which has {share:g} of it, as other tests have the rest"
+        raise OptionError(
+            f"alpha={alpha:g} is too small for the exact test{part}; use alpha > {LEAST_ALPHA / share:.3g}.",
+            alpha=alpha,
+        )
     return float(alpha)
 
 

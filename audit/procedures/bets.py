@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..families.one_sided_sets import one_sided_sets
 from ..families.pilot_split import PilotSplit
 from ..inference.betting_test import GRADED_BETS, BetCounts, JointCounts, Wealth
 from ..inference.counts import Counts
-from ..inference.divergence_test import Divergence, DivergenceTest, log_gain, smoothed, telling_divergence
+from ..inference.divergence_test import Divergence, Divergences, DivergenceTest, log_gain, smoothed
 from ..inference.guess_test import Guesses, guesses_in_batch, is_symmetric
 from ..inference.supporting_lines import Line, best_lines, drift
 from ..results.other_direction import OtherDirection
@@ -64,7 +65,7 @@ class Bets:
     most: Floats | None  # for each member and account: the largest bet
     placed: Placed  # for each member and account: the account whose bet that wealth is placed on, or -1
     bins: Bins | None = None  # for claims on divergences: the bins, with all runs so far
-    divergence: Divergence | None = None  # the one that is bet on
+    divergences: tuple[Divergence, ...] = ()  # for each member: the one that is bet on
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> Bets:
@@ -113,16 +114,17 @@ class Bets:
         bins = self.bins
         if anew or bins is None:
             bins = learn_bins(x, y, next(each for each in choices if each is not None), self.claim)
-        return replace(self, choices=choices, rare=rare, bins=bins).placed_by(seen).with_divergence()
+        return replace(self, choices=choices, rare=rare, bins=bins).placed_by(seen).with_divergences()
 
-    def with_divergence(self) -> Bets:
-        """The divergence that shows most in the bins so far, which is bet on next."""
+    def with_divergences(self) -> Bets:
+        """The divergences that show most against each member in the bins so far, which are bet on next."""
         if self.bins is None:
             return self
         x, y = self.bins.known_x, self.bins.known_y
         runs = int(x.sum())
-        best, _ = telling_divergence(smoothed(x), smoothed(y), self.claim, runs, runs, runs)
-        return replace(self, divergence=best)
+        found = Divergences.of(smoothed(x), smoothed(y), self.claim, runs, runs, runs)
+        best, _ = found.telling(np.array(self.members))
+        return replace(self, divergences=tuple(found.divergences[index] for index in best.tolist()))
 
     def placed_by(self, seen: Sequence[Seen]) -> Bets:
         """The lines and bets that these frequencies of the events call for, one for each account."""
@@ -186,32 +188,37 @@ class Bets:
 
     def _graded(self, bins: Bins, x: Labels, y: Labels) -> Floats:
         """What the bets on the divergence multiply the wealth by, shape (members, graded bets), as logarithms."""
-        assert self.divergence is not None
         p, q, runs = smoothed(bins.known_x), smoothed(bins.known_y), bins.known_x.sum()
-        payoffs, limit = self.divergence.payoffs(p, q), self.divergence.limit(self.members[self.first :])
-        mean_x, variance_x, mean_y, variance_y = payoffs.moments(p, q)
-        variance = max(variance_x + variance_y, 1e-300)
-        gain = np.maximum(mean_x - mean_y - limit + _DOUBT * math.sqrt(variance / runs), 0.0)
-        return log_gain(payoffs, limit, gain[:, None] / variance * GRADED_BETS, mean_x, mean_y, x, y)
+        members, graded = np.array(self.members[self.first :]), []
+        for divergence, group in groupby(self.divergences[self.first :]):
+            number = len(list(group))
+            payoffs, limit = divergence.payoffs(p, q), divergence.limit(members[:number])
+            mean_x, variance_x, mean_y, variance_y = payoffs.moments(p, q)
+            variance = max(variance_x + variance_y, 1e-300)
+            gain = np.maximum(mean_x - mean_y - limit + _DOUBT * math.sqrt(variance / runs), 0.0)
+            graded.append(log_gain(payoffs, limit, gain[:, None] / variance * GRADED_BETS, mean_x, mean_y, x, y))
+            members = members[number:]
+        return np.concatenate(graded)
 
     @property
     def found_divergence(self) -> DivergenceTest | None:
         """What the bets on divergences show, if they have won more than all bets on events."""
         wealth, at = self.wealth, self.decisive
-        if self.bins is None or self.divergence is None:
+        if self.bins is None or not self.divergences:
             return None
+        divergence = self.divergences[at]
         if wealth.log_of_graded[at] < wealth.log_average[at]:  # which is the mean of both
             return None
         p, q = smoothed(self.bins.known_x), smoothed(self.bins.known_y)
-        mean_x, _, mean_y, _ = self.divergence.payoffs(p, q).moments(p, q)
+        mean_x, _, mean_y, _ = divergence.payoffs(p, q).moments(p, q)
         return DivergenceTest(
-            order=self.divergence.order,
-            way=self.divergence.way,
+            order=divergence.order,
+            way=divergence.way,
             bins=len(p),
             alpha=self.alpha,
             p_value=self.p_value,
             bound=self.bound,
-            estimate=self.divergence.strength(mean_x - mean_y),
+            estimate=divergence.strength(mean_x - mean_y),
         )
 
     @property

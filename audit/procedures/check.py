@@ -16,14 +16,14 @@ from ..claims.claim import Claim
 from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, on_tuples
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
-from ..errors import DatasetError, OptionError
+from ..errors import DatasetError
 from ..events.features import noting_left_out
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
-from ..inference.joint_test import LEAST_ALPHA, check_test_alpha
+from ..inference.joint_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import MOST_RUNS, check_sequential, checked
 from ..progress import Shown, told
@@ -245,7 +245,7 @@ def audit_pair(
     ignored = checks_to_ignore(options.ignore)
     until = None if seconds is None else started + seconds
     runs = runs_or_setting(runs, resolution, seconds)
-    _check_shares(settings, FINAL_SHARE if sequential and _has_final(runs, until) else 1.0, cells)
+    settings.check_shares(FINAL_SHARE if sequential and _has_final(runs, until) else 1.0, cells)
     snapshot = take_snapshot(x, y)
     with (
         opened(options.store) as kept,  # before the first run, so that an unusable folder costs no run
@@ -294,19 +294,6 @@ def sampler_of(mechanism: Any, options: Options) -> Sampler:
     """Return the sampler of a mechanism with the name, the part of the outputs and the time limit of these options."""
     sampler = picked(as_sampler(mechanism, options.name), options.output)
     return replace(sampler, block_seconds=options.block_seconds)
-
-
-def _check_shares(settings: Settings, share: float, cells: int) -> None:
-    """Refuse an alpha of which the exact test has too small a part, before the first run."""
-    part = settings.event_alpha(share, has_cells=cells > 0, has_net=False)
-    if settings.claim.divergence_slopes:
-        part -= settings.divergence_alpha(part, show_more=False)
-    if part <= LEAST_ALPHA:
-        raise OptionError(
-            f"alpha={settings.alpha:g} is too small: the exact test has {part / settings.alpha:g} of it, next to "
-            f"bets, cells or divergences; use alpha > {LEAST_ALPHA * settings.alpha / part:.3g}.",
-            alpha=settings.alpha,
-        )
 
 
 def runs_or_setting(runs: int | None, resolution: float | None, seconds: float | None) -> int | None:

@@ -240,7 +240,7 @@ def check_equivalence(
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     seed, ignored = checked("seed", seed), checks_to_ignore(ignore)
-    check_test_alpha(alpha / 2)
+    check_test_alpha(alpha, 0.5)
     snapshot = take_snapshot(dataset, dataset)
     versions = TwoVersions.of(old, new, dataset, seed, output)
     sampler = as_sampler(versions.mechanism, name or versions.name)
@@ -364,7 +364,7 @@ def assert_same_distribution(
         )
     cells = {"cells": options.pop("cells", 32)}
     if margin is not None:
-        alpha = alpha / 2
+        alpha = check_test_alpha(alpha, 0.25) / 2  # either check has half, and half of that for its exact test
     result = check_same_distribution(old, new, dataset, runs=runs, alpha=alpha, sequential=sequential, **options)
     names = TwoVersions.of(old, new, dataset, result.seed).in_words
     if result.verdict is Verdict.REFUTED:

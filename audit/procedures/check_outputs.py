@@ -126,6 +126,7 @@ def check_outputs(
         seed=seed,
         bits=bits,
     )
+    settings.check_shares()
     with noting_left_out() as left_out:
         pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
     counts = Counts(

@@ -140,7 +140,7 @@ class FinalTest:
             other_counts=tuple(others),
             runs=self.runs,
             pilot_runs=self.runs - self.counted.runs,
-            coins=seed_of_coins(coins, self.counted.hits.tobytes()),
+            coins=seed_of_coins(coins, self.counted.contents),
             is_in_order=False,
             net=self.net,
             net_hits=(hits_x, hits_y),

@@ -25,6 +25,7 @@ from ..clock import now
 from ..distinguishers.choice import Choice
 from ..events.events import Event
 from ..events.outputs import Outputs, merge
+from ..events.partitions import Labels
 from ..inference.betting_test import NO_PAIRS, JointCounts
 from ..inference.counts import Counts
 from ..inference.direction import Direction
@@ -152,7 +153,7 @@ def draw_sequentially(
                 news, bins = merge(new_x, new_y), state.partition
                 in_bins = None if bins is None else (bins.count(news[0]), bins.count(news[1]))
                 pairs = PairCounts.of(state.events, state.rare, *news)
-                state = state.after(pairs, _coins(root, number, pairs), in_bins)
+                state = state.after(pairs, _coins(root, number, pairs, in_bins), in_bins)
             final = final and final.after(*merge(new_x, new_y))
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
@@ -168,7 +169,8 @@ def draw_sequentially(
                 partitions=(*(() if final is None else final.partitions), *(() if bins is None else (bins,))),
             )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
-            state = state.after(pairs, _coins(root, number, pairs), None if bins is None else counted.last(bins))
+            in_bins = None if bins is None else counted.last(bins)
+            state = state.after(pairs, _coins(root, number, pairs, in_bins), in_bins)
             final = final and final.followed_by(counted.without(bins))
             main = (main[0].followed_by(pairs.first), main[1].followed_by(pairs.second))
             state = state.known_better(main)
@@ -231,9 +233,10 @@ def draw_sequentially(
     )
 
 
-def _coins(root: int, number: int, pairs: PairCounts) -> np.random.Generator:
+def _coins(root: int, number: int, pairs: PairCounts, in_bins: tuple[Labels, Labels] | None) -> np.random.Generator:
     """The coins that say which runs of a batch count as guesses."""
-    return np.random.default_rng(sequence_of(seed_of_coins(root, repr(pairs).encode()), Stream.BATCHES, number))
+    seen = repr(pairs).encode(), *(side.tobytes() for side in in_bins or ())
+    return np.random.default_rng(sequence_of(seed_of_coins(root, *seen), Stream.BATCHES, number))
 
 
 def _is_due(learned: int, done: int, most: int, many: int) -> bool:

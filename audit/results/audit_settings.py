@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..claims.claim import Claim
-from ..inference.joint_test import LEAST_ALPHA
+from ..inference.joint_test import LEAST_ALPHA, check_test_alpha
 from ..options import Bits
 from ..sampling.provenance import Provenance
 from .audit_result import Pair
@@ -33,6 +33,13 @@ class Settings:
     provenance: Provenance | None
     seed: int
     bits: Bits
+
+    def check_shares(self, share: float = 1.0, cells: int = 0) -> None:
+        """Refuse an alpha of which the exact test has too small a part, before the first run."""
+        part = self.event_alpha(share, has_cells=cells > 0, has_net=False)
+        if self.claim.divergence_slopes:
+            part -= self.divergence_alpha(part, show_more=False)
+        check_test_alpha(self.alpha, part / self.alpha)
 
     @property
     def cell_alpha(self) -> float:

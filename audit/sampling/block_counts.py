@@ -55,8 +55,8 @@ class BlockCounts:
 
     @property
     def contents(self) -> bytes:
-        """Hits of the events and hashes of the first outputs of each block, for the coins of their test."""
-        return b"".join(part.tobytes() for part in (self.hits, self.others, self.fingerprints))
+        """All counts that tests see, and hashes of the first outputs of each block, for the coins of these tests."""
+        return b"".join(part.tobytes() for part in (self.hits, self.others, self.cells, self.fingerprints))
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """Return these blocks followed by the blocks of `other`."""
@@ -108,6 +108,11 @@ class FinalCounts:
     def followed_by(self, other: FinalCounts) -> FinalCounts:
         """Return the counts of both."""
         return FinalCounts(self.runs + other.runs, self.hits + other.hits, self.cells + other.cells)
+
+    @property
+    def contents(self) -> bytes:
+        """All counts, for the coins of their tests."""
+        return self.hits.tobytes() + self.cells.tobytes()
 
     @property
     def counts(self) -> tuple[Counts, ...]:

@@ -10,8 +10,11 @@ import pytest
 from dpaudit import PureDP, check, check_canaries, check_independence, check_outputs
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import conclude
+from dpaudit.audit.procedures.sequential import _coins
 from dpaudit.audit.random_streams import Stream, seed_of_coins
+from dpaudit.audit.sampling.block_counts import BlockCounts, FinalCounts
 from dpaudit.audit.sampling.block_plan import Plan
+from dpaudit.audit.sampling.pair_counts import PAIR_NUMBERS, PairCounts
 from dpaudit.audit.sampling.sampler import as_sampler
 
 
@@ -110,3 +113,15 @@ def test_seeds_of_coins_depend_on_every_part():
     parts = [(0,), (1,), (0, b""), (0, b"a"), (0, b"a", b""), (0, b"", b"a"), (0, b"ab"), (0, b"a", b"b")]
     assert len({seed_of_coins(*part) for part in parts}) == len(parts)
     assert len({stream.value for stream in Stream.__members__.values()}) == len(Stream.__members__)
+
+
+def test_coins_depend_on_every_count_that_tests_see():
+    """Counts of plain events and of bins differ where those of the chosen event agree."""
+    hits, none = np.array([3, 4]), np.zeros(2, np.uint64)
+    blocks = [BlockCounts(hits, hits, none, cells=np.array(cells)) for cells in ([5, 2], [4, 3])]
+    finals = [FinalCounts(7, hits[:, None], np.array(cells)) for cells in ([[5, 2], [1, 6]], [[5, 2], [2, 5]])]
+    assert blocks[0].contents != blocks[1].contents
+    assert finals[0].contents != finals[1].contents
+    pairs = PairCounts.from_numbers([1] * PAIR_NUMBERS)
+    drawn = {_coins(4, 1, pairs, seen).integers(1 << 60) for seen in (None, (hits, hits), (hits, hits[::-1]))}
+    assert len(drawn) == 3

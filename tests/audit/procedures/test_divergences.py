@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, PureDP, RenyiDP, ZeroConcentratedDP, check, check_outputs
+from dpaudit import (
+    ApproxDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+    assert_same_distribution,
+    check,
+    check_equivalence,
+    check_outputs,
+)
+from dpaudit.audit.errors import OptionError
 from dpaudit.audit.results.cell_result import CellCounts
 
 CLAIM = ZeroConcentratedDP(0.5)
@@ -43,6 +53,19 @@ def test_outputs_drawn_elsewhere():
     rng = np.random.default_rng(0)
     xs, ys = noisy(0.0, 40_000, rng), noisy(1.0, 40_000, rng)
     assert check_outputs(xs, ys, claim=RenyiDP(1.5, 0.75), bits=False).is_refuted
+
+
+@pytest.mark.parametrize("alpha", [5e-10, 1.05e-9])
+def test_a_small_alpha_is_refused_by_the_number_passed(alpha):
+    xs = np.random.default_rng(0).normal(size=100)
+    for refused in (
+        lambda: check_outputs(xs, xs[::-1], claim=CLAIM, alpha=alpha),
+        lambda: check(noisy, 0.0, 1.0, claim=CLAIM, alpha=alpha, jobs=1),
+        lambda: check_equivalence(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
+        lambda: assert_same_distribution(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
+    ):
+        with pytest.raises(OptionError, match=f"alpha={alpha:g} is too small for the exact test"):
+            refused()
 
 
 def test_vectors_are_binned_by_the_score_of_the_event():
