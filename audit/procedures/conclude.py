@@ -15,6 +15,7 @@ from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
 from ..events.column_naming import with_names
 from ..events.events import Event, ExceptFor, Outcomes, Scored
 from ..events.pilot_histogram import sketch
+from ..events.scores import Additive, Column, Forest, Weighted
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.count_ordering import clears
 from ..inference.counts import Counts
@@ -168,8 +169,14 @@ def _learned(evidence: Evidence) -> Learned:
     is_discrete = recur(evidence.kept.x, evidence.kept.y)
     events = [choice.event] + ([] if choice.opposite is None else [choice.opposite.event])
     ends = 0 if is_discrete else max(0 if isinstance(event, Outcomes) else ends_of(event) or 1 for event in events)
-    is_of_many = not is_discrete and any(isinstance(event, (Scored, ExceptFor)) for event in events)
+    is_of_many = not is_discrete and any(_is_of_columns(event) for event in events)
     return Learned(choice.pilot_counts, ends, is_discrete, is_of_many)
+
+
+def _is_of_columns(event: Event) -> bool:
+    """Whether the event is one of an output's several columns, or of a sum over them."""
+    scored = event.event if isinstance(event, ExceptFor) else event
+    return isinstance(scored, Scored) and isinstance(scored.score, (Weighted, Column, Additive, Forest))
 
 
 def _of_silence(settings: Settings, evidence: Evidence, tested: _Tested) -> tuple[str, ...]:
