@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from .audit.canaries.check_canaries import check_canaries
     from .audit.canaries.epsilon_from_guesses import epsilon_from_guesses
     from .audit.canaries.plan_canaries import CanaryPlan, plan_canaries
-    from .audit.claims.claim import Claim
+    from .audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
     from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
     from .audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
-    from .audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
     from .audit.claims.renyi import RenyiDP, ZeroConcentratedDP
     from .audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
     from .audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
@@ -50,14 +49,11 @@ if TYPE_CHECKING:
     from .audit.replay.replay import replay
     from .audit.replay.replay_result import ReplayResult, ReplayVerdict
     from .audit.replay.replayed_call import FindingKind
-    from .audit.results.audit_result import AuditResult
+    from .audit.results.audit_result import AuditResult, FixedSizeResult, SequentialResult, Verdict
     from .audit.results.canary_result import CanaryResult
     from .audit.results.cell_result import CellCounts
     from .audit.results.equivalence_result import Equivalence, EquivalenceResult
-    from .audit.results.fixed_size_result import FixedSizeResult
-    from .audit.results.sequential_result import SequentialResult
     from .audit.results.statement_result import Point, StatementResult
-    from .audit.results.verdict import Verdict
     from .audit.results.worst_pair import WorstPair
     from .audit.sampling.draw import draw_block
     from .audit.search.find_worst_pair import find_worst_pair
@@ -72,10 +68,9 @@ _WHERE = {
         "canaries.check_canaries": "check_canaries",
         "canaries.epsilon_from_guesses": "epsilon_from_guesses",
         "canaries.plan_canaries": "CanaryPlan plan_canaries",
-        "claims.claim": "Claim",
+        "claims.claim": "Claim ApproxDP GaussianDP PureDP",
         "claims.mironov_propositions": "NFoldComposition ProbabilityPreservation",
         "claims.privacy_profile": "PrivacyProfile TradeOffCurve",
-        "claims.pure_approx_gaussian": "ApproxDP GaussianDP PureDP",
         "claims.renyi": "RenyiDP ZeroConcentratedDP",
         "datasets.adjacency": "AddRemove Adjacency Local Replace UserLevel Within",
         "datasets.domains": "Answers Domain Graphs Rows Values",
@@ -102,13 +97,10 @@ _WHERE = {
         "replay.replay": "replay",
         "replay.replay_result": "ReplayResult ReplayVerdict",
         "replay.replayed_call": "FindingKind",
-        "results.audit_result": "AuditResult",
-        "results.verdict": "Verdict",
+        "results.audit_result": "AuditResult Verdict FixedSizeResult SequentialResult",
         "guesses.canary_guesses": "CanaryGuesses",
         "results.canary_result": "CanaryResult",
         "results.cell_result": "CellCounts",
-        "results.fixed_size_result": "FixedSizeResult",
-        "results.sequential_result": "SequentialResult",
         "results.equivalence_result": "Equivalence EquivalenceResult",
         "results.statement_result": "Point StatementResult",
         "results.worst_pair": "WorstPair",

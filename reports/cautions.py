@@ -7,10 +7,9 @@ from typing import Final, Literal
 
 from ..audit.health.findings import HealthCheck
 from ..audit.records.suite import Checked
-from ..audit.results.audit_result import AuditResult
+from ..audit.results.audit_result import AuditResult, Verdict
 from ..audit.results.canary_result import CanaryResult
 from ..audit.results.statement_result import StatementResult
-from ..audit.results.verdict import Verdict
 from .plain_text import counted, number
 
 Kind = Literal["low bits", "pair", "silenced", "idle", "excess"]

@@ -13,12 +13,10 @@ from ..audit.claims.claim import GroupClaim
 from ..audit.extras import require
 from ..audit.printing import rounded_down, verdict_text
 from ..audit.records.suite import Checked, Entry, Suite, seconds
-from ..audit.results.audit_result import AuditResult
+from ..audit.results.audit_result import AuditResult, SequentialResult, Verdict, least_beside
 from ..audit.results.canary_result import CanaryResult
 from ..audit.results.result import Result
-from ..audit.results.sequential_result import SequentialResult
 from ..audit.results.statement_result import StatementResult
-from ..audit.results.verdict import Verdict, least_beside
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from dpaudit.audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from dpaudit.audit.claims.privacy_profile import TradeOffCurve
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.claims.renyi import RenyiDP, ZeroConcentratedDP
-from dpaudit.audit.inference.supporting_lines import _supporting_lines
+from dpaudit.audit.inference.betting_test import _supporting_lines
 
 SMALL = np.geomspace(1e-9, 0.5, 150)
 U, REST = np.append(SMALL, 1.0 - SMALL[::-1]), np.append(1.0 - SMALL, SMALL[::-1])

@@ -14,9 +14,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from ..claims.claim import Claim
+from ..claims.claim import ApproxDP, Claim, GaussianDP, PureDP, excess_delta
 from ..claims.privacy_profile import PrivacyProfile
-from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP, excess_delta
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..guesses.guess_bets import bets_tail, largest_refuted
 from ..guesses.guess_ceiling import Ceiling, line

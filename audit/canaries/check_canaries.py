@@ -9,22 +9,21 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import bdtr
 
-from ..claims.at_distance import claim_at
-from ..claims.claim import Claim
+from ..claims.claim import Claim, claim_at
 from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
-from ..inference.joint_test import check_test_alpha
+from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import checked, in_a_tuple, is_whole
 from ..printing import shorten
 from ..random_streams import Stream, seed_of_coins, sequence_of
+from ..results.audit_result import Verdict, largest_excess
 from ..results.canary_result import CanaryResult, best_guesses
 from ..results.score_sketch import score_sketch
-from ..results.verdict import Verdict, largest_excess
-from ..sampling.provenance import versions
+from ..sampling.object_identity import versions
 from .canary_draws import REPLACED, CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
 from .canary_tests import refuted_strength, tail
 from .guess_order import right_from_both_ends, right_from_one_end, right_of_pairs

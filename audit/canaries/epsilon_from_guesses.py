@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..claims.pure_approx_gaussian import ApproxDP
+from ..claims.claim import ApproxDP
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
-from ..inference.joint_test import check_test_alpha
+from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import shorten

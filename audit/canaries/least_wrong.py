@@ -14,8 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from ..claims.claim import Claim
-from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ..claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ..guesses.canary_guesses import CanaryGuesses
 from ..inference.binomial_tails import Array
 

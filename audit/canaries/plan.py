@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..claims.claim import Claim
-from ..claims.pure_approx_gaussian import ApproxDP, PureDP
+from ..claims.claim import ApproxDP, Claim, PureDP
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Kind, Said
 from ..inference.guess_test import is_concave, is_symmetric

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..claims.at_distance import claim_at
-from ..claims.claim import Claim
+from ..claims.claim import Claim, claim_at
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Said
 from ..guesses.guess_bets import guess_numbers
-from ..inference.joint_test import check_test_alpha
+from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import confidence, rounded_down, shorten

@@ -17,8 +17,7 @@ import numpy as np
 
 from ..errors import ClaimError
 from ..printing import shorten
-from .claim import Array, ParametricClaim
-from .pure_approx_gaussian import excess_delta, pure_lines
+from .claim import Array, ParametricClaim, excess_delta, pure_lines
 
 _LINES_AT_ONCE = 64  # bounds the memory for profiles of thousands of lines
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AdjacencyError
-from ..events.foreign_arrays import is_foreign_array
+from ..events.named_parts import is_foreign_array
 from ..events.outputs import outcome_key
 from ..options import as_number, is_whole
 from ..printing import shorten

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..events.foreign_arrays import column_of, is_foreign_array
+from ..events.named_parts import column_of, is_foreign_array
 
 
 def columns_by_name(dataset: Any) -> dict[Any, Any] | None:

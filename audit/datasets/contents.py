@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..events.foreign_arrays import column_of, is_tensor, marks_of_tensor, numpy_of
+from ..events.named_parts import column_of, is_tensor, marks_of_tensor, numpy_of
 from .columns import collected, columns_by_name, is_frame_of_columns
 from .rows import PLAIN, is_extension, is_frame, is_graph
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DatasetError
-from ..events.foreign_arrays import is_tensor
+from ..events.named_parts import is_tensor
 from .columns import columns_by_name, is_frame_of_columns
 from .contents import hold_the_same
 from .number_texts import number_text

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError
-from ..events.foreign_arrays import column_of, is_foreign_array, numpy_of
+from ..events.named_parts import column_of, is_foreign_array, numpy_of
 from .columns import collected, rows_by_name
 
 _BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, except for zeros and NaN

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError, MechanismError
-from ..events.foreign_arrays import column_of
+from ..events.named_parts import column_of
 from ..known_options import with_known_options
 from ..options import check_fields, in_a_tuple
 from ..printing import shorten

@@ -14,8 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..events.events import Event, Mask, Scored
-from ..events.events_apart import Apart, ways_apart
+from ..events.events import Apart, Event, Mask, Scored, ways_apart
 from ..events.outputs import Outputs
 from ..events.scores import Score
 from ..families.pilot_split import PilotSplit

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..events.events import Event
 from ..events.outputs import Outputs
-from ..inference.counts import Counts
-from ..inference.direction import Direction
+from ..inference.boundary_test import Counts, Direction
 from .event_criterion import Criterion, Events
 from .event_value import Best
 

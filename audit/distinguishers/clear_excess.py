@@ -14,7 +14,7 @@ from typing import Any
 from ..claims.claim import Claim
 from ..families.event_families import Family
 from ..families.interval_families import interval_families
-from ..inference.supporting_lines import Line, supporting_line
+from ..inference.betting_test import Line, supporting_line
 from .event_criterion import Criterion
 from .event_value import DIRECTIONS, Best, best_event, leading
 

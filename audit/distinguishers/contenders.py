@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..claims.claim import Claim
-from ..events.events import Event, Outcomes, Scored
-from ..events.events_apart import ways_apart
+from ..events.events import Event, Outcomes, Scored, ways_apart
 from ..events.outputs import outcome_list, tally
 from ..events.scores import Forest
 from ..families.event_families import Family

@@ -21,7 +21,7 @@ from ..families.event_families import TABLE, Effort, Family, event_families
 from ..families.low_bits import bit_families
 from ..families.one_sided_sets import one_sided_sets
 from ..families.pilot_split import PilotSplit
-from ..inference.direction import Direction
+from ..inference.boundary_test import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
 from .choice import Choice, chosen, value_of

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Array, Claim
-from ..inference.direction import Direction
+from ..inference.boundary_test import Direction
 from ..inference.guess_test import coins_for
 
 Places = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from ..claims.claim import Array
 from ..families.event_families import Family
-from ..inference.direction import Direction
+from ..inference.boundary_test import Direction
 from .event_criterion import Criterion, Events
 
 CAUTION = 4.0

@@ -9,9 +9,8 @@ from operator import itemgetter
 import numpy as np
 
 from ..claims.claim import Claim
-from ..events.events import ExceptFor, Scored
+from ..events.events import Array, ExceptFor, Labels, NumberCells, OutcomeCells, Partition, PlainEvents, Scored
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, tally
-from ..events.partitions import Array, Labels, NumberCells, OutcomeCells, Partition, PlainEvents
 from ..events.scores import Number, Score, Weighted
 from ..families.event_families import TABLE, fisher_direction
 from ..families.quantile_cells import ratio_by_cell

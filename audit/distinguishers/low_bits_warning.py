@@ -15,9 +15,7 @@ from ..events.events import Event
 from ..events.outputs import Outputs
 from ..families.low_bits import bit_families
 from ..families.pilot_split import PilotSplit
-from ..inference.counts import Counts
-from ..inference.direction import Direction, directed
-from ..inference.joint_test import strength_lower
+from ..inference.boundary_test import Counts, Direction, directed, strength_lower
 from ..printing import rounded_down
 from .choice import Choice
 from .event_choice import choose_among, expected_excess

@@ -22,9 +22,8 @@ from ..known_options import with_known_options
 from ..options import Progress, checked
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.statement_result import Point, StatementResult
-from ..sampling.provenance import provenance_of, versions
+from ..sampling.object_identity import provenance_of, source_of, versions
 from ..sampling.sampler import Sampler, as_sampler
-from ..sampling.source_place import source_of
 from .check_noise import HALVES, as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]

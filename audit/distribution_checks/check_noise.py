@@ -26,13 +26,10 @@ from ..printing import shorten
 from ..procedures.pilot import are_same, draw_checked
 from ..progress import told
 from ..results.statement_result import Point, Series, StatementResult
-from ..sampling.block_counts import no_blocks
 from ..sampling.draw import plan_blocks
-from ..sampling.picked import picked, provenance_of_part
-from ..sampling.picking import OutputPart
-from ..sampling.provenance import versions
-from ..sampling.sampler import Sampler, as_sampler
-from ..sampling.source_place import source_of
+from ..sampling.object_identity import source_of, versions
+from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
+from ..sampling.tasks import no_blocks
 from .goodness_of_fit import (
     LEAST_SIMULATED,
     ad_distance,

@@ -24,9 +24,8 @@ from ..known_options import with_known_options
 from ..options import Progress, checked, in_a_tuple
 from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
-from ..sampling.provenance import provenance_of, versions
+from ..sampling.object_identity import provenance_of, source_of, versions
 from ..sampling.sampler import as_sampler
-from ..sampling.source_place import source_of
 from .check_noise import HALVES, called, draw_runs, without_intervals
 
 METHOD = (

@@ -1,23 +1,41 @@
 """Events: sets of outputs that can be counted quickly, described as text, and stored.
 
 The main phase only draws outputs and counts them, so half-lines and unions of intervals are counted by comparisons.
+
+Two events that exclude each other: guesses of either dataset cannot be made from one output.
+
+Partitions of all outputs into cells by likelihood ratio, learned on the pilot and counted in the main phase.
+
+A verdict rests on one event; a partition gives the ratio of every outcome, the privacy profile, the trade-off curve and
+divergences. Cells are ordered from the likeliest on x to the likeliest on y, so that every event {ratio ≥ t} is a union
+of the first cells.
+
+Proof: docs/proofs/choices.md
+
+A small table of the pilot outputs for the figures of a report.
+
+Names of columns in events, scores and partitions: "mean_age ≥ 41.2" where outputs without names have coordinates.
+
+Only their texts depend on names. So events are learned and counted without them, and named when they are reported.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import lru_cache
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from .last_digits import EXACT
+from .features import EXACT
 from .outputs import (
     Outputs,
     Raised,
@@ -25,11 +43,13 @@ from .outputs import (
     is_vector,
     number_of,
     outcome_key,
+    outcome_list,
     outcome_words,
     output_words,
     row_keys,
+    tally,
 )
-from .scores import Score
+from .scores import Number, Score
 
 Mask = npt.NDArray[np.bool_]
 
@@ -329,3 +349,381 @@ def are_same_rows(rows: Outputs, wanted: Outputs) -> npt.NDArray[np.bool_]:
 
 def _first_bits(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return (keys >> np.uint64(64 - _BITS)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart(Event):
+    """Outputs in an event that are not in another one."""
+
+    event: Event
+    other: Event
+
+    def contains(self, outputs: Outputs) -> Mask:
+        return self.event.contains(outputs) & ~self.other.contains(outputs)
+
+    def __str__(self) -> str:
+        return f"{self.event}, but not {self.other}"
+
+
+def ways_apart(first: Event, second: Event) -> list[tuple[Event, Event]]:
+    """Return the ways to make two events exclude each other: what they share goes to the first, the second, or neither.
+
+    Events that share nothing are left as they are.
+
+    Examples
+    --------
+    >>> import math
+    >>> low, high = Intervals(((-math.inf, 0.0),)), Intervals(((0.0, math.inf),))
+    >>> [str(event) for event in ways_apart(low, high)[0]]
+    ['output ≤ 0', 'output ≥ 0, but not output ≤ 0']
+    >>> ways_apart(low, Intervals(((1.0, math.inf),)))[0][0] == low
+    True
+    """
+    if _exclude_each_other(first, second):
+        return [(first, second)]
+    less = Apart(first, second), Apart(second, first)
+    return [(first, less[1]), (less[0], second), less]
+
+
+def count_both(first: Event, second: Event, outputs: Outputs) -> tuple[int, int]:
+    """Return the number of outputs in each of two events, reading what they share once."""
+    if isinstance(first, Scored) and isinstance(second, Scored) and first.score == second.score:
+        values = first.score.values(outputs)
+        return first.event.count(values), second.event.count(values)
+    whole = _whole(first), _whole(second)
+    if (first, second) == whole or (first, second) not in ways_apart(*whole):
+        return first.count(outputs), second.count(outputs)
+    masks = [event.contains(outputs) for event in whole]
+    shared = int(np.count_nonzero(masks[0] & masks[1]))
+    hits = [int(np.count_nonzero(mask)) for mask in masks]
+    return hits[0] - shared * isinstance(first, Apart), hits[1] - shared * isinstance(second, Apart)
+
+
+def _whole(event: Event) -> Event:
+    """Return the event from which another one was taken."""
+    return event.event if isinstance(event, Apart) else event
+
+
+def _exclude_each_other(first: Event, second: Event) -> bool:
+    """Whether no output can lie in both events, as far as their form tells."""
+    match first, second:
+        case Scored(), Scored():
+            return first.score == second.score and _exclude_each_other(first.event, second.event)
+        case Intervals(), Intervals():
+            ordered = sorted([*first.intervals, *second.intervals])
+            are_disjoint = all(before[1] < after[0] for before, after in pairwise(ordered))
+            return are_disjoint and not (first.others and second.others)
+        case (Outcomes(values, False), Intervals() as ranges) | (Intervals() as ranges, Outcomes(values, False)):
+            return not ranges.contains(np.fromiter(values, dtype=object, count=len(values))).any()
+        case Outcomes(), Outcomes():
+            listed, other = ({outcome_key(value) for value in event.values} for event in (first, second))
+            if first.others or second.others:
+                return first.others != second.others and (other <= listed if first.others else listed <= other)
+            return not listed & other
+    return False
+
+
+Array = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+
+class Partition(ABC):
+    """Disjoint cells that together hold every output."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Description of each cell, in order."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.names)
+
+    @property
+    @abstractmethod
+    def scope(self) -> str:
+        """Scope of an upper limit for these cells."""
+
+    @property
+    @abstractmethod
+    def n_known(self) -> int:
+        """Number of leading cells that the pilot observed: all cells, or all but the last."""
+
+    @abstractmethod
+    def labels(self, outputs: Outputs) -> Labels:
+        """Return the cell of each output, shape (runs,)."""
+
+    def count(self, outputs: Outputs) -> Labels:
+        """Return the number of outputs in each cell, shape (cells,)."""
+        return np.bincount(self.labels(outputs), minlength=len(self.names))
+
+    def fits(self, counts: Labels, runs: int) -> bool:
+        """Whether these are possible counts of `runs` outputs."""
+        return bool((counts >= 0).all()) and int(counts.sum()) == runs
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCells(Partition):
+    """One cell for each listed outcome, and a last cell for all other outcomes."""
+
+    values: tuple[Any, ...]
+    n_seen: int  # different outcomes in the pilot, listed or not
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*map(outcome_words, self.values), "any other outcome")
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.values) + 1
+
+    @property
+    def scope(self) -> str:
+        listed = len(self.values)
+        if listed < self.n_seen:
+            return f"{listed:,} of the {self.n_seen:,} outcomes observed in the pilot, and all others together"
+        return f"the {listed:,} outcomes observed in the pilot; nothing is known about other outcomes"
+
+    @property
+    def n_known(self) -> int:
+        return len(self.values) + (len(self.values) < self.n_seen)
+
+    def event(self, cell: int) -> Outcomes:
+        """Return the event that an output lies in this cell."""
+        if cell < len(self.values):
+            return Outcomes((self.values[cell],), column_names=self.column_names)
+        return Outcomes(self.values, others=True, column_names=self.column_names)
+
+    def count(self, outputs: Outputs) -> Labels:
+        found = tally(outputs)[0]
+        listed = [found[outcome_key(value)] for value in self.values]
+        return np.array([*listed, len(outputs) - sum(listed)], dtype=np.int64)
+
+    def labels(self, outputs: Outputs) -> Labels:
+        place = {outcome_key(value): index for index, value in enumerate(self.values)}
+        if outputs.dtype != object and outputs.ndim == 1:  # look up each distinct number once
+            found, inverse = np.unique(outputs, return_inverse=True)
+            places = np.array(
+                [place.get(outcome_key(v), len(self.values)) for v in outcome_list(found)], dtype=np.int64
+            )
+            return places[inverse]
+        keys = (place.get(outcome_key(value), len(self.values)) for value in outcome_list(outputs))
+        return np.fromiter(keys, dtype=np.int64, count=len(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class PlainEvents:
+    """Events that need no model of the outputs: single outcomes, and runs of neighbouring cells of a number.
+
+    Attributes
+    ----------
+    outcomes : OutcomeCells, optional
+        Each outcome is an event, and so are all others together.
+    edges : tuple of float
+        Increasing; cell i holds the numbers above edge i − 1 and up to edge i. One, two, four, … neighbouring cells are
+        an event, up to half of them.
+    """
+
+    outcomes: OutcomeCells | None
+    edges: tuple[float, ...] = ()
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def _stretches(self) -> list[tuple[int, int]]:
+        """First cell of each stretch, and the cell after its last."""
+        cells = len(self.edges) + 1
+        widths = [1 << power for power in range((cells // 2).bit_length())]
+        return [(start, start + width) for width in widths for start in range(cells - width + 1)]
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of single outcomes; all others together count as one."""
+        return 0 if self.outcomes is None else self.outcomes.n_cells
+
+    @property
+    def n_cells(self) -> int:
+        """Number of events."""
+        return self.n_outcomes + len(self._stretches)
+
+    def event(self, index: int) -> Event:
+        """Return one of the events."""
+        if self.outcomes is not None and index < self.n_outcomes:
+            return self.outcomes.event(index)
+        start, end = self._stretches[index - self.n_outcomes]
+        ends = (-math.inf, *self.edges, math.inf)
+        low = ends[start] if start == 0 else math.nextafter(ends[start], math.inf)
+        return Intervals(((low, ends[end]),), column_names=self.column_names)
+
+    def count(self, outputs: Outputs) -> Labels:
+        """Return the number of outputs in each event, shape (events,)."""
+        found = np.zeros(0, np.int64) if self.outcomes is None else self.outcomes.count(outputs)
+        if not self._stretches:
+            return found
+        numbers = as_numbers(outputs) if outputs.ndim == 1 else np.zeros(0)
+        numbers = numbers[numbers == numbers]
+        places = np.searchsorted(np.array(self.edges), numbers, side="left")
+        below = np.concatenate([[0], np.bincount(places, minlength=len(self.edges) + 1).cumsum()])
+        starts, ends = np.array(self._stretches).T
+        return np.concatenate([found, below[ends] - below[starts]])
+
+    def fits(self, counts: Labels, runs: int) -> bool:
+        """Whether these are possible counts of `runs` outputs."""
+        is_whole = self.outcomes is None or self.outcomes.fits(counts[: self.n_outcomes], runs)
+        return is_whole and bool(((counts >= 0) & (counts <= runs)).all())
+
+
+Counted: TypeAlias = Partition | PlainEvents
+
+
+@dataclass(frozen=True, slots=True)
+class NumberCells(Partition):
+    """Unions of intervals of a number or of a score, and a last cell for other outputs.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Increasing; interval i holds the numbers above edge i − 1 and up to edge i.
+    group : tuple of int
+        The cell of each of the len(edges) + 1 intervals.
+    score : Score
+    """
+
+    edges: tuple[float, ...]
+    group: tuple[int, ...]
+    score: Score = field(default_factory=Number)
+    has_others: bool = False  # whether the pilot observed outputs that are not numbers
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        count = max(self.group) + 1
+        ends = (-math.inf, *self.edges, math.inf)
+        words: list[list[str]] = [[] for _ in range(count)]
+        start = 0
+        for i, cell in enumerate(self.group):  # adjacent intervals of one cell are merged
+            if i + 1 == len(self.group) or self.group[i + 1] != cell:
+                words[cell].append(f"({ends[start]:.4g}, {ends[i + 1]:.4g}]")
+                start = i + 1
+        output, what = output_words(self.column_names), str(self.score)
+        return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), f"{output} is NaN or non-numeric")
+
+    @property
+    def scope(self) -> str:
+        return f"these {self.n_known} cells only; finer events may have larger ratios"
+
+    @property
+    def n_known(self) -> int:
+        return max(self.group) + 1 + self.has_others
+
+    def labels(self, outputs: Outputs) -> Labels:
+        values = self.score.values(outputs)
+        group = np.array((*self.group, max(self.group) + 1), dtype=np.int64)
+        found = group[np.searchsorted(np.array(self.edges), values, side="left")]
+        return np.where(np.isnan(values), group[-1], found)
+
+
+_RUNS = 100_000  # runs used of a longer pilot, the first ones
+_BINS = 40
+_OUTCOMES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """Counts of the pilot outputs on x and on y, in bins or by outcome.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the outcomes; empty for numbers in bins.
+    edges : tuple of float
+        Inner edges of the bins, one fewer than the counts because the outer bins are open; empty for outcomes.
+    counts_x, counts_y : tuple of int
+        Pilot runs in each bin or with each outcome.
+    runs : int
+        Pilot runs on each dataset, including outputs that are in no bin, such as non-numbers; 0 if not recorded.
+    """
+
+    labels: tuple[str, ...]
+    edges: tuple[float, ...]
+    counts_x: tuple[int, ...]
+    counts_y: tuple[int, ...]
+    runs: int = 0
+
+
+def sketch(x: Outputs, y: Outputs) -> Sketch | None:
+    """Return the table: by outcome if few outputs are distinct, in bins if most outputs are numbers, else None."""
+    if x.ndim == 2:
+        return None
+    x, y = x[:_RUNS], y[:_RUNS]
+    head = {outcome_key(value) for value in [*x[:1000].tolist(), *y[:1000].tolist()]}
+    if len(head) <= _OUTCOMES:
+        (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
+        names = names_x | names_y
+        keys = [key for key, _ in (on_x + on_y).most_common(_OUTCOMES)]
+        if all(isinstance(key, (int, float)) for key in keys):
+            keys.sort()
+        counts = [tuple(found[key] for key in keys) for found in (on_x, on_y)]
+        return Sketch(tuple(outcome_words(names[key]) for key in keys), (), counts[0], counts[1], len(x))
+    numbers = [as_numbers(part).astype(np.float64) for part in (x, y)]
+    pooled = np.concatenate(numbers)
+    pooled = pooled[np.isfinite(pooled)]
+    if len(pooled) < len(x):  # mostly not numbers
+        return None
+    low, high = np.quantile(pooled, [0.002, 0.998])
+    if not 0.0 < high / 2 - low / 2 < 1e300:
+        return None
+    edges = np.linspace(low, high, _BINS - 1)
+    counts = [
+        tuple(np.bincount(np.searchsorted(edges, part[~np.isnan(part)]), minlength=_BINS).tolist()) for part in numbers
+    ]
+    return Sketch((), tuple(edges.tolist()), counts[0], counts[1], len(x))
+
+
+Named = TypeVar("Named")
+_FIELD = "column_names"
+
+
+def with_names(value: Named, names: tuple[str, ...]) -> Named:
+    """Return a dataclass with names wherever it, or a dataclass in it, has the field `column_names`.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.events import Intervals
+    >>> from dpaudit.audit.events.scores import Weighted
+    >>> print(with_names(Scored(Weighted((0.0, 1.0)), Intervals(((2.5, 4.0),))), ("count", "mean")))
+    2.5 ≤ mean ≤ 4
+    """
+    if not names or not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    if isinstance(value, Scored):  # the intervals are of the score, and not of a column
+        return dataclasses.replace(value, score=with_names(value.score, names))
+    changes: dict[str, Any] = {}
+    for name in (one.name for one in dataclasses.fields(value)):
+        held = getattr(value, name)
+        if name == _FIELD:
+            changes[name] = names
+        elif dataclasses.is_dataclass(held):
+            changes[name] = with_names(held, names)
+        elif isinstance(held, tuple) and held and all(map(dataclasses.is_dataclass, held)):
+            changes[name] = tuple(with_names(each, names) for each in held)
+    return dataclasses.replace(value, **changes)
+
+
+def names_in(value: Any) -> tuple[str, ...]:
+    """Return the names of columns in a dataclass such as an event; empty if it has none.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.events import Intervals
+    >>> names_in(with_names(Intervals(((2.5, 4.0),)), ("mean",))), names_in(Intervals(((2.5, 4.0),)))
+    (('mean',), ())
+    """
+    if isinstance(value, tuple):
+        return next(filter(None, map(names_in, value)), ()) if all(map(dataclasses.is_dataclass, value)) else ()
+    if not dataclasses.is_dataclass(value):
+        return ()
+    own: tuple[str, ...] = getattr(value, _FIELD, ())
+    held = (getattr(value, field.name) for field in dataclasses.fields(value))
+    return own or next(filter(None, map(names_in, held)), ())

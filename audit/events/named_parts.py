@@ -3,22 +3,250 @@
 `entries_of` writes such an output as the entries of a dictionary and loses nothing that tells two outputs apart: what
 is not a part, such as a class, the name of a column or the labels of rows, has a `Mark` as its key, which no user's
 dictionary has. The order of labels is an output; that of keys and columns is not.
+
+Dictionaries as outputs: a hashable form, equal where the dictionaries are equal.
+
+An adversary may see in which order the entries were inserted, but dictionaries that Python calls equal are equal here:
+the order mostly follows from the code that builds the dictionary. A mechanism whose order is an output returns a list
+of pairs.
+
+Arrays and columns of other libraries as numpy arrays: torch, jax, pandas, polars, or any with their protocols.
+
+No library is imported: an array is known by `__array__` or `__dlpack__`.
+
+Blocks of runs whose columns have names: data frames, structured arrays, dictionaries of columns, named columns.
+
+A block with named columns is the list of the dictionaries of its rows. Columns are found by their keys and not by their
+places, so the order of columns does not matter, and a row with other columns is a different outcome.
 """
 
 from __future__ import annotations
 
 import enum
+import numbers
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from .dictionaries import Dictionary, Mark
-from .foreign_arrays import column_of
-from .outcome_text import printed
-from .own_equality import compared_fields
+from ..errors import MechanismError
+from .outcome_text import Unordered, compared_fields, is_enum, outcome_text, printed
+
+
+class Mark(enum.Enum):
+    """Keys and values that no user's dictionary has, so that other outputs than dictionaries can be written as one.
+
+    `COUNTS` is the first key in the structure of a `Counter`, in which a missing key is 0.
+    """
+
+    CLASS = "class"
+    NAME = "name"
+    INDEX = "index"
+    ORDER = "order"
+    VALUES = "value"
+    OTHER = "another output"
+    LEAF = "any value"
+    COUNTS = "counts"
+    NOT_A_TIME = "NaT"
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Dictionary(Unordered):
+    """The output of a run that returned a dictionary; equal to one with equal entries in any order."""
+
+    entries: tuple[tuple[Any, Any], ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[Any, Any]]) -> Dictionary:
+        """Return the dictionary of these entries, whose keys differ, in an order that depends on the keys alone.
+
+        Examples
+        --------
+        >>> Dictionary.of([("b", 2), ("a", 1)])
+        {'a': 1, 'b': 2}
+        """
+        return cls(tuple(sorted(entries, key=lambda entry: _place(entry[0]))))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Dictionary:
+            return NotImplemented
+        return self.entries == other.entries or frozenset(self.entries) == frozenset(other.entries)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.entries))
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{printed(key)}: {printed(value)}' for key, value in self.entries)}}}"
+
+
+_EXACT = 1 << 53  # doubles hold all integers up to this
+
+
+def _place(key: Any) -> tuple[int, float, int, str]:
+    """Return the place of a canonical key in the order."""
+    kind = type(key)
+    if kind is str:
+        return 1, 0.0, 0, repr(key)
+    if kind is int and -_EXACT < key < _EXACT:
+        return 0, float(key), 0, ""
+    if isinstance(key, Mark):
+        return -1, 0.0, 0, key.value
+    if isinstance(key, numbers.Real):
+        try:
+            number = float(key)
+            return 0, number, _rest(key, number), ""
+        except (OverflowError, ValueError):
+            pass
+    return 1, 0.0, 0, outcome_text(key)
+
+
+def _rest(key: Any, number: float) -> int:
+    """Return what a double leaves of an integer that it does not hold."""
+    return key - int(number) if isinstance(key, int) and abs(number) >= _EXACT else 0
+
+
+_OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys
+
+
+def outcome_key(output: Any) -> Any:
+    """Return a key that is equal for equal outputs, NaN included."""
+    kind = type(output)
+    if kind in _OWN_KEYS or is_enum(kind):
+        return output
+    if kind is float:
+        return output if output == output else _NAN
+    if kind is tuple:
+        return output if _OWN_KEYS.issuperset(map(type, output)) else tuple(map(outcome_key, output))
+    if isinstance(output, np.generic):
+        output = output.item()
+    if isinstance(output, (float, Decimal)):
+        return output if output == output else _NAN
+    if kind is frozenset:
+        return output if _OWN_KEYS.issuperset(map(type, output)) else frozenset(map(outcome_key, output))
+    return (Dictionary, frozenset(map(outcome_key, output.entries))) if kind is Dictionary else output
+
+
+class _NaN:
+    """The common key of all NaNs."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "_NAN"
+
+
+_NAN = _NaN()
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_NUMBERS = "biuf"
+
+
+def is_foreign_array(value: Any) -> bool:
+    """Whether the value is an array of another library than numpy."""
+    kind = type(value)
+    if kind is type or isinstance(value, (np.ndarray, np.generic)):
+        return False
+    return hasattr(kind, "__array__") or hasattr(kind, "__dlpack__")
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether the value is an array of torch, jax or similar, which holds numbers and nothing else."""
+    return is_foreign_array(value) and hasattr(type(value), "__dlpack__")
+
+
+def marks_of_tensor(value: Any) -> list[str]:
+    """Return what else than its numbers a mechanism may see of a tensor: type, place, and whether it has a gradient."""
+    return [str(getattr(value, name, None)) for name in ("dtype", "device", "requires_grad")]
+
+
+def numpy_of(value: Any) -> Array:
+    """Return an array of any library as a numpy array, without its gradient and from the memory of any device.
+
+    Raise a `TypeError` or another exception of the library if it cannot be read.
+
+    Examples
+    --------
+    >>> numpy_of(np.arange(3))
+    array([0, 1, 2])
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    for name in ("detach", "cpu"):  # a tensor of torch, which may record gradients or lie on another device
+        method = getattr(value, name, None)
+        value = method() if callable(method) else value
+    if not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    try:
+        found = np.asarray(value)
+    except TypeError:  # numpy has no such type, such as torch's bfloat16, which doubles hold exactly
+        found = np.asarray(value.double())
+    is_extension = found.dtype.kind == "V" and found.dtype.names is None  # jax's bfloat16
+    return found.astype(np.float64) if is_extension else found
+
+
+def can_change(value: Any) -> bool:
+    """Whether an object is an array or another collection that can be filled again."""
+    return not isinstance(value, Hashable) or is_foreign_array(value)
+
+
+def is_one_memory(a: Any, b: Any) -> bool:
+    """Whether two outputs or blocks are one object, or arrays of numpy that lie in the same memory."""
+    return a is b or (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b))
+
+
+def column_of(values: Any) -> Array:
+    """Return the values of a column as an array of numbers if it holds only numbers, else of objects.
+
+    A missing value of pandas or polars that is not NaN becomes None.
+    """
+    if not _has_nulls(values):
+        found = values if isinstance(values, np.ndarray) else _read(values)
+        if found.dtype.kind in _NUMBERS:
+            return found
+    items = list(values)
+    plain = [None if type(item).__name__ == "NAType" else item for item in items]
+    return np.fromiter(plain, dtype=object, count=len(plain))
+
+
+def _has_nulls(values: Any) -> bool:
+    """Whether numbers are missing in a column of polars, or in one of pandas with a type that numpy does not have.
+
+    numpy would get NaN for a missing number, which is another value.
+    """
+    if hasattr(type(values), "isna") and not isinstance(values.dtype, np.dtype):
+        return bool(np.any(values.isna()))
+    nulls = getattr(values, "null_count", None)
+    return callable(nulls) and bool(nulls() > 0)
+
+
+def _read(values: Any) -> Array:
+    to_numpy = getattr(values, "to_numpy", None)
+    if callable(to_numpy):
+        return np.asarray(to_numpy())
+    return numpy_of(values) if is_foreign_array(values) else np.asarray(values)
+
+
+def in_one_type(columns: list[Array]) -> np.dtype[Any] | None:
+    """Return the type of numbers that holds all columns without loss; None if there is none."""
+    if not columns or any(column.dtype.kind not in _NUMBERS for column in columns):
+        return None
+    kind = np.result_type(*columns)
+    whole = [column for column in columns if column.dtype.kind in "iu" and column.size]
+    if kind.kind == "f" and any(max(abs(int(each.max())), abs(int(each.min()))) > 2**53 for each in whole):
+        return None
+    is_mixed = any(column.dtype.kind == "b" for column in columns) and kind.kind != "b"
+    if is_mixed and kind.kind == "u" and any(int(each.max()) >= 2**63 for each in whole):
+        return None
+    return np.dtype(np.float64) if kind.kind == "f" else np.dtype(np.int64) if is_mixed else kind
+
 
 _SIMPLE = frozenset({float, int, bool, str, bytes, type(None), list, np.float64})
 _WRITTEN = frozenset({Mark.CLASS, Mark.ORDER})  # keys of what two versions may write in other ways
@@ -229,3 +457,130 @@ def _value_of(output: Any, field: Any) -> Any:
     """Return what is compared of a field, which attrs may compute from its value."""
     value, key = getattr(output, field.name), getattr(field, "eq_key", None)
     return value if key is None else key(value)
+
+
+def columns_of_block(raw: Any) -> Entries | None:
+    """Return the columns of many runs, one run in each row, with their keys; None if they have no names.
+
+    Such are data frames, structured arrays, dictionaries of columns, and a column of pandas or polars with a name. The
+    labels of rows are a column if they are not the numbers of the rows.
+    """
+    if isinstance(raw, (list, tuple)) or raw is None:
+        return None
+    if type(raw) is Part:
+        return None if is_column(raw.value) else columns_of_block(raw.value)
+    if isinstance(raw, np.ndarray):
+        names = raw.dtype.names
+        return None if names is None else [(name, raw[name]) for name in names]
+    if isinstance(raw, dict):
+        return list(Dictionary.of(raw.items()).entries)
+    if is_table(raw):
+        return [*_labels_of(raw), *columns_of_table(raw)]
+    if not is_column(raw):
+        return None
+    labels, name = _labels_of(raw), raw.name
+    if name is None or (isinstance(name, str) and not name):
+        return [*labels, (Mark.VALUES, raw)] if labels else None
+    return [*labels, (name, raw)]
+
+
+def _labels_of(raw: Any) -> Entries:
+    index = getattr(raw, "index", None) if hasattr(type(raw), "iloc") else None
+    return [] if index is None or is_default(index) else [(Mark.INDEX, index)]
+
+
+def without_labels(raw: Any) -> Any:
+    """Return a data frame or a column with the numbers of its rows as labels, which then are not outputs."""
+    return raw.reset_index(drop=True) if (is_table(raw) or is_column(raw)) and _labels_of(raw) else raw
+
+
+def structure_of(columns: Entries) -> Dictionary:
+    """Return the structure of the rows of a block: a vector in place of a matrix, a leaf in place of a column."""
+    return Dictionary(tuple((key, _structure_of_one(column)) for key, column in columns))
+
+
+def _structure_of_one(column: Any) -> Any:
+    is_matrix = getattr(column, "ndim", 1) == 2 and getattr(getattr(column, "dtype", None), "kind", "f") in "biuf"
+    return (Mark.LEAF,) * column.shape[1] if is_matrix else Mark.LEAF
+
+
+def names_of(columns: Entries, prefix: str = "") -> list[str]:
+    """Return the names of the columns, several for a matrix."""
+    start = f"{prefix}." if prefix else ""
+    found: list[str] = []
+    for key, column in columns:
+        name, structure = start + label_text(key), _structure_of_one(column)
+        found += [name] if structure is Mark.LEAF else [f"{name}[{place}]" for place in range(len(structure))]
+    return found
+
+
+def arrays_of(columns: Entries, size: int, name: str) -> dict[Any, Array]:
+    """Return the columns of `size` runs as arrays, by their keys."""
+    arrays = {}
+    for key, column in columns:
+        label = label_text(key)
+        array = array_of(column, name, label)
+        if array.shape[:1] != (size,) or array.ndim > 2:
+            raise MechanismError(
+                f"{name} returned a column {label!r} of shape {array.shape} when asked for {size} outputs; return one "
+                "value for each run in each column.",
+                mechanism=name,
+                column=label,
+                shape=array.shape,
+            )
+        arrays[key] = array
+    return arrays
+
+
+def array_of(column: Any, name: str, label: str) -> Array:
+    """Return a column of a block as an array."""
+    refuse_masked(column, name)
+    try:
+        return column_of(column)
+    except Exception as error:  # not a column, or one that numpy cannot read
+        raise MechanismError(
+            f"{name} returned a column {label!r} that cannot be read ({type(error).__name__}: {error}); return one "
+            "value for each run in each column.",
+            mechanism=name,
+            column=label,
+        ) from error
+
+
+def side_by_side(arrays: list[Array]) -> Array | list[Any]:
+    """Return columns as an array of numbers, or as a list of rows."""
+    flat = [part for array in arrays for part in ([array] if array.ndim == 1 else array.T)]
+    kind = in_one_type(flat)
+    if kind is not None:
+        if len(flat) == 1:
+            return flat[0].astype(kind, copy=False)
+        return np.column_stack([array.astype(kind, copy=False) for array in flat])
+    values: list[list[Any]] = [array.tolist() for array in flat]
+    return values[0] if len(values) == 1 else list(zip(*values, strict=True))
+
+
+def as_dictionaries(arrays: dict[Any, Array], size: int) -> list[Dictionary]:
+    """Return the rows of columns as dictionaries."""
+    ordered = Dictionary.of(arrays.items()).entries
+    keys, columns = [key for key, _ in ordered], [array.tolist() for _, array in ordered]
+    return [Dictionary(tuple(zip(keys, row, strict=True))) for row in zip(*columns, strict=True)] or [
+        Dictionary(())
+    ] * size
+
+
+def refuse_masked(value: Any, name: str) -> None:
+    """Raise a `MechanismError` for a masked array."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise MechanismError(f"{name} returned a masked array, whose mask is not an output; fill it.", mechanism=name)
+
+
+def read_array(array: Any, name: str) -> Array:
+    """Return an array or a column of another library as a numpy array, with None for what is missing."""
+    try:
+        return column_of(array)
+    except Exception as error:
+        raise MechanismError(
+            f"{name} returned a {type(array).__name__} that numpy cannot read ({type(error).__name__}: {error}); "
+            "return a numpy array.",
+            mechanism=name,
+            type=type(array).__name__,
+        ) from error

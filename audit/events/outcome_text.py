@@ -2,20 +2,173 @@
 
 Health checks of blocks hash these texts and sort outputs by them. The `repr` of an object may contain its address or
 creation time; sorting by it would reproduce the order of the runs, and a check would flag independent runs.
+
+Classes whose objects compare in a way of their own, so that their parts may say more than their equality.
+
+The text of an output, the same for equal outputs and in every process.
+
+Objects of unknown types have none: their `repr` may say more than their equality compares, or nothing of it, and their
+hash may differ between processes.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
+import ipaddress
+import numbers
+import pathlib
+import uuid
+from collections import Counter, OrderedDict
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from .own_equality import compared_fields, compares_by_identity, has_own_equality
+_BASES: tuple[Any, ...] = (str, bytes, int, float, Decimal, Fraction, tuple, list, dict, set, frozenset)
+_READ: tuple[Any, ...] = (OrderedDict, Counter)  # classes of dictionaries that are read as such
+
+
+def has_own_equality(value: Any) -> bool:
+    """Whether a value is of a subclass of a number, a text or a collection that compares in another way.
+
+    Examples
+    --------
+    >>> class AnyCase(str):
+    ...     __hash__ = None
+    ...     def __eq__(self, other):
+    ...         return self.lower() == other.lower()
+    >>> has_own_equality(AnyCase("a")), has_own_equality("a"), has_own_equality(True)
+    (True, False, False)
+    """
+    kind: Any = type(value)
+    if kind.__module__ in ("builtins", "numpy") or issubclass(kind, np.generic):
+        return False
+    base = next((base for base in _BASES if issubclass(kind, base)), None)
+    return base is not None and not any(compares_as(kind, known) for known in (base, *_READ))
+
+
+def compared_fields(kind: Any) -> tuple[Any, ...] | None:
+    """Return the compared fields of a dataclass or an attrs class; None if it has an equality of the user's own."""
+    own = vars(kind)  # an undecorated subclass may have attributes that are not fields
+    is_attrs = "__attrs_attrs__" in own
+    if not is_attrs and "__dataclass_fields__" not in own:
+        return None
+    fields: Any = own["__attrs_attrs__"] if is_attrs else dataclasses.fields(kind)
+    if not compares_by_identity(kind) and not ("__eq__" in own and _is_written(kind, is_attrs)):
+        return None
+    return tuple(field for field in fields if (field.eq if is_attrs else field.compare))
+
+
+@lru_cache(maxsize=1_000)
+def _is_written(kind: Any, is_attrs: bool) -> bool:
+    """Whether `attrs` or `dataclass` wrote the equality of a class."""
+    code = getattr(kind.__eq__, "__code__", None)
+    if code is None or is_attrs:
+        return code is not None and code.co_filename.startswith("<attrs generated")
+    fields = [(f.name, Any, dataclasses.field(compare=f.compare, kw_only=True)) for f in dataclasses.fields(kind)]
+    same: Any = dataclasses.make_dataclass("_Same", fields)
+    written = same.__eq__.__code__
+    return (code.co_code, code.co_names, code.co_consts) == (written.co_code, written.co_names, written.co_consts)
+
+
+def is_enum(kind: Any) -> bool:
+    """Whether a class is an Enum whose members are not numbers or texts, and equal nothing but themselves."""
+    return type(kind) is enum.EnumMeta and _is_enum(kind)
+
+
+@lru_cache(maxsize=1_000)
+def _is_enum(kind: Any) -> bool:
+    return (
+        kind.__mro__[1:] == (enum.Enum, object) and compares_by_identity(kind) and kind.__hash__ is enum.Enum.__hash__
+    )
+
+
+def compares_by_identity(kind: Any) -> bool:
+    """Whether objects of a class equal nothing but themselves."""
+    return compares_as(kind, object)
+
+
+def compares_as(kind: Any, base: Any) -> bool:
+    """Whether a class has the equality of another."""
+    return kind.__eq__ is base.__eq__
+
+
+_STATED = frozenset(
+    {datetime.date, datetime.timedelta, uuid.UUID, ipaddress.IPv4Address, ipaddress.IPv6Address}
+    | {pathlib.PurePosixPath, pathlib.PosixPath}
+)
+"""Types whose instances have equal `str` exactly if they are equal."""
+
+
+def equal_text(leaf: Any) -> str | None:
+    """Return the text of a leaf of an output; None for a number, a truth value, None, and an object without a text.
+
+    Bytes are read as Latin-1, moments with a time zone in UTC.
+
+    Examples
+    --------
+    >>> equal_text("a"), equal_text(b"1"), equal_text(datetime.date(2024, 1, 2)), equal_text(1.5)
+    ('a', '1', '2024-01-02', None)
+    >>> equal_text(frozenset([True, "b"])) == equal_text(frozenset([1.0, "b"]))
+    True
+    """
+    return None if leaf is None or isinstance(leaf, numbers.Number) else _text(leaf)
+
+
+def _text(value: Any) -> str | None:
+    kind = type(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, enum.Enum) and compares_by_identity(kind):
+        return f"{kind.__qualname__}.{value.name}"
+    if kind is bytes:
+        return str(value, "latin-1")
+    if value is None or kind in _STATED:
+        return str(value)
+    if kind is datetime.datetime:
+        return _moment_text(value)
+    if isinstance(value, numbers.Real | Decimal):
+        return _text_of_number(value)
+    if isinstance(value, tuple):
+        return _joined([_text(part) for part in value], "()")
+    if kind is frozenset:
+        parts = [_text(part) for part in value]
+        return None if None in parts else _joined(sorted(part for part in parts if part is not None), "{}")
+    if is_dataclass(value) and not compares_by_identity(kind) and (fields := compared_fields(kind)) is not None:
+        return _joined([_text(getattr(value, field.name)) for field in fields], "()")
+    return None
+
+
+def _joined(parts: list[str | None] | list[str], around: str) -> str | None:
+    told = [part for part in parts if part is not None]
+    return f"{around[0]}{', '.join(told)}{around[1]}" if len(told) == len(parts) else None
+
+
+def _moment_text(moment: datetime.datetime) -> str | None:
+    """A moment in UTC if it has a time zone; None if it is beyond the calendar there."""
+    moment = moment.replace(fold=0)
+    if moment.utcoffset() is None:
+        return str(moment)
+    try:
+        return str(moment.astimezone(datetime.UTC))
+    except OverflowError:
+        return None
+
+
+def _text_of_number(number: Any) -> str:
+    """The same for equal numbers, such as 1, 1.0 and True."""
+    try:
+        return str(int(number)) if number == int(number) else repr(float(number))
+    except (ValueError, OverflowError, ArithmeticError):  # no number, infinite, or of thousands of digits
+        if isinstance(number, numbers.Rational):
+            return f"{number.numerator:x}/{number.denominator:x}"
+        return "nan" if number != number else repr(float(number))
+
 
 # Types whose `repr` shows exactly what their equality compares.
 _PRINTED = frozenset(

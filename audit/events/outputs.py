@@ -15,22 +15,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MechanismError, described
-from .dictionaries import Mark
-from .dictionaries import outcome_key as outcome_key  # part of this module, too
-from .foreign_arrays import is_foreign_array
-from .named_columns import (
+from .named_parts import (
+    Entries,
+    Mark,
+    Part,
     array_of,
     arrays_of,
     as_dictionaries,
     columns_of_block,
+    is_column,
+    is_foreign_array,
     read_array,
     refuse_masked,
     side_by_side,
     structure_of,
 )
-from .named_parts import Entries, Part, is_column
-from .outcome_text import printed
-from .own_equality import is_enum
+from .named_parts import outcome_key as outcome_key
+from .outcome_text import is_enum, printed
 from .records import Form, are_plain, plain_output
 
 Outputs: TypeAlias = npt.NDArray[Any]

@@ -2,6 +2,15 @@
 
 Some scores are computed directly (a weighted sum of coordinates, the lowest bit). Others are learned estimates of the
 log-likelihood ratio, for which an event is a half-line.
+
+Scores by how a number is written: its lowest bit, remainders, decimals, last digits and the sign of zero.
+
+A leak may not depend on the size of a number: parity, rounding on one dataset only, a last decimal that is always 7.
+Whole numbers that a double cannot hold are read exactly.
+
+References
+----------
+Mironov (2012), On significance of the least significant bits for differential privacy.
 """
 
 from __future__ import annotations
@@ -10,12 +19,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .features import Columns
-from .outputs import Outputs, as_numbers, as_vectors, coordinate_words, output_words
+from .features import MODULO_WORDS, Columns, last_digits, last_digits_of
+from .outputs import Outputs, as_numbers, as_vectors, coordinate_words, is_vector, output_words
 
 Array = npt.NDArray[np.float64]
 Piece = tuple[int, float, float, float]
@@ -225,3 +235,222 @@ class Forest(Score):
     def __str__(self) -> str:
         used = {column for tree in self.trees for column in tree.columns if column >= 0}
         return f"score by {len(self.trees)} trees of {len(used)} columns"
+
+
+MANY_DECIMALS = 10
+"""The number of decimals that `Decimals` gives to numbers with more than it counts."""
+
+MOST_ZEROS = 10
+"""The number of zeros at the end that `TrailingZeros` gives to 0 and to numbers with more."""
+
+_ZERO_EXPONENT = 1024  # lowest bit assigned to 0, above that of every other double
+_LEGIBLE, _NEAR = 1e9, 2e-14  # most units of the last decimal in a number, and the relative error of a decimal number
+
+
+@dataclass(frozen=True, slots=True)
+class OfScore(Score):
+    """A number computed from another score."""
+
+    of: Score
+
+    @abstractmethod
+    def of_values(self, values: Array) -> Array:
+        """Return the score for values of the other one, shape (runs,)."""
+
+    def values(self, outputs: Outputs) -> Array:
+        return self.of_values(self.of.values(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class LowestBit(OfScore):
+    """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0.
+
+    References
+    ----------
+    Mironov (2012), On significance of the least significant bits for differential privacy.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.scores import Number
+    >>> LowestBit(Number()).values(np.array([1.0, 12.0, 0.75, 0.1, 0.0])).tolist()
+    [0.0, 2.0, -2.0, -55.0, 1024.0]
+    """
+
+    def of_values(self, values: Array) -> Array:
+        numbers = values.astype(np.float64)
+        is_finite = np.isfinite(numbers)
+        mantissas, exponents = np.frexp(np.where(is_finite, numbers, 0.0))
+        whole = np.ldexp(np.abs(mantissas), 53).astype(np.int64)
+        lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+        found = np.where(whole == 0, _ZERO_EXPONENT, exponents - 53 + lowest).astype(np.float64)
+        return np.where(is_finite, found, np.nan)
+
+    def __str__(self) -> str:
+        return f"exponent of the lowest set bit of {self.of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Residue(OfScore):
+    """The residue of a number modulo 2^exponent; numbers on a grid have few residues."""
+
+    exponent: int
+
+    def of_values(self, values: Array) -> Array:
+        step = float(np.ldexp(1.0, self.exponent))
+        with np.errstate(invalid="ignore"):
+            left = np.fmod(values, step)
+        return np.where(left < 0.0, left + step, left)
+
+    def __str__(self) -> str:
+        return f"{self.of} modulo 2^{self.exponent}"
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder(OfScore):
+    """The remainder of a number after division by a whole number, at least 0; the fractional part for 1.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.scores import Number
+    >>> Remainder(Number(), 3).values(np.array([7.0, -1.0, np.inf])).tolist()
+    [1.0, 2.0, nan]
+    """
+
+    divisor: int
+
+    def of_values(self, values: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            left = np.mod(values.astype(np.float64), self.divisor)
+        return np.where(left == self.divisor, 0.0, left)  # a tiny negative number is rounded up
+
+    def __str__(self) -> str:
+        of = str(self.of).removesuffix(f" {MODULO_WORDS}")  # which has the same remainder
+        return f"fractional part of {of}" if self.divisor == 1 else f"{of} modulo {self.divisor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decimals(OfScore):
+    """The number of decimals of a number, up to 9; 10 if it has more, or more than nine digits.
+
+    Numbers count as equal within a hundred units of the last bit, below 1 within 2e-14, so the score tells nothing of
+    low bits.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.scores import Number
+    >>> Decimals(Number()).values(np.array([3.0, 0.1 + 0.2, 1 / 3, 1e300, np.inf])).tolist()
+    [0.0, 1.0, 10.0, 10.0, nan]
+    """
+
+    def of_values(self, values: Array) -> Array:
+        numbers = values.astype(np.float64)
+        found = np.where(np.isfinite(numbers), MANY_DECIMALS, np.nan)
+        left = np.flatnonzero(np.abs(numbers) < _LEGIBLE)
+        for decimals in range(MANY_DECIMALS):
+            number = numbers[left]
+            size = np.abs(number)
+            has = np.abs(np.round(number, decimals) - number) <= _NEAR * np.maximum(size, 1.0)
+            found[left[has]] = decimals
+            left = left[~has & (size * 10.0 ** (decimals + 1) < _LEGIBLE)]
+        return found
+
+    def __str__(self) -> str:
+        return f"number of decimals of {self.of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Units(OfScore):
+    """A number in units of its last decimal, rounded to whole units.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.scores import Number
+    >>> Units(Number(), 2).values(np.array([0.07, -1.5, np.nan])).tolist()
+    [7.0, -150.0, nan]
+    """
+
+    decimals: int
+
+    def of_values(self, values: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.rint(values * 10.0**self.decimals))
+
+    def __str__(self) -> str:
+        return f"({10**self.decimals:,}·{self.of})"
+
+
+@dataclass(frozen=True, slots=True)
+class TrailingZeros(OfScore):
+    """The number of zeros at the end of a whole number, at most 10; NaN for any other number.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.scores import Number
+    >>> TrailingZeros(Number()).values(np.array([1700.0, -5.0, 0.0, 0.5])).tolist()
+    [2.0, 0.0, 10.0, nan]
+    """
+
+    def of_values(self, values: Array) -> Array:
+        found = np.full(len(values), np.nan)
+        left = np.flatnonzero(np.isfinite(values) & (values == np.rint(values)))
+        for zeros in range(MOST_ZEROS + 1):
+            found[left] = zeros
+            left = left[np.mod(values[left], 10.0 ** (zeros + 1)) == 0.0]
+        return found
+
+    def __str__(self) -> str:
+        return f"number of zeros at the end of {str(self.of).removesuffix(f' {MODULO_WORDS}')}"
+
+
+@dataclass(frozen=True, slots=True)
+class LastDigits(Score):
+    """A whole number, or a coordinate of vectors, modulo 720,720·10⁹; exact where a double would be rounded.
+
+    Attributes
+    ----------
+    coordinate : int or None
+        The coordinate of vectors that is read; None for outputs that are numbers.
+
+    Examples
+    --------
+    >>> LastDigits().values(np.array([2**60, 2**60 + 1])).tolist()
+    [490224606846976.0, 490224606846977.0]
+    """
+
+    coordinate: int | None = None
+    column_names: tuple[str, ...] = ()
+
+    def values(self, outputs: Outputs) -> Array:
+        if outputs.dtype == object:
+            wanted = (_part(output, self.coordinate) for output in outputs)
+            return np.fromiter(map(last_digits, wanted), dtype=np.float64, count=len(outputs))
+        if outputs.ndim != (1 if self.coordinate is None else 2):
+            return np.full(len(outputs), np.nan)
+        return last_digits_of(outputs if self.coordinate is None else outputs[:, self.coordinate])
+
+    def __str__(self) -> str:
+        names = self.column_names
+        named = output_words(names) if self.coordinate is None else coordinate_words(self.coordinate, names)
+        return f"{named} {MODULO_WORDS}"
+
+
+def _part(output: Any, coordinate: int | None) -> Any:
+    if coordinate is None:
+        return output
+    is_long = type(output) is tuple and len(output) > coordinate
+    return output[coordinate] if is_long and is_vector(output, len(output)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeZero(OfScore):
+    """1 for the floating-point number −0.0, which equals 0.0 but is printed with its sign; 0 for any other number."""
+
+    def of_values(self, values: Array) -> Array:
+        return np.where(np.isnan(values), np.nan, (values == 0.0) & np.signbit(values))
+
+    def names(self, is_inside: Callable[[float], bool]) -> list[str]:
+        words = {0.0: "any number but −0.0", 1.0: "−0.0", np.nan: "NaN or non-numeric"}
+        return [word for code, word in words.items() if is_inside(code)]
+
+    def __str__(self) -> str:
+        return str(self.of)

@@ -16,11 +16,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .dictionaries import Dictionary
-from .equal_text import equal_text
-from .features import Columns, Matrix, leave_out
-from .last_digits import EXACT, last_digits
+from .features import EXACT, Columns, Matrix, last_digits, leave_out
 from .leaves import Path, leaves_of, place_words
+from .named_parts import Dictionary
+from .outcome_text import equal_text
 from .outputs import Outputs, outcome_list, outcome_words
 
 Part = Literal["length", "number", "last digits", "character", "word", "start", "end", "template"]

@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.digit_scores import (
+from ..events.features import EXACT
+from ..events.outputs import Outputs
+from ..events.scores import (
     MANY_DECIMALS,
     MOST_ZEROS,
     Decimals,
     LastDigits,
+    Number,
     OfScore,
     Remainder,
+    Score,
     TrailingZeros,
     Units,
 )
-from ..events.last_digits import EXACT
-from ..events.outputs import Outputs
-from ..events.scores import Number, Score
 from .number_families import Family, value_families
 from .pilot_split import PilotSplit
 

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from ..events.features import OF_ALL, Columns, Statistics
 from ..events.outputs import Outputs
 from ..events.scores import Column, Number, Score
-from ..inference.direction import Direction
-from ..inference.supporting_lines import Line
+from ..inference.betting_test import Line
+from ..inference.boundary_test import Direction
 from .number_families import Family, HalfLines, OfScore, OneInterval, named, value_families
 from .pilot_split import PilotSplit
 

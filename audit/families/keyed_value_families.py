@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import leave_out
-from ..events.keyed_values import KeyedValues, Name, named_values, same_name
+from ..events.leaves import KeyedValues, Name, named_values, same_name
 from ..events.outputs import Outputs, outcome_list
 from .chosen_columns import chosen_columns
 from .number_families import Family

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..events.digit_scores import LowestBit, NegativeZero, Residue
 from ..events.leaves import learn_leaves
-from ..events.scores import Column, Number, Score, Weighted
+from ..events.scores import Column, LowestBit, NegativeZero, Number, Residue, Score, Weighted
 from .number_families import Family, value_families
 from .pilot_split import PilotSplit
 

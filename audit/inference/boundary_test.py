@@ -21,22 +21,207 @@ and right and wrong guesses, of which each run has at most one (`guess_test`). U
 multiple audits.
 
 Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md, docs/proofs/guesses.md
+
+The four counts on which every verdict rests.
+
+The order of counts: the largest strength that counts clear by an ellipse of z standard errors.
+
+The members of a claim's family are nested, and so are the regions {X ≥ c(Y)} of the counts that clear a member. This
+holds for any approximation in the ellipse; the one used here is the arcsine scale, on which q has the standard error
+1/(2√m). A boundary without a closed form is read from a table on this scale, whose grid depends on m alone.
+
+Proof: docs/proofs/joint-test.md
+
+The exact joint test of a boundary p ≤ B(q) by the hits on x and on y.
+
+X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The p-value and
+the bound are those of `boundary_test`, for all sample sizes.
+
+Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md
+
+The direction of a test, given by the dataset on which the event was likelier in the pilot.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
-from ..claims.claim import Claim
+from ..claims.claim import Claim, claim_at
+from ..errors import OptionError
+from ..options import checked, is_whole
+from ..printing import shorten
 from .binomial_tails import Array, clopper_pearson, row_slices, upper_tail, varied_upper_tail
-from .count_ordering import critical_hits, order
-from .counts import Counts
+
+MOST = 10**15
+"""Largest count: beyond 2⁵³, floating-point numbers are not exact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Hits (runs inside the event) and runs, on x and on y.
+
+    Raises
+    ------
+    OptionError
+        Unless 0 <= hits <= runs and runs >= 1 on both sides, all whole numbers.
+    """
+
+    hits_x: int
+    runs_x: int
+    hits_y: int
+    runs_y: int
+
+    def __post_init__(self) -> None:
+        for side in ("x", "y"):
+            hits, runs = getattr(self, f"hits_{side}"), getattr(self, f"runs_{side}")
+            for name, value in ((f"hits_{side}", hits), (f"runs_{side}", runs)):
+                if not is_whole(value) or abs(value) > MOST:
+                    raise OptionError(
+                        f"{name}={shorten(value)} is not a count; use a whole number up to {MOST:.0e}.",
+                        name=name,
+                        value=value,
+                    )
+                object.__setattr__(self, name, int(value))
+            if not (0 <= hits <= runs and runs >= 1):
+                raise OptionError(
+                    f"hits_{side}={hits} of runs_{side}={runs} is impossible; use 0 <= hits <= runs and runs >= 1.",
+                    hits=hits,
+                    runs=runs,
+                )
+
+    def swapped(self) -> Counts:
+        """Return the counts with x and y exchanged."""
+        return Counts(hits_x=self.hits_y, runs_x=self.runs_y, hits_y=self.hits_x, runs_y=self.runs_x)
+
+    def __str__(self) -> str:
+        return f"{self.hits_x:,} of {self.runs_x:,} on x, {self.hits_y:,} of {self.runs_y:,} on y"
+
+
+def check_alpha(alpha: Any) -> float:
+    """Return `alpha` as a float strictly between 0 and 1; else raise an `OptionError`."""
+    return checked("alpha", alpha)  # type: ignore[no-any-return]
+
+
+_ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]  # directions in which the ellipse is compared with the boundary
+_FOR_P, _FOR_Q = np.sin(_ANGLES), np.cos(_ANGLES)
+_STEP = 0.1  # standard errors between two points of a table
+_NEARNESS = 1e-7  # relative accuracy of a strength
+_LARGEST = 1e6  # larger strengths are not distinguished
+
+
+def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
+    """Return the position of the counts: (strength, z), or (0, a smaller z) if they do not clear the smallest member.
+
+    The strength is rounded down, by a relative 1e-7 at most; the claim's own strength only starts the search. (0, 0)
+    means that the frequencies lie under the smallest boundary.
+    """
+    y = np.array([float(counts.hits_y)])
+
+    def lacking(strength: float, part: float) -> float:
+        needed = hits_needed(y, counts.runs_x, counts.runs_y, claim.with_strength(strength), part)
+        return float(needed[0]) - counts.hits_x
+
+    size = 1.0 + min(counts.hits_x, counts.runs_x - counts.hits_x)
+    if lacking(0.0, z) <= 0:
+        return root_from_below(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0, size), z
+    if lacking(0.0, 0.0) > 0:
+        return 0.0, 0.0
+    return 0.0, root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z, size)
+
+
+def clears(counts: Counts, claim: Claim, z: float) -> bool:
+    """Return whether the counts clear the claim's boundary by `z` standard errors."""
+    needed = hits_needed(np.array([float(counts.hits_y)]), counts.runs_x, counts.runs_y, claim, z)
+    return counts.hits_x >= float(needed[0])
+
+
+def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
+    """Return c(y), the fewest hits on x whose ellipse of `z` standard errors with y hits clears the claim's boundary.
+
+    c is nondecreasing in y, in the claim's strength and in z; it is n + 1 where no count suffices.
+    """
+    return np.ceil(hits_needed(y, n, m, claim, z))
+
+
+def hits_needed(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
+    """Return c(y) of `critical_hits` before rounding up.
+
+    At every angle, the ellipse assigns z·cos(angle) standard errors to y and z·sin(angle) to x.
+    """
+    angle = np.minimum(np.arcsin(np.sqrt((y + 0.5) / (m + 1.0))) + z * _FOR_Q / (2.0 * math.sqrt(m)), math.pi / 2)
+    p, rest = _power_at(claim, angle, m)
+    share = z * _FOR_P
+    # No count on x suffices once the ellipse reaches past 1; there the formula would fall below n again.
+    hits = np.where(n * rest <= share**2 * p, n + 1.0, n * p + share * np.sqrt(n * p * rest) - 1e-9)
+    return np.asarray(hits.max(axis=0), dtype=np.float64)
+
+
+def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
+    """Return B and 1 − B at these angles of q, interpolated from a table if the boundary has no closed form."""
+    if claim.has_closed_form:
+        return claim.max_power(np.sin(angle) ** 2, np.cos(angle) ** 2)
+    places = table_angles(float(angle.min()), float(angle.max()), m)
+    p, rest = claim.max_power(np.sin(places) ** 2, np.cos(places) ** 2)
+    power = np.interp(angle, places, arcsine_angle(p, rest))
+    return np.sin(power) ** 2, np.cos(power) ** 2
+
+
+def table_angles(low: float, high: float, m: int) -> Array:
+    """Return the angles of q from `low` to `high` at which the boundary is computed."""
+    step = _STEP * 0.5 / math.sqrt(m)
+    number = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
+    return np.asarray(np.minimum(number * step, math.pi / 2), dtype=np.float64)
+
+
+def arcsine_angle(p: npt.ArrayLike, rest: npt.ArrayLike) -> Array:
+    """Return arcsin √p, computed from p and 1 − p."""
+    return np.asarray(np.arctan2(np.sqrt(p), np.sqrt(rest)))
+
+
+def root_from_below(
+    excess: Callable[[float], float], limit: float, start: float, size: float, *, nearness: float = _NEARNESS
+) -> float:
+    """Return the largest number below `limit` at which an increasing function is at most 0, as it is at 0.
+
+    The number is rounded down, by a relative `nearness` at most; it is infinite if it exceeds a million. The search
+    leaves `start` in growing steps, the first of which depends on the excess as a share of `size`. Linear interpolation
+    follows; every fourth step is a bisection unless the last four steps did well. The value at an end that is kept a
+    second time is reduced (Anderson & Björck 1973, A new high order method of the regula falsi type for computing a
+    root of an equation). Every point is at least half the accuracy away from both ends, so that the next point lies
+    beyond the root.
+    """
+    low, low_value, high, high_value = 0.0, -math.inf, limit, math.inf
+    at, further, step, last, before = min(start, 0.5 * limit), 0.0, 0, 0, math.inf
+    while low <= _LARGEST and (math.isinf(high) or high - low > nearness * max(high, 1e-9)):
+        value, step = excess(at), step + 1
+        if value <= 0:
+            share = 1.0 - value / low_value if last < 0 and low_value < 0.0 else 1.0
+            low, low_value, high_value = at, value, high_value * (share if share > 0.0 else 0.5)
+        else:
+            share = 1.0 - value / high_value if last > 0 else 1.0
+            high, high_value, low_value = at, value, low_value * (share if share > 0.0 else 0.5)
+        last = 1 if value > 0 else -1
+        further = min(further**3, 1e3) if further else 1.0 + min(max(4.0 * abs(value) / size, 1e-6), 0.0625)
+        if math.isinf(high_value):
+            at = min(further * low, 0.5 * (low + limit))
+        elif math.isinf(low_value):
+            at = high / further
+        else:
+            is_slow = step % 4 == 0 and abs(value) >= 0.1 * before
+            share = 0.5 if is_slow else low_value / (low_value - high_value)
+            least = 0.5 * nearness * max(high, 1e-9)
+            at = min(max(low + share * (high - low), low + least), high - least)
+        before = abs(value) if step % 4 == 0 else before
+    return low if low <= _LARGEST else math.inf
+
 
 GAMMA = 1e-10
 """Probability spent on the confidence interval for q; no p-value is smaller."""
@@ -200,3 +385,140 @@ class Evidence:
 def order_z(alpha: float) -> float:
     """Return the size of the ellipse in the order of a test that is tuned to `alpha`."""
     return max(float(-ndtri(alpha)), 0.5)
+
+
+LEAST_ALPHA = 10 * GAMMA
+"""No test is made at a level as small as this."""
+
+
+def p_value(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> float:
+    """Return the exact p-value of the null that `claim` allows Pr[M(x) ∈ S] given Pr[M(y) ∈ S].
+
+    If the null is true, the p-value is at most a with probability at most a, for every a in (0, 1). The test is most
+    powerful at the `alpha` that it is tuned to: this level fixes the order in which counts are more extreme than
+    others, so p-values tuned to different levels differ. Fix `alpha` before you see the counts.
+
+    Parameters
+    ----------
+    counts : Counts
+        Hits and runs for one event that was chosen without looking at them.
+    claim : Claim or float
+        A number ε stands for ``PureDP(ε)``.
+    alpha : float
+        In (0, 1).
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> p_value(Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0)) < 0.05
+    True
+    >>> p_value(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
+    1.0
+    """
+    check_alpha(alpha)
+    claim = claim_at(claim, 1)
+    return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).p_value_of_forbidden(claim)
+
+
+def strength_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> float:
+    """Return a lower bound on the true strength: the counts refute every smaller member of the claim's family.
+
+    The bound exceeds the true strength with probability at most alpha. It is in the units of the claim's strength, and
+    0 if the smallest member is not refuted.
+
+    Parameters
+    ----------
+    counts : Counts
+        Hits and runs for one event that was chosen without looking at them.
+    claim : Claim or float
+        Defines the family, such as all (ε, 1e-5) for an `ApproxDP`, and starts the search. A number ε stands for
+        ``PureDP(ε)``.
+    alpha : float
+        In (0, 1), and above 1e-9.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> counts = Counts(hits_x=67_000, runs_x=100_000, hits_y=18_000, runs_y=100_000)
+    >>> bound = strength_lower(counts, PureDP(1.0), alpha=0.05)
+    >>> 1.29 < bound < 1.314
+    True
+    """
+    claim, alpha = claim_at(claim, 1), check_test_alpha(alpha)
+    return Evidence.of(counts, claim, alpha).last_refuted(claim, alpha)
+
+
+def check_test_alpha(alpha: float, share: float = 1.0) -> float:
+    """Return `alpha` as a float of which the exact test can reach this share; else raise an `OptionError`."""
+    if check_alpha(alpha) * share <= LEAST_ALPHA:
+        part = "" if share == 1.0 else f", which has {share:g} of it, as other tests have the rest"
+        raise OptionError(
+            f"alpha={alpha:g} is too small for the exact test{part}; use alpha > {LEAST_ALPHA / share:.3g}.",
+            alpha=alpha,
+        )
+    return float(alpha)
+
+
+def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
+    """Return `p_value` and `strength_lower` at little more than the cost of one of them."""
+    evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
+    return evidence.p_value(claim), evidence.last_refuted(claim, alpha)
+
+
+def joint_test_beside(
+    counts: Counts, claim: Claim, p_known: float, bound_known: float, *, alpha: float
+) -> tuple[float, float]:
+    """Return the p-value if it may be below `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0.
+
+    No p-value is below γ. The p-value increases with the strength, so the bound exceeds `bound_known` only if this
+    strength is refuted.
+    """
+    evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
+    p = evidence.p_value(claim) if p_known > GAMMA else 1.0
+    exceeds = evidence.refutes(claim.with_strength(bound_known), alpha)
+    return p, evidence.last_refuted(claim, alpha) if exceeds else 0.0
+
+
+def strength_estimate(counts: Counts, claim: Claim) -> float:
+    """Return the point estimate: the smallest strength that allows the observed frequencies, or `max_strength`."""
+    n, m = counts.runs_x, counts.runs_y
+    found = claim.strength_of(counts.hits_x / n, counts.hits_y / m, (n - counts.hits_x) / n, (m - counts.hits_y) / m)
+    return float(np.clip(found, 0.0, claim.max_strength))
+
+
+def largest_strength(
+    condition: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7, start: float = 1.0
+) -> float:
+    """Return the largest number below `limit` at which a condition holds that fails above it; 0 if it never holds.
+
+    The number is rounded down, by a relative `tolerance` at most. The search begins at `start`.
+    """
+    low, high = 0.0, min(start, limit)
+    while high < limit and condition(high):
+        low, high = high, min(2 * high, limit)
+        if low > 1e6:
+            return math.inf
+    while high - low > tolerance * max(high, 1e-9):
+        middle = 0.5 * (low + high)
+        if condition(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+Direction = Literal["x", "y"]
+"""The dataset on which an event is likelier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directed:
+    """A claim and the counts of an event, both with the likelier dataset in place of x."""
+
+    claim: Claim
+    counts: Counts
+
+
+def directed(claim: Claim, counts: Counts, likelier_on: Direction) -> Directed:
+    """Return the claim and the counts in the direction of an event."""
+    return Directed(claim, counts) if likelier_on == "x" else Directed(claim.reversed(), counts.swapped())

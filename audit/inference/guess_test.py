@@ -37,9 +37,7 @@ from scipy.special import betainc, betaincc
 from ..claims.claim import Claim
 from ..errors import OptionError
 from .binomial_tails import limits
-from .boundary_test import GAMMA, Evidence
-from .counts import Counts
-from .joint_test import check_test_alpha
+from .boundary_test import GAMMA, Counts, Evidence, check_test_alpha
 
 _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
 _ROUNDING = 1.0 + 1e-9

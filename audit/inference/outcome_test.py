@@ -22,11 +22,7 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from .binomial_tails import Array
-from .boundary_test import GAMMA
-from .count_ordering import arcsine_angle
-from .counts import Counts
-from .direction import Direction, directed
-from .joint_test import joint_test, joint_test_beside
+from .boundary_test import GAMMA, Counts, Direction, arcsine_angle, directed, joint_test, joint_test_beside
 
 Hits: TypeAlias = npt.NDArray[np.int64]
 

@@ -10,10 +10,8 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..errors import OptionError
-from ..inference.betting_test import BETS, WEIGHTS, log_mean
-from ..inference.counts import check_alpha
-from ..inference.joint_test import largest_strength
-from ..inference.supporting_lines import best_line
+from ..inference.betting_test import BETS, WEIGHTS, best_line, log_mean
+from ..inference.boundary_test import check_alpha, largest_strength
 from .alternatives import Alternative, AlternativeEvent, event_of
 
 SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]

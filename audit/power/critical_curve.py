@@ -16,8 +16,7 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from ..inference.binomial_tails import Array, limits
-from ..inference.boundary_test import CELL, GAMMA
-from ..inference.count_ordering import arcsine_angle, hits_needed
+from ..inference.boundary_test import CELL, GAMMA, arcsine_angle, hits_needed
 from .region_probabilities import RegionProbabilities, rates
 from .tabulated_claim import rise, tabulated
 

@@ -9,8 +9,8 @@ from scipy.special import betainc
 
 from ..claims.claim import Claim
 from ..errors import OptionError
+from ..inference.boundary_test import largest_strength
 from ..inference.guess_test import Guesses
-from ..inference.joint_test import largest_strength
 
 
 def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:

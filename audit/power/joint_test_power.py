@@ -15,8 +15,7 @@ from scipy.special import ndtri
 from ..claims.claim import Claim
 from ..errors import OptionError
 from ..inference.binomial_tails import Array, upper_tail
-from ..inference.count_ordering import root_from_below
-from ..inference.counts import check_alpha
+from ..inference.boundary_test import check_alpha, root_from_below
 from .alternatives import Alternative, event_of, events_of, power_at
 from .critical_curve import critical_curve, likely_hits
 

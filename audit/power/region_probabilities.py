@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..inference.binomial_tails import Array, upper_tail
-from ..inference.boundary_test import CELL, REACH
-from ..inference.count_ordering import arcsine_angle
+from ..inference.boundary_test import CELL, REACH, arcsine_angle
 
 _COUNTED = 400  # numbers of hits on y that are summed one by one
 _SPACING, _FINE_SPACING = 0.25, 0.06  # standard errors of q between points, for blocks of y and for single y

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..claims.claim import Claim, ParametricClaim
 from ..inference.binomial_tails import Array
-from ..inference.count_ordering import arcsine_angle, table_angles
+from ..inference.boundary_test import arcsine_angle, table_angles
 
 _NEAR = 24.0  # standard errors around q that a power needs
 

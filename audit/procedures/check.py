@@ -1,52 +1,263 @@
 """The audit: pilot runs choose an event, fresh runs are counted, the counts are tested.
 
 Proofs: docs/proofs/choices.md, docs/proofs/joint-test.md
+
+Options of `check` and `find_worst_pair` beyond the arguments that every call thinks of.
+
+The claim to audit, with its source and its neighbour relation: the caller's, or the mechanism's own.
+
+The runs of an audit of fixed size: the pilot chooses an event, the main runs are counted.
+
+Proof: docs/proofs/choices.md
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
-from ..claims.at_distance import ClaimAtDistance, claim_at
-from ..claims.claim import Claim
+import numpy as np
+
+from ..claims.claim import Claim, ClaimAtDistance, as_claim, claim_at
 from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, on_tuples
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
-from ..errors import DatasetError
+from ..datasets.named_adjacency import as_adjacency
+from ..distinguishers.learned_partition import learn_bins, learn_cells, plain_events
+from ..errors import ClaimError, DatasetError
+from ..events.events import Counted, with_names
 from ..events.features import noting_left_out
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
-from ..inference.joint_test import check_test_alpha
-from ..known_options import with_known_options
-from ..options import MOST_RUNS, check_sequential, checked
+from ..inference.boundary_test import check_test_alpha
+from ..inference.outcome_test import most_outcomes
+from ..known_options import unknown_option, with_known_options
+from ..options import MOST_RUNS, Bits, Progress, check_sequential, checked
 from ..progress import Shown, told
-from ..results.audit_result import AuditResult, Pair
-from ..results.audit_settings import FINAL_SHARE, Settings
-from ..results.interim_look import Look
-from ..results.verdict import largest_excess
+from ..random_streams import seed_of_coins
+from ..results.audit_result import FINAL_SHARE, AuditResult, Look, Pair, Settings, largest_excess
 from ..sampling.block_plan import Plan
-from ..sampling.draw import plan_blocks
-from ..sampling.picked import picked, provenance_of_part
-from ..sampling.sampler import Sampler, as_sampler
-from ..sampling.source_place import source_of
+from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.object_identity import source_of
+from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
+from ..sampling.tasks import counts_of_others, total_counts
 from ..settings import or_setting
-from ..store.sqlite_store import opened
+from ..store.sqlite_store import Store, StorePart, opened
 from ..store.store_settings import arrangements, code_of, sources
-from .check_options import DEFAULTS, CheckOptions, Options
 from .conclude import conclude
-from .earlier_draws import EarlierDraws
-from .evidence import Evidence
-from .fixed_size import draw_fixed_size
-from .mechanism_claim import stated
+from .count_cells import as_cell_counts
+from .pilot import EarlierDraws, Evidence, FixedSizeEvidence, divided, run_pilot
 from .runs_needed import enough_for, runs_for
 from .sequential import draw_sequentially
+
+ARGUMENTS = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "resolution")
+"""The arguments that `check` and `find_worst_pair` name themselves."""
+
+
+class CheckOptions(TypedDict, total=False):
+    """Options of `check`, which its docstring explains."""
+
+    # what is asked
+    output: OutputPart | None
+    distance: float
+    power: float
+    seconds: float | None
+    cells: int
+    bits: Bits
+    ignore: str | Iterable[str]
+    # what the result records
+    name: str | None
+    claim_source: str
+    keep_datasets: bool
+    # how the runs are made
+    jobs: int | None
+    progress: Progress
+    on_look: Callable[[Look], bool | None] | None
+    block_seconds: float | None
+    store: Store | StorePart | str | Path | None
+
+
+OPTIONS = tuple(CheckOptions.__annotations__)
+"""The names of these options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of one call, each with a value; `check` explains them."""
+
+    output: OutputPart | None = None
+    distance: float = 1
+    power: float = 0.95
+    seconds: float | None = None
+    cells: int = 0
+    bits: Bits = "warn"
+    ignore: str | Iterable[str] = ()
+    name: str | None = None
+    claim_source: str = ""
+    keep_datasets: bool = False
+    jobs: int | None = None
+    progress: Progress = None
+    on_look: Callable[[Look], bool | None] | None = None
+    block_seconds: float | None = None
+    store: Store | StorePart | str | Path | None = None
+
+
+DEFAULTS = {each.name: each.default for each in fields(Options)}
+"""The default of each of these options."""
+
+
+def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:
+    """Raise an `UnknownOptionError` for a name that is neither an option of `check` nor one of the names in `more`."""
+    known = (*ARGUMENTS, *OPTIONS, *more)
+    for name in given:
+        if name not in known:
+            raise unknown_option(name, function, known)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A claim with its source and its neighbour relation, which may be None."""
+
+    claim: Claim | ClaimAtDistance
+    source: str
+    adjacency: Adjacency | None
+
+
+def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Stated:
+    """What the caller states, completed by the mechanism's attributes `claim`, `claim_source` and `adjacency`.
+
+    Parameters
+    ----------
+    claim : Claim, float, (float, float), callable or None
+        As in `check`; the attribute may have the same forms.
+    adjacency : Adjacency, str or None
+        As in `check`.
+
+    Raises
+    ------
+    ClaimError
+        If neither states a claim, or it is not a claim.
+    OptionError
+        For an invalid adjacency or source.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> class Noisy:
+    ...     claim = PureDP(1.0)
+    >>> stated(Noisy(), None, None, "")
+    Stated(claim=PureDP(epsilon=1.0), source='the claim of Noisy', adjacency=None)
+    """
+    source, kind = checked("claim_source", claim_source), _name(mechanism)
+    if claim is None:
+        claim = _own_claim(mechanism, kind)
+        own = getattr(mechanism, "claim_source", "")
+        source = source or (own if isinstance(own, str) and own else f"the claim of {kind}")
+    if adjacency is None:
+        relation = getattr(mechanism, "adjacency", None)
+        adjacency = relation if isinstance(relation, Adjacency) else None
+    return Stated(as_claim(claim), source, None if adjacency is None else as_adjacency(adjacency))
+
+
+def _own_claim(mechanism: Any, kind: str) -> Claim | ClaimAtDistance:
+    """The mechanism's attribute `claim`, in any form that `check` takes."""
+    remedy = "Pass claim=PureDP(epsilon) or another claim (shell: --epsilon)"
+    try:
+        claim = mechanism.claim
+    except AttributeError as error:
+        if hasattr(type(mechanism), "claim"):  # a property that failed
+            raise ClaimError(f"the claim of {kind} cannot be read: {error}. {remedy}, or mend the property.") from error
+        raise ClaimError(
+            f"no claim given, and {kind} has no attribute claim. {remedy}, or an object that states its claim, such as "
+            "an adapter."
+        ) from error
+    try:
+        return as_claim(claim)
+    except ClaimError as error:
+        raise ClaimError(f"the attribute claim of {kind}: {error} {remedy}, which takes precedence.") from error
+
+
+def _name(mechanism: Any) -> str:
+    """The name of a function, and of the class of an object."""
+    name = getattr(mechanism, "__name__", None)
+    return name if isinstance(name, str) and name else type(mechanism).__name__
+
+
+def draw_fixed_size(
+    plan: Plan,
+    settings: Settings,
+    runs: int,
+    n_cells: int,
+    progress: Callable[[int], None] | None,
+    earlier: EarlierDraws | None = None,
+) -> FixedSizeEvidence:
+    """Draws the pilot, which chooses the event, and counts event, plain events, cells and bins afterwards.
+
+    Outputs drawn `earlier` replace as many of the pilot, so that more of the runs are counted.
+    """
+    started = now()
+    bits = settings.bits is True
+    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=bits, both=True, earlier=earlier)
+    first_drawn_by = plan if earlier is None or pilot.searched == 0 else earlier.plan
+    is_replayable = first_drawn_by.comes_again(pilot.blocks_x, pilot.blocks_y)
+    if progress is not None:
+        progress(2 * pilot.runs)
+    sampled = now()
+    shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
+    net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
+    partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
+    bins = learn_bins(pilot.x, pilot.y, pilot.choice, settings.claim)
+    wanted: tuple[Counted | None, ...] = (net, partition, None if bins is None else bins.partition)
+    partitions = tuple(each for each in wanted if each is not None)
+    others = tuple(each.event for each in pilot.choice.others)
+    runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
+    main_x, main_y = count_hits(
+        plan,
+        pilot.choice.event,
+        shapes,
+        runs_x,
+        runs_y=runs_y,
+        others=others,
+        partitions=partitions,
+        progress=progress,
+    )
+    sizes = [0 if each is None else each.n_cells for each in (net, partition)]
+    (net_x, cells_x, bins_x), (net_y, cells_y, bins_y) = (
+        np.split(main.cells, np.cumsum(sizes)) for main in (main_x, main_y)
+    )
+    cells = None
+    if partition is not None:
+        named = with_names(partition, plan.sampler.column_names)
+        cells = as_cell_counts(named, cells_x, cells_y, settings.cell_alpha, asked=n_cells)
+    seconds = {
+        "seconds_pilot": round(sampled - started, 3),
+        "seconds_main": round(now() - sampled, 3),
+    }
+    root = plan.seed_of_coins(is_replayable=is_replayable)
+    return FixedSizeEvidence(
+        kept=pilot,
+        counts=total_counts(main_x, main_y),
+        other_counts=counts_of_others(main_x, main_y),
+        runs=runs,
+        pilot_runs=pilot.runs,
+        coins=seed_of_coins(root, main_x.contents, main_y.contents),
+        main=(main_x, main_y),
+        is_replayable=is_replayable,
+        net=net,
+        net_hits=(net_x, net_y),
+        cells=cells,
+        bins=bins,
+        bin_hits=(bins_x, bins_y),
+        seconds=seconds,
+    )
+
 
 _LOG = logging.getLogger("dpaudit")
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, regardless of the number of workers"

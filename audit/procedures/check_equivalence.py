@@ -4,54 +4,126 @@ The first question is an audit of the claim `PureDP(0)`, that no event distingui
 version to run. The second question bounds the total variation distance from both sides.
 
 Proof: docs/proofs/total-variation.md
+
+Two versions of a mechanism as one mechanism, whose dataset names the version to run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, overload
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, overload
 
+import numpy as np
 from scipy.special import ndtri
 
-from ..claims.pure_approx_gaussian import ApproxDP, PureDP
+from ..claims.claim import ApproxDP, PureDP
 from ..clock import now
 from ..datasets.description import summarise
 from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import learn_cells
 from ..errors import InconclusiveError, OptionError, RefutedError
-from ..events.column_naming import with_names
+from ..events.events import OutcomeCells, with_names
 from ..events.features import noting_left_out
-from ..events.outputs import merge
-from ..events.partitions import OutcomeCells
+from ..events.named_parts import without_class
+from ..events.outputs import as_outputs, merge
+from ..events.records import Form
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws
-from ..inference.direction import directed
-from ..inference.joint_test import check_test_alpha, strength_lower
+from ..inference.boundary_test import check_test_alpha, directed, strength_lower
 from ..known_options import with_known_options
 from ..options import Bits, Progress, checked
 from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
 from ..progress import told
-from ..results.audit_result import AuditResult, Pair
+from ..random_streams import Stream, sequence_of
+from ..results.audit_result import AuditResult, Pair, Verdict
 from ..results.equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
-from ..results.verdict import Verdict
 from ..sampling.batches import late_batches
-from ..sampling.block_counts import total_counts
+from ..sampling.block_plan import Plan, note_of_cut, pilot_runs
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
-from ..sampling.output_bytes import note_of_cut
-from ..sampling.picking import OutputPart
-from ..sampling.pilot_size import pilot_runs
-from ..sampling.provenance import versions as library_versions
-from ..sampling.sampler import as_sampler
+from ..sampling.object_identity import versions as library_versions
+from ..sampling.pickling import Parcel, pack
+from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
+from ..sampling.tasks import total_counts
 from .check import check
 from .count_cells import as_cell_counts
 from .pilot import draw_checked, run_notes
-from .two_versions import TwoVersions
+
+Version = Literal["old", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoVersions:
+    """Both versions and the dataset they are run on, as one mechanism whose dataset is the version to run."""
+
+    old: Sampler
+    new: Sampler
+    dataset: Any
+
+    @classmethod
+    def of(cls, old: Any, new: Any, dataset: Any, seed: int, output: OutputPart | None = None) -> TwoVersions:
+        found = cls(picked(old, output), picked(new, output), dataset)
+        if found.old.is_block != found.new.is_block:
+            found._check_single_draw(seed)
+        return found
+
+    def _check_single_draw(self, seed: int) -> None:
+        """Refuses a block sampler whose result for one run is not an output; later it would count as an exception."""
+        sampler = self.old if self.old.is_block else self.new
+        rng = np.random.default_rng(sequence_of(seed, Stream.FIRST_RUN))
+        try:
+            raw = sampler.call(self.dataset, 1, rng)
+        except Exception:  # an exception is an outcome
+            return
+        as_outputs(raw, 1, sampler.name)
+
+    def repeats(self, seed: int) -> bool:
+        """Whether the new version repeats its outputs; `check` looks at the old version."""
+        plan = Plan(as_sampler(self.mechanism, self.name), "old", "new", seed, block=1, jobs=1)
+        return plan.repeats("y")
+
+    @property
+    def __audit_datasets__(self) -> tuple[Any, Any]:
+        """What both versions run on, which must not change."""
+        return self.dataset, self.dataset
+
+    @property
+    def mechanism(self) -> Callable[..., Any]:
+        return self.draw_block if self.old.is_block and self.new.is_block else self.run_once
+
+    @property
+    def name(self) -> str:
+        old, new = self.old.name, self.new.name
+        return f"{old}, old and new" if old == new else f"{old} and {new}"
+
+    @property
+    def in_words(self) -> tuple[str, str]:
+        return f"the old version {self.old.name}", f"the new version {self.new.name}"
+
+    def draw_block(self, version: Version, size: int, rng: np.random.Generator) -> Any:
+        sampler = self.old if version == "old" else self.new
+        return sampler.drawn(self.dataset, size, rng)
+
+    def run_once(self, version: Version, rng: np.random.Generator) -> Any:
+        sampler = self.old if version == "old" else self.new
+        if not sampler.is_block:
+            return without_class(sampler.call(self.dataset, rng))
+        return as_outputs(sampler.call(self.dataset, 1, rng), 1, sampler.name, Form())[0]
+
+    def __reduce__(self) -> tuple[Callable[[Parcel], TwoVersions], tuple[Parcel]]:
+        # A function that a worker cannot import is sent by value, which only its own parcel can decide.
+        owners = [self.old.function, self.new.function, self.dataset]
+        return _opened, (pack((self.old, self.new, self.dataset), owners, self.name),)
+
+
+def _opened(parcel: Parcel) -> TwoVersions:
+    return TwoVersions(*parcel.open())
+
 
 # Two versions that return the same constant are equal, and there is only one dataset.
 _AS_IT_SHOULD_BE = frozenset({HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.EQUAL_DATASETS})

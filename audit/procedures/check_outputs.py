@@ -11,35 +11,39 @@ from typing import Any
 
 import numpy as np
 
-from ..claims.at_distance import ClaimAtDistance, claim_at
-from ..claims.claim import Claim
+from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..clock import now
 from ..distinguishers.learned_partition import learn_bins, plain_events
 from ..errors import MechanismError, OptionError
 from ..events.features import noting_left_out
-from ..events.foreign_arrays import can_change, is_one_memory
-from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
-from ..events.named_parts import Entries, Part, shown_names
+from ..events.named_parts import (
+    Entries,
+    Part,
+    arrays_of,
+    can_change,
+    columns_of_block,
+    is_one_memory,
+    names_of,
+    shown_names,
+    side_by_side,
+    without_labels,
+)
 from ..events.outputs import Outputs, as_outputs
 from ..events.records import Form, HashCheck, form_of_block
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
-from ..inference.counts import Counts
-from ..inference.joint_test import check_test_alpha
+from ..inference.boundary_test import Counts, check_test_alpha
 from ..inference.outcome_test import most_outcomes
 from ..known_options import with_known_options
 from ..options import LEAST_RUNS, Bits, checked, is_single
 from ..random_streams import Stream, seed_of_coins, sequence_of
-from ..results.audit_result import AuditResult, Pair
-from ..results.audit_settings import Settings
+from ..results.audit_result import AuditResult, Pair, Settings
+from ..sampling.object_identity import ELSEWHERE
 from ..sampling.output_hashes import contents
-from ..sampling.picked import name_of_part
-from ..sampling.picking import OutputPart, check_choice, pick_from_block
-from ..sampling.provenance import ELSEWHERE
+from ..sampling.sampler import OutputPart, check_choice, name_of_part, pick_from_block
 from .conclude import conclude
-from .evidence import FixedSizeEvidence
-from .pilot import split_pilot
+from .pilot import FixedSizeEvidence, split_pilot
 
 
 @with_known_options()

@@ -21,9 +21,9 @@ from ..floating_point_errors import with_own_arithmetic
 from ..options import checked
 from ..random_streams import Stream, seed_of
 from ..results.recount import Recount
-from ..sampling.block_counts import total_counts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
+from ..sampling.tasks import total_counts
 from ..settings import or_setting
 from .pilot import draw_checked
 

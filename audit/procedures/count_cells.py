@@ -8,9 +8,8 @@ from typing import Any
 
 from ..distinguishers.learned_partition import learn_cells
 from ..errors import OptionError
-from ..events.column_naming import with_names
+from ..events.events import Labels, Partition, with_names
 from ..events.outputs import merge
-from ..events.partitions import Labels, Partition
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import checks_to_ignore
@@ -19,10 +18,9 @@ from ..known_options import with_known_options
 from ..options import Progress, checked
 from ..progress import told
 from ..results.cell_result import CellCounts
+from ..sampling.block_plan import pilot_runs
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
-from ..sampling.picked import picked
-from ..sampling.picking import OutputPart
-from ..sampling.pilot_size import pilot_runs
+from ..sampling.sampler import OutputPart, picked
 from .pilot import draw_checked, run_notes
 
 

@@ -26,19 +26,16 @@ from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
 from ..distinguishers.event_value import CAUTION
-from ..inference.counts import Counts
+from ..inference.boundary_test import Counts, largest_strength
 from ..inference.divergence_test import telling_divergence
 from ..inference.guess_test import Guesses
-from ..inference.joint_test import largest_strength
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
 from ..power.betting_test_power import sequential_resolution
 from ..power.guess_test_power import equivalent_runs, guess_resolution
 from ..power.joint_test_power import resolution
-from ..results.audit_result import Basis
-from ..results.other_direction import OtherDirection
-from ..results.verdict import largest_excess
+from ..results.audit_result import Basis, OtherDirection, largest_excess
 from ..sampling.batches import late_batches
-from ..sampling.pilot_size import main_runs
+from ..sampling.block_plan import main_runs
 
 SHARE = 0.75  # clearance of a learned event, relative to the best one's, in 19 of 20 choices of a rare event
 _OF_TYPICAL = SHARE / (1.0 - (1.0 - SHARE) * ndtri(0.75) / ndtri(0.975))

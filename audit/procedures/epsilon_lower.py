@@ -10,11 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims.pure_approx_gaussian import ApproxDP, PureDP
+from ..claims.claim import ApproxDP, PureDP
 from ..errors import OptionError
 from ..floating_point_errors import with_own_arithmetic
-from ..inference.counts import Counts
-from ..inference.joint_test import strength_lower
+from ..inference.boundary_test import Counts, strength_lower
 from ..known_options import with_known_options
 from ..printing import shorten
 

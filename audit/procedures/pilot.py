@@ -1,32 +1,51 @@
 """The pilot: the first runs, which choose the event and do not enter the test.
 
 Proof: docs/proofs/choices.md
+
+Outputs drawn on a pair before its audit, with which the pilot begins.
+
+Proof: docs/proofs/choices.md
+
+The evidence of an audit: its event, counts and kept outputs, before anything is concluded from them.
+
+How many of the main runs are made on each dataset.
+
+The test of one event compares p̂ with B(q̂). The variance of the difference is a²/n_p + b²/n_q, with the standard
+deviations a of a hit on the likelier dataset and b of a hit on the other, times the slope of the boundary. For a given
+number of runs it is least if they are divided as a to b (Neyman 1934, On the two different aspects of the
+representative method). An event on the boundary with slope exp(ε) that is rare on both datasets has b/a = exp(ε/2).
+
+The pilot decides, and its runs are not tested, so any division is valid.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 import numpy as np
 
 from ..claims.claim import Claim
 from ..datasets.number_texts import number_text
-from ..distinguishers.choice import Choice
+from ..distinguishers.choice import Choice, directed_shares
 from ..distinguishers.contenders import winner
 from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_event, expected_excess
 from ..distinguishers.event_value import normal_quantile
+from ..distinguishers.learned_partition import Bins
 from ..errors import MechanismError, described
+from ..events.events import Labels, PlainEvents
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
+from ..inference.boundary_test import Counts
+from ..inference.divergence_test import DivergenceTest
 from ..random_streams import Stream, seed_of
-from ..sampling.block_counts import BlockCounts, counts_of_others, total_counts
-from ..sampling.block_plan import MemoryPart, Plan, check_shape
-from ..sampling.draw import count_hits, draw_pilot, shapes_of
-from ..sampling.output_bytes import note_of_cut
-from ..sampling.pilot_size import (
+from ..results.audit_result import Look, OtherDirection, Stop
+from ..results.cell_result import CellCounts
+from ..sampling.block_plan import (
     DEEP_MOST,
     DEEP_SHARE,
     FEW_HITS,
@@ -34,10 +53,77 @@ from ..sampling.pilot_size import (
     LONG_SHARE,
     ROUGH_ERROR,
     ROUGH_SHARE,
+    MemoryPart,
+    Plan,
+    check_shape,
+    note_of_cut,
     pilot_runs,
 )
-from ..sampling.tasks import raised_in
-from .earlier_draws import EarlierDraws
+from ..sampling.draw import count_hits, draw_pilot, shapes_of
+from ..sampling.tasks import BlockCounts, counts_of_others, no_blocks, raised_in, total_counts
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierDraws:
+    """Outputs that a search drew on its pair after choosing it, equally many on x and on y; they never enter a test.
+
+    Attributes
+    ----------
+    plan : Plan
+        The plan that drew them, with a seed other than the audit's.
+    blocks_x, blocks_y : list of ndarray
+        Outputs block by block, in the order drawn.
+    coupled_x, coupled_y : list of ndarray
+        Blocks of the runs that chose the pair, with the same random numbers on x and on y. The event may be chosen on
+        them too. Nothing else sees them: they are too like each other, and they are why the pair was chosen.
+    suggested : Choice, optional
+        The event by which the search ranked the pair, with its hits in coupled runs that it was not chosen on.
+    """
+
+    plan: Plan
+    blocks_x: list[Outputs]
+    blocks_y: list[Outputs]
+    coupled_x: list[Outputs] = field(default_factory=list)
+    coupled_y: list[Outputs] = field(default_factory=list)
+    suggested: Choice | None = None
+
+    @property
+    def runs(self) -> int:
+        """Runs on each dataset."""
+        return sum(map(len, self.blocks_x))
+
+    def __str__(self) -> str:
+        """What determines the outputs, apart from mechanism and datasets."""
+        sizes = ", ".join(map(str, dict.fromkeys(map(len, self.blocks_x))))
+        coupled = sum(map(len, self.coupled_x))
+        before = f", after {coupled:,} that were coupled" if coupled else ""
+        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}{before}"
+
+    def at_most(self, runs: int) -> EarlierDraws | None:
+        """The first whole blocks, of at most `runs` runs on each dataset together; None if the first one has more."""
+        alone = _fitting_draws(self.blocks_x, runs)
+        if alone == 0:
+            return None
+        coupled = _fitting_draws(self.coupled_x, runs - sum(map(len, self.blocks_x[:alone])))
+        return EarlierDraws(
+            self.plan,
+            self.blocks_x[:alone],
+            self.blocks_y[:alone],
+            self.coupled_x[:coupled],
+            self.coupled_y[:coupled],
+            self.suggested if coupled else None,
+        )
+
+    def before(self, x: Outputs, y: Outputs) -> tuple[Outputs, Outputs]:
+        """The coupled outputs followed by these, on x and on y."""
+        all_x, all_y = merge([*self.coupled_x, x], [*self.coupled_y, y])
+        return all_x, all_y
+
+
+def _fitting_draws(blocks: list[Outputs], runs: int) -> int:
+    """How many of the first blocks have at most `runs` runs together."""
+    return sum(total <= runs for total in accumulate(map(len, blocks)))
+
 
 _SAME = 100  # outputs compared first, because most outputs vary
 _CLOSE = 0.5  # largest error of coupled runs, as a share of that of independent runs, with which they choose the event
@@ -428,3 +514,201 @@ def are_same(outputs: Outputs) -> bool:
         first = outputs[0]
         return bool(np.all((outputs == first) | ((outputs != outputs) & (first != first))))
     return len({outcome_key(output) for output in outcome_list(outputs)}) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedSizeEvidence:
+    """Evidence of an audit of fixed size: the pilot chose the event, the main runs were counted.
+
+    Attributes
+    ----------
+    kept : Pilot
+        The event, and the outputs of the pilot that chose it.
+    counts : Counts
+        Hits of the event in the main runs.
+    other_counts : tuple of Counts
+        Hits of the other events of the choice, in its order.
+    runs : int
+        Runs on each dataset, on average, the pilot's included.
+    pilot_runs : int
+        Runs on each dataset that chose the event, without those of a search.
+    coins : int
+        Seed of the coins of a test of both directions: fixed by the audit's seed as far as that fixes the outputs.
+    main : tuple of BlockCounts
+        The main runs' blocks on x and on y; empty for outputs drawn elsewhere.
+    is_replayable : bool
+        Whether redrawing the first block gave the same outputs.
+    is_in_order : bool
+        Whether the pilot runs came before the main runs. The pilot of outputs drawn elsewhere is a random part of them.
+    net : PlainEvents, optional
+        Plain events, each of which is tested.
+    net_hits : tuple of ndarray
+        Main runs on x and on y in each of them.
+    cells : CellCounts, optional
+    bins : Bins, optional
+        The bins in which divergences are tested, for a claim on these.
+    bin_hits : tuple of ndarray
+        Main runs on x and on y in each of them.
+    seconds : mapping of str to float
+        Duration of each phase.
+    """
+
+    kept: Pilot
+    counts: Counts
+    runs: int
+    pilot_runs: int
+    coins: int
+    main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
+    is_replayable: bool = True
+    is_in_order: bool = True
+    net: PlainEvents | None = None
+    net_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    cells: CellCounts | None = None
+    bins: Bins | None = None
+    bin_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    other_counts: tuple[Counts, ...] = ()
+
+    @property
+    def fresh_counts(self) -> Counts:
+        """Hits in runs that the event was not learned from."""
+        return self.counts
+
+    @property
+    def searched(self) -> int:
+        """Runs of a search on each dataset that chose the event too."""
+        return self.kept.searched
+
+    @property
+    def uncounted_runs(self) -> int:
+        """Runs on each dataset that `counts` leaves out."""
+        return self.pilot_runs + self.searched
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return *run_notes(self.kept.x, self.kept.y, *self.main), *self.kept.notes
+
+    @property
+    def health_share(self) -> float:
+        """Share of the health checks' error probability that this conclusion spends: all of it, being the only one."""
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialEvidence:
+    """Evidence of a sequential audit: each batch bets on events that were learned from the batches before it.
+
+    Attributes
+    ----------
+    kept : Pilot
+        The last event bet on, in the direction that won more, and the outputs that were kept.
+    counts : Counts
+        Hits of that event in all runs, including the runs it was learned from: for the reader, not for the test.
+    pilot_runs : int
+        Runs on each dataset before the first bet.
+    searched : int
+        Runs of a search on each dataset from which events were learned before the first batch.
+    opposite : OtherDirection, optional
+        The rare event of the other direction, if bets on rare events of both refuted the claim.
+    main : tuple of BlockCounts
+        The blocks on x and on y that were only counted.
+    is_replayable : bool
+        Whether redrawing the first block gave the same outputs.
+    looks : tuple of Look
+    stopped : {"refuted", "runs", "time", "request"}
+        Because the claim was refuted, at the planned number of runs, at the end of the allowed time, or by the caller.
+    final : FixedSizeEvidence, optional
+        The evidence of the final test, if all planned runs were made and the bets did not refute the claim.
+    has_final : bool
+        Whether a final test was planned.
+    divergence : DivergenceTest, optional
+        What bets on a divergence showed, if they won more than those on events.
+    is_complete : bool
+        Whether all planned runs were made.
+    """
+
+    kept: Pilot
+    counts: Counts
+    pilot_runs: int
+    main: tuple[BlockCounts, BlockCounts]
+    is_replayable: bool
+    looks: tuple[Look, ...]
+    stopped: Stop
+    final: FixedSizeEvidence | None
+    has_final: bool
+    is_complete: bool
+    searched: int = 0
+    divergence: DivergenceTest | None = None
+    opposite: OtherDirection | None = None
+
+    @property
+    def fresh_counts(self) -> Counts:
+        """Hits in runs that the event was not learned from."""
+        return self.kept.choice.pilot_counts
+
+    @property
+    def runs(self) -> int:
+        return self.looks[-1].runs
+
+    @property
+    def uncounted_runs(self) -> int:
+        """Runs on each dataset that `counts` leaves out."""
+        return 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return *run_notes(self.kept.x, self.kept.y, *self.main, runs="runs"), *self.kept.notes
+
+    @property
+    def health_share(self) -> float:
+        """Share of the health checks' error probability that the last look spends.
+
+        The audit may have stopped at any look because of what it saw. The last planned look has half of the error
+        probability, the k-th look 3/(π k)² of it; these shares add up to the other half, however many looks there are.
+        """
+        return 0.5 if self.is_complete else 3.0 / (math.pi * len(self.looks)) ** 2
+
+
+Evidence = FixedSizeEvidence | SequentialEvidence
+
+_LEAST_SAVED = 0.02  # share of the runs that the division has to save
+_LARGEST_RATIO = 4.0  # of the runs on the two datasets, so that no other event is tested on far fewer runs
+_STEPS = 401  # of the other dataset's probability
+
+
+def divided(choice: Choice, claim: Claim, main: int) -> tuple[int, int]:
+    """Main runs on x and on y, together 2·`main`; equal if both directions are tested or little can be saved.
+
+    Parameters
+    ----------
+    choice : Choice
+        The event to be tested.
+    claim : Claim
+        The claim on Pr[M(x) ∈ S] given Pr[M(y) ∈ S].
+    main : int
+        Mean number of main runs on a dataset.
+    """
+    p = directed_shares(choice)[0]
+    if choice.opposite is not None or choice.shows_nothing or not 0.0 < p < 1.0:
+        return main, main
+    ours, theirs = _deviations(claim if choice.likelier_on == "x" else claim.reversed(), p)
+    if not 0.0 < ours + theirs < math.inf:
+        return main, main
+    saved = 1.0 - (ours + theirs) ** 2 / (2.0 * (ours**2 + theirs**2))
+    if saved < _LEAST_SAVED:
+        return main, main
+    least = 1.0 / (1.0 + _LARGEST_RATIO)
+    likelier = round(2 * main * min(max(ours / (ours + theirs), least), 1.0 - least))
+    return (likelier, 2 * main - likelier) if choice.likelier_on == "x" else (2 * main - likelier, likelier)
+
+
+def _deviations(claim: Claim, p: float) -> tuple[float, float]:
+    """Standard deviations of a hit on the likelier dataset, and on the other times the slope, where p = B(q)."""
+    q = np.geomspace(1e-12, 1.0, _STEPS)
+    boundary, _ = claim.max_power(q, 1.0 - q)
+    place = int(np.searchsorted(boundary, p))
+    if not 0 < place < _STEPS:  # allowed whatever q is
+        return 0.0, 0.0
+    slope = (boundary[place] - boundary[place - 1]) / (q[place] - q[place - 1])
+    middle = 0.5 * (q[place] + q[place - 1])
+    return math.sqrt(p * (1.0 - p)), float(slope) * math.sqrt(middle * (1.0 - middle))

@@ -13,17 +13,15 @@ from ..claims.claim import Claim
 from ..distinguishers.choice import Choice, directed_shares
 from ..distinguishers.learned_partition import plain_events
 from ..errors import OptionError
-from ..inference.counts import Counts
-from ..inference.direction import directed
+from ..inference.boundary_test import Counts, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..inference.outcome_test import most_outcomes
 from ..options import LEAST_RUNS
 from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..power.joint_test_power import power_of_test, runs_needed
 from ..random_streams import Stream, seed_of
-from ..results.audit_settings import FINAL_SHARE, RESERVE_SHARE, Settings
-from ..sampling.block_plan import MemoryPart, Plan
-from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
+from ..results.audit_result import FINAL_SHARE, RESERVE_SHARE, Settings
+from ..sampling.block_plan import MemoryPart, Plan, main_runs, pilot_runs, with_pilot
 from .detectable_excess import (
     SHARE,
     UNKNOWN,

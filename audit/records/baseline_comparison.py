@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..health.findings import OF_RUNS
-from ..inference.counts import check_alpha
+from ..inference.boundary_test import check_alpha
 from ..inference.multiplicity import holm
 from ..inference.two_sample_test import change_p_value
-from ..results.audit_result import AuditResult
+from ..results.audit_result import AuditResult, Verdict
 from ..results.canary_result import CanaryResult
 from ..results.recount import Recount
 from ..results.statement_result import StatementResult
-from ..results.verdict import Verdict
 from .json_codec import told_apart
 from .suite import Checked, Entry, Suite
 

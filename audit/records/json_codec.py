@@ -17,55 +17,52 @@ from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, ge
 
 import numpy as np
 
-from ..claims.claim import Claim, GroupClaim
+from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
-from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
-from ..events.canonical import Foreign
-from ..events.dictionaries import Dictionary, Mark
-from ..events.digit_scores import (
+from ..events.events import Apart, Event, ExceptFor, Intervals, Outcomes, Scored, Sketch
+from ..events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released, Statistics
+from ..events.leaves import KeyedValues, Leaves, Summaries
+from ..events.named_parts import Dictionary, Mark
+from ..events.outcome_text import printed
+from ..events.outputs import Raised
+from ..events.records import Foreign
+from ..events.scores import (
+    Additive,
+    Column,
     Decimals,
+    DifferentSizes,
+    Forest,
     LastDigits,
     LowestBit,
     NegativeZero,
+    Number,
     Remainder,
     Residue,
     TrailingZeros,
+    Tree,
     Units,
+    Weighted,
 )
-from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
-from ..events.events_apart import Apart
-from ..events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released, Statistics
-from ..events.keyed_values import KeyedValues
-from ..events.leaves import Leaves, Summaries
-from ..events.outcome_text import printed
-from ..events.outputs import Raised
-from ..events.pilot_histogram import Sketch
-from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Tree, Weighted
 from ..events.text_columns import TextColumn, TextColumns
 from ..files import AnyPath, path_of, write_atomically
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
-from ..inference.counts import Counts
+from ..inference.boundary_test import Counts
 from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..printing import shorten
-from ..results.audit_result import AuditResult, Pair
+from ..results.audit_result import AuditResult, FixedSizeResult, Look, OtherDirection, Pair, SequentialResult, Verdict
 from ..results.canary_result import CanaryResult
 from ..results.cell_result import CellCounts
-from ..results.fixed_size_result import FixedSizeResult
-from ..results.interim_look import Look
-from ..results.other_direction import OtherDirection
 from ..results.recount import Accepted, Recount
 from ..results.replay_table import ReplayRow, ReplayTable
 from ..results.score_sketch import ScoreSketch
-from ..results.sequential_result import SequentialResult
 from ..results.statement_result import Point, Series, StatementResult
-from ..results.verdict import Verdict
-from ..sampling.provenance import Provenance
+from ..sampling.object_identity import Provenance
 from .suite import Checked, Entry, Suite, Topic
 
 SCHEMA = 6

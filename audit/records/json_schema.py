@@ -12,7 +12,7 @@ import json
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from ..results.verdict import Verdict
+from ..results.audit_result import Verdict
 from .json_codec import ENUMS, SCHEMA, TYPES, hints_of
 from .suite import Entry, Suite
 

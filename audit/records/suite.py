@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..extras import require
 from ..inference.multiplicity import holm
-from ..results.audit_result import AuditResult
+from ..results.audit_result import AuditResult, Verdict, least_beside
 from ..results.canary_result import CanaryResult
 from ..results.recount import Accepted, Recount, Uncovered
 from ..results.replay_table import ReplayTable
 from ..results.statement_result import StatementResult
-from ..results.verdict import Verdict, least_beside
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..claims.claim import Claim
-from ..claims.pure_approx_gaussian import GaussianDP, PureDP
+from ..claims.claim import Claim, GaussianDP, PureDP
 from ..errors import MechanismError
-from ..inference.joint_test import check_test_alpha
+from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import checked
 from ..procedures.check import check
 from ..random_streams import Stream, seed_of
-from ..results.audit_result import AuditResult
-from ..results.verdict import Verdict
+from ..results.audit_result import AuditResult, Verdict
 from .replay_result import ReplayResult, check_replay_result
 from .replayed_call import ReplayedCall
 

@@ -15,10 +15,9 @@ from typing import Final
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from ..claims.claim import Array, Claim, GroupClaim
+from ..claims.claim import ApproxDP, Array, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.mironov_propositions import ProbabilityPreservation
 from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
-from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from .laws import Law, gaussian_mu, worst_loss
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..events.foreign_arrays import is_tensor, marks_of_tensor, numpy_of
+from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
 
 _LEAVES: Final = (date, time, timedelta, Decimal, Fraction, np.generic)
 EXACT: Final = 2**53

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Final
 
-from ..sampling.source_place import below_packages
+from ..sampling.object_identity import below_packages
 
 _INSIDE: Final = (
     "dpaudit.audit.",

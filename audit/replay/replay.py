@@ -13,17 +13,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..claims.at_distance import claim_at
-from ..claims.claim import Claim
+from ..claims.claim import Claim, claim_at
 from ..errors import MechanismError, OptionError, described
 from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
 from ..options import checked, in_a_tuple
 from ..printing import did_you_mean, shorten
-from ..procedures.mechanism_claim import stated
-from ..sampling.picked import picked
-from ..sampling.picking import OutputPart
-from ..sampling.sampler import as_sampler
+from ..procedures.check import stated
+from ..sampling.sampler import OutputPart, as_sampler, picked
 from .added_noise import infer_locations
 from .comparison import call_findings, path_findings
 from .excess import judged

@@ -1,33 +1,207 @@
-"""The result of an audit: the counts, and what was decided from them."""
+"""The result of an audit: the counts, and what was decided from them.
+
+An interim analysis of a sequential audit.
+
+The event of the other direction, where an audit tests both directions together.
+
+The verdict of an audit, and how a bound and an event are worded in it.
+
+The result of an audit of fixed size.
+
+The result of a sequential audit.
+
+The settings of an audit, known before any output is drawn.
+"""
 
 from __future__ import annotations
 
+import enum
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..claims.claim import Claim, GroupClaim
 from ..distinguishers.low_bits_warning import FALSE_WARNING, LowBits
 from ..errors import OptionError
-from ..events.events import Event
-from ..events.pilot_histogram import Sketch
+from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
-from ..inference.counts import Counts
-from ..inference.direction import Direction, directed
+from ..inference.boundary_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, strength_estimate
 from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
-from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
 from ..options import Bits, check_fields
 from ..printing import confidence as confidence_words
-from ..printing import rounded_up, shorten, verdict_text
-from ..sampling.provenance import Provenance
+from ..printing import rounded_down, rounded_up, shorten, verdict_text
+from ..sampling.object_identity import Provenance
 from .cell_result import CellCounts
-from .interim_look import Look, Stop
-from .other_direction import OtherDirection
 from .result import Result
-from .verdict import Verdict, bound_beside_claim, event_in_words, least_beside, untested_in_words, verdict_of
+
+Stop = Literal["refuted", "runs", "time", "request"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """State of an audit after a batch.
+
+    Attributes
+    ----------
+    runs : int
+        Runs on each dataset so far.
+    bound : float
+        Running lower bound, valid at all looks together.
+    p_value : float
+        Anytime-valid p-value of the claim.
+    """
+
+    runs: int
+    bound: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherDirection:
+    """The event that is likelier on the other dataset, and the guesses that it makes together with the first event.
+
+    An output in the result's event is guessed to be from the dataset on which that event is likelier, an output in this
+    event from the other one.
+
+    Attributes
+    ----------
+    event : Event
+        Without outputs of the result's event.
+    counts : Counts
+        Hits of this event and runs on each dataset.
+    guesses : Guesses
+        Right and wrong guesses in as many runs as coins said, which are tested.
+    """
+
+    event: Event
+    counts: Counts
+    guesses: Guesses
+
+
+_MOST_DIGITS = 12  # of a bound that exceeds the claim by little
+
+
+class Verdict(enum.Enum):
+    """What an audit can say; never that a claim is verified."""
+
+    REFUTED = "refuted"
+    NOT_REFUTED = "not refuted"
+    INCONCLUSIVE = "inconclusive"
+
+
+def verdict_of(
+    claim: Claim, bound: float, resolution: float, requested: float | None, findings: Sequence[Finding]
+) -> Verdict:
+    """REFUTED if and only if the bound exceeds the claim and no health check failed.
+
+    The bound is found from below to 0.4% of its gap, so the bound may not exceed the claim although the p-value equals
+    alpha up to rounding.
+
+    Parameters
+    ----------
+    claim : Claim
+        In the direction tested.
+    bound, resolution : float
+        Lower bound on the claim's strength, and smallest detectable excess.
+    requested : float or None
+        Excess that the audit has to detect; without one it is `largest_excess`.
+    """
+    if findings:
+        return Verdict.INCONCLUSIVE
+    if bound > claim.strength:
+        return Verdict.REFUTED
+    if resolution > (largest_excess(claim) if requested is None else requested):
+        return Verdict.INCONCLUSIVE
+    return Verdict.NOT_REFUTED
+
+
+def largest_excess(claim: Claim) -> float:
+    """The largest detectable excess with which an audit has tested the claim: the claim itself.
+
+    Beyond that twice the claimed loss may pass. A claim of 0 has no such scale. Its audit must detect half of the
+    family's largest strength (a δ of 1/2), or a strength of 1 if there is no largest: a likelihood ratio of e.
+
+    Examples
+    --------
+    >>> from dpaudit import GaussianDP, PureDP
+    >>> largest_excess(GaussianDP(0.5)), largest_excess(PureDP(0.0))
+    (0.5, 1.0)
+    """
+    if claim.strength > 0.0:
+        return claim.strength
+    return 0.5 * claim.max_strength if math.isfinite(claim.max_strength) else 1.0
+
+
+def untested_in_words(claim: Claim, resolution: float) -> str:
+    """Describe the smallest strength that an audit would have found, next to the claim.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> untested_in_words(PureDP(1.0), 4.97)
+    'no epsilon below 5.97 would have been found, 1 claimed'
+    """
+    least = "claimed" if claim.strength > 0.0 else f"claimed; an audit must find {largest_excess(claim):g} above"
+    found = f"no {claim.strength_name} below {claim.strength + resolution:.3g} would have been found"
+    return f"{found}, {claim.strength:.4g} {least}"
+
+
+def bound_beside_claim(claim: Claim, bound: float) -> str:
+    """Describe a lower bound and the claim's strength, for example "epsilon >= 1.244, claimed 1"."""
+    sign, least, claimed = least_beside(bound, claim.strength)
+    return f"{claim.describe_bound(f'{sign} {least}')}, claimed {claimed}"
+
+
+def least_in_words(claim: Claim, bound: float) -> str:
+    """Describe a lower bound with as many digits as show that it exceeds the claim, if it does."""
+    sign, least, _ = least_beside(bound, claim.strength)
+    return claim.describe_bound(f"{sign} {least}")
+
+
+def least_beside(bound: float, claimed: float) -> tuple[str, str, str]:
+    """A sign, a lower bound and a claimed number, to as many digits as show which of them is larger.
+
+    Examples
+    --------
+    >>> least_beside(1.24451, 1.0), least_beside(1.0000349, 1.0), least_beside(0.9966, 1.0)
+    (('>=', '1.244', '1'), ('>=', '1.00003', '1'), ('>=', '0.9966', '1'))
+    >>> least_beside(1.0 + 1e-13, 1.0)  # above the claim in none of twelve digits
+    ('>', '1', '1')
+    """
+    if not bound > claimed:
+        return ">=", f"{rounded_down(bound):g}", f"{claimed:.4g}"
+    for digits in range(4, _MOST_DIGITS + 1):
+        least, beside = rounded_down(bound, digits), float(f"{claimed:.{digits}g}")
+        if least > beside:
+            return ">=", f"{least:.{max(digits, 6)}g}", f"{beside:.{max(digits, 6)}g}"
+    whole = repr(float(claimed)).removesuffix(".0")
+    return ">", whole, whole
+
+
+def event_in_words(event: Event, counts: Counts, likelier_on: Direction, *, is_learned_here: bool = False) -> str:
+    """How much likelier an event is on one dataset, the one in whose direction it is tested if neither is clear.
+
+    If the event was learned on the counted runs, the ratio describes these runs, and is larger than in others.
+    """
+    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
+    if p == q == 0.0:
+        return f"{event} never occurred"
+    is_on_x = p > q or (p == q and likelier_on == "x")
+    more, less = ("x", "y") if is_on_x else ("y", "x")
+    larger, smaller, hits = (p, q, counts.hits_x) if is_on_x else (q, p, counts.hits_y)
+    if smaller == 0.0:
+        times = "once" if hits == 1 else f"{hits:,} times"
+        return f"{event} occurred {times} on {more} and never on {less}"
+    ratio = f"{larger / smaller:.3g}"
+    if ratio == "1":
+        return f"{event} is about as likely on x as on y"
+    how = f"occurred {ratio} times as often" if is_learned_here else f"is {ratio} times likelier"
+    return f"{event} {how} on {more}"
+
 
 Basis = Literal["event", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
@@ -470,3 +644,143 @@ class AuditResult(Result):
             f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
             f"{self.claim.strength_name} {sign} {least}, claim {self.claim}>"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FixedSizeResult(AuditResult):
+    """Result of an audit whose number of runs was fixed before: the event is tested once, on the main runs.
+
+    The bound and the p-value are valid for any number of runs. The counts are those of the main runs: event and
+    direction were chosen on the pilot, so the test needs no correction for that choice. If outcomes recur, a tenth of
+    alpha tests each of them alone. Where such a test refutes the claim and gives the larger bound, its outcome is the
+    result's event, and bound and p-value are corrected for the number of outcomes.
+
+    Attributes
+    ----------
+    cells : CellCounts, optional
+        Main runs in cells of outputs, with intervals and curves. If these exclude the claim, the claim is refuted; if
+        they give the largest bound, it is the result's, and the p-value is at most alpha.
+    """
+
+    cells: CellCounts | None = None
+
+    @property
+    def test_shares(self) -> tuple[tuple[str, float], ...]:
+        if self.cells is None:
+            return self._shares_of_test("event test", self.alpha)
+        of_cells = self.cells.alpha
+        return *self._shares_of_test("event test", self.alpha - of_cells), ("cell intervals", of_cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SequentialResult(AuditResult):
+    """Result of an audit that bets batch by batch and may stop after any batch.
+
+    The bound and the p-value are valid at all looks together. While the audit bets, the bound is one of a fixed grid of
+    strengths, which is densest just above the claim, and the event changes from batch to batch; the counts are then
+    hits of the last event in all runs, for the reader, and do not enter the bound. An audit with a planned number of
+    runs reserves half of alpha for a final test. If it comes to it, event and counts are those of that test.
+
+    Attributes
+    ----------
+    looks : tuple of Look
+        State of the audit after each batch; the last one includes the final test.
+    stopped : {"refuted", "runs", "time", "request"}
+        Why the audit ended.
+    final_alpha : float
+        Error probability reserved for the final test; 0 if none was planned.
+    is_closed : bool
+        Whether the final test was made.
+    """
+
+    # Without field() the base's properties of the same names would become the defaults.
+    looks: tuple[Look, ...] = field()
+    stopped: Stop = field()
+    final_alpha: float = 0.0
+    is_closed: bool = False
+
+    @property
+    def test_shares(self) -> tuple[tuple[str, float], ...]:
+        if not self.final_alpha:
+            return (("betting test", self.alpha),)
+        return ("betting test", self.alpha - self.final_alpha), *self._shares_of_test("final test", self.final_alpha)
+
+    @property
+    def _when_refuted(self) -> str:
+        if self.stopped != "refuted":
+            return ""
+        if self.is_closed:
+            return f" by the final test, after {self.runs:,} runs per dataset"
+        text = f" after {self.runs:,} runs per dataset"
+        if self.bound < self.estimate < math.inf:
+            text += f"; point estimate {self.estimate:.3g}, biased upward by the early stop"
+        return text
+
+    @property
+    def _is_learned_here(self) -> bool:
+        return not self.is_closed
+
+    @property
+    def _when_stopped(self) -> str:
+        if self.stopped == "time":
+            return f"; time limit reached after {self.runs:,} runs per dataset"
+        if self.stopped == "request":
+            return f"; stopped on request after {self.runs:,} runs per dataset"
+        return ""
+
+
+# Shares of alpha for the cells and for the net of plain events, if they are counted; the event test has the rest.
+_CELL_SHARE, _NET_SHARE = 0.1, 0.05
+_SMALLER_SHARE = 0.1  # of event and divergence test together, for the one that shows less in the pilot
+RESERVE_SHARE = 0.05
+"""Share of the event test's alpha for each direction alone, half of it for either, and for a bold event."""
+FINAL_SHARE = 0.5
+"""Share of alpha for the final test of a sequential audit; the bets have the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings that do not depend on where the outputs come from."""
+
+    claim: Claim
+    claim_source: str
+    pair: Pair
+    alpha: float
+    resolution: float | None
+    power: float
+    name: str
+    provenance: Provenance | None
+    seed: int
+    bits: Bits
+
+    def check_shares(self, share: float = 1.0, cells: int = 0) -> None:
+        """Refuse an alpha of which the exact test has too small a part, before the first run."""
+        part = self.event_alpha(share, has_cells=cells > 0, has_net=False)
+        if self.claim.divergence_slopes:
+            part -= self.divergence_alpha(part, show_more=False)
+        check_test_alpha(self.alpha, part / self.alpha)
+
+    @property
+    def cell_alpha(self) -> float:
+        """Error probability of the cell intervals, if cells are counted."""
+        return _CELL_SHARE * self.alpha
+
+    def net_alpha(self, share: float = 1.0) -> float:
+        """Error probability of the tests of the net, where it is counted, in a `share` of alpha."""
+        return _NET_SHARE * share * self.alpha
+
+    def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, has_net: bool) -> float:
+        """Error probability of the event test and, if there is one, the divergence test in a `share` of alpha."""
+        return share * self.alpha * (1 - _CELL_SHARE * has_cells - _NET_SHARE * has_net)
+
+    def divergence_alpha(self, alpha: float, *, show_more: bool) -> float:
+        """Error probability of the divergence test, of the `alpha` that it has together with the event test.
+
+        Nine tenths if the pilot's bins show more than its event, unless too little would be left for an exact test.
+        """
+        is_large = show_more and _SMALLER_SHARE * alpha > LEAST_ALPHA
+        return alpha * (1 - _SMALLER_SHARE if is_large else _SMALLER_SHARE)
+
+    def bet_alpha(self, *, has_final: bool) -> float:
+        """Error probability of the bets of a sequential audit."""
+        return self.alpha * (1 - FINAL_SHARE) if has_final else self.alpha

@@ -14,9 +14,9 @@ from ..inference.multiplicity import Ledger
 from ..options import check_fields, is_whole
 from ..printing import confidence as confidence_words
 from ..printing import rounded_up, shorten, verdict_text
+from .audit_result import Verdict, bound_beside_claim, least_beside, untested_in_words, verdict_of
 from .result import Result
 from .score_sketch import ScoreSketch
-from .verdict import Verdict, bound_beside_claim, least_beside, untested_in_words, verdict_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

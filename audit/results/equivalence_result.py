@@ -16,13 +16,12 @@ from scipy.special import ndtri
 from ..errors import OptionError
 from ..events.events import Event
 from ..health.findings import Finding, failed_checks
-from ..inference.counts import Counts
-from ..inference.direction import Direction
+from ..inference.boundary_test import Counts, Direction
 from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
 from ..options import check_fields
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up, verdict_text
-from ..sampling.pilot_size import with_pilot
+from ..sampling.block_plan import with_pilot
 from .cell_result import CellCounts
 from .result import Result
 

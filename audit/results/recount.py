@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import RecordError
 from ..events.events import Event
-from ..inference.counts import Counts
+from ..inference.boundary_test import Counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from ..health.findings import Finding, failed_checks
 from ..options import check_fields, in_a_tuple
 from ..printing import confidence as confidence_words
 from ..printing import shorten, verdict_text
-from ..sampling.provenance import Provenance
+from ..sampling.object_identity import Provenance
+from .audit_result import Verdict
 from .result import Result
-from .verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .audit_result import AuditResult
+from .audit_result import AuditResult, Verdict
 from .result import Result
-from .verdict import Verdict
 
 _SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
 

@@ -1,24 +1,292 @@
-"""The plan of an audit: its runs are cut into blocks, each with its own seed."""
+"""The plan of an audit: its runs are cut into blocks, each with its own seed.
+
+Seeds of blocks: those of numpy's `SeedSequence`, in a third of the time.
+
+An audit makes a generator for each block, and small audits have hundreds of small blocks, most of whose time
+`SeedSequence` would take. The keys of a phase differ in their last word only, so all before it is hashed once. Beyond
+the first few blocks of a phase, the words of many blocks are computed together.
+
+References
+----------
+numpy, `SeedSequence`, whose words are the same in every version; O'Neill (2015), Developing a seed_seq alternative.
+
+Limits in bytes on the outputs held in memory, for outputs of megabytes.
+
+Split the runs of an audit into pilot and main runs.
+"""
 
 from __future__ import annotations
 
 import math
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
+from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from ..clock import now
 from ..datasets.contents import Kept
 from ..errors import MechanismError, StoreError
 from ..events.outputs import Outputs, are_equal, tally
 from ..events.records import HashCheck
-from .block_seeds import BlockSeed
 from .pickling import Parcel
 from .sampler import Sampler
+
+# Constants of the hash functions on the way into the pool of four words, out of it, and between its words.
+_IN, _IN_FACTOR, _OUT, _OUT_FACTOR = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
+_LEFT, _RIGHT = 0xCA01F9DD, 0x4973F715
+_POOL, _WORD, _SHIFT = 4, 0xFFFFFFFF, 16
+_NEEDED = 3  # words of 64 bits that SFC64 asks for
+_SINGLY, _TOGETHER = 4, 64  # first blocks of a phase, whose words are computed one by one, and blocks of one table
+
+
+class BlockSeed(ISpawnableSeedSequence):
+    """Seed sequence of one block, equal to ``SeedSequence(seed, spawn_key=(*phase, number))``.
+
+    Parameters
+    ----------
+    seed : int
+    phase : tuple of int
+        The first words of the spawn key, which many blocks share; each below 2³².
+    number : int
+    """
+
+    def __init__(self, seed: int, phase: tuple[int, ...], number: int) -> None:
+        self._key = seed, phase, number
+        self._known: np.random.SeedSequence | None = None
+
+    def generate_state(self, n_words: int, dtype: npt.DTypeLike = np.uint32) -> Any:
+        """The first words, as `SeedSequence` has them."""
+        if n_words == _NEEDED and dtype is np.uint64 and self._key[2] <= _WORD and self._known is None:
+            seed, phase, number = self._key
+            if number < _SINGLY:
+                return _first_words(seed, phase, number)
+            return _table(seed, phase, number // _TOGETHER)[number % _TOGETHER].copy()
+        return self._whole.generate_state(n_words, dtype)  # type: ignore[arg-type]
+
+    def spawn(self, n_children: int) -> list[Any]:
+        """Seed sequences of children, as `SeedSequence` has them; no two calls give the same."""
+        return self._whole.spawn(n_children)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked for by a copy before it has its attributes
+            raise AttributeError(name)
+        return getattr(self._whole, name)
+
+    @property
+    def _whole(self) -> np.random.SeedSequence:
+        if self._known is None:
+            seed, phase, number = self._key
+            self._known = np.random.SeedSequence(seed, spawn_key=(*phase, number))
+        return self._known
+
+
+def _first_words(seed: int, phase: tuple[int, ...], number: int) -> npt.NDArray[np.uint64]:
+    # With `_hashed` and `_mixed` written out: calls would take most of the time.
+    pool = []
+    for left, constant, factor in _pool_before(seed, phase):
+        word = (number ^ constant) * factor & _WORD
+        word = (left - _RIGHT * (word ^ word >> _SHIFT)) & _WORD
+        pool.append(word ^ word >> _SHIFT)
+    found = []
+    for word, constant, factor in zip(pool + pool, _OUT_CONSTANTS, _OUT_FACTORS, strict=False):
+        word = (word ^ constant) * factor & _WORD
+        found.append(word ^ word >> _SHIFT)
+    a, b, c, d, e, f = found
+    return np.array((a | b << 32, c | d << 32, e | f << 32), dtype=np.uint64)
+
+
+@lru_cache(maxsize=16)  # a phase of each dataset, in several threads
+def _table(seed: int, phase: tuple[int, ...], number: int) -> npt.NDArray[np.uint64]:
+    """`_first_words` of the blocks in a table, shape (blocks, 3); arithmetic is modulo 2⁶⁴, which 2³² divides."""
+    before = np.array([[each & _DOUBLE for each in word] for word in _pool_before(seed, phase)], np.uint64)
+    left, constant, factor = before.T[..., None]
+    pool = ((np.arange(_TOGETHER, dtype=np.uint64) + np.uint64(number * _TOGETHER)) ^ constant) * factor & _WORD_64
+    pool = (left - np.uint64(_RIGHT) * (pool ^ pool >> _SHIFT_64)) & _WORD_64
+    pool ^= pool >> _SHIFT_64
+    words = (np.concatenate([pool, pool[:2]]) ^ _OUT_TABLE[0]) * _OUT_TABLE[1] & _WORD_64
+    words ^= words >> _SHIFT_64
+    return np.ascontiguousarray((words[::2] | words[1::2] << np.uint64(32)).T)
+
+
+@lru_cache(maxsize=64)
+def _pool_before(seed: int, phase: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
+    """The left part of each word of the pool with the number of a block, and the constants that hash the number."""
+    words = _words_of(seed)
+    words += [0] * (_POOL - len(words)) + list(phase)
+    constants = _constants(_IN, _IN_FACTOR, _POOL * (_POOL + len(words)))
+    hashes = pairwise(constants)
+    pool = [_hashed(word, *next(hashes)) for word in words[:_POOL]]
+    for source in range(_POOL):
+        for place in range(_POOL):
+            if place != source:
+                pool[place] = _mixed(pool[place], _hashed(pool[source], *next(hashes)))
+    for word in words[_POOL:]:
+        pool = [_mixed(each, _hashed(word, *next(hashes))) for each in pool]
+    return tuple((_LEFT * each, *next(hashes)) for each in pool)
+
+
+def _words_of(seed: int) -> list[int]:
+    words = [seed & _WORD]
+    while seed := seed >> 32:
+        words.append(seed & _WORD)
+    return words
+
+
+def _constants(first: int, factor: int, count: int) -> list[int]:
+    found = [first]
+    for _ in range(count):
+        found.append(found[-1] * factor & _WORD)
+    return found
+
+
+def _hashed(word: int, constant: int, factor: int) -> int:
+    word = (word ^ constant) * factor & _WORD
+    return word ^ word >> _SHIFT
+
+
+def _mixed(one: int, other: int) -> int:
+    word = (_LEFT * one - _RIGHT * other) & _WORD
+    return word ^ word >> _SHIFT
+
+
+_OUT_CONSTANTS = _constants(_OUT, _OUT_FACTOR, 2 * _NEEDED - 1)
+_OUT_FACTORS = _constants(_OUT * _OUT_FACTOR & _WORD, _OUT_FACTOR, 2 * _NEEDED - 1)
+_OUT_TABLE = np.array([_OUT_CONSTANTS, _OUT_FACTORS], np.uint64)[..., None]
+_WORD_64, _SHIFT_64, _DOUBLE = np.uint64(_WORD), np.uint64(_SHIFT), (1 << 64) - 1
+
+KEPT = 1 << 27
+"""Bytes of pilot outputs kept on each side; learning takes several times as much memory."""
+
+BLOCK = 1 << 25
+"""Bytes of the outputs of a block."""
+
+_HELD = 1 << 30  # bytes of outputs held together, where the number of runs is fixed
+_LEAST_RUNS = 32  # fewest runs on each side that must fit
+_LOOKED_AT = 8  # outputs of a block that are measured
+
+
+def bytes_of_one(outputs: Outputs) -> int:
+    """Return the average number of bytes of an output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bytes_of_one(np.zeros((10, 100)))
+    800
+    """
+    if outputs.dtype != object:
+        return max(int(outputs.nbytes) // max(len(outputs), 1), 1)
+    some = outputs[:: max(len(outputs) // _LOOKED_AT, 1)]
+    return sum(_bytes_of_object(output, set()) for output in some) // max(len(some), 1) + 1
+
+
+def _bytes_of_object(value: Any, seen: set[int]) -> int:
+    """Return the bytes of an object and its parts, counting every part once."""
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    parts: Iterable[Any] = value if isinstance(value, (tuple, frozenset)) else _attributes(value)
+    return sys.getsizeof(value) + sum(_bytes_of_object(part, seen) for part in parts)
+
+
+def _attributes(value: Any) -> list[Any]:
+    """Return the attributes of an object; none for a number, a string or a class."""
+    if isinstance(value, (type, str, bytes, int, float)) or type(value).__module__ == "builtins":
+        return []
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name) for name in slots if hasattr(value, name))]
+
+
+def most_kept(size: int, name: str) -> int:
+    """Return the number of outputs of `size` bytes kept on each side; raise a `MechanismError` if it is too small."""
+    if size * _LEAST_RUNS > KEPT:
+        raise MechanismError(
+            f"an output of {name} takes {with_unit(size)}, and fewer than {_LEAST} of them fit into the "
+            f"{with_unit(KEPT)} that an audit keeps for each dataset; return a part or a summary of the output.",
+            mechanism=name,
+            bytes=size,
+        )
+    return KEPT // size
+
+
+def refuse_too_much(held: int, name: str) -> None:
+    """Raise a `MechanismError` if outputs that must be held together take too many bytes."""
+    if held > _HELD:
+        raise MechanismError(
+            f"the outputs of {name} that must be held together take more than {with_unit(_HELD)}; use fewer runs, or "
+            "return a part or a summary of each output.",
+            mechanism=name,
+            bytes=held,
+        )
+
+
+def note_of_cut(kept: int, wanted: int, size: int) -> tuple[str, ...]:
+    """Return a note for the reader if fewer runs than usual were kept."""
+    if kept >= wanted:
+        return ()
+    return (
+        f"an output takes {with_unit(size)}, so events were learned from {kept:,} runs on each dataset and not from "
+        f"{wanted:,}; a part or a summary of the output may show more",
+    )
+
+
+def with_unit(size: int) -> str:
+    """Format a number of bytes in the largest unit that fits.
+
+    Examples
+    --------
+    >>> with_unit(999), with_unit(1 << 27), with_unit(1_500_000)
+    ('999 bytes', '128 MiB', '1.43 MiB')
+    """
+    for unit, words in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {words}"
+    return f"{size} bytes"
+
+
+# If the event has few hits on one dataset, it is as rare as the pilot can detect. A third of the runs then look for a
+# rarer event, or for a difference if the pilot saw none.
+FEW_HITS, DEEP_SHARE, DEEP_MOST = 50, 3, 2_000_000
+# If the standard error of the log likelihood ratio is more than an eighth of it, an eighth of the runs looks again.
+LARGEST_ERROR, LONG_SHARE = 0.125, 8
+# If it is more than a twentieth of it, a fortieth of the runs looks again, if that is much longer than the pilot.
+ROUGH_ERROR, ROUGH_SHARE = 0.05, 40
+_SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
+_LEAST, _MOST = 2_000, 250_000
+
+
+def with_pilot(main: int, q: float = 0.5) -> int:
+    """Return the fewest runs of an audit with `main` main runs, if the event has probability `q` or more.
+
+    Examples
+    --------
+    >>> with_pilot(950_000), with_pilot(100), with_pilot(100_000_000), with_pilot(20_000, q=0.01)
+    (1000000, 200, 100250000, 30000)
+    """
+    usual = (2 * main, main + _LEAST, -(-main * _SHARE // (_SHARE - 1)), main + _MOST)
+    deep = (-(-main * DEEP_SHARE // (DEEP_SHARE - 1)), main + DEEP_MOST)
+    return min(runs for runs in (*usual, *deep) if main_runs(runs, q) >= main)
+
+
+def pilot_runs(runs: int) -> int:
+    """Return the number of an audit's runs that choose the event, unless the event is rare."""
+    return min(max(runs // _SHARE, _LEAST), _MOST, runs // 2)
+
+
+def main_runs(runs: int, q: float) -> int:
+    """Return the number of an audit's main runs if the best event has probability `q` where it is rarer."""
+    size = pilot_runs(runs)
+    if q * (size // 2) < FEW_HITS:
+        size = max(size, min(runs // DEEP_SHARE, DEEP_MOST))
+    return runs - size
+
 
 Phase = Literal["pilot", "main"]
 Side = Literal["x", "y"]

@@ -17,20 +17,28 @@ import numpy as np
 
 from ..datasets.description import refuse_iterator
 from ..errors import StoreError
-from ..events.dictionaries import Dictionary
-from ..events.events import Event
+from ..events.events import Counted, Event
+from ..events.named_parts import Dictionary
 from ..events.outputs import Outputs, Raised
-from ..events.partitions import Counted
 from ..events.records import Form
 from ..known_options import with_known_options
-from .block_counts import BlockCounts, FinalCounts
-from .block_plan import SIDES, Phase, Plan, Side
+from .block_plan import BLOCK, SIDES, Phase, Plan, Side, bytes_of_one, most_kept, refuse_too_much
 from .object_identity import identity_of_mechanism
-from .output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
 from .output_hashes import BLOCK_MARKS
-from .pair_counts import PAIR_NUMBERS, Events, PairCounts
 from .sampler import Sampler, as_sampler
-from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, LearnForm, Shapes
+from .tasks import (
+    PAIR_NUMBERS,
+    AnyTask,
+    BlockCounts,
+    CountBlocks,
+    CountPairs,
+    DrawBlocks,
+    Events,
+    FinalCounts,
+    LearnForm,
+    PairCounts,
+    Shapes,
+)
 from .workers import spread
 
 _BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a block sampler: a megabyte, the fastest of 2¹⁵ … 2¹⁷

@@ -2,18 +2,24 @@
 
 A store continues with blocks that were drawn before. It must therefore recognise a mechanism, with the parameters,
 attributes, closures, variables and helpers that determine its outputs, and a dataset to the last digit.
+
+The provenance of the audited code: its location, the version of its package, and a fingerprint.
+
+The place of a mechanism's source, as it was when the audit ran: file, line, and SHA-256 of the file.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import struct
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -26,14 +32,202 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import scipy
 
 from ..datasets.contents import without_padding
 from ..datasets.rows import is_graph, is_of_pandas, parts_of_pandas
-from ..events.foreign_arrays import is_tensor, marks_of_tensor, numpy_of
-from .provenance import package_of, provenance_of, words_of
+from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """The code of a mechanism, as visible from outside.
+
+    Attributes
+    ----------
+    where : str
+        Module and name, such as "mylib.counts:noisy_count".
+    package : str
+        Name and version of the distribution with the module's top-level name, such as "mylib 1.2.0"; empty if there is
+        none.
+    fingerprint : str
+        First 16 hexadecimal digits of a SHA-256 of the loaded code of the function, or of all functions in the class of
+        an object. It excludes comments, parameters and called functions, and depends on the minor version of Python.
+        Empty if no code is visible, as for a builtin.
+    """
+
+    where: str
+    package: str = ""
+    fingerprint: str = ""
+
+    def __str__(self) -> str:
+        known = (self.where, self.package, self.fingerprint and f"fingerprint {self.fingerprint}")
+        return ", ".join(part for part in known if part)
+
+
+ELSEWHERE = Provenance(where="outputs made elsewhere")
+"""The provenance if no mechanism was run."""
+
+
+def provenance_of(mechanism: Any) -> Provenance:
+    """Return the provenance of a function, method, `functools.partial` or object; a wrapper counts as its own code.
+
+    Examples
+    --------
+    >>> import statistics
+    >>> provenance_of(statistics.fmean).where
+    'statistics:fmean'
+    >>> len(provenance_of(statistics.fmean).fingerprint), provenance_of(len).fingerprint
+    (16, '')
+    """
+    module, name, codes = loaded_code(mechanism)
+    return Provenance(where=f"{module}:{name}", package=package_of(module), fingerprint=_fingerprint(codes))
+
+
+def loaded_code(mechanism: Any) -> tuple[str, str, list[CodeType]]:
+    """Return the module and name of a mechanism's code, and the code of the function or of its class's functions."""
+    while isinstance(mechanism, functools.partial):
+        mechanism = mechanism.func
+    if inspect.ismethod(mechanism):
+        mechanism = mechanism.__self__
+    if isinstance(mechanism, FunctionType):  # the code that runs, not the function named by `functools.wraps`
+        module = str(mechanism.__globals__.get("__name__", ""))
+        return module, mechanism.__code__.co_qualname, [mechanism.__code__]
+    kind = mechanism if inspect.isclass(mechanism) or inspect.isbuiltin(mechanism) else type(mechanism)
+    codes = list(_codes_of(kind)) if inspect.isclass(kind) else []
+    return str(getattr(kind, "__module__", None) or "builtins"), str(kind.__qualname__), codes
+
+
+@functools.cache
+def package_of(module: str) -> str:
+    """Return the distribution with the module's top-level name and its version, or else the module's own version."""
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names:
+        return ""
+    try:
+        return f"{top} {version(top)}"
+    except (PackageNotFoundError, ValueError):  # not installed, or not the name of a distribution
+        try:
+            stated = getattr(sys.modules.get(top), "__version__", None)
+        except Exception:  # a module that looks its version up may raise anything
+            return ""
+        return f"{top} {stated}" if isinstance(stated, str) else ""
+
+
+def _codes_of(kind: type) -> Iterator[CodeType]:
+    """Yield the code of the functions that a class itself defines, in order of their names."""
+    for _, value in sorted(vars(kind).items()):
+        for part in (value, *(getattr(value, name, None) for name in ("fget", "fset", "__func__"))):
+            if isinstance(part, FunctionType):
+                yield part.__code__
+
+
+def _fingerprint(codes: list[CodeType]) -> str:
+    if not codes:
+        return ""
+    return hashlib.sha256("\n".join(map(words_of, codes)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def words_of(code: CodeType) -> str:
+    """Return a text that determines what code does, the same in every process."""
+    constants = [words_of(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+    return repr((code.co_qualname, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, frozenset):  # its order varies between processes
+        return f"frozenset({sorted(map(_constant, value))})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    return repr(value)
+
+
+@functools.cache
+def versions() -> tuple[tuple[str, str], ...]:
+    """Return the versions of this library, Python, numpy and scipy, as results record them."""
+    try:
+        own = version("dpaudit")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        own = "not installed"
+    python = ".".join(map(str, sys.version_info[:3]))
+    return (("dpaudit", own), ("python", python), ("numpy", np.__version__), ("scipy", scipy.__version__))
+
+
+@functools.cache
+def own_sources() -> str:
+    """Return a hash of this library's source files that draw and count; a version number does not show local edits."""
+    package = Path(__file__).resolve().parents[2]
+    hashed = hashlib.blake2b(digest_size=8)
+    for path in sorted(path for room in ("audit", "mechanisms") for path in (package / room).rglob("*.py")):
+        hashed.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return hashed.hexdigest()
+
+
+def drawn_by() -> tuple[tuple[str, str], ...]:
+    """Return the versions and the sources' hash that, with the mechanism, determine the numbers drawn from a seed."""
+    return (*versions(), ("dpaudit's sources", own_sources()))
+
+
+ADAPTERS: Final = f"{__name__.partition('.')[0]}.mechanisms.adapters."
+"""Modules whose objects call a mechanism that is defined elsewhere."""
+
+
+def source_of(mechanism: Any) -> dict[str, dict[str, str | int]]:
+    """Return the place of a mechanism's source as an entry ``source`` of a result's environment, or no entry.
+
+    The path is relative to the working directory, or to the folder of installed packages, and has forward slashes.
+    There is none for code without a file (a prompt, a notebook, a builtin), for a file elsewhere, whose path would
+    reveal the layout of a machine, and for adapters, which do not hold the mechanism's code.
+
+    Returns
+    -------
+    dict
+        Under ``source``: ``file``, ``line``, ``sha256`` of the file's bytes, and ``below``, which is "working
+        directory" or "installed packages".
+
+    Examples
+    --------
+    >>> import statistics
+    >>> source_of(len), source_of(eval("lambda rows, rng: 0"))
+    ({}, {})
+    """
+    module, _, codes = loaded_code(mechanism)
+    if not codes or f"{module}.".startswith(ADAPTERS):
+        return {}
+    file = codes[0].co_filename
+    line = min(code.co_firstlineno for code in codes if code.co_filename == file)
+    below, path = _relative(Path(file))
+    if path is None:
+        return {}
+    try:
+        content = Path(file).read_bytes()
+    except OSError:  # the code came from elsewhere, or its file is gone
+        return {}
+    digest = hashlib.sha256(content).hexdigest()
+    return {"source": {"file": path, "line": line, "sha256": digest, "below": below}}
+
+
+def below_packages(path: Path) -> str | None:
+    """Return the path from the folder of installed packages; None for a file elsewhere."""
+    for marker in ("site-packages", "dist-packages"):
+        if marker in path.parts:
+            at = len(path.parts) - 1 - path.parts[::-1].index(marker)
+            return "/".join(path.parts[at + 1 :])
+    return None
+
+
+def _relative(path: Path) -> tuple[str, str | None]:
+    """The root that a file lies below, and its path from there."""
+    if (installed := below_packages(path)) is not None:
+        return "installed packages", installed
+    try:
+        return "working directory", path.resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except (ValueError, OSError):
+        return "", None
+
 
 _OWN_NAME = __name__.partition(".")[0]
 _PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -1,16 +1,87 @@
-"""Short hashes that identify blocks, events and datasets, the same in every process."""
+"""Short hashes that identify blocks, events and datasets, the same in every process.
+
+Marks of stretches of successive outputs, which reveal two blocks that share part of a random stream.
+
+A block keeps the smallest hashes of all its stretches. Two blocks with many common stretches nearly always have one of
+the smallest hashes in common, wherever the stretch lies in each block.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import numbers
+import zlib
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..events.outcome_text import outcome_text, printed
-from ..events.outputs import Outputs, is_vector, outcome_key, outcome_list
-from .stretch_hashes import MARKS, stretch_marks
+from ..events.outputs import Outputs, is_vector, outcome_key, outcome_list, row_keys
+
+MARKS = 4
+"""Number of marks that a block keeps; a mark of 0 means none."""
+
+_LONGEST, _SHORTEST, _LOOKED_AT = 128, 16, 1024
+_ODD, _OTHER_ODD, _BASE = (np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
+_HALF = np.uint64(32)
+
+
+def _powers(base: int) -> npt.NDArray[np.uint64]:
+    """Return the powers of a number from the 0th on, modulo 2⁶⁴."""
+    return np.array([pow(base, power, 1 << 64) for power in range(_LOOKED_AT)], np.uint64)
+
+
+_POWERS, _INVERSE = _powers(int(_BASE)), _powers(pow(int(_BASE), -1, 1 << 64))
+
+
+def stretch_length(size: int) -> int:
+    """Return the length of stretches in a block of `size` runs: a power of two, at most half the block; 0 for none."""
+    length = min(1 << (size // 2).bit_length() >> 1, _LONGEST)
+    return length if length >= _SHORTEST else 0
+
+
+def n_stretches(size: int) -> int:
+    """Return the number of stretches that are hashed in a block of `size` runs."""
+    length = stretch_length(size)
+    return min(size, _LOOKED_AT) - length + 1 if length else 0
+
+
+def stretch_marks(outputs: Outputs) -> tuple[int, ...]:
+    """Return the smallest distinct hashes of stretches of a block, the same in every process, padded with zeros."""
+    length = stretch_length(len(outputs))
+    if length == 0:
+        return (0,) * MARKS
+    codes = _codes(outputs[:_LOOKED_AT])
+    sums = np.cumsum(codes * _POWERS[: len(codes)])
+    found = sums[length - 1 :].copy()
+    found[1:] -= sums[:-length]
+    found *= _INVERSE[: len(found)]
+    found ^= found >> _HALF
+    found *= _OTHER_ODD
+    least = np.sort(found[:MARKS] if len(found) <= MARKS else np.partition(found, MARKS)[:MARKS])
+    marks = dict.fromkeys(least.tolist())
+    if len(marks) < MARKS:  # repeated stretches
+        marks = dict.fromkeys(np.unique(found)[:MARKS].tolist())
+    marks.pop(0, None)
+    return (*marks, *[0] * (MARKS - len(marks)))
+
+
+def _codes(outputs: Outputs) -> npt.NDArray[np.uint64]:
+    """Return a number for each output, equal for equal outputs."""
+    if outputs.dtype == object:
+        texts = (outcome_text(output).encode("utf-8", "surrogatepass") for output in outputs.tolist())
+        codes = np.fromiter(map(zlib.crc32, texts), np.uint64, len(outputs))
+    elif outputs.ndim == 2:
+        codes = row_keys(outputs)
+    elif outputs.dtype == np.float64:
+        codes = np.ascontiguousarray(outputs).view(np.uint64)
+    else:
+        codes = outputs.astype(np.float64).view(np.uint64) if outputs.dtype.kind == "f" else outputs.astype(np.uint64)
+    codes = codes * _ODD
+    codes ^= codes >> _HALF
+    return np.asarray(codes * _OTHER_ODD)
+
 
 BLOCK_MARKS = 2 + MARKS
 """Number of marks of a block."""

@@ -24,8 +24,8 @@ from ..clock import now
 from ..errors import MechanismError
 from ..floating_point_errors import with_own_arithmetic
 from .dask_cluster import is_dask, results_of_cluster, say_begun
+from .object_identity import drawn_by
 from .pickling import Parcel, pack, pack_each
-from .provenance import drawn_by
 from .tasks import AnyTask, Task
 
 if TYPE_CHECKING:

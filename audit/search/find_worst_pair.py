@@ -15,8 +15,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from ..claims.at_distance import ClaimAtDistance, claim_at
-from ..claims.claim import Claim
+from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
 from ..errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
@@ -24,12 +23,10 @@ from ..events.outcome_text import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
-from ..inference.joint_test import check_test_alpha
+from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import LEAST_SEARCH, check_sequential, checked
-from ..procedures.check import audit_pair, runs_or_setting, sampler_of
-from ..procedures.check_options import DEFAULTS, CheckOptions, Options
-from ..procedures.mechanism_claim import stated
+from ..procedures.check import DEFAULTS, CheckOptions, Options, audit_pair, runs_or_setting, sampler_of, stated
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..results.worst_pair import TriedPair, WorstPair, pair_count

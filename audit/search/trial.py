@@ -10,8 +10,7 @@ from typing import Any
 from ..claims.claim import Claim
 from ..errors import AuditError, StoreError
 from ..events.outputs import Outputs, merge
-from ..procedures.earlier_draws import EarlierDraws
-from ..procedures.pilot import are_same, check_blocks, refuse_if_all_raised
+from ..procedures.pilot import EarlierDraws, are_same, check_blocks, refuse_if_all_raised
 from ..random_streams import Stream, seed_of
 from ..sampling.block_plan import Plan
 from ..sampling.draw import draw_pilot, plan_blocks

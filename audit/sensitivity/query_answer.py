@@ -18,8 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError
-from ..events.foreign_arrays import is_foreign_array, numpy_of
-from ..events.named_parts import columns_of_table, distinct_keys, is_table, label_text, parts_of
+from ..events.named_parts import (
+    columns_of_table,
+    distinct_keys,
+    is_foreign_array,
+    is_table,
+    label_text,
+    numpy_of,
+    parts_of,
+)
 from ..events.outputs import outcome_key
 from ..printing import shorten
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..printing import shorten, verdict_text
+from ..results.audit_result import Verdict, least_beside
 from ..results.result import Result
-from ..results.verdict import Verdict, least_beside
 from .query_answer import Norm
 
 _WIDTH, _MOST_OF_AN_ERROR = 160, 1_000  # characters of a remark

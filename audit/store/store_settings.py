@@ -6,11 +6,10 @@ from typing import Any
 
 from ..claims.claim import Claim
 from ..errors import StoreError
-from ..results.audit_settings import Settings
+from ..results.audit_result import Settings
 from ..sampling.block_plan import SIDES, Plan
-from ..sampling.object_identity import identity, identity_of_mechanism
+from ..sampling.object_identity import drawn_by, identity, identity_of_mechanism
 from ..sampling.output_hashes import digest
-from ..sampling.provenance import drawn_by
 from ..sampling.sampler import Sampler
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP
+from ...audit.claims.claim import ApproxDP
 from ...audit.errors import OptionError
 from ...audit.files import write_atomically
 from ...audit.procedures.check import check

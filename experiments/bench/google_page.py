@@ -11,8 +11,8 @@ import numpy as np
 
 from ...audit.distribution_checks.check_noise import check_noise
 from ...audit.distribution_checks.noise_laws import GaussianNoise, LaplaceNoise
+from ...audit.results.audit_result import Verdict
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from ..libraries.installed import is_installed, left_out, release_of
 from ..published.google_cases.all_cases import REJECTED, closeness_cases, dp_cases
 from ..published.google_cases.audited import TWIN_SHARE, Audited, noise, release, why_not_pydp

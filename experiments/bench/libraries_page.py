@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...audit.errors import OptionError
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import AuditResult, Verdict
 from ..libraries.defects import Defect, defects
 from ..libraries.diffprivlib_targets import diffprivlib_subjects
 from ..libraries.installed import is_installed, left_out, release_of

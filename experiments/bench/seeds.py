@@ -6,9 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from ...reports.plain_text import found, number
 from ..cases.experiment import Case, Experiment
 from .core.audit_cost import Table, machine

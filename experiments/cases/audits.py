@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...audit.claims.at_distance import claim_at
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, claim_at
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import OptionError
 from .exact_strength import check_bounded, exact_strength

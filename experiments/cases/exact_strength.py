@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.at_distance import ClaimAtDistance
-from ...audit.claims.claim import Claim, GroupClaim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, ClaimAtDistance, GroupClaim, PureDP
 from ...audit.errors import ClaimError, OptionError
 from ...mechanisms import FiniteLaw, GroupPrivacy, LaplaceLaw, Law, exact_delta, exact_epsilon
 from ...mechanisms.laws.divergences import no_closed_form

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...audit.claims.at_distance import ClaimAtDistance, claim_at
-from ...audit.claims.claim import Claim
+from ...audit.claims.claim import Claim, ClaimAtDistance, claim_at
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import UnknownNameError
 from ...audit.events.outcome_text import printed
@@ -17,10 +16,9 @@ from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
 from ...audit.records.json_codec import plain_data, read_data
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
-from ...audit.sampling.provenance import versions
+from ...audit.sampling.object_identity import versions
 from ...audit.store.sqlite_store import Store
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any, Final
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP
+from ...audit.claims.claim import ApproxDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...audit.datasets.domains import Answers, Rows, Values
 from ...mechanisms import (

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ...audit.claims.at_distance import claim_at
-from ...audit.claims.claim import Claim
+from ...audit.claims.claim import Claim, claim_at
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
 from ...audit.errors import ClaimError

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any, Final
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ...audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from ...audit.claims.renyi import RenyiDP
 from ...audit.datasets.adjacency import AddRemove, Local, Within
 from ...audit.datasets.domains import Answers, Rows, Values

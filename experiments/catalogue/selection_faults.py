@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any, Final
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Rows
 from ...mechanisms import (

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Final
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...audit.datasets.domains import Answers, Graphs, Rows
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours

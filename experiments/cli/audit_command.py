@@ -117,7 +117,7 @@ def audit(
     from ...audit.procedures.check import check
     from ...audit.records.json_codec import save
     from ...audit.records.suite import Entry, Suite
-    from ...audit.results.verdict import Verdict
+    from ...audit.results.audit_result import Verdict
     from ...audit.search.find_worst_pair import find_worst_pair
     from ...reports.libraries import require_for_html
     from ...reports.plain_text import error_budget, other_way

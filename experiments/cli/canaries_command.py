@@ -84,7 +84,7 @@ def canaries(
     from ...audit.canaries.check_canaries import check_canaries
     from ...audit.records.json_codec import save
     from ...audit.records.suite import Entry, Suite
-    from ...audit.results.verdict import Verdict
+    from ...audit.results.audit_result import Verdict
     from ...reports.libraries import require_for_html
     from ...reports.plain_text import canary_facts
     from .claim_options import claim_from_options

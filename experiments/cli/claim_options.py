@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.named_adjacency import NAMED

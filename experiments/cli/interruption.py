@@ -12,7 +12,7 @@ from types import FrameType
 import typer
 
 from ...audit.progress import Shown
-from ...audit.results.interim_look import Look
+from ...audit.results.audit_result import Look
 
 STATUS = 130
 """Exit status of an interrupted command."""

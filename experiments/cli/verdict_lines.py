@@ -6,13 +6,11 @@ import math
 import re
 from typing import Any
 
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.printing import rounded_down, verdict_text
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.verdict import Verdict
 from ...reports.plain_text import symbol
 from .option_names import in_options
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import Replace, Within
 from ...audit.events.outputs import Outputs
 from ...audit.results.statement_result import StatementResult

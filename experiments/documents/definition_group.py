@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Final
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Within
 from ...mechanisms import (
     GaussianMechanism,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...mechanisms import (
     PUMPKIN_BIDS,

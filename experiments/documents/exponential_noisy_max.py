@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...mechanisms import CategoryCounts, EachCandidate, ExponentialMechanism, Law, PermuteAndFlip, ReportNoisyMax
 from ...mechanisms.faulty import NoisyMaxMissingFactorTwo, NoisyMaxReleasingValue

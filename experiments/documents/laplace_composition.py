@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...mechanisms import (
     AdaptiveComposition,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
 from ...mechanisms import (

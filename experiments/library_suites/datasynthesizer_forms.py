@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace
 from ...audit.datasets.table_features import CategoricalColumn, NumericColumn
 from ...audit.datasets.tables import Tables

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...mechanisms.adapters.library_calls import released
 
 PUBLIC = (0, 1)

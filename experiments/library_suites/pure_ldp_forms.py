@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.domains import Values
 from ...mechanisms.adapters import flat_report, from_ldp
 from .audited_library import Form, NotCovered, PublicCallable, Target

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, UserLevel, Within
 from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms.adapters import from_pydp

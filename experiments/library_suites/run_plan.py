@@ -16,7 +16,7 @@ from ...audit.errors import OptionError, StoreError
 from ...audit.files import write_atomically
 from ...audit.records.json_codec import load, save
 from ...audit.records.suite import Suite, Topic
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import Verdict
 from ...audit.sampling.pickling import Parcel, pack
 from .audited_library import Library, Target
 from .limited_processes import answers

@@ -17,8 +17,7 @@ from ...audit.errors import AuditError, OptionError, described
 from ...audit.options import LEAST_SEARCH
 from ...audit.procedures.check import check
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.sampler import as_sampler
 from ...audit.search.find_worst_pair import find_worst_pair

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ...mechanisms import LaplaceLaw, ScalarLaw
 from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces
 from .noisy_quotients import Quotient, each, on_the_grid, rows_as_numbers

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import Adjacency, Local, Within
 from ...audit.datasets.domains import Answers, Domain, Values
 from ...mechanisms import LaplaceMechanism, NoisyThreshold, ReportNoisyMax, SparseVector, composed

@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ...mechanisms import LaplaceLaw, ScalarLaw
 from ...mechanisms.laws.divergences import check_rule
 from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces

@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ...mechanisms import Law
 from ...mechanisms.laws.divergences import no_closed_form
 from ...mechanisms.noise_samplers import Floats, fill_exponential, grid_step, pieces, round_to_grid

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import Within
 from ...audit.datasets.domains import Answers
 from ...mechanisms import NoisyThreshold, ReportNoisyMax, SparseVector

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import ClaimError, DatasetError
 from ...mechanisms import FiniteLaw
 from ...mechanisms.noise_samplers import Integers

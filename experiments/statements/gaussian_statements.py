@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP
+from ...audit.claims.claim import ApproxDP
 from ...audit.events.outputs import Outputs
 from ...audit.inference.binomial_tails import probability_limits
 from ...audit.results.statement_result import Point, StatementResult

@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import Claim, PureDP
 from ...audit.errors import OptionError
 from ...audit.events.outputs import Outputs
 from ...audit.inference.binomial_tails import limits

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...audit.claims.at_distance import claim_at
-from ...audit.results.verdict import Verdict
+from ...audit.claims.claim import claim_at
+from ...audit.results.audit_result import Verdict
 from ...reports.plain_text import number, symbol
 from ..cases.experiment import AuditCase, Case, Experiment
 

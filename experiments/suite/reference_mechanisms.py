@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Within
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import Verdict
 from ...mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ...audit.datasets.adjacency import AddRemove, Adjacency
 from ...audit.datasets.table_features import CategoricalColumn, NumericColumn
 from ...audit.datasets.tables import Tables

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import Claim, PureDP
 from ...audit.datasets.adjacency import Adjacency, Local
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import ClaimError, DatasetError, MechanismError

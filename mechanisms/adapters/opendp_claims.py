@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import Array, Claim
+from ...audit.claims.claim import ApproxDP, Array, Claim, PureDP
 from ...audit.claims.privacy_profile import PrivacyProfile
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ...audit.errors import ClaimError
 

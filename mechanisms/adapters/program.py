@@ -38,8 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.at_distance import ClaimAtDistance
-from ...audit.claims.claim import Claim
+from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import MechanismError, OptionError

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Within
 from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import AdjacencyError, ClaimError, MechanismError

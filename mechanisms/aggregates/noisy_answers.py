@@ -9,8 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ...audit.claims.claim import Claim, check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP, check_number
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import GaussianLaw, LaplaceLaw
 from ..laws.product import ProductLaw

@@ -8,8 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from ...audit.claims.claim import Claim, check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import FiniteLaw
 from ..noise_samplers import Integers, draw_indices

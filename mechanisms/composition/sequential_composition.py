@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import Claim, check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ...audit.errors import ClaimError, MechanismError, OptionError
 from ..laws.chain_law import ChainLaw
 from ..laws.divergences import Law, ScalarLaw

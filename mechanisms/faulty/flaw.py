@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import Claim, check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.errors import ClaimError
 
 

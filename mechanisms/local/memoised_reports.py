@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import ClaimError
 from ..laws.laws import FiniteLaw
 from ..laws.product import ProductLaw

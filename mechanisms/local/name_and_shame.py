@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP
+from ...audit.claims.claim import ApproxDP, check_number
 from ...audit.errors import DatasetError
 from ..laws.discrete_law import DiscreteLaw
 from ..laws.product import ProductLaw

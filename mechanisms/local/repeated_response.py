@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ..laws.laws import FiniteLaw
 from ..noise_samplers import Integers, pieces
 from ..parameter_checks import check_count

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import PureDP, check_number
 from ..laws.laws import FiniteLaw
 from ..laws.product import ProductLaw
 from ..laws.reference_mechanism import PureMechanism

@@ -11,8 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP
+from ...audit.claims.claim import ApproxDP, check_number
 from ...audit.errors import ClaimError
 from ..laws.divergences import ScalarLaw, check_rule, exact_delta
 from ..noise_samplers import Floats, Integers, pieces, two_sided_geometric

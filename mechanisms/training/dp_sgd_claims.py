@@ -39,9 +39,8 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
-from ...audit.claims.claim import Claim, check_number
+from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, check_number
 from ...audit.claims.privacy_profile import PrivacyProfile
-from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP
 from ...audit.errors import ClaimError
 from ..adapters.accounting import claim_from_event
 from ..adapters.library_calls import imported

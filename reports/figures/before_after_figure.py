@@ -10,9 +10,8 @@ import numpy as np
 
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from ..plain_text import found, severity
 from .figure_style import COLOUR, GREY, MARKER, in_report_style, ink, legible
 from .light_ticks import light_ticks

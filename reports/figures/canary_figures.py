@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...audit.canaries.canary_tests import has_lines, refuted_strength
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import GaussianDP
+from ...audit.claims.claim import Claim, GaussianDP
 from ...audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ...audit.results.audit_result import Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.score_sketch import ScoreSketch
-from ...audit.results.verdict import Verdict
 from ..plain_text import number, symbol
 from .figure_style import COLOUR, DASHED, EVENT, GREY, MARKER, ink, legible, sides
 from .interval_marks import window

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import Claim, GroupClaim
-from ...audit.claims.pure_approx_gaussian import GaussianDP, PureDP
+from ...audit.claims.claim import Claim, GaussianDP, GroupClaim, PureDP
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import AuditResult, Verdict
 from ..plain_text import symbol
 from .figure_style import COLOUR, MARKER, ink, legible
 from .interval_marks import window

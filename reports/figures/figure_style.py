@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from ...audit.extras import require
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import Verdict
 from ..plain_text import visible
 
 if TYPE_CHECKING:

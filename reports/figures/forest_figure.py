@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from ..plain_text import found as found_words
 from ..plain_text import number, severity_text
 from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible

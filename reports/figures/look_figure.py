@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...audit.claims.claim import GroupClaim
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import AuditResult, Verdict
 from ..plain_text import number, symbol
 from .figure_style import COLOUR, MARKER, ink, legible, sides
 from .interval_marks import window

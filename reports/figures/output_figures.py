@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import Claim, GroupClaim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
-from ...audit.events.events import Intervals, Outcomes
+from ...audit.claims.claim import ApproxDP, Claim, GroupClaim, PureDP
+from ...audit.events.events import Intervals, Outcomes, Sketch
 from ...audit.events.outputs import outcome_words
-from ...audit.events.pilot_histogram import Sketch
 from ...audit.results.audit_result import AuditResult
 from .figure_style import (
     DASHED,

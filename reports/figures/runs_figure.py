@@ -15,10 +15,9 @@ from typing import Final
 from ...audit.claims.claim import GroupClaim
 from ...audit.printing import rounded_down
 from ...audit.records.suite import Checked
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from ..plain_text import detectable, lower_limit, number, symbol, visible
 from .figure_style import BLUE, COLOUR
 from .page_style import style_class, themed

@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from ...audit.claims.claim import Claim, GroupClaim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.claim import ApproxDP, Claim, GroupClaim, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.verdict import Verdict
 from ..cautions import APART, cautions
 from ..plain_text import prose, visible
 from .sarif_rules import family

@@ -16,9 +16,8 @@ from urllib.parse import unquote
 
 from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from ..cautions import APART, cautions
 from ..plain_text import prose, stated, visible
 from ..source_places import (

@@ -6,7 +6,7 @@ import datetime
 from typing import Literal
 
 from ...audit.records.suite import Entry
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import Verdict
 from ..cautions import cautions
 
 Standing = Literal["passed", "warned", "failed"]

@@ -10,13 +10,11 @@ from typing import Any
 from ...audit.claims.claim import GroupClaim
 from ...audit.printing import percent
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, SequentialResult, least_in_words
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.sequential_result import SequentialResult
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import least_in_words
 from ...audit.sampling.batches import are_of_one_session
-from ...audit.sampling.provenance import ELSEWHERE
+from ...audit.sampling.object_identity import ELSEWHERE
 from ..plain_text import (
     canaries_in_words,
     error_budget,

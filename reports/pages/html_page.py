@@ -14,11 +14,10 @@ from ...audit.options import checked
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite, seconds
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..cautions import APART, KINDS, cautions, heading
 from ..figures.before_after_figure import MOST_ROWS, before_after_figure, compared_bounds

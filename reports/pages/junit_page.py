@@ -8,9 +8,8 @@ from xml.etree import ElementTree
 
 from ...audit.extras import require
 from ...audit.records.suite import Entry, Scalar, Suite, rows
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.verdict import Verdict
 from ..plain_text import found, lines, missing, prose, visible
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from ...audit.printing import percent
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 
 FAMILY_WISE = 0.05

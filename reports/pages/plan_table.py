@@ -10,8 +10,8 @@ from ...audit.options import checked
 from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
 from ...audit.power.joint_test_power import resolution, runs_needed
 from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
-from ...audit.results.audit_settings import FINAL_SHARE
-from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
+from ...audit.results.audit_result import FINAL_SHARE
+from ...audit.sampling.block_plan import main_runs, pilot_runs, with_pilot
 from ..plain_text import symbol
 
 if TYPE_CHECKING:

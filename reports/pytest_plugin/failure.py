@@ -11,9 +11,8 @@ from typing import Any
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.verdict import Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
 from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible

@@ -21,8 +21,7 @@ from typing import Any, NoReturn
 import pytest
 
 from ...audit.canaries.check_canaries import check_canaries
-from ...audit.claims.at_distance import ClaimAtDistance
-from ...audit.claims.claim import Claim
+from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
 from ...audit.datasets.description import difference, summarise
 from ...audit.datasets.domains import Domain
@@ -31,8 +30,7 @@ from ...audit.events.events import Event
 from ...audit.files import write_atomically
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
 from ...audit.printing import shorten
-from ...audit.procedures.check import check
-from ...audit.procedures.check_options import refuse_unknown
+from ...audit.procedures.check import check, refuse_unknown
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from ...audit.records.json_codec import is_storable
@@ -40,14 +38,13 @@ from ...audit.records.suite import Entry, Suite
 from ...audit.replay.check_primitives import PrimitiveChecks
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.equivalence_result import Equivalence, EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
-from ...audit.sampling.picked import picked
+from ...audit.sampling.sampler import picked
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ..plain_text import visible

@@ -14,15 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.events.column_naming import names_in
-from ...audit.events.digit_scores import LowestBit
-from ...audit.events.events import Event, Intervals, Outcomes, Scored
-from ...audit.events.events_apart import Apart
+from ...audit.events.events import Apart, Event, Intervals, Outcomes, Scored, names_in
 from ...audit.events.features import Coordinates
 from ...audit.events.leaves import Leaves
 from ...audit.events.outputs import Raised
-from ...audit.events.scores import Additive, Column, Number, Score, Weighted
-from ...audit.inference.supporting_lines import best_line
+from ...audit.events.scores import Additive, Column, LowestBit, Number, Score, Weighted
+from ...audit.inference.betting_test import best_line
 from ...audit.results.audit_result import AuditResult
 from ...audit.sampling.sampler import as_sampler
 

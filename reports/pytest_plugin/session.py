@@ -590,9 +590,8 @@ class AuditSession:
 
 def _for_a_baseline(result: Checked) -> Checked:
     """Drop timings and figure data, so that a baseline under version control changes only with the results."""
-    from ...audit.results.audit_result import AuditResult
+    from ...audit.results.audit_result import AuditResult, SequentialResult
     from ...audit.results.canary_result import CanaryResult
-    from ...audit.results.sequential_result import SequentialResult
 
     if isinstance(result, CanaryResult):
         return replace(result, environment={}, sketch=None)

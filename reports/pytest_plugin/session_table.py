@@ -6,8 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from ...audit.records.suite import Entry, seconds
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.verdict import Verdict
+from ...audit.results.audit_result import AuditResult, Verdict
 from ..plain_text import MARKS, acceptance_note, detectable_text, found, number, prose, size, stated, visible
 
 _HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")

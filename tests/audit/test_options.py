@@ -171,7 +171,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 
 def parameters(name: str, function: Callable[..., Any]) -> list[str]:
     """The names of all parameters, those of ``**options`` included."""
-    from dpaudit.audit.procedures.check_options import OPTIONS
+    from dpaudit.audit.procedures.check import OPTIONS
 
     named = inspect.signature(function).parameters.values()
     found = [each.name for each in named if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]

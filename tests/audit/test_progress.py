@@ -11,7 +11,7 @@ import pytest
 from dpaudit import check, find_worst_pair
 from dpaudit.audit import progress
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.results.interim_look import Look
+from dpaudit.audit.results.audit_result import Look
 
 OPTIONS = {"claim": 1.0, "runs": 4_000, "jobs": 1}
 

@@ -12,10 +12,9 @@ from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import conclude
 from dpaudit.audit.procedures.sequential import _coins
 from dpaudit.audit.random_streams import Stream, seed_of_coins
-from dpaudit.audit.sampling.block_counts import BlockCounts, FinalCounts
 from dpaudit.audit.sampling.block_plan import Plan
-from dpaudit.audit.sampling.pair_counts import PAIR_NUMBERS, PairCounts
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.sampling.tasks import PAIR_NUMBERS, BlockCounts, FinalCounts, PairCounts
 
 
 def of_the_audit(side, size, rng):

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from dpaudit import check
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.datasets.adjacency import Replace, Within
 from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.procedures import conclude

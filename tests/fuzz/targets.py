@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audit.claims.at_distance import claim_at
-from dpaudit.audit.claims.claim import Claim, GroupClaim
+from dpaudit.audit.claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP, claim_at
 from dpaudit.audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import AuditError
 from dpaudit.audit.procedures.check import check

@@ -17,24 +17,20 @@ from rich.console import Console
 
 from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
-from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Entry, Suite, Topic
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
 from dpaudit.audit.results.canary_result import CanaryResult
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.recount import Accepted, Recount
 from dpaudit.audit.results.score_sketch import ScoreSketch
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
-from dpaudit.audit.sampling.provenance import Provenance
+from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table
 from dpaudit.reports.pages.comparison_table import comparison_table
 

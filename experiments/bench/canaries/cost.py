@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....audit.canaries.check_canaries import check_canaries
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ....audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ..core.bench_json import Figures, columns
 from ..core.effort import Bench, Effort, Task, once
 from ..core.timing import timed

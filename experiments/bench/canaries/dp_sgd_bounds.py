@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....audit.canaries.check_canaries import check_canaries
-from ....audit.claims.pure_approx_gaussian import ApproxDP
+from ....audit.claims.claim import ApproxDP
 from ....audit.procedures.check import check
 from ....mechanisms.training.batches import PoissonBatches
 from ....mechanisms.training.canaries import DiracCanaries

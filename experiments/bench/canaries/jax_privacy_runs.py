@@ -16,7 +16,7 @@ from ....audit.canaries.canary_draws import CanaryDraws
 from ....audit.canaries.check_canaries import check_canaries
 from ....audit.canaries.guess_order import right_from_both_ends
 from ....audit.canaries.plan import fixed_numbers, plan_tests
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP
+from ....audit.claims.claim import ApproxDP, GaussianDP
 from ....audit.errors import OptionError
 from ....audit.guesses.canary_guesses import CanaryGuesses
 from ....audit.guesses.guess_bets import guess_numbers

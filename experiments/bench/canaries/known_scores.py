@@ -12,8 +12,7 @@ import numpy.typing as npt
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ....audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ....audit.guesses.guess_ceiling import Ceiling
 from ....audit.guesses.guess_counts import count_tail
 from ....mechanisms.laws.laws import GaussianLaw

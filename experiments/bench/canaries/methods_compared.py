@@ -8,7 +8,7 @@ import numpy as np
 
 from ....audit.canaries.check_canaries import check_canaries
 from ....audit.canaries.plan import METHODS
-from ....audit.claims.pure_approx_gaussian import ApproxDP
+from ....audit.claims.claim import ApproxDP
 from ..core.bench_json import Figures, Value, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, in_batches, once, seeds_of
 from .known_scores import gaussian_scores, laplace_scores

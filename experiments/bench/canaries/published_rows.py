@@ -8,7 +8,7 @@ import numpy as np
 
 from ....audit.canaries.check_canaries import check_canaries
 from ....audit.canaries.epsilon_from_guesses import epsilon_from_guesses
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP
+from ....audit.claims.claim import ApproxDP, GaussianDP
 from ..core.bench_json import Figures, Value, at_least, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, in_batches, once, seeds_of
 from .known_scores import epsilon_of_gaussian, gaussian_scores

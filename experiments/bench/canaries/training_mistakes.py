@@ -11,8 +11,8 @@ import numpy as np
 
 from ....audit.canaries.check_canaries import check_canaries
 from ....audit.procedures.check import check
+from ....audit.results.audit_result import Verdict
 from ....audit.results.canary_result import CanaryResult
-from ....audit.results.verdict import Verdict
 from ....mechanisms.faulty.training.registry import TRAINING_FAULTS
 from ....mechanisms.faulty.training.training_fault import TrainingFault
 from ....mechanisms.training.canary_run import Training, canary_run

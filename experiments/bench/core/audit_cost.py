@@ -15,7 +15,7 @@ import joblib
 import numpy as np
 import scipy
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.procedures.check import check
 from ....audit.sampling.block_plan import Plan
 from ....audit.sampling.draw import plan_blocks

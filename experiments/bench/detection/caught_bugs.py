@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....audit.procedures.check import check
-from ....audit.results.verdict import Verdict
+from ....audit.results.audit_result import Verdict
 from ...catalogue.entries import entries
 from ...catalogue.fault import Fault
 from ..core.bench_json import Figures, at_least, at_most, columns

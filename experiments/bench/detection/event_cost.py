@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.procedures.check import check
 from ....audit.sampling.draw import count_hits, plan_blocks
 from ....audit.sampling.sampler import as_sampler

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import GaussianDP, PureDP
+from ....audit.claims.claim import Claim, GaussianDP, PureDP
 from ....audit.datasets.adjacency import AddRemove
 from ....audit.datasets.domains import Rows
 from ....audit.procedures.check import check

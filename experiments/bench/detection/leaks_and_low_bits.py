@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.datasets.adjacency import Within
 from ....audit.datasets.domains import Answers
 from ....audit.options import Bits
 from ....audit.printing import rounded_down
-from ....audit.results.audit_result import AuditResult
-from ....audit.results.verdict import Verdict
+from ....audit.results.audit_result import AuditResult, Verdict
 from ....audit.search.find_worst_pair import find_worst_pair
 from ....mechanisms import GeometricMechanism, LaplaceMechanism, RareLeakLaplace
 from ....mechanisms.faulty import NaiveLaplace

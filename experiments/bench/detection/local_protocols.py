@@ -8,7 +8,7 @@ from typing import Any
 from ....audit.datasets.adjacency import Local
 from ....audit.datasets.domains import Values
 from ....audit.procedures.check import check
-from ....audit.results.verdict import Verdict
+from ....audit.results.audit_result import Verdict
 from ....mechanisms import (
     HadamardResponse,
     LocalHashing,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.procedures.check import check
-from ....audit.results.verdict import Verdict
+from ....audit.results.audit_result import Verdict
 from ....audit.search.find_worst_pair import find_worst_pair
 from ...published import auditorium, ladder, statdp
 from ...published.entry import Entry

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.procedures.check import check
-from ....audit.results.audit_settings import FINAL_SHARE
+from ....audit.results.audit_result import FINAL_SHARE
 from ..core.bench_json import Figures, Value, at_least, at_most, columns
 from ..core.effort import Bench, Effort, Task, in_batches, once_beside, seeds_of
 from ..inference.known_events import KnownPair, runs_of_best_bet

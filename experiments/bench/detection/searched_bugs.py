@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.results.verdict import Verdict
+from ....audit.results.audit_result import Verdict
 from ....audit.search.find_worst_pair import find_worst_pair
 from ...catalogue.entries import entries
 from ...catalogue.fault import Fault

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.procedures.check import check
 from ..core.bench_json import Figures, Value, at_least, at_most_by_chance, columns
 from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of

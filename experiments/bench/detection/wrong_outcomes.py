@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.procedures.check import check
 from ....mechanisms.faulty import MisprintedTableGeometric
 from ..core.bench_json import Figures, Value, at_least, at_most_by_chance, columns

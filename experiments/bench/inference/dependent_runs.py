@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.events.events import Event, Intervals, Outcomes
 from ....audit.health.findings import HealthCheck
 from ....audit.health.run_independence import examine
 from ....audit.inference.binomial_tails import probability_limits
 from ....audit.procedures.check import check
+from ....audit.sampling.block_plan import pilot_runs
 from ....audit.sampling.draw import count_hits, draw_pilot, plan_blocks, shapes_of
-from ....audit.sampling.pilot_size import pilot_runs
 from ....audit.sampling.sampler import as_sampler
 from ..core.bench_json import CERTAIN, Figures, Value, at_least, at_most, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, batches, in_batches, once, one_row_each, seeds_of, spread

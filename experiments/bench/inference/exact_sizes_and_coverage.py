@@ -10,13 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.claim import Claim
+from ....audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ....audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ....audit.claims.renyi import RenyiDP
 from ....audit.inference.binomial_tails import probability_limits
-from ....audit.inference.counts import Counts
-from ....audit.inference.joint_test import p_value
+from ....audit.inference.boundary_test import Counts, p_value
 from ....audit.inference.ratio_intervals import maximum_interval
 from ..core.bench_json import CERTAIN, Column, Figures, Value, at_least, at_most, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, in_batches, once, seeds_of, spread

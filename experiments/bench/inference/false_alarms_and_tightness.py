@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache, partial
 
-from ....audit.claims.pure_approx_gaussian import ApproxDP
+from ....audit.claims.claim import ApproxDP
 from ....audit.inference.binomial_tails import probability_limits
 from ....audit.inference.guess_test import Guesses, guess_test
 from ....audit.procedures.check import check

@@ -16,10 +16,9 @@ from scipy.special import ndtri
 
 from ....audit.claims.claim import Claim
 from ....audit.distinguishers.event_criterion import Criterion
-from ....audit.inference.betting_test import BetCounts, JointCounts, PairedGuesses, Wealth
-from ....audit.inference.counts import Counts
+from ....audit.inference.betting_test import BetCounts, JointCounts, Line, PairedGuesses, Wealth, best_line
+from ....audit.inference.boundary_test import Counts
 from ....audit.inference.guess_test import Guesses, coins_for, guess_test, guesses_by_coins, share_that_fits
-from ....audit.inference.supporting_lines import Line, best_line
 from ....audit.sampling.batches import batch_sizes
 from ....mechanisms import ScalarLaw
 from .known_pairs import Array, Rates, best_events

@@ -12,12 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import PureDP
-from ....audit.events.events import Event, Intervals, Outcomes
-from ....audit.events.events_apart import Apart
-from ....audit.inference.counts import Counts
-from ....audit.inference.joint_test import strength_lower
+from ....audit.claims.claim import Claim, PureDP
+from ....audit.events.events import Apart, Event, Intervals, Outcomes
+from ....audit.inference.boundary_test import Counts, strength_lower
 from ....mechanisms import (
     DiscreteGaussianLaw,
     DiscreteGaussianMechanism,

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ....audit.claims.claim import ApproxDP, Claim, PureDP
 from ....audit.procedures.check import check
-from ....audit.results.audit_settings import FINAL_SHARE
+from ....audit.results.audit_result import FINAL_SHARE
 from ....mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism, RandomisedResponse, ScalarLaw
 from ...published.noisy_answers import NoisyAnswers
 from ..core.bench_json import Figures, Value, at_least, at_most, columns

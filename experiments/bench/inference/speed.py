@@ -18,33 +18,29 @@ import numpy as np
 from scipy.special import ndtr
 
 from ....audit import inference, power
-from ....audit.claims.claim import Claim
+from ....audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ....audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ....audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ....audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ....audit.inference import (
     betting_test,
     binomial_tails,
+    boundary_test,
     confidence_bands,
-    count_ordering,
-    direction,
     dispersion,
     divergence_test,
     guess_test,
-    joint_test,
     multiplicity,
     outcome_test,
     ratio_intervals,
     renyi_lower_bound,
     repeat_counts,
     repeated_order,
-    supporting_lines,
     total_variation,
     two_sample_test,
 )
 from ....audit.inference.binomial_tails import Array
-from ....audit.inference.counts import Counts
+from ....audit.inference.boundary_test import Counts
 from ....audit.power import (
     alternatives,
     betting_test_power,
@@ -141,7 +137,7 @@ def _of_another(function: Callable[..., object], claim: Claim, given: Given) -> 
 
 
 def _after(given: Given) -> object:
-    line = supporting_lines.supporting_line(_CLAIM, _Q)
+    line = betting_test.supporting_line(_CLAIM, _Q)
     return betting_test.Wealth.start(30).after([[line, line]] * 30, [given.pairs, given.pairs])
 
 
@@ -160,19 +156,19 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "binomial_tails.upper_tail": lambda g: binomial_tails.upper_tail(
         np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
     ),
-    "joint_test.p_value": lambda g: joint_test.p_value(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.strength_lower": lambda g: joint_test.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.joint_test": lambda g: joint_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.joint_test_beside": lambda g: joint_test.joint_test_beside(g.counts, _CLAIM, 1.0, 0.0, alpha=ALPHA),
-    "joint_test.strength_estimate": lambda g: joint_test.strength_estimate(g.counts, _CLAIM),
-    "joint_test.largest_strength": lambda g: joint_test.largest_strength(lambda strength: strength < 1.0, math.inf),
-    "count_ordering.arcsine_angle": lambda g: count_ordering.arcsine_angle(_Q, 1.0 - _Q),
-    "count_ordering.order": lambda g: count_ordering.order(g.counts, _CLAIM, 1.645),
-    "count_ordering.clears": lambda g: count_ordering.clears(g.counts, _CLAIM, 1.0),
-    "count_ordering.critical_hits": lambda g: count_ordering.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
-    "supporting_lines.supporting_line": lambda g: supporting_lines.supporting_line(_CLAIM, _Q),
-    "supporting_lines.best_line": lambda g: supporting_lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
-    "supporting_lines.best_lines": lambda g: supporting_lines.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
+    "joint_test.p_value": lambda g: boundary_test.p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.strength_lower": lambda g: boundary_test.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.joint_test": lambda g: boundary_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.joint_test_beside": lambda g: boundary_test.joint_test_beside(g.counts, _CLAIM, 1.0, 0.0, alpha=ALPHA),
+    "joint_test.strength_estimate": lambda g: boundary_test.strength_estimate(g.counts, _CLAIM),
+    "joint_test.largest_strength": lambda g: boundary_test.largest_strength(lambda strength: strength < 1.0, math.inf),
+    "count_ordering.arcsine_angle": lambda g: boundary_test.arcsine_angle(_Q, 1.0 - _Q),
+    "count_ordering.order": lambda g: boundary_test.order(g.counts, _CLAIM, 1.645),
+    "count_ordering.clears": lambda g: boundary_test.clears(g.counts, _CLAIM, 1.0),
+    "count_ordering.critical_hits": lambda g: boundary_test.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
+    "supporting_lines.supporting_line": lambda g: betting_test.supporting_line(_CLAIM, _Q),
+    "supporting_lines.best_line": lambda g: betting_test.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
+    "supporting_lines.best_lines": lambda g: betting_test.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
     "joint_test_power.power_of_test": lambda g: joint_test_power.power_of_test(
         _CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA
     ),
@@ -182,8 +178,8 @@ CALLS: dict[str, Callable[[Given], object]] = {
     ),
     "alternatives.event_of": lambda g: alternatives.event_of(_CLAIM, g.excess, alternatives.AsLikely(0.49, _Q)),
     "alternatives.power_at": lambda g: alternatives.power_at(_CLAIM, g.excess, _Q, _Q),
-    "supporting_lines.drift": lambda g: supporting_lines.drift(
-        supporting_lines.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q
+    "supporting_lines.drift": lambda g: betting_test.drift(
+        betting_test.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q
     ),
     "dispersion.dispersion_p_value": lambda g: dispersion.dispersion_p_value(
         [g.runs // 768] * 256, [g.runs // 256] * 256
@@ -276,8 +272,8 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "guess_test_power.equivalent_runs": lambda g: guess_test_power.equivalent_runs(_CLAIM, g.guesses),
     "alternatives.events_of": lambda g: alternatives.events_of(_CLAIM, alternatives.AsLikely(0.49, _Q))(g.excess),
     "critical_curve.critical_curve": lambda g: critical_curve.critical_curve(_CLAIM, g.runs, g.runs, _Q, ALPHA, g.near),
-    "count_ordering.hits_needed": lambda g: count_ordering.hits_needed(g.near, g.runs, g.runs, _CLAIM, 1.645),
-    "direction.directed": lambda g: direction.directed(_CLAIM, g.counts, "y"),
+    "count_ordering.hits_needed": lambda g: boundary_test.hits_needed(g.near, g.runs, g.runs, _CLAIM, 1.645),
+    "direction.directed": lambda g: boundary_test.directed(_CLAIM, g.counts, "y"),
     "multiplicity.holm": lambda g: multiplicity.holm(np.linspace(0.0, 1.0, 100).tolist()),
     "multiplicity.split_budget": lambda g: multiplicity.split_budget(ALPHA, [str(k) for k in range(100)]),
 }
@@ -286,8 +282,8 @@ CALLS: dict[str, Callable[[Given], object]] = {
 CALLS |= {
     f"{name}, {claim}, {claim.strength_name}": partial(_of_another, function, claim)
     for name, function in (
-        ("joint_test.p_value", joint_test.p_value),
-        ("joint_test.strength_lower", joint_test.strength_lower),
+        ("joint_test.p_value", boundary_test.p_value),
+        ("joint_test.strength_lower", boundary_test.strength_lower),
     )
     for claim in _OTHERS
 }

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ....audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ....audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ....audit.events.events import Event
 from ....audit.inference.binomial_tails import probability_limits

@@ -17,8 +17,8 @@ from unittest import mock
 
 from ....audit.inference.binomial_tails import probability_limits
 from ....audit.records.json_codec import load
+from ....audit.results.audit_result import Verdict
 from ....audit.results.canary_result import CanaryResult
-from ....audit.results.verdict import Verdict
 from ..core.bench_json import CERTAIN, Figures, Row, at_least, at_most, columns
 from ..core.effort import Bench, Effort, Task, counted, one_row_each, seeds_of, spread
 from .pytest_cases import BUGS

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.inference.binomial_tails import probability_limits
 from ....audit.procedures.check import check
 from ....audit.procedures.count_again import recount

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ....audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from ....audit.claims.renyi import ZeroConcentratedDP
 from ....audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ....audit.distribution_checks.check_noise import check_noise
@@ -17,8 +17,8 @@ from ....audit.distribution_checks.check_slope import check_slope
 from ....audit.distribution_checks.noise_laws import GaussianNoise, LaplaceNoise
 from ....audit.procedures.check import check
 from ....audit.records.suite import Entry, Suite
+from ....audit.results.audit_result import Verdict
 from ....audit.results.recount import Accepted
-from ....audit.results.verdict import Verdict
 from ....mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from ....mechanisms.faulty import VarianceAsScaleGaussian
 

@@ -13,14 +13,14 @@ from typing import Any
 import joblib
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.events.events import Intervals
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
 from ....audit.sampling.block_plan import SIDES, Plan
 from ....audit.sampling.draw import count_hits, parts, plan_blocks
+from ....audit.sampling.object_identity import versions
 from ....audit.sampling.pickling import pack
-from ....audit.sampling.provenance import versions
 from ....audit.sampling.sampler import as_sampler
 from ....audit.sampling.tasks import CountBlocks
 from ....mechanisms import LaplaceMechanism

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.procedures.check import check
 from ..core.bench_json import Figures, at_most, columns
 from ..core.effort import Bench, Effort, one_row_each

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.errors import OptionError
 from ....audit.procedures.check import check
 from ....mechanisms import LaplaceMechanism, RandomisedResponse

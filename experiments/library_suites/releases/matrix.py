@@ -13,7 +13,7 @@ from typing import Any
 from ....audit.errors import OptionError, StoreError
 from ....audit.records.json_codec import load
 from ....audit.records.suite import Entry
-from ....audit.results.verdict import Verdict
+from ....audit.results.audit_result import Verdict
 from ....reports.plain_text import found, severity, stated
 from ..coverage import Status
 from ..run_plan import PLAN_FILE

@@ -23,12 +23,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ....audit.claims.claim import Claim, GroupClaim
-from ....audit.claims.pure_approx_gaussian import GaussianDP, PureDP
+from ....audit.claims.claim import Claim, GaussianDP, GroupClaim, PureDP
 from ....audit.power.joint_test_power import runs_needed
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
-from ....audit.sampling.pilot_size import with_pilot
+from ....audit.sampling.block_plan import with_pilot
 from ....mechanisms import analytic_gaussian_scale
 from ....mechanisms.aggregates import (
     ApproximateBounds,

@@ -16,8 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ....audit.claims.claim import ApproxDP, Claim, PureDP
 from ....mechanisms.aggregates.noisy_answers import Noise
 
 LN3: Final = math.log(3)

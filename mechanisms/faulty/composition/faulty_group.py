@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.errors import ClaimError, DatasetError
 from ...noise.laplace import LaplaceMechanism
 from ...queries import whole_answer

@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ....audit.claims.claim import Claim, check_number
-from ....audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ....audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ....audit.datasets.rows import rows_of
 from ...composition.sequential_composition import columns
 from ...laws.reference_mechanism import ReferenceMechanism

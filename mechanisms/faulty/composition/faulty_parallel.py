@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP, check_number
 from ...composition.parallel_composition import IntervalOf, ParallelComposition, check_edges
 from ...composition.sequential_composition import side_by_side
 from ...laws.product import ProductLaw

@@ -8,8 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP, check_number
 from ...noise_samplers import Floats, grid_step, round_to_grid, standard_laplace
 from ..flaw import Flaw, check_choice
 

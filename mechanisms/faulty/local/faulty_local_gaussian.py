@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ....audit.claims.pure_approx_gaussian import ApproxDP
+from ....audit.claims.claim import ApproxDP
 from ...local.local_gaussian import Domain, LocalGaussianMechanism
 from ...noise.gaussian import GaussianMechanism
 from ...noise.gaussian_vector import VectorGaussianMechanism

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ...laws.laws import FiniteLaw
 from ...laws.product import ProductLaw
 from ...local.memoised_reports import MemoisedBits, bit_odds, log_odds_of_one, reported_once

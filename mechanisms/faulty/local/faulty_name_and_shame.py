@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import ApproxDP
+from ....audit.claims.claim import ApproxDP, check_number
 from ...local.name_and_shame import NameAndShame
 from ..twin import Twin
 

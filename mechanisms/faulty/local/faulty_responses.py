@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP, check_number
 from ...laws.laws import FiniteLaw
 from ...local.randomised_response import RandomisedResponse, one_value, response_law
 from ...local.unary_encoding import UnaryEncoding

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import ApproxDP
+from ....audit.claims.claim import ApproxDP, check_number
 from ...laws.laws import GaussianLaw
 from ...laws.reference_mechanism import ReferenceMechanism
 from ...noise.gaussian import analytic_gaussian_scale, gaussian_delta

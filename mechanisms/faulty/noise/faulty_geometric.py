@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP, check_number
 from ...noise.geometric import GeometricMechanism
 from ...noise_samplers import Integers
 from ...queries import Query, identity, whole_answer

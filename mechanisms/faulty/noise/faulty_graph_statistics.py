@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.datasets.graph_adjacency import NodeNeighbours
 from ...laws.laws import GeometricLaw
 from ...noise.graph_statistics import DegreeHistogramMechanism, EdgeCountMechanism, degrees_of

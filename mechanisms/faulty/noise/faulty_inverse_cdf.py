@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.claim import Claim
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import Claim, PureDP
 from ...laws.divergences import Floats, ScalarLaw
 from ...laws.laws import LaplaceLaw
 from ...noise.inverse_cdf import open_uniform

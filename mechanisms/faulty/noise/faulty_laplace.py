@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ...noise.laplace import LaplaceMechanism
 from ...queries import Query, identity
 from ..twin import Twin

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import ApproxDP
+from ....audit.claims.claim import ApproxDP
 from ...noise.gaussian import GaussianMechanism
 from ...noise_samplers import Floats
 from ...queries import Query, identity, real_answer

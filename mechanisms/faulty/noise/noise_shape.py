@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP, check_number
 from ....audit.datasets.rows import rows_of
 from ....audit.errors import DatasetError
 from ...noise.laplace import LaplaceMechanism

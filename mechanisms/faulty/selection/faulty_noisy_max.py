@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ....audit.claims.claim import check_number
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP, check_number
 from ....audit.errors import DatasetError
 from ...laws.divergences import ScalarLaw
 from ...laws.laws import LaplaceLaw

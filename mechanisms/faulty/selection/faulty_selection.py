@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ....audit.errors import DatasetError
 from ...laws.laws import FiniteLaw
 from ...noise.laplace import LaplaceMechanism

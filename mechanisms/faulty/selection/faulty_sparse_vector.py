@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ...queries import Query, identity
 from ...selection.sparse_vector import NoisyThreshold, SparseVector
 from ..twin import Twin

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.claims.claim import PureDP
 from ...noise_samplers import Floats, Integers, laplace_on_grid
 from ...synthetic.noisy_bins import NoisyBins, numbers_from_bins, present
 from ...synthetic.noisy_marginals import NoisyMarginals, marginals, named, noisy_shares, normalised

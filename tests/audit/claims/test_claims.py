@@ -23,9 +23,8 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.audit.claims import bernoulli_renyi as coins
-from dpaudit.audit.claims.at_distance import claim_at
-from dpaudit.audit.claims.claim import GroupClaim
+from dpaudit.audit.claims import renyi as coins
+from dpaudit.audit.claims.claim import GroupClaim, claim_at
 from dpaudit.audit.errors import ClaimError
 
 CLAIMS: list[Claim] = [

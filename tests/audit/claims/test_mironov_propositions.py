@@ -13,8 +13,7 @@ from scipy.stats import binom
 
 from dpaudit import NFoldComposition, ProbabilityPreservation, PureDP, RenyiDP
 from dpaudit.audit.errors import ClaimError
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import joint_test
+from dpaudit.audit.inference.boundary_test import Counts, joint_test
 
 ENDS = np.geomspace(1e-300, 1e-3, 40)
 Q = np.concatenate([ENDS, np.linspace(0.001, 0.999, 400), 1 - ENDS[::-1]])

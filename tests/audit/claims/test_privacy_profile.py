@@ -10,9 +10,8 @@ import pytest
 from scipy.stats import norm
 
 from dpaudit import GaussianDP, TradeOffCurve, check
+from dpaudit.audit.inference.boundary_test import Counts, strength_lower
 from dpaudit.audit.inference.confidence_bands import concave_hull
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import strength_lower
 
 GRID = np.linspace(0.0, 1.0, 201)
 CURVES = [

@@ -13,14 +13,13 @@ from dpaudit.audit.distinguishers.both_directions import choose_together
 from dpaudit.audit.distinguishers.event_choice import choose_event
 from dpaudit.audit.distinguishers.event_criterion import Criterion
 from dpaudit.audit.distinguishers.event_value import Best
-from dpaudit.audit.events.events import Intervals, Outcomes, Scored
-from dpaudit.audit.events.events_apart import Apart, count_both, ways_apart
+from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, count_both, ways_apart
 from dpaudit.audit.events.outputs import merge
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.families.number_families import Family
 from dpaudit.audit.families.one_sided_sets import one_sided_sets
 from dpaudit.audit.families.pilot_split import PilotSplit
-from dpaudit.audit.sampling.block_counts import hits_of
+from dpaudit.audit.sampling.tasks import hits_of
 
 
 def laplace(dataset, size, rng):

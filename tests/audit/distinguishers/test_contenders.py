@@ -17,7 +17,7 @@ from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.procedures import pilot
 from dpaudit.audit.procedures.pilot import Longer, longer_pilot
-from dpaudit.audit.sampling.block_counts import hits_of
+from dpaudit.audit.sampling.tasks import hits_of
 
 pytestmark = pytest.mark.usefixtures("without_resolution")
 

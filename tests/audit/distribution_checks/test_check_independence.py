@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpaudit.audit.distribution_checks.check_independence import _LARGEST_TAIL, _ranks, check_independence
 from dpaudit.audit.errors import MechanismError, OptionError
-from dpaudit.audit.results.verdict import Verdict
+from dpaudit.audit.results.audit_result import Verdict
 
 FEW = {"runs": 20_000, "alpha": 1e-3, "jobs": 1}
 

@@ -27,7 +27,7 @@ from dpaudit.audit.distribution_checks.noise_laws import (
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.verdict import Verdict
+from dpaudit.audit.results.audit_result import Verdict
 
 SCALE = 2.0
 ORACLES = {

@@ -10,7 +10,7 @@ from dpaudit.audit.distribution_checks.check_slope import check_slope, fit_slope
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.verdict import Verdict
+from dpaudit.audit.results.audit_result import Verdict
 
 U = (0.0, 1.0, 2.0, 4.0)
 

@@ -7,16 +7,20 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.audit.events.column_naming import with_names
-from dpaudit.audit.events.digit_scores import LastDigits, LowestBit
-from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
-from dpaudit.audit.events.events_apart import Apart
+from dpaudit.audit.events.events import (
+    Apart,
+    ExceptFor,
+    Intervals,
+    NumberCells,
+    OutcomeCells,
+    Outcomes,
+    Scored,
+    with_names,
+)
 from dpaudit.audit.events.features import Coordinates, Parities, Products
-from dpaudit.audit.events.keyed_values import KeyedValues
-from dpaudit.audit.events.leaves import learn_leaves
+from dpaudit.audit.events.leaves import KeyedValues, learn_leaves
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.events.partitions import NumberCells, OutcomeCells
-from dpaudit.audit.events.scores import Additive, Column, DifferentSizes, Number, Weighted
+from dpaudit.audit.events.scores import Additive, Column, DifferentSizes, LastDigits, LowestBit, Number, Weighted
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.records.json_codec import plain_data, read_data
 

@@ -9,9 +9,9 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.dictionaries import Dictionary
 from dpaudit.audit.events.events import Outcomes
 from dpaudit.audit.events.leaves import learn_leaves
+from dpaudit.audit.events.named_parts import Dictionary
 from dpaudit.audit.events.outcome_text import outcome_text
 from dpaudit.audit.events.outputs import as_outputs, outcome_key, outcome_words, tally
 from dpaudit.audit.records.json_codec import plain_data, read_data

@@ -9,20 +9,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, Verdict, check
-from dpaudit.audit.events.digit_scores import (
+from dpaudit.audit.events.features import MODULUS, last_digits
+from dpaudit.audit.events.leaves import learn_leaves
+from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.events.scores import (
     Decimals,
+    DifferentSizes,
     LastDigits,
     LowestBit,
     NegativeZero,
+    Number,
     Remainder,
     Residue,
     TrailingZeros,
     Units,
 )
-from dpaudit.audit.events.last_digits import MODULUS, last_digits
-from dpaudit.audit.events.leaves import learn_leaves
-from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.events.scores import DifferentSizes, Number
 
 INF, NAN = math.inf, math.nan
 DOUBLES = st.floats(allow_nan=False, allow_infinity=False)

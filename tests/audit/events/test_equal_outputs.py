@@ -19,13 +19,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from dpaudit.audit.events.canonical import key_part
-from dpaudit.audit.events.equal_text import equal_text
-from dpaudit.audit.events.keyed_values import KeyedValues, named_values, same_name
-from dpaudit.audit.events.leaves import learn_leaves
-from dpaudit.audit.events.outcome_text import outcome_text
+from dpaudit.audit.events.leaves import KeyedValues, learn_leaves, named_values, same_name
+from dpaudit.audit.events.outcome_text import equal_text, outcome_text
 from dpaudit.audit.events.outputs import as_numbers, as_outputs, merge, outcome_key, outcome_list
-from dpaudit.audit.events.records import form_of
+from dpaudit.audit.events.records import form_of, key_part
 from dpaudit.audit.events.text_columns import learn_texts
 
 

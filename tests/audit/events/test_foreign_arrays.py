@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.foreign_arrays import column_of, in_one_type, is_foreign_array, numpy_of
+from dpaudit.audit.events.named_parts import column_of, in_one_type, is_foreign_array, numpy_of
 from dpaudit.audit.events.outputs import as_outputs
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpaudit.audit.events.keyed_values import KeyedValues, name_words, named_values
+from dpaudit.audit.events.leaves import KeyedValues, name_words, named_values
 from dpaudit.audit.events.outputs import as_outputs
 
 COLOUR = enum.Enum("Colour", "RED")

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.dictionaries import Dictionary, Mark, outcome_key
+from dpaudit.audit.events.named_parts import Dictionary, Mark, outcome_key
 from dpaudit.audit.events.outputs import Raised, as_outputs, outcome_list
 from dpaudit.audit.events.records import form_of, form_of_block
 

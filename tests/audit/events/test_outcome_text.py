@@ -116,7 +116,7 @@ def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_pat
     program = tmp_path / "sets.py"
     program.write_text(
         "from dpaudit import PureDP, check, save\n"
-        "from dpaudit.audit.events.dictionaries import Dictionary\n"
+        "from dpaudit.audit.events.named_parts import Dictionary\n"
         "from dpaudit.audit.events.outcome_text import outcome_text\n"
         "from dpaudit.audit.sampling.output_hashes import digest\n"
         "print(outcome_text(frozenset(map(str, range(50)))), outcome_text(Dictionary.of({'a': 1, 'b': 2}.items())))\n"

@@ -9,12 +9,11 @@ import pytest
 
 from dpaudit import PureDP, check, check_outputs
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.digit_scores import LowestBit, Residue
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.features import Coordinates
 from dpaudit.audit.events.leaves import learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs, vector_width
-from dpaudit.audit.events.scores import Additive, Column, Number, Weighted
+from dpaudit.audit.events.scores import Additive, Column, LowestBit, Number, Residue, Weighted
 
 Answer = namedtuple("Answer", "value spread")
 BIG = 2**60

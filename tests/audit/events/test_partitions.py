@@ -10,7 +10,7 @@ import pytest
 from dpaudit import CellCounts, PureDP, check, count_cells, load, save
 from dpaudit.audit.distinguishers.learned_partition import learn_cells, plain_events
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.events.partitions import NumberCells, OutcomeCells
+from dpaudit.audit.events.events import NumberCells, OutcomeCells
 
 RNG = np.random.default_rng(5)
 ALPHA = 1e-8  # probability that a statement below is false

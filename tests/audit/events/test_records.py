@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.dictionaries import Mark, outcome_key
-from dpaudit.audit.events.named_parts import Part
+from dpaudit.audit.events.named_parts import Mark, Part, outcome_key
 from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.records import Form, form_of, form_of_block, plain_output
 

@@ -10,16 +10,6 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from dpaudit.audit.events.digit_scores import (
-    Decimals,
-    LastDigits,
-    LowestBit,
-    NegativeZero,
-    Remainder,
-    Residue,
-    TrailingZeros,
-    Units,
-)
 from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.features import Coordinates
 from dpaudit.audit.events.leaves import learn_leaves
@@ -27,10 +17,18 @@ from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.scores import (
     Additive,
     Column,
+    Decimals,
     DifferentSizes,
     Forest,
+    LastDigits,
+    LowestBit,
+    NegativeZero,
     Number,
+    Remainder,
+    Residue,
+    TrailingZeros,
     Tree,
+    Units,
     Weighted,
 )
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.audit.events.equal_text import equal_text
-from dpaudit.audit.events.last_digits import MODULUS
+from dpaudit.audit.events.features import MODULUS
+from dpaudit.audit.events.outcome_text import equal_text
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns, learn_texts
 

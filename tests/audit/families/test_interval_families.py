@@ -13,7 +13,7 @@ from dpaudit.audit.families.event_families import event_families
 from dpaudit.audit.families.interval_families import interval_families
 from dpaudit.audit.families.number_families import ordered_families, value_families
 from dpaudit.audit.families.pilot_split import PilotSplit
-from dpaudit.audit.inference.supporting_lines import Line
+from dpaudit.audit.inference.betting_test import Line
 
 N = 20_000
 DIAGONAL = [("x", Line(1.0, 0.0)), ("y", Line(1.0, 0.0))]

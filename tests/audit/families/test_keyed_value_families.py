@@ -8,7 +8,7 @@ from operator import itemgetter
 import numpy as np
 import pytest
 
-from dpaudit.audit.events.keyed_values import name_words
+from dpaudit.audit.events.leaves import name_words
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.families.keyed_value_families import clear_keys, keyed_value_families
 from dpaudit.audit.families.pilot_split import PilotSplit

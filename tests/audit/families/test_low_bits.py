@@ -13,8 +13,7 @@ from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.distinguishers.low_bits_warning import _KINDS, _LENGTHS, FALSE_WARNING, LowBits, look_at_bits
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import p_value
+from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism

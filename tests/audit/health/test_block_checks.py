@@ -14,11 +14,10 @@ from joblib.externals.loky import get_reusable_executor
 from scipy import stats
 
 from dpaudit import PureDP, Verdict, check
-from dpaudit.audit.health.dependence_statistics import equal_pairs
 from dpaudit.audit.health.findings import HealthCheck
-from dpaudit.audit.health.run_independence import examine
-from dpaudit.audit.sampling.block_counts import no_blocks
-from dpaudit.audit.sampling.stretch_hashes import MARKS, n_stretches, stretch_length, stretch_marks
+from dpaudit.audit.health.run_independence import equal_pairs, examine
+from dpaudit.audit.sampling.output_hashes import MARKS, n_stretches, stretch_length, stretch_marks
+from dpaudit.audit.sampling.tasks import no_blocks
 
 pytestmark = pytest.mark.usefixtures("learned_seldom")
 

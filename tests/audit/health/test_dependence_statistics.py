@@ -11,13 +11,12 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check, check_outputs
-from dpaudit.audit.health import dependence_statistics
-from dpaudit.audit.health.dependence_statistics import change, coupling, halves, serial_correlation, two_sided
+from dpaudit.audit.health import run_independence
 from dpaudit.audit.health.findings import HealthCheck
-from dpaudit.audit.health.run_independence import examine
+from dpaudit.audit.health.run_independence import change, coupling, examine, halves, serial_correlation, two_sided
 from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
-from dpaudit.audit.sampling.block_counts import BlockCounts
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED, order_mark
+from dpaudit.audit.sampling.tasks import BlockCounts
 
 pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
@@ -274,7 +273,7 @@ def test_couplings_are_those_that_a_slow_search_finds(shift):
 
 def test_false_alarms_of_couplings(monkeypatch):
     """The exact law at every lag and alpha .2, over several laws; the test fails with probability 1e-7."""
-    monkeypatch.setattr(dependence_statistics, "_SUSPECT", 0.0)
+    monkeypatch.setattr(run_independence, "_SUSPECT", 0.0)
     rng, alarms = np.random.default_rng(8), 0
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
     for i in range(400):
@@ -284,7 +283,7 @@ def test_false_alarms_of_couplings(monkeypatch):
 
 
 def test_false_alarms_of_changes(monkeypatch):
-    monkeypatch.setattr(dependence_statistics, "_SUSPICIOUS", 0.0)
+    monkeypatch.setattr(run_independence, "_SUSPICIOUS", 0.0)
     rng = np.random.default_rng(9)
     alarms = sum(change([rng.random(300) < 0.3 * (1 + i % 3)], alpha=0.2) is not None for i in range(1_000))
     assert alarms <= stats.binom.isf(1e-7, 1_000, 0.2)

@@ -14,11 +14,10 @@ from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.procedures import event_checks
-from dpaudit.audit.procedures.event_checks import event_findings, pilot_findings
-from dpaudit.audit.procedures.evidence import FixedSizeEvidence
-from dpaudit.audit.procedures.pilot import Pilot
+from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.procedures import conclude
+from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
+from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot
 
 pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
@@ -184,8 +183,8 @@ def test_what_the_pilot_may_have_chosen_freely_is_given_more_room():
 
 def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
     """The pilot's half-line with the largest error in frequency, at error probability .2 per side and phase."""
-    monkeypatch.setattr(event_checks, "FALSE_ALARM", 0.8)
-    monkeypatch.setattr(event_checks, "_SCORES", 0.5)
+    monkeypatch.setattr(conclude, "FALSE_ALARM", 0.8)
+    monkeypatch.setattr(conclude, "_SCORES", 0.5)
     rng, alarms = np.random.default_rng(6), 0
     for _ in range(600):
         pilot = np.sort(rng.random(500))

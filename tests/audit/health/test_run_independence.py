@@ -16,8 +16,8 @@ from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck, checks_to_ignore
 from dpaudit.audit.health.run_independence import examine, examine_order
-from dpaudit.audit.sampling.block_counts import BlockCounts
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED
+from dpaudit.audit.sampling.tasks import BlockCounts
 
 PROMISED = 1e-6  # all checks of one audit, on both sides
 NONE = frozenset()

@@ -12,10 +12,9 @@ from scipy.stats import binom
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.betting_test import WEIGHTS, JointCounts, PairedGuesses, Wealth
+from dpaudit.audit.inference.betting_test import WEIGHTS, JointCounts, Line, PairedGuesses, Wealth, supporting_line
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.inference.supporting_lines import Line, supporting_line
-from dpaudit.audit.sampling.pair_counts import PairCounts, pair_numbers
+from dpaudit.audit.sampling.tasks import PairCounts, pair_numbers
 
 CLAIMS = [
     PureDP(0.0),

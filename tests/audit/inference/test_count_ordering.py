@@ -7,8 +7,7 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
-from dpaudit.audit.inference.count_ordering import critical_hits, order, root_from_below
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts, critical_hits, order, root_from_below
 
 CLAIMS = [
     PureDP(1.0),

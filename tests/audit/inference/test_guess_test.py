@@ -13,8 +13,7 @@ from scipy.special import gammaln, xlogy
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.binomial_tails import varied_upper_tail
-from dpaudit.audit.inference.boundary_test import Evidence
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts, Evidence, strength_lower
 from dpaudit.audit.inference.guess_test import (
     Guesses,
     coins_for,
@@ -24,7 +23,6 @@ from dpaudit.audit.inference.guess_test import (
     is_symmetric,
     share_that_fits,
 )
-from dpaudit.audit.inference.joint_test import strength_lower
 
 RUNS = 11
 ALL = [(right, wrong) for right in range(RUNS + 1) for wrong in range(RUNS + 1 - right)]

@@ -11,8 +11,14 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.errors import ClaimError, OptionError
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import joint_test, joint_test_beside, p_value, strength_estimate, strength_lower
+from dpaudit.audit.inference.boundary_test import (
+    Counts,
+    joint_test,
+    joint_test_beside,
+    p_value,
+    strength_estimate,
+    strength_lower,
+)
 
 CLAIMS = [
     PureDP(0.0),

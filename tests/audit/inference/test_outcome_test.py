@@ -12,8 +12,7 @@ from scipy.stats import multinomial
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.inference import outcome_test as module
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import joint_test, p_value
+from dpaudit.audit.inference.boundary_test import Counts, joint_test, p_value
 from dpaudit.audit.inference.outcome_test import most_outcomes, outcome_test
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)]

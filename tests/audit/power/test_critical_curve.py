@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import p_value
+from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.audit.power.critical_curve import critical_curve, likely_hits
 from dpaudit.audit.power.region_probabilities import RegionProbabilities
 

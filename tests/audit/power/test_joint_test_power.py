@@ -11,8 +11,7 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import p_value
+from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.audit.power.alternatives import best_q
 from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
 

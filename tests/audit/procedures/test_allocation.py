@@ -9,7 +9,7 @@ from dpaudit import ApproxDP, GaussianDP, PureDP, check
 from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.power.joint_test_power import power_of_test
-from dpaudit.audit.procedures.allocation import divided
+from dpaudit.audit.procedures.pilot import divided
 from dpaudit.reports import plain_text
 
 EVENT = Intervals(((0.0, 1.0),))

@@ -11,8 +11,7 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, Verdict, Within, check, check_outputs, epsilon_lower
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import strength_lower
+from dpaudit.audit.inference.boundary_test import Counts, strength_lower
 from dpaudit.audit.printing import rounded_down
 
 X, Y = [1, 1, 1], [1, 1]

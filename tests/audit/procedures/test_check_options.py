@@ -39,7 +39,7 @@ from dpaudit import (
     save,
 )
 from dpaudit.audit.errors import ClaimError, OptionError, UnknownOptionError
-from dpaudit.audit.procedures.check_options import ARGUMENTS, CheckOptions, Options
+from dpaudit.audit.procedures.check import ARGUMENTS, CheckOptions, Options
 from dpaudit.mechanisms import LaplaceMechanism
 
 FEW = {"runs": 400, "jobs": 1}

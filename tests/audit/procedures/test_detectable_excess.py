@@ -14,12 +14,11 @@ from scipy.special import ndtr, ndtri
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Outcomes
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.betting_test import best_line
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.inference.supporting_lines import best_line
 from dpaudit.audit.power.alternatives import AsLikely, GaussianNoise, event_of, power_at
 from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
-from dpaudit.audit.procedures.bets import largest_bets, place_bets
 from dpaudit.audit.procedures.detectable_excess import (
     UNKNOWN,
     Learned,
@@ -30,8 +29,9 @@ from dpaudit.audit.procedures.detectable_excess import (
     learned_after,
     may_detect,
 )
-from dpaudit.audit.results.other_direction import OtherDirection
-from dpaudit.audit.sampling.pilot_size import main_runs, with_pilot
+from dpaudit.audit.procedures.sequential import largest_bets, place_bets
+from dpaudit.audit.results.audit_result import OtherDirection
+from dpaudit.audit.sampling.block_plan import main_runs, with_pilot
 from dpaudit.experiments.bench.inference.stated_power import RareOutcome
 from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
 
@@ -213,8 +213,7 @@ def test_a_plan_for_a_resolution_is_for_the_noise_that_the_pilot_shows():
 
 def test_wealth_moved_to_another_direction_is_fair():
     """Each of a pair's four fates, over laws on the line: the mean factor of every account is at most 1."""
-    from dpaudit.audit.inference.betting_test import NO_PAIRS, JointCounts, Wealth
-    from dpaudit.audit.inference.supporting_lines import Line
+    from dpaudit.audit.inference.betting_test import NO_PAIRS, JointCounts, Line, Wealth
 
     lines, start = [[Line(2.0, 0.1), Line(1.5, 0.2)]], Wealth.start(1)
     for p, q in ((0.5, 0.2), (0.3, 0.1), (0.1, 0.0)):  # p = 2q + .1, on the first line

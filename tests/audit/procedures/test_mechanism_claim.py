@@ -8,7 +8,7 @@ from dpaudit import ApproxDP, PureDP, Within, check, find_worst_pair
 from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError
-from dpaudit.audit.procedures.mechanism_claim import stated
+from dpaudit.audit.procedures.check import stated
 from dpaudit.mechanisms import LaplaceMechanism
 
 

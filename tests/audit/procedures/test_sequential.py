@@ -22,9 +22,9 @@ from dpaudit import (
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.health.findings import FALSE_ALARM
 from dpaudit.audit.inference.betting_test import JointCounts
-from dpaudit.audit.procedures import bets
+from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import grid_of_members
-from dpaudit.audit.results.sequential_result import SequentialResult
+from dpaudit.audit.results.audit_result import SequentialResult
 from dpaudit.audit.sampling.batches import batch_sizes, late_batches
 from dpaudit.mechanisms import RandomisedResponse
 from dpaudit.mechanisms.faulty import MisprintedTableGeometric
@@ -349,7 +349,7 @@ def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatc
     def on_both(scores):
         return np.tile(np.array([2, 2, 2, -1]), (scores.shape[1], 1))
 
-    monkeypatch.setattr(bets, "place_bets", on_both)
+    monkeypatch.setattr(sequential, "place_bets", on_both)
     result = check(RandomisedResponse(1.0), 0, 1, claim=PureDP(0.5), runs=2_000, seed=0, jobs=1, sequential=True)
     assert result.is_refuted
     assert result.counts.hits_x != result.counts.hits_y
@@ -367,7 +367,7 @@ def test_equal_coins_of_which_no_output_is_likelier_in_its_own_direction(seed):
 def test_an_event_that_was_unlucky_while_it_was_learned_is_bet_on_once_more_runs_show_it():
     """A caution about few runs does not last: the runs that follow are many more."""
     x, y = (np.where(np.arange(4_000) % 50 < share, 1.0, 0.0) for share in (21, 20))
-    learned = bets.Bets.start(PureDP(1.0), [1.0 + 1e-6], 0.05, False).learned(x, y)
+    learned = sequential.Bets.start(PureDP(1.0), [1.0 + 1e-6], 0.05, False).learned(x, y)
     few = JointCounts(both=0, only_p=60, only_q=15, neither=25)
     many = JointCounts(both=0, only_p=60_000, only_q=15_000, neither=25_000)
     later = learned.known_better((many, many))

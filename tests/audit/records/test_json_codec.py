@@ -22,19 +22,15 @@ from hypothesis import strategies as st
 import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events.events import Intervals, Outcomes, Scored
-from dpaudit.audit.events.events_apart import Apart
+from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, Sketch
 from dpaudit.audit.events.outputs import Raised
-from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.other_direction import OtherDirection
+from dpaudit.audit.results.audit_result import FixedSizeResult, OtherDirection, Pair
 
 INF, NAN = math.inf, math.nan
 

@@ -20,20 +20,7 @@ import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events.canonical import Foreign
-from dpaudit.audit.events.dictionaries import Dictionary
-from dpaudit.audit.events.digit_scores import (
-    Decimals,
-    LastDigits,
-    LowestBit,
-    NegativeZero,
-    Remainder,
-    Residue,
-    TrailingZeros,
-    Units,
-)
-from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
-from dpaudit.audit.events.events_apart import Apart
+from dpaudit.audit.events.events import Apart, ExceptFor, Intervals, Outcomes, Scored, Sketch
 from dpaudit.audit.events.features import (
     Conditional,
     Coordinates,
@@ -43,38 +30,49 @@ from dpaudit.audit.events.features import (
     Released,
     Statistics,
 )
-from dpaudit.audit.events.keyed_values import KeyedValues
-from dpaudit.audit.events.leaves import Leaves, Summaries
+from dpaudit.audit.events.leaves import KeyedValues, Leaves, Summaries
+from dpaudit.audit.events.named_parts import Dictionary
 from dpaudit.audit.events.outputs import Raised
-from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.events.records import Foreign
 from dpaudit.audit.events.scores import (
     Additive,
     Column,
+    Decimals,
     DifferentSizes,
     Forest,
+    LastDigits,
+    LowestBit,
+    NegativeZero,
     Number,
+    Remainder,
+    Residue,
+    TrailingZeros,
     Tree,
+    Units,
     Weighted,
 )
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.divergence_test import DivergenceTest
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, to_json
 from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.suite import Entry, Suite, Topic
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import (
+    AuditResult,
+    FixedSizeResult,
+    Look,
+    OtherDirection,
+    Pair,
+    SequentialResult,
+)
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.interim_look import Look
-from dpaudit.audit.results.other_direction import OtherDirection
 from dpaudit.audit.results.recount import Accepted, Recount
 from dpaudit.audit.results.replay_table import ReplayRow, ReplayTable
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
-from dpaudit.audit.sampling.provenance import Provenance
+from dpaudit.audit.sampling.object_identity import Provenance
 
 from .canaries_by_hand import REFUTED as CANARIES
 

@@ -12,14 +12,11 @@ from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.errors import AuditError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
-from dpaudit.audit.results.audit_result import AuditResult, Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.interim_look import Look
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
 from dpaudit.audit.results.recount import Accepted
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 
 RESULT = FixedSizeResult(

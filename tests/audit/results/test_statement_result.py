@@ -7,8 +7,8 @@ import pytest
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite, Topic
+from dpaudit.audit.results.audit_result import Verdict
 from dpaudit.audit.results.statement_result import Point, StatementResult
-from dpaudit.audit.results.verdict import Verdict
 from dpaudit.reports import html, markdown, table
 
 

@@ -28,14 +28,17 @@ from dpaudit import (
 )
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.printing import verdict_text
-from dpaudit.audit.results.audit_result import Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.other_direction import OtherDirection
-from dpaudit.audit.results.sequential_result import SequentialResult
-from dpaudit.audit.results.verdict import bound_beside_claim, largest_excess
+from dpaudit.audit.results.audit_result import (
+    FixedSizeResult,
+    OtherDirection,
+    Pair,
+    SequentialResult,
+    bound_beside_claim,
+    largest_excess,
+)
 from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dpaudit.audit.sampling.block_seeds import BlockSeed, _first_words
+from dpaudit.audit.sampling.block_plan import BlockSeed, _first_words
 
 SEEDS = [0, 1, 2**32 - 1, 2**32, 2**63, 2**64, 2**96 - 1, 2**127 + 3, 2**128, 2**160 + 7, 10**60]
 NUMBERS = [0, 1, 255, 2**31, 2**32 - 1, 2**32, 2**40 + 5]

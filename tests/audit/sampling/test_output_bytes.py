@@ -9,8 +9,8 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.sampling import draw
+from dpaudit.audit.sampling.block_plan import KEPT, bytes_of_one, most_kept, refuse_too_much
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
-from dpaudit.audit.sampling.output_bytes import KEPT, bytes_of_one, most_kept, refuse_too_much
 from dpaudit.audit.sampling.sampler import as_sampler
 
 pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom")

@@ -22,8 +22,7 @@ from dpaudit import (
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.results.equivalence_result import Equivalence
 from dpaudit.audit.sampling.draw import plan_blocks
-from dpaudit.audit.sampling.picked import picked
-from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.sampling.sampler import as_sampler, picked
 from dpaudit.audit.store.store_settings import code_of
 
 pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")

@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.events.named_parts import Part
-from dpaudit.audit.sampling.picking import check_choice, pick_from_block, pick_from_run
+from dpaudit.audit.sampling.sampler import check_choice, pick_from_block, pick_from_run
 
 
 @dataclass

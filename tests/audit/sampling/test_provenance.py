@@ -14,7 +14,7 @@ import dpaudit
 from dpaudit import PureDP, Within, check, check_outputs
 from dpaudit.audit.datasets.adjacency import Adjacency
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.sampling.provenance import ELSEWHERE, Provenance, package_of, provenance_of
+from dpaudit.audit.sampling.object_identity import ELSEWHERE, Provenance, package_of, provenance_of
 from dpaudit.mechanisms import LaplaceMechanism
 
 SOURCE = "__version__ = '2.5'\n\n\ndef noisy(x, size, rng):\n    return x + rng.laplace(size=size)\n"
@@ -82,7 +82,7 @@ def test_a_decorated_function_is_what_runs():
 
 def test_the_fingerprint_is_the_same_in_every_process():
     code = (
-        "import sys; from dpaudit.audit.sampling.provenance import provenance_of\n"
+        "import sys; from dpaudit.audit.sampling.object_identity import provenance_of\n"
         "def f(x, rng):\n    return x in {'a', 'b', 'c'} and (1, 'd')\n"
         "print(provenance_of(f).fingerprint)"
     )

@@ -12,7 +12,7 @@ import pytest
 from dpaudit import PureDP, check
 from dpaudit.audit.distribution_checks.check_noise import check_noise
 from dpaudit.audit.distribution_checks.noise_laws import LaplaceNoise
-from dpaudit.audit.sampling.source_place import source_of
+from dpaudit.audit.sampling.object_identity import source_of
 from dpaudit.mechanisms.adapters import Program
 
 CODE = """import numpy as np

@@ -13,12 +13,10 @@ from dpaudit.audit.errors import StoreError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.procedures.check import audit_pair
-from dpaudit.audit.procedures.earlier_draws import EarlierDraws
-from dpaudit.audit.procedures.pilot import run_pilot
-from dpaudit.audit.sampling import output_bytes
-from dpaudit.audit.sampling.block_plan import Plan
+from dpaudit.audit.procedures.pilot import EarlierDraws, run_pilot
+from dpaudit.audit.sampling import block_plan
+from dpaudit.audit.sampling.block_plan import Plan, pilot_runs
 from dpaudit.audit.sampling.draw import plan_blocks
-from dpaudit.audit.sampling.pilot_size import pilot_runs
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.reports.plain_text import lines
 
@@ -231,7 +229,7 @@ def test_whole_blocks_are_kept_as_far_as_they_fit(monkeypatch):
     earlier = EarlierDraws(plan, blocks, blocks)
     assert [earlier.at_most(runs).runs for runs in (3, 5, 6, 11, 12, 99)] == [3, 3, 6, 6, 12, 12]
     assert earlier.at_most(2) is None
-    monkeypatch.setattr(output_bytes, "KEPT", 16_000)  # a thousand outputs of two numbers
+    monkeypatch.setattr(block_plan, "KEPT", 16_000)  # a thousand outputs of two numbers
     found = find_worst_pair(pairs_of_lengths, [([1], [])], search_runs=4_000, **OPTIONS)
     assert (found.audit.searched, found.audit.pilot_runs) == (0, 2_500), "a thousand are kept, the others counted"
 

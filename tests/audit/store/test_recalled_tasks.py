@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.events.partitions import OutcomeCells
+from dpaudit.audit.events.events import Intervals, OutcomeCells
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.output_hashes import BLOCK_MARKS
 from dpaudit.audit.sampling.sampler import as_sampler

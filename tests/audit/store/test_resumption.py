@@ -18,8 +18,7 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import draw_sequentially
-from dpaudit.audit.results.audit_result import Pair
-from dpaudit.audit.results.audit_settings import Settings
+from dpaudit.audit.results.audit_result import Pair, Settings
 from dpaudit.audit.sampling.batches import Clock, batch_sizes, keep_begun, recall_begun
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler

@@ -16,10 +16,10 @@ import pytest
 
 from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
-from dpaudit.audit.sampling import provenance
+from dpaudit.audit.sampling import object_identity
 from dpaudit.audit.sampling.block_plan import Plan, _tells_noise
+from dpaudit.audit.sampling.object_identity import versions
 from dpaudit.audit.sampling.output_hashes import BLOCK_MARKS
-from dpaudit.audit.sampling.provenance import versions
 from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.block_codec import checksum, packed, unpacked
 from dpaudit.audit.store.sqlite_store import FILE, Store
@@ -421,9 +421,9 @@ def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
     for room in ("audit/sampling", "mechanisms"):
         (tmp_path / room).mkdir(parents=True)
     code = tmp_path / "audit" / "sampling" / "provenance.py"
-    monkeypatch.setattr(provenance, "__file__", str(code))
+    monkeypatch.setattr(object_identity, "__file__", str(code))
     hashes = []
     for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
         code.write_text(text)
-        hashes.append(provenance.own_sources.__wrapped__())
+        hashes.append(object_identity.own_sources.__wrapped__())
     assert hashes[0] == hashes[2] != hashes[1]

@@ -20,8 +20,7 @@ from joblib.externals.loky import get_reusable_executor
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
-from dpaudit.audit.sampling.picked import picked
-from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.sampling.sampler import as_sampler, picked
 
 pytestmark = pytest.mark.usefixtures("learned_seldom")
 

@@ -14,10 +14,8 @@ from scipy import stats
 
 from dpaudit import ApproxDP, NFoldComposition, PureDP, check
 from dpaudit.audit.errors import OptionError, RecordError, UnknownNameError
-from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.events.events_apart import Apart
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import p_value
+from dpaudit.audit.events.events import Apart, Intervals, Outcomes
+from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.experiments.bench.core.bench_json import Column, Record, Row, Target, load_record, markdown, save_record
 from dpaudit.experiments.bench.core.effort import Effort, seeds_of
 from dpaudit.experiments.bench.core.page import run_benches, select_benches

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dpaudit.audit.results.audit_result import AuditResult
-from dpaudit.audit.results.verdict import Verdict
+from dpaudit.audit.results.audit_result import AuditResult, Verdict
 from dpaudit.experiments.bench.reports import sample_report
 from dpaudit.experiments.bench.reports.reports_page import REPORTS, _sample
 from dpaudit.experiments.bench.reports.sample_report import suite_of

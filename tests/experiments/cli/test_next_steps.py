@@ -10,8 +10,7 @@ from functools import cache
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, check
-from dpaudit.audit.results.audit_result import AuditResult
-from dpaudit.audit.results.sequential_result import SequentialResult
+from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
 from dpaudit.experiments.cli.main import main
 from dpaudit.experiments.cli.verdict_lines import next_steps
 

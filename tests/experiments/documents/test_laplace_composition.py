@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict
-from dpaudit.audit.claims.at_distance import claim_at
+from dpaudit.audit.claims.claim import claim_at
 from dpaudit.experiments.cases.experiment import AuditCase, StatementCase
 from dpaudit.experiments.documents.laplace_composition import DOCUMENT, EPSILON, experiments
 from dpaudit.experiments.statements.laplace_statements import AtEveryDistance, cdf_distance, exact_distance

@@ -12,7 +12,7 @@ import pytest
 from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, check, find_worst_pair
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.results.verdict import Verdict
+from dpaudit.audit.results.audit_result import Verdict
 from dpaudit.experiments.library_suites import run_target as of_targets
 from dpaudit.experiments.library_suites.audited_library import Library, NotCovered, PublicCallable, SameAs, Target
 from dpaudit.experiments.library_suites.coverage import Status, coverage_of_plan, coverage_of_run

@@ -11,7 +11,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.datasets.domains import Values
 from dpaudit.experiments.published.dp_sniper import PUBLISHED, entries, published_bound
 from dpaudit.mechanisms.faulty.selection.faulty_noisy_max import MaximumLaplaceLaw

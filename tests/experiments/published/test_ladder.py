@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import ladder

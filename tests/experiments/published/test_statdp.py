@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import statdp
 from dpaudit.mechanisms.laws.transcripts import ABOVE

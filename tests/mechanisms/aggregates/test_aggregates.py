@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import analytic_gaussian_scale, exact_epsilon
 from dpaudit.mechanisms.aggregates import (

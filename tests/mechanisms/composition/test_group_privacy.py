@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import GroupPrivacy, GroupTightMechanism, exact_delta, exact_epsilon, group_delta
 from dpaudit.mechanisms.faulty import LocalSensitivityLaplace

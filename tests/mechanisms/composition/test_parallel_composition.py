@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import (
     GaussianMechanism,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import ClaimError, MechanismError, OptionError
 from dpaudit.mechanisms import (
     AdaptiveComposition,

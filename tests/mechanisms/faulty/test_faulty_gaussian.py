@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
+from dpaudit.audit.claims.claim import ApproxDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import analytic_gaussian_scale, exact_delta
 from dpaudit.mechanisms.faulty import MisprintedNewtonGaussian, OneForEpsilonGaussian, VarianceAsScaleGaussian

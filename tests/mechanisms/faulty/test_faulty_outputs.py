@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import GeometricLaw, LaplaceMechanism, exact_epsilon
 from dpaudit.mechanisms.faulty import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import exact_delta, exact_epsilon
 from dpaudit.mechanisms.faulty import (

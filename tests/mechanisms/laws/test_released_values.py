@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import NoisyThreshold
 from dpaudit.mechanisms.laws.mass_below import MassBelow

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import (
     FiniteLaw,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import RandomisedResponse, RandomisedResponseFold, UpAndDown, exact_epsilon
 

@@ -8,7 +8,7 @@ import pytest
 from dp_accounting import get_sigma_gaussian
 from dp_accounting.pld import privacy_loss_mechanism
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
+from dpaudit.audit.claims.claim import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import (
     GaussianLaw,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
+from dpaudit.audit.claims.claim import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import (
     Ball,

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import GeometricMechanism, exact_epsilon
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import LaplaceLaw, LaplaceMechanism, exact_epsilon
 from dpaudit.mechanisms.noise_samplers import grid_step

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
+from dpaudit.audit.claims.claim import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import LaplaceLaw, LeakyLaplaceLaw, RareLeakLaplace, exact_delta, exact_epsilon, hockey_stick
 from dpaudit.mechanisms.noise.rare_leak import OFFSET

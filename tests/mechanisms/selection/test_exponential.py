@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims.pure_approx_gaussian import PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import EachCandidate, ExponentialMechanism, exact_epsilon
 

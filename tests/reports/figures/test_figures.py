@@ -11,15 +11,11 @@ from xml.etree import ElementTree
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
-from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.events.pilot_histogram import Sketch
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.audit_result import FixedSizeResult, Look, Pair, SequentialResult
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.interim_look import Look
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.reports.figures.figures import distance_figures, figures_of
 from dpaudit.reports.figures.forest_figure import forest

@@ -23,15 +23,11 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.events.pilot_histogram import Sketch
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.events.events import Intervals, Sketch
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.audit_result import FixedSizeResult, Look, Pair, SequentialResult
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.interim_look import Look
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.reports.figures.plot import kinds_of, plot
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpaudit import PureDP, epsilon_lower
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.power.guess_test_power import guess_resolution
 from dpaudit.audit.records.suite import Entry, Suite

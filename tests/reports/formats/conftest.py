@@ -11,17 +11,15 @@ from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
 from dpaudit.audit.results.canary_result import CanaryResult
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.replay_table import ReplayRow, ReplayTable
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
-from dpaudit.audit.sampling.provenance import Provenance
+from dpaudit.audit.sampling.object_identity import Provenance
 
 EVENT = Intervals(((-math.inf, -0.25),))
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
-from dpaudit.audit.results.audit_result import Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.audit_result import FixedSizeResult, Pair
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports.pages.csv_page import csv
 from dpaudit.reports.plain_text import visible

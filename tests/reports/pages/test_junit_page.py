@@ -15,14 +15,12 @@ from junitparser import Error, Failure, JUnitXml
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Pair, SequentialResult
 from dpaudit.audit.results.recount import Accepted
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
-from dpaudit.audit.sampling.provenance import Provenance
+from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports.pages.junit_page import junit
 from dpaudit.reports.plain_text import lines, prose, visible
 

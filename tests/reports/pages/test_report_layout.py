@@ -9,16 +9,13 @@ from html import unescape
 import pytest
 
 from dpaudit import PureDP, Verdict
-from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.events.events import Intervals, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Pair, SequentialResult
 from dpaudit.audit.results.recount import Accepted
-from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import html, markdown
 from dpaudit.reports.figures.before_after_figure import before_after_figure, compared_bounds

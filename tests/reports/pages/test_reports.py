@@ -12,15 +12,12 @@ import pytest
 from rich.console import Console
 
 from dpaudit import GaussianDP, PrivacyProfile, PureDP, Verdict, ZeroConcentratedDP, check
-from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.printing import rounded_down
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Pair
-from dpaudit.audit.results.fixed_size_result import FixedSizeResult
-from dpaudit.audit.results.sequential_result import SequentialResult
+from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.audit_facts import repetition
 from dpaudit.reports.pages.markdown_page import escaped
