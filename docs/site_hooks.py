@@ -32,7 +32,7 @@ def on_config(config: Any) -> Any:
 
 def command_page() -> str:
     """Every command with its arguments and options, in Markdown."""
-    from dpaudit.experiments.cli.commands import app
+    from dpaudit.experiments.cli.main import app
 
     command = typer.main.get_command(app)
     with command.make_context("dpaudit", [], resilient_parsing=True) as context:
@@ -41,7 +41,7 @@ def command_page() -> str:
 
 def glossary_page() -> str:
     """The terms of results and reports, in Markdown."""
-    from dpaudit.reports.pages.glossary import GLOSSARY
+    from dpaudit.reports.pages.html_page import GLOSSARY
 
     return "# Glossary\n\n" + "\n".join(f"{term}\n:   {meaning}\n" for term, meaning in GLOSSARY)
 

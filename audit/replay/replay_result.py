@@ -1,9 +1,13 @@
-"""The result of a replay: the calls, the findings, and what their losses say about the claim."""
+"""The result of a replay: the calls, the findings, and what their losses say about the claim.
+
+A replay as the table that records and reports show.
+"""
 
 from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
@@ -11,10 +15,44 @@ from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..errors import ExcessError, OptionError
 from ..printing import shorten
-from ..results.replay_table import ReplayTable
+from ..results.replay_table import ReplayRow, ReplayTable
 from .claim_excess import SLACK, is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
-from .tabulated import number_words, tabulated
+
+_FIRST = 30  # calls that are shown whatever they do
+
+
+def tabulated(
+    calls: Sequence[ReplayedCall], findings: Sequence[Finding], reasons: Sequence[str], *, sentence: str, seed: int
+) -> ReplayTable:
+    """Return the calls of a replay as a table, the calls with a finding among them."""
+    rows, others = [], [str(finding) for finding in findings if finding.call is None]
+    for number, call in enumerate(calls):
+        found = "; ".join(finding.message for finding in findings if finding.call == number)
+        if number < _FIRST or found:
+            rows.append(_row(call, found))
+    return ReplayTable(sentence=sentence, seed=seed, rows=tuple(rows), n_calls=len(calls), remarks=(*others, *reasons))
+
+
+def _row(call: ReplayedCall, finding: str) -> ReplayRow:
+    # Of noise that was handed nothing that may depend on data, equal laws do not say what it protects.
+    moved, mu, worst = (None, None, None) if call.is_bare else (call.moved, call.mu, call.worst_loss)
+    return ReplayRow(
+        place=str(call.place),
+        source=call.place.source,
+        primitive=call.primitive,
+        law=str(call.law_on_x),
+        moved=number_words(moved),
+        allowed=number_words(call.sensitivity),
+        loss=f"mu {number_words(mu)}" if mu else number_words(worst),
+        finding=finding,
+    )
+
+
+def number_words(value: float | None) -> str:
+    """Return a number as text; empty if it is unknown."""
+    return "" if value is None else "infinite" if math.isinf(value) else f"{value:.6g}"
+
 
 _WIDTH: Final = 100  # characters of a line of source
 

@@ -1,23 +1,638 @@
-"""Select the source of pairs for a domain, an adjacency and a distance."""
+"""Select the source of pairs for a domain, an adjacency and a distance.
+
+Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
+
+Pairs of query answers: a base, and a step as long as neighbours may be apart.
+
+Pairs of graphs that differ in edges, or in nodes with all their edges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations, count, islice, pairwise
+from typing import Any, Final, Literal
+
+import numpy as np
 
 from ..datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
-from ..datasets.domains import Answers, Domain, Graphs, Rows, Values
+from ..datasets.domains import Answers, Domain, Floats, Graphs, Rows, Values
 from ..datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ..datasets.rows import is_frame, is_graph
 from ..datasets.tables import Tables
-from ..errors import AdjacencyError, DatasetError, OptionError
+from ..errors import AdjacencyError, AuditError, DatasetError, OptionError
 from ..options import is_single
 from ..printing import shorten
-from .answer_pairs import AnswerPairs
-from .candidates import PairSource, whole_distance
-from .given_pairs import GeneratedPairs, GivenPairs, ListedPairs, StrategyPairs, is_strategy
-from .graph_pairs import GraphPairs
+from .candidates import Candidate, Line, PairSource, show, varied, whole_distance
 from .row_pairs import RowPairs, TablePairs
 from .user_level_pairs import UserPairs
+
+_EXAMPLES = 200  # values drawn from a strategy
+_LISTED = 200  # most initial pairs of listed values
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPairs(PairSource):
+    """Pairs from an iterable."""
+
+    pairs: Iterable[Any]
+    name: str = "pair"
+
+    def patterns(self) -> Iterator[Candidate]:
+        return (_given(pair, number, self.name) for number, pair in enumerate(self.pairs, start=1))
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedPairs(PairSource):
+    """Pairs from a function of a random generator."""
+
+    generator: Callable[[np.random.Generator], Any]
+    numbers: Iterator[int] = field(default_factory=lambda: count(1), compare=False)
+
+    def patterns(self) -> Iterator[Candidate]:
+        return iter(())
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        return (_given(self._make(rng, number), number, "generated pair") for number in self.numbers)
+
+    def _make(self, rng: np.random.Generator, number: int) -> Any:
+        try:
+            return self.generator(rng)
+        except Exception as error:
+            raise DatasetError(
+                f"the generator of pairs raised {type(error).__name__} on pair {number}: {error}; pass a function that "
+                "takes a numpy.random.Generator and returns (x, y).",
+                number=number,
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPairs(PairSource):
+    """Pairs of listed values."""
+
+    domain: Values
+
+    def patterns(self) -> Iterator[Candidate]:
+        """Yield the first value with the last, then up to 200 other pairs."""
+        n = len(self.domain.values)
+        yield self._candidate(0, n - 1)
+        yield from (self._candidate(i, j) for i, j in islice(combinations(range(n), 2), _LISTED))
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        while True:
+            yield self._candidate(*rng.permutation(len(self.domain.values))[:2].tolist())
+
+    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        while True:
+            kept = candidate.parts[int(rng.integers(2))]
+            yield self._candidate(kept, int(rng.integers(len(self.domain.values))))
+
+    def _candidate(self, i: int, j: int) -> Candidate:
+        x, y = self.domain.values[i], self.domain.values[j]
+        return Candidate(f"values {i + 1} and {j + 1}", x, y, (i, j), (i, j))
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        i, j = candidate.parts
+        return bool(i != j)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyPairs(PairSource):
+    """Pairs drawn from a Hypothesis strategy, or neighbours made from drawn datasets."""
+
+    strategy: Any
+    adjacency: Adjacency | None
+    distance: float
+    seed: int
+
+    def patterns(self) -> Iterator[Candidate]:
+        drawn = examples(self.strategy, self.seed)
+        if all(isinstance(value, tuple) and len(value) == 2 for value in drawn):
+            yield from GivenPairs(drawn, "drawn pair").patterns()
+            return
+        if self.adjacency is None:
+            raise DatasetError(
+                "a strategy of datasets needs an adjacency to make pairs; pass adjacency=, or draw pairs (x, y)."
+            )
+        rng = np.random.default_rng(self.seed)
+        for number, (dataset, other) in enumerate(pairwise([*drawn, drawn[0]]), start=1):
+            for y in neighbours_of(dataset, other, self.adjacency, self.distance, rng):
+                yield Candidate(f"drawn dataset {number} and a neighbour", dataset, y)
+
+
+def _given(pair: Any, number: int, name: str) -> Candidate:
+    """Return the caller's pair as a candidate."""
+    try:
+        x, y = pair
+    except (TypeError, ValueError):
+        raise DatasetError(
+            f"{name} {number} is {show(pair)}, which is not a pair; pass (x, y).", number=number
+        ) from None
+    return Candidate(f"{name} {number}", x, y, is_promised=True)
+
+
+def is_strategy(domain: Any) -> bool:
+    """Whether an object is a Hypothesis strategy."""
+    module = sys.modules.get("hypothesis.strategies")  # imported by everyone who has a strategy
+    return module is not None and isinstance(domain, module.SearchStrategy)
+
+
+def examples(strategy: Any, seed: int) -> list[Any]:
+    """Draw at most 200 values from a strategy, with a fixed seed; raise a `DatasetError` if it draws none."""
+    import hypothesis
+
+    drawn: list[Any] = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=_EXAMPLES,
+        phases=[hypothesis.Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(strategy)
+    def draw(value: Any) -> None:
+        drawn.append(value)
+
+    try:
+        draw()
+    except hypothesis.errors.Unsatisfiable as error:
+        raise DatasetError(f"{strategy!r:.80} draws no values: {error}; use another strategy.") from error
+    return drawn
+
+
+def neighbours_of(
+    dataset: Any, other: Any, adjacency: Adjacency, distance: float, rng: np.random.Generator
+) -> Iterator[Any]:
+    """Yield datasets at the stated distance, if possible, from a drawn dataset, made from it and another one."""
+    match adjacency:
+        case AddRemove():
+            yield from _without_rows(dataset, whole_distance(distance, "rows"), rng)
+        case Replace():
+            yield from _with_rows_of(dataset, other, whole_distance(distance, "rows"), rng)
+        case UserLevel(user):
+            yield from _without_users(dataset, user, whole_distance(distance, "users"), rng)
+        case Within():
+            yield from _towards(dataset, other, adjacency, distance)
+        case EdgeNeighbours():
+            yield from _smaller_graph(dataset, "edges", whole_distance(distance, "edges"), rng)
+        case NodeNeighbours():
+            yield from _smaller_graph(dataset, "nodes", whole_distance(distance, "nodes"), rng)
+    yield other  # any adjacency may allow the next drawn dataset
+
+
+def _rows(dataset: Any) -> list[Any] | None:
+    """Return the rows in order, or None if the dataset does not consist of rows."""
+    if is_frame(dataset):
+        return list(dataset.to_dict("records"))
+    if isinstance(dataset, (list, tuple)) or (isinstance(dataset, np.ndarray) and dataset.ndim > 0):
+        return list(dataset)
+    return None
+
+
+def _taking(dataset: Any, places: list[int]) -> Any:
+    """Return the dataset with only the rows at these places."""
+    if is_frame(dataset):
+        return dataset.iloc[places]
+    if isinstance(dataset, np.ndarray):
+        return dataset[places]
+    return type(dataset)(dataset[place] for place in places)
+
+
+def _without_rows(dataset: Any, count: int, rng: np.random.Generator) -> Iterator[Any]:
+    rows = _rows(dataset)
+    if rows is not None and len(rows) >= count:
+        yield _taking(dataset, sorted(rng.permutation(len(rows))[count:].tolist()))
+
+
+def _with_rows_of(dataset: Any, other: Any, count: int, rng: np.random.Generator) -> Iterator[Any]:
+    rows, others = _rows(dataset), _rows(other)
+    if rows is None or others is None or min(len(rows), len(others)) < count or is_frame(dataset):
+        return
+    changed = list(rows)
+    places, new = (rng.permutation(len(part))[:count].tolist() for part in (rows, others))
+    for place, row in zip(places, new, strict=True):
+        changed[place] = others[row]
+    yield np.array(changed) if isinstance(dataset, np.ndarray) else type(dataset)(changed)
+
+
+def _without_users(dataset: Any, user: str | int, count: int, rng: np.random.Generator) -> Iterator[Any]:
+    rows = _rows(dataset)
+    if rows is None:
+        return
+    owners = [row[user] for row in rows]
+    users = list(dict.fromkeys(owners))
+    if len(users) >= count:
+        gone = {users[i] for i in rng.permutation(len(users))[:count].tolist()}
+        yield _taking(dataset, [place for place, owner in enumerate(owners) if owner not in gone])
+
+
+def _smaller_graph(dataset: Any, parts: str, count: int, rng: np.random.Generator) -> Iterator[Any]:
+    if is_graph(dataset):
+        known = list(getattr(dataset, parts))
+        if len(known) >= count:
+            smaller = dataset.copy()
+            getattr(smaller, f"remove_{parts}_from")([known[i] for i in rng.permutation(len(known))[:count].tolist()])
+            yield smaller
+
+
+def _towards(dataset: Any, other: Any, adjacency: Within, distance: float) -> Iterator[Any]:
+    """Move the dataset towards another one, as far as neighbours may be apart."""
+    try:
+        apart = adjacency.distance(dataset, other)
+    except AuditError:
+        return
+    if 0 < apart < np.inf:
+        x, y = np.asarray(dataset, dtype=np.float64), np.asarray(other, dtype=np.float64)
+        moved = x + min(1.0, distance / apart) * (y - x)
+        yield moved if isinstance(dataset, np.ndarray) else moved.tolist()
+
+
+_N_PLACES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPairs(PairSource):
+    """Vectors at distance `reach` in a norm.
+
+    A pattern consists of signs, which say which answers rise and which fall from x to y, and of a position of the base:
+    the same for all answers, or different for rising and falling answers.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of differential privacy, Section 5.2: the patterns in
+    which one answer, half of the answers or all answers move, and the symmetric pattern.
+    """
+
+    domain: Answers
+    norm: Literal["l1", "l2", "linf"]
+    reach: float
+
+    def __post_init__(self) -> None:
+        if not self._step(np.eye(1, self._n)[0]).any():
+            raise AdjacencyError(
+                f"neighbours at distance {self.reach:g} in {self.norm} cannot be two different integers; use a radius "
+                "of at least 1, or integer=False.",
+                radius=self.reach,
+            )
+
+    @property
+    def _n(self) -> int:
+        return 1 if self.domain.n_answers is None else self.domain.n_answers
+
+    def patterns(self) -> Iterator[Candidate]:
+        for number in getattr(self.domain, "numbers", ()):  # special ones, which a search adds
+            odd = np.full(self._n, number)
+            usual = {f"answers of {end:g}": np.full(self._n, float(end)) for end in (self.domain.low, self.domain.high)}
+            if math.isfinite(number):  # negative zero, which has neighbours within any distance
+                usual["a step from it"] = np.clip(
+                    odd + self._step(np.eye(1, self._n)[0]), self.domain.low, self.domain.high
+                )
+            for words, end in usual.items():
+                x, y = (self.domain.build(each) for each in (odd, end))
+                yield Candidate(f"{number}, and {words}", x, y, None, (odd.tobytes(), end.tobytes()), "special numbers")
+        # Every sign with every position, ordered so that the first few patterns cover all signs and all positions.
+        for turn in range(_N_PLACES):
+            for number, (name, sign) in enumerate(self._signs().items()):
+                places = list(self._places(sign).items())
+                place, levels = places[(number + turn) % _N_PLACES % len(places)]
+                yield self._candidate(f"{name}, {place}", levels, sign)
+
+    def _places(self, sign: Floats) -> dict[str, Floats]:
+        """Return the positions of the base for answers that move with these signs."""
+        middle, low, high = self._levels()
+        places = {
+            "base at the middle": np.full(self._n, middle),
+            "base at the bottom": np.full(self._n, low),
+            "base at the top": np.full(self._n, high),
+        }
+        if self._n == 1 and not self.domain.integer:  # its last bits show where noise has fewer
+            places["base a third of a step above the bottom"] = low + np.abs(self._step(sign)) / 3.0
+        if self._n > 1:
+            places["x and y symmetric about the middle"] = np.full(self._n, middle) - self._step(sign) / 2
+        if len(np.unique(sign)) > 1:
+            places["rising answers at the bottom, the others at the top"] = np.where(sign > 0, low, high)
+            places["rising answers at the top, the others at the bottom"] = np.where(sign > 0, high, low)
+        return places
+
+    def _signs(self) -> dict[str, Floats]:
+        if self._n == 1:
+            return {"the answer rises": np.ones(1), "the answer falls": -np.ones(1)}
+        one, every = np.eye(1, self._n)[0], np.ones(self._n)
+        half = np.where(np.arange(self._n) < self._n // 2, -1.0, 1.0)
+        return {
+            "the first answer rises": one,
+            "the first answer falls": -one,
+            "the first half rises, the second falls": -half,
+            "the first half falls, the second rises": half,
+            "all answers rise": every,
+            "all answers fall": -every,
+            "the first answer rises, the others fall": 2 * one - every,
+            "the first answer falls, the others rise": every - 2 * one,
+            "the last answer rises": one[::-1],
+            "the last answer falls": -one[::-1],
+            "the first half rises": (1 - half) / 2,
+            **self._staircases(),
+        }
+
+    def _staircases(self) -> dict[str, Floats]:
+        """Signs that up to a quarter of the answers, the first or the last ones, do not share with all others."""
+        found = {}
+        for few in range(1, self._n // 4 + 1):
+            step = np.where(np.arange(self._n) < self._n - few, 1.0, -1.0)
+            last = f"the last {few}" if few > 1 else "the last answer"
+            found[f"all answers rise but {last}"] = step
+            found[f"all answers fall but {last}"] = -step
+            if few > 1:  # one answer against the others is among the signs already
+                found[f"all answers rise but the first {few}"] = step[::-1]
+                found[f"all answers fall but the first {few}"] = -step[::-1]
+        return found
+
+    def lines(self) -> Iterator[Line]:
+        signs = self._signs()
+        for name in ("the answer rises",) if self._n == 1 else ("the first answer rises", "all answers rise"):
+            yield Line(self.domain.low, self.domain.high, partial(self._at_level, name, signs[name]))
+
+    def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        if candidate.parts is None:  # a special number, which has no neighbours to vary
+            return
+        base, step = candidate.parts
+        for place in range(self._n):
+            yield Line(self.domain.low, self.domain.high, partial(self._with_level, candidate, base, step, place))
+
+    def _with_level(self, candidate: Candidate, base: Floats, step: Floats, place: int, level: float) -> Candidate:
+        levels = base.copy()
+        levels[place] = level
+        return self._candidate(varied(candidate, f"answer {place} at another level"), levels, step)
+
+    def _at_level(self, name: str, sign: Floats, level: float) -> Candidate:
+        return self._candidate(f"{name}, base at {level:g}", np.full(self._n, level), sign)
+
+    def _levels(self) -> tuple[float, float, float]:
+        low, high = float(self.domain.low), float(self.domain.high)
+        middle = math.floor((low + high) / 2) if self.domain.integer else (low + high) / 2
+        return middle, low, high
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        low, high = self.domain.low, self.domain.high
+        while True:
+            levels = np.where(
+                rng.random(self._n) < 0.5, rng.choice(self._levels(), self._n), rng.uniform(low, high, self._n)
+            )
+            if rng.random() < 0.5:
+                levels[:] = levels[0]
+            sign = rng.choice([-1.0, 1.0], self._n) * (rng.random(self._n) < rng.choice([0.3, 1.0]))
+            if not sign.any():
+                sign[rng.integers(self._n)] = 1.0
+            weights = rng.exponential(size=self._n) if rng.random() < 0.25 else np.ones(self._n)
+            yield self._candidate("random pair", levels, sign * weights)
+
+    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        if candidate.parts is None:
+            return
+        base, step = candidate.parts
+        while True:
+            how, new_base, new_direction = self._move(base, step, rng)
+            yield self._candidate(varied(candidate, how), new_base, new_direction)
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        if candidate.parts is None:
+            return
+        base, step = candidate.parts
+        low, rests = self.domain.low, step == 0.0
+        changes = {
+            "at the lowest level": np.full(self._n, low),
+            "all at one level": np.full(self._n, np.median(base)),
+            "answers that rest at the lowest level": np.where(rests, low, base),
+            "at whole numbers": np.rint(base),
+            "at tenths": np.round(base, 1),
+        }
+        for how, levels in changes.items():
+            if np.any(levels != base):
+                yield self._candidate(f"{candidate.label} (simpler: {how})", levels, step)
+
+    def _move(self, base: Floats, step: Floats, rng: np.random.Generator) -> tuple[str, Floats, Floats]:
+        """Return a description of the change, the new base, and the direction of the new step."""
+        base, step, j = base.copy(), step.copy(), int(rng.integers(self._n))
+        size = float(np.abs(step).max())
+        rising, falling = step > 0, step < 0
+        middle = base + step / 2
+        choice = rng.choice(["level", "far", "scale", "shift", "place", "flip", "drop", "cross", "turn"])
+        match choice:
+            case "flip" if step[j] and self._n > 1:
+                step[j] *= -1
+                return f"answer {j} moves in the opposite direction", base, step
+            case "drop" if self._n > 1 and (not step[j] or np.count_nonzero(step) > 1):
+                step[j] = 0.0 if step[j] else rng.choice([-size, size])
+                return f"answer {j} {'moves' if step[j] else 'does not move'}", base, step
+            case "place" if self._n > 1:
+                base[j] = rng.choice(self._levels())
+                return f"answer {j} at another level", base, step
+            case "level" if rising.any() and falling.any():
+                group = rising if rng.random() < 0.5 else falling
+                base[group] += rng.choice([-1.0, -0.5, 0.5, 1.0]) * size
+                return f"{'rising' if group is rising else 'falling'} answers at another level", base, step
+            case "far" if rising.any() and falling.any():
+                low, high = rng.uniform(self.domain.low, self.domain.high, 2)
+                return "another gap between rising and falling answers", np.where(rising, low, high), step
+            case "scale" if np.ptp(base) > 0:
+                factor = rng.choice([0.25, 0.5, 0.75, 1.5])
+                return f"differences of the base times {factor:g}", base.mean() + factor * (base - base.mean()), step
+            case "cross":
+                return "x and y symmetric", np.full(self._n, middle.mean()) - step / 2, step
+            case "turn" if self._n > 1:
+                return "answers in reverse order", base[::-1], step[::-1]
+        by = rng.choice([-1.0, -0.5, 0.5, 1.0]) * (size if rng.random() < 0.5 else self.domain.width / 4)
+        return f"all answers {'lower' if by < 0 else 'higher'}", base + by, step
+
+    def _candidate(self, label: str, levels: Floats, direction: Floats) -> Candidate:
+        """Return the pair with a base as close to these levels as the range allows."""
+        step, low, high = self._step(direction), self.domain.low, self.domain.high
+        base = np.clip(levels, low + np.maximum(-step, 0.0), high - np.maximum(step, 0.0))
+        if self.domain.integer:
+            base = np.rint(base)
+        ends = base, np.clip(base + step, low, high)
+        x, y = (self.domain.build(end) for end in ends)
+        moved = frozenset([int(np.count_nonzero(step > 0)), int(np.count_nonzero(step < 0))])
+        size = float(np.abs(ends).sum())
+        return Candidate(label, x, y, (base, step), (ends[0].tobytes(), ends[1].tobytes()), moved, size)
+
+    def _step(self, direction: Floats) -> Floats:
+        """Return the step in this direction, as long as neighbours may be apart and at most as long as the range."""
+        order = {"l1": 1.0, "l2": 2.0, "linf": math.inf}[self.norm]
+        step: Floats = direction * (self.reach / float(np.linalg.norm(direction, ord=order)))
+        if self.domain.integer:
+            whole: Floats = np.trunc(step + 1e-9 * np.sign(step))
+            if not whole.any():  # move as many answers by 1 as the norm allows
+                most = 0.0 if self.norm == "linf" else self.reach**order
+                moved = np.flatnonzero(direction)[: math.floor(min(most + 1e-9, self._n))]
+                whole[moved] = np.sign(direction[moved])
+            step = whole
+        return np.clip(step, -self.domain.width, self.domain.width)
+
+
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A graph as a set of nodes and a set of edges."""
+
+    nodes: frozenset[int]
+    edges: frozenset[Edge]
+
+    def without(self, nodes: Iterable[int]) -> Plain:
+        gone = frozenset(nodes)
+        return Plain(self.nodes - gone, frozenset(edge for edge in self.edges if not gone & set(edge)))
+
+    def toggled(self, edges: Iterable[Edge]) -> Plain:
+        return Plain(self.nodes, self.edges ^ frozenset(edges))
+
+    @property
+    def degrees(self) -> Counter[int]:
+        return Counter(node for edge in self.edges for node in edge)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPairs(PairSource):
+    """Graphs `steps` apart: y is x with some edges toggled or some nodes removed."""
+
+    domain: Graphs
+    steps: int
+    kind: Literal["edges", "nodes"]
+
+    def __post_init__(self) -> None:
+        n = self.domain.most
+        largest = n * self.domain.degree // 2 if self.kind == "edges" else n
+        if largest < self.steps:
+            raise DatasetError(
+                f"{self.domain} cannot differ in {self.steps} {self.kind}; use a larger most.", most=n, steps=self.steps
+            )
+
+    def patterns(self) -> Iterator[Candidate]:
+        for name, graph in self._named():
+            if self.kind == "edges":
+                for words, edges in self._sets_of_edges(graph):
+                    yield self._candidate(f"x is {name}; {words}", graph, graph.toggled(edges))
+            else:
+                for words, nodes in self._sets_of_nodes(graph):
+                    yield self._candidate(f"x is {name}; {words}", graph, graph.without(nodes))
+
+    def _named(self) -> Iterator[tuple[str, Plain]]:
+        """Yield representative graphs, none with a larger degree than allowed."""
+        n, degree = self.domain.most, self.domain.degree
+        every = range(n)
+        rings = [_edge(i, (i + j) % n) for j in range(1, n) for i in every]
+        hub = [(0, i) for i in range(1, degree + 1)]
+        shapes = {
+            f"a graph of {n} nodes without edges": [],
+            f"a star with {degree} rays": hub,
+            f"a graph with all edges that degree {degree} allows": rings,
+            "a path": [(i, i + 1) for i in range(n - 1)],
+            "a set of disjoint edges": [(i, i + 1) for i in range(0, n - 1, 2)],
+            "a pair of stars": [(i % 2, i) for i in range(2, n)],
+            "a bipartite graph": [(i, j) for i in range(n // 2) for j in range(n // 2, n)],
+            "a single edge": [(0, 1)],
+        }
+        for name, edges in shapes.items():
+            yield name, Plain(frozenset(every), self._allowed(edges))
+        if n > 2:
+            yield "a graph of 2 nodes without edges", Plain(frozenset(range(2)), frozenset())
+
+    def _allowed(self, edges: Iterable[Edge]) -> frozenset[Edge]:
+        """Add the edges in order, skipping each that would exceed the allowed degree."""
+        kept: set[Edge] = set()
+        degrees: Counter[int] = Counter()
+        for edge in edges:
+            if edge[0] != edge[1] and edge not in kept and max(degrees[end] for end in edge) < self.domain.degree:
+                kept.add(edge)
+                degrees.update(edge)
+        return frozenset(kept)
+
+    def _sets_of_edges(self, graph: Plain) -> Iterator[tuple[str, list[Edge]]]:
+        """Yield sets of edges to toggle, one per kind of first edge: by presence and by the degrees of its ends."""
+        degrees = graph.degrees
+        kinds = {
+            (edge in graph.edges, *sorted(degrees[end] for end in edge)): edge
+            for edge in reversed(list(combinations(sorted(graph.nodes), 2)))
+        }
+        for (is_there, low, high), first in kinds.items():
+            words = f"y {'lacks an' if is_there else 'has one more'} edge between nodes of degrees {low} and {high}"
+            if self.steps == 1:
+                yield words, [first]
+            else:
+                words = f"{words} and differs in {self.steps} edges"
+                yield words, self._more_edges(graph, first, at_one_node=False)
+                yield f"{words} at one node", self._more_edges(graph, first, at_one_node=True)
+
+    def _more_edges(self, graph: Plain, first: Edge, *, at_one_node: bool) -> list[Edge]:
+        """Return `steps` edges: the first, then preferably edges present or absent like it, at its node or disjoint."""
+        is_there = first in graph.edges
+
+        def rank(edge: Edge) -> tuple[bool, bool]:
+            is_unlike = first[0] not in edge if at_one_node else not set(edge).isdisjoint(first)
+            return (edge in graph.edges) != is_there, is_unlike
+
+        others = [edge for edge in combinations(sorted(graph.nodes), 2) if edge != first]
+        return [first, *sorted(others, key=rank)[: self.steps - 1]]
+
+    def _sets_of_nodes(self, graph: Plain) -> Iterator[tuple[str, list[int]]]:
+        """Yield sets of nodes to remove, one for each degree of the first node."""
+        degrees = graph.degrees
+        for degree in sorted({degrees[node] for node in graph.nodes}, reverse=True):
+            chosen = sorted(graph.nodes, key=lambda node: (abs(degrees[node] - degree), node))[: self.steps]
+            yield f"y lacks {'a node' if self.steps == 1 else f'{self.steps} nodes'} of degree {degree}", chosen
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        least = 2 if self.kind == "edges" else self.steps
+        while True:
+            nodes = range(int(rng.integers(min(least, self.domain.most), self.domain.most + 1)))
+            density = rng.choice([0.1, 0.3, 0.5, 0.8])
+            edges = [edge for edge in combinations(nodes, 2) if rng.random() < density]
+            graph = Plain(frozenset(nodes), self._allowed([edges[i] for i in rng.permutation(len(edges)).tolist()]))
+            yield self._candidate("random pair", graph, self._changed(graph, rng))
+
+    def _changed(self, graph: Plain, rng: np.random.Generator) -> Plain:
+        if self.kind == "nodes":
+            return graph.without(rng.permutation(sorted(graph.nodes))[: self.steps].tolist())
+        edges = list(combinations(sorted(graph.nodes), 2))
+        return graph.toggled([edges[i] for i in rng.permutation(len(edges))[: self.steps].tolist()])
+
+    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        x, y = candidate.parts
+        while True:
+            i, j = sorted(rng.permutation(self.domain.most)[:2].tolist())
+            match rng.choice(["edge", "edge", "change", "node"]):
+                case "edge" if {i, j} <= x.nodes:
+                    # In both graphs, unless y lacks one of the nodes.
+                    new = x.toggled([(i, j)]), y.toggled([(i, j)]) if {i, j} <= y.nodes else y
+                    how = f"edge {i}-{j} {'removed' if (i, j) in x.edges else 'added'}"
+                    yield self._candidate(varied(candidate, how), *new)
+                case "change":
+                    yield self._candidate(varied(candidate, f"other {self.kind} differ"), x, self._changed(x, rng))
+                case "node" if i in x.nodes and i in y.nodes:
+                    yield self._candidate(varied(candidate, f"node {i} removed"), x.without([i]), y.without([i]))
+                case "node" if i not in x.nodes:
+                    grown = (Plain(graph.nodes | {i}, graph.edges) for graph in (x, y))
+                    yield self._candidate(varied(candidate, f"node {i} added"), *grown)
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        return all(max(graph.degrees.values(), default=0) <= self.domain.degree for graph in candidate.parts)
+
+    def _candidate(self, label: str, x: Plain, y: Plain) -> Candidate:
+        first, second = (self.domain.build(sorted(graph.nodes), sorted(graph.edges)) for graph in (x, y))
+        return Candidate(label, first, second, (x, y), (x, y))
+
+
+def _edge(i: int, j: int) -> Edge:
+    return (i, j) if i < j else (j, i)
+
 
 _NEIGHBOURS: dict[type[Domain], str] = {
     Answers: "Within (or Local, for any two)",

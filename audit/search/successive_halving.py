@@ -1,17 +1,185 @@
-"""Successive halving of candidate pairs: each round keeps the better half and spends as much as the others."""
+"""Successive halving of candidate pairs: each round keeps the better half and spends as much as the others.
+
+Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
+
+A row value that is mishandled, such as a power of two, a value next to an end of the range or one in a narrow window,
+shows in the outputs of a handful of coupled runs: they differ by more than those of its neighbours. A line is swept at
+hundreds of numbers, and again between the places where the outputs differ most.
+
+Scores of many pairs, each shrunk towards the mean of the pairs that have something in common with it.
+
+The estimates v are normal around the true values with known standard errors; the true values of a group are normal
+around the group's mean, and the groups' means around a common mean. Both variances are estimated from the scores
+themselves, so pairs are pooled as much as they are alike: a short pilot that can tell no pair from another can often
+tell the pairs in which half of the answers rise from those in which one does. A single leaking pair among many harmless
+ones does not follow a normal law. So no estimate moves by more than √(2 ln n) standard errors, about the largest
+deviation that n errors show by chance. The errors are assumed to be independent. Common random numbers shift the scores
+of similar pairs together: that keeps their order, but makes the common mean less certain than stated.
+
+References
+----------
+DerSimonian & Laird (1986), Meta-analysis in clinical trials, Section 2 (the variance between groups). Morris (1983),
+Parametric empirical Bayes inference: theory and applications, Section 3 (shrinkage with unequal variances). Efron &
+Morris (1972), Limiting the risk of Bayes and empirical Bayes estimators, part II (limited translation).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count, islice
 
+import numpy as np
+import numpy.typing as npt
+
+from ..clock import now
 from .candidates import Candidate
+from .coupled_draws import CoupledDraws
+from .places import MOST, Places, numbers_between
 from .pool import Pool
-from .pooled_scores import pooled
 from .rounds import first_pilot, grows, is_scored, next_pilot, survivors, variations
-from .sweep import swept
 from .trial import Judge, Trial
+
+_SHARE = 10  # one execution in ten of a search is for sweeps
+_RUNS = 8  # of each pair
+_LEAST = 16  # numbers of a line for which it is worth a sweep
+_AROUND, _DEPTH = 3, 5  # places that are bisected, and how often
+_BISECTION = 4 * _RUNS * _AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
+_KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
+_WORSE = 1.02  # least difference of their outputs, as a share of the largest at the ends
+_SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask them
+
+
+def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
+    """Return pairs of the lines of a domain whose outputs differ most, and the executions that it took to find them.
+
+    Parameters
+    ----------
+    budget : int
+        Executions of the search, of which a tenth may be used.
+    """
+    least = 2 * _RUNS * _LEAST + _BISECTION
+    lines = list(islice(pool.source.lines(), budget // (_SHARE * least)))
+    draws, jobs, numbers = CoupledDraws(), judge.jobs, count()
+    judge = replace(judge, draws=draws, jobs=1, what="place")
+    found: list[tuple[float, Candidate]] = []
+    for number, line in enumerate(lines, start=1):
+        started = now()
+        trial = Trial(line.at(line.high), next(numbers))
+        if pool.is_possible(trial.candidate):
+            trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
+        is_slow = now() - started > _SLOW
+        runs = _Runs(pool, replace(judge, jobs=jobs) if is_slow else judge, numbers)
+        found += _worst_of(Places(line, runs.difference), draws, number * budget // (_SHARE * len(lines)))
+    found.sort(key=lambda one: -one[0])
+    return [candidate for _, candidate in found[:_TOGETHER]], draws.executions
+
+
+def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[float, Candidate]]:
+    """Return the pairs of a line whose outputs differ by more than those at its ends, and how many times as much.
+
+    The line is swept, and then bisected between the places where outputs differ most, up to a total of `most`
+    executions.
+    """
+    line = places.line
+    for number in islice(numbers_between(line.low, line.high), MOST):
+        if draws.executions >= most - _BISECTION:
+            break
+        places.visit(number)
+    for _ in range(_DEPTH):
+        for number in places.peaks()[:_AROUND]:
+            places.visit_around(number)
+    usual = max(places.heights.get(end, 0.0) for end in (line.low, line.high))
+    worse = [number for number in places.peaks() if places.heights[number] > _WORSE * usual]
+    return [
+        (places.heights[number] / usual if usual > 0.0 else math.inf, places.pairs[number]) for number in worse[:_KEPT]
+    ]
+
+
+@dataclass(slots=True)
+class _Runs:
+    """Measures pairs by a few coupled runs: how far their outputs are apart."""
+
+    pool: Pool
+    judge: Judge
+    numbers: Iterator[int]  # of all pairs swept, for the store
+    _first: Candidate | None = None  # most pairs of a line have a dataset in common with it
+
+    def difference(self, candidate: Candidate) -> float | None:
+        """Return the difference of the outputs; None if the pair is not possible, or the mechanism fails on it."""
+        if not self.pool.is_possible(candidate):
+            return None
+        trial = Trial(candidate, next(self.numbers))
+        trial.extend([_RUNS], self.judge, is_coupled=True, is_scored=False)
+        if trial.error is not None:
+            return None
+        self._first = self._first or candidate
+        self.judge.draws.keep({*(self._first.ends or ()), *(candidate.ends or ())})
+        return trial.difference
+
+
+Array = npt.NDArray[np.float64]
+
+
+def pooled(values: Sequence[float], errors: Sequence[float], groups: Sequence[Hashable]) -> tuple[Array, Array]:
+    """Return the posterior mean and standard deviation of every value, shape (values,) each.
+
+    Parameters
+    ----------
+    values, errors : sequence of float
+        Estimates and their standard errors, above 0.
+    groups : sequence of hashable
+        Equal for values that are expected to be similar.
+
+    Examples
+    --------
+    >>> mean, deviation = pooled([1.0, 3.0, 0.0], [1.0, 1.0, 0.1], ["a", "a", "b"])
+    >>> mean.round(2).tolist(), deviation.round(2).tolist()
+    ([1.26, 2.43, 0.0], [0.87, 0.87, 0.1])
+    """
+    value, variance = np.array(values, dtype=np.float64), np.square(np.array(errors, dtype=np.float64))
+    places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+    member = np.array([places[group] for group in groups], dtype=np.int64)
+    within = _variance_between(value, variance, member)
+    mean, mean_variance = _means(value, variance + within, member)
+    alone = np.zeros(len(mean), dtype=np.int64)
+    between = _variance_between(mean, mean_variance, alone)
+    (centre,), (centre_variance,) = _means(mean, mean_variance + between, alone)
+    mean, mean_variance = _shrunk(mean, mean_variance, between, centre, centre_variance)
+    mean, posterior = _shrunk(value, variance, within, mean[member], mean_variance[member])
+    most = np.sqrt(2.0 * math.log(max(len(value), 2)) * variance)
+    return np.clip(mean, value - most, value + most), np.sqrt(posterior)
+
+
+def _means(value: Array, variance: Array, member: npt.NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return the weighted mean of each group, and its variance."""
+    total = np.bincount(member, 1.0 / variance)
+    return np.bincount(member, value / variance) / total, 1.0 / total
+
+
+def _shrunk(
+    value: Array, variance: Array, prior: float, centre: Array | float, centre_variance: Array | float
+) -> tuple[Array, Array]:
+    """Return values shrunk towards uncertain centres around which they have the variance `prior`."""
+    kept = prior / (prior + variance)
+    return centre + kept * (value - centre), kept * variance + (1.0 - kept) ** 2 * centre_variance
+
+
+def _variance_between(value: Array, variance: Array, member: npt.NDArray[np.int64]) -> float:
+    """Return the variance of the true values within groups, by DerSimonian and Laird's moments.
+
+    It is at least the standard error that the estimate has for equal true values: few pairs cannot show that they are
+    equal, and an estimate of 0 would leave nothing of what tells them apart.
+    """
+    weight = 1.0 / variance
+    mean, _ = _means(value, variance, member)
+    degrees = len(value) - len(mean)
+    excess = float((weight * np.square(value - mean[member])).sum()) - degrees
+    total = np.bincount(member, weight)
+    scale = float((total - np.bincount(member, np.square(weight)) / total).sum())
+    return max(excess, math.sqrt(2.0 * degrees)) / scale if scale > 0.0 else 0.0
+
 
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL, _DIFFERENT = 0.95, 2.0  # share of the leader's merit, and standard errors below it, that make a pattern equal

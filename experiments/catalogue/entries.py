@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from .composition_faults import composition_faults
 from .fault import Fault
-from .gaussian_faults import normal_faults
 from .local_faults import oracle_faults, response_faults
-from .noise_faults import noise_faults
-from .selection_faults import selection_faults
-from .statistic_faults import statistic_faults
+from .noise_faults import noise_faults, normal_faults
+from .statistic_faults import composition_faults, selection_faults, statistic_faults
 from .synthetic_faults import synthetic_faults
 from .table_and_output_faults import table_faults
 

@@ -1,32 +1,81 @@
-"""The catalogue of bugs in statistics: sums, means, medians, and graph statistics."""
+"""The catalogue of bugs in statistics: sums, means, medians, and graph statistics.
+
+The catalogue of bugs in composition, group privacy and subsampling.
+
+The catalogue of bugs in selections: exponential mechanism, noisy max and sparse vector.
+"""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from ...audit.claims.claim import PureDP
-from ...audit.datasets.adjacency import AddRemove, Replace, Within
-from ...audit.datasets.domains import Answers, Graphs, Rows
+from ...audit.claims.claim import ApproxDP, PureDP
+from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
+from ...audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.extras import require
-from ...mechanisms import DegreeHistogramMechanism, EdgeCountMechanism, GeometricMechanism, LaplaceMechanism
+from ...mechanisms import (
+    DegreeHistogramMechanism,
+    EdgeCountMechanism,
+    ExponentialMechanism,
+    GeometricMechanism,
+    GroupTightMechanism,
+    LaplaceMechanism,
+    NameAndShame,
+    NoisyThreshold,
+    PermuteAndFlip,
+    PostedPriceAuction,
+    RandomisedResponse,
+    RandomisedResponseFold,
+    ReportNoisyMax,
+    SequentialComposition,
+    SparseVector,
+    advanced_composition,
+    composed,
+    exact_delta,
+)
 from ...mechanisms.faulty import (
     ClippedAfterNoise,
     EdgeNoiseForNodes,
+    ExponentialMissingFactorTwo,
+    FlipWithoutPermuting,
     FlooredScaleMean,
+    HalfSensitivityExponential,
+    LocalSensitivityLaplace,
+    NoisyMaxMissingFactorTwo,
+    NoisyMaxReleasingValue,
     OneEndDegreeHistogram,
+    OneNoiseForAll,
+    PowersOfTen,
+    PricesFromTheBids,
+    SampledTotal,
     ScaleFromTheData,
+    SharedNoiseLaplace,
+    SparseVectorReleasingValue,
+    SparseVectorUnscaledNoise,
+    SparseVectorWithoutCutoff,
+    SparseVectorWithoutQueryNoise,
+    TopCandidates,
+    TwiceExposed,
+    UndercountedComposition,
+    UnderflowingExponential,
+    WinnerWithExactCount,
+    WinnerWithNoisyCount,
 )
 from ...mechanisms.faulty.answers import (
+    ClippedColumnTotals,
     ClippedTotal,
     RoundedAnswer,
     WrappingTotal,
+    column_totals,
     half_precision_total,
     n_triangles,
+    standardised,
     total,
 )
+from ...mechanisms.faulty.composition.faulty_subsampling import Sampling
 from ...mechanisms.faulty.noise.data_scale import (
     gap_at_the_median,
     largest_degree,
@@ -36,13 +85,302 @@ from ...mechanisms.faulty.noise.data_scale import (
     share_of_a_row,
     spread,
 )
+from ..documents.named_sparse_vector import rise_and_fall
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
+
+_COMPOSITION: Final[FaultMaker] = partial(fault, "composition")
+_GROUP: Final[FaultMaker] = partial(fault, "group privacy")
+_ROWS: Final = AddRemove()
+
+
+def composition_faults() -> list[Fault]:
+    """All bugs of this module."""
+    return [*_compositions(), *_groups(), *_samples()]
+
+
+def _compositions() -> list[Fault]:
+    both = SequentialComposition((LaplaceMechanism(0.5, query=len), LaplaceMechanism(0.5, query=total)))
+    ones = NeighbouringPair([1.0, 0.0], [1.0], _ROWS, Rows(values=(0.0, 1.0)))
+    bit = NeighbouringPair(0, 1, Local(), Values((0, 1)))
+    hundred = RandomisedResponseFold(0.1, 100)
+    advanced = ApproxDP(*advanced_composition(0.1, 0.0, 10, 0.01), "delta")
+    exposed, row = NameAndShame(0.01), NeighbouringPair([7], [8], Replace(), Rows(values=(7, 8), most=1))
+    return [
+        _COMPOSITION(
+            "noise-shared-by-queries",
+            SharedNoiseLaplace(0.5, (len, total)),
+            ones,
+            correct=both,
+            cause="Two Laplace mechanisms whose claims are added, with the same noise in both: no finite ε",
+        ),
+        _COMPOSITION(
+            "loop-charged-once",
+            UndercountedComposition(LaplaceMechanism(0.5, query=len), 3),
+            NeighbouringPair([1] * 3, [1] * 2, _ROWS, Rows(values=(1,))),
+            correct=composed(LaplaceMechanism(0.5 / 3, query=len), 3),
+            cause="Three answers charged as one",
+            practice="A release in a loop, a retry after a time-out or an answer for each group is charged once.",
+            runs=50_000,
+        ),
+        _COMPOSITION(
+            "root-without-delta",
+            UndercountedComposition(RandomisedResponse(0.5), 16, charged=4.0),
+            bit,
+            correct=composed(RandomisedResponse(2.0 / 16), 16),
+            cause="Sixteen answers charged as √16, without a δ",
+            practice="Advanced composition is remembered as its root (Dwork & Roth 2014, Theorem 3.20).",
+            runs=50_000,
+        ),
+        _COMPOSITION(
+            "advanced-with-wrong-k",
+            hundred,
+            bit,
+            correct=RandomisedResponseFold(0.1, 10),
+            claim=advanced,
+            truth=ApproxDP(advanced.epsilon, exact_delta(hundred.law(0), hundred.law(1), advanced.epsilon)),
+            cause="Advanced composition of 10 mechanisms where 100 are run",
+            practice="Epochs are counted instead of steps, or calls instead of queries.",
+            runs=20_000,
+        ),
+        _COMPOSITION(
+            "delta-of-one-query",
+            composed(exposed, 3),
+            row,
+            correct=exposed,
+            claim=exposed.claim,
+            bound_on="delta",
+            truth=ApproxDP(0.0, 0.03),
+            exact=1 - 0.99**3,
+            cause="The δ of one of three queries as that of all",
+            practice="ε is divided among the queries and δ is not.",
+            runs=20_000,
+        ),
+        _COMPOSITION("delta-for-each-half", TwiceExposed(0.01), row, correct=exposed, bound_on="delta", runs=50_000),
+    ]
+
+
+def _groups() -> list[Fault]:
+    empty_and_two = NeighbouringPair([0], [0, 0], _ROWS, Rows(values=(0,), most=2))
+    return [
+        _GROUP(
+            "delta-grows-linearly",
+            GroupTightMechanism(1.0, 0.01),
+            NeighbouringPair(0, 2, Within("l1", 2.0), Answers(integer=True)),
+            correct=GroupTightMechanism(1.0, 0.02 / (1 + math.e)),
+            claim=ApproxDP(2.0, 0.02, "delta"),
+            truth=ApproxDP(2.0, 0.01 * (1 + math.e)),
+            cause="kδ for a group of k, where δ grows with e^((k − 1)ε)",
+            practice="Group privacy is remembered as k times both (Dwork & Roth 2014, Theorem 2.2 is of pure DP).",
+            runs=50_000,
+        ),
+        _GROUP(
+            "local-sensitivity", LocalSensitivityLaplace(0.5), empty_and_two, correct=LocalSensitivityLaplace(0.5 / 3)
+        ),
+    ]
+
+
+def _samples() -> list[Fault]:
+    def sampled(
+        name: str,
+        sampling: Sampling,
+        x: list[float],
+        y: list[float],
+        exact: float,
+        epsilon: float = 1.0,
+        rate: float = 0.5,
+        runs: int = 20_000,
+        **texts: Any,
+    ) -> Fault:
+        wrong, right = SampledTotal(epsilon, rate, sampling), SampledTotal(epsilon, rate)
+        pair = NeighbouringPair(x, y, _ROWS, Rows(low=-1.0))
+        return fault("subsampling", name, wrong, pair, correct=right, exact=exact, runs=runs, **texts)
+
+    zeros = [0.0] * 2
+    return [
+        sampled(
+            "sampling-not-done",
+            "none",
+            zeros,
+            [*zeros, 1.0],
+            1.0,
+            cause="All rows used, with the ε of a sample of half",
+            practice="The sampler is switched off, or replaced by the loader of a test.",
+        ),
+        sampled(
+            "sampling-not-shuffled",
+            "first",
+            zeros,
+            [1.0, *zeros],
+            1.0,
+            cause="The first half of the rows taken for a random half",
+            practice="Batches are cut from data in the order in which they are stored.",
+        ),
+        sampled(
+            "fixed-batches",
+            "fixed",
+            [-1.0] * 2,
+            [-1.0, -1.0, 1.0],
+            math.log(2 / 3 + math.exp(2) / 3),
+            cause="Batches of fixed size, where an added row displaces another, with the ε of Poisson sampling",
+            practice="Batches have one size on every machine (Balle, Barthe & Gaboardi 2018 on the true guarantee).",
+        ),
+        sampled(
+            "drawn-with-replacement",
+            "replacement",
+            [0.0] * 3,
+            [0.0] * 3 + [1.0],
+            3 * math.log(0.75 + 0.25 * math.exp(2)),
+            epsilon=2.0,
+            rate=0.75,
+            runs=100_000,
+            cause="Rows drawn with replacement, so that a row may be in the sample more than once",
+            practice="choice() draws with replacement by default in numpy.",
+        ),
+    ]
+
+
+_EXPONENTIAL: Final[FaultMaker] = partial(fault, "exponential mechanism")
+_NOISY_MAX: Final[FaultMaker] = partial(fault, "noisy max")
+_SPARSE: Final[FaultMaker] = partial(fault, "sparse vector")
+
+
+def _answers(x: tuple[float, ...], y: tuple[float, ...], domain: Domain | None = None) -> NeighbouringPair:
+    """Answers that each move by 1 at most."""
+    return NeighbouringPair(x, y, Within("linf"), Answers(len(x)) if domain is None else domain)
+
+
+_FLAT: Final = (0.0,) * 50
+_APART: Final = _answers((0.0, -3.0), (-1.0, -2.0), Answers(2, -3.0, 0.0))
+
+
+def selection_faults() -> list[Fault]:
+    """All bugs of this module."""
+    return [*_weights(), *_winners(), *_thresholds()]
+
+
+def _weights() -> list[Fault]:
+    right, empty = ExponentialMechanism(1.0), [(0.0, 0.0)]
+    one_up = _answers(_FLAT, (1.0,) + (-1.0,) * 49)
+    bids = NeighbouringPair([1.0, 3.0], [1.0, 2.0], Replace(), Rows(values=(1.0, 2.0, 3.0)))
+    far_below = _answers((-1490.0, -1490.0), (-1491.0, -1490.0), Answers(2, -1492.0, -1488.0, integer=True))
+    first_falls = _answers((0.0, 0.0), (-1.0, 0.0))
+    auction = PostedPriceAuction(1.0, [1.0, 2.0, 3.0])
+    return [
+        _EXPONENTIAL("exponential-without-two", ExponentialMissingFactorTwo(1.0), one_up, correct=right, runs=20_000),
+        _EXPONENTIAL("utility-sensitivity-halved", HalfSensitivityExponential(1.0), _APART, correct=right, runs=50_000),
+        _EXPONENTIAL("range-from-the-data", PricesFromTheBids(1.0), bids, correct=auction),
+        _EXPONENTIAL("powers-of-ten", PowersOfTen(1.0), _APART, correct=right, runs=50_000),
+        _EXPONENTIAL(
+            "utilities-not-bounded",
+            ExponentialMechanism(1.0, utilities=column_totals),
+            NeighbouringPair(empty, [*empty, (8.0, 0.0)], AddRemove(), Rows(low=(0.0, 0.0), high=(8.0, 8.0))),
+            correct=ExponentialMechanism(1.0, utilities=ClippedColumnTotals()),
+            truth=None,
+            cause="Utilities that are sums of unclipped values, with sensitivity 1",
+            practice="The values are ratings from 0 to 1 until somebody sends an 8.",
+        ),
+        _EXPONENTIAL(
+            "utilities-standardised",
+            ExponentialMechanism(1.0, utilities=standardised),
+            _answers(_FLAT, (1.0,) + (0.0,) * 49),
+            correct=right,
+            truth=None,
+            cause="Utilities divided by their standard deviation, with sensitivity 1",
+            practice="Scores are brought to a common scale before a softmax, but the scale depends on the data.",
+        ),
+        _EXPONENTIAL("weights-underflow", UnderflowingExponential(1.0), far_below, correct=right),
+        _EXPONENTIAL("flip-without-permuting", FlipWithoutPermuting(1.0), first_falls, correct=PermuteAndFlip(1.0)),
+    ]
+
+
+def _winners() -> list[Fault]:
+    right, both = ReportNoisyMax(1.0), WinnerWithNoisyCount(1.0, parts=2)
+    counts = Answers(2, 0.0, 3.0)
+    swapped = _answers((1.0, 0.5), (0.5, 1.0), counts)
+    tied, apart = _answers((1.0, 1.0), (0.0, 1.0), counts), _answers((0.0, 0.0), (1.0, -1.0), counts)
+    top_two = _answers((0.0,) * 4, (1.0, 1.0, -1.0, -1.0))
+    value, beside, top = NoisyMaxReleasingValue(0.5, 5), WinnerWithNoisyCount(1.0), TopCandidates(1.0)
+    return [
+        _NOISY_MAX("noisy-max-without-two", NoisyMaxMissingFactorTwo(1.0), _APART, correct=right, runs=50_000),
+        _NOISY_MAX(
+            "noisy-max-value",
+            value,
+            _answers((0.0,) * 5, (1.0,) * 5),
+            correct=NoisyMaxReleasingValue(0.1, 5),
+            exact=value.truth.epsilon,
+        ),
+        _NOISY_MAX("one-noise-for-all", OneNoiseForAll(1.0), swapped, correct=right),
+        _NOISY_MAX("winner-with-exact-count", WinnerWithExactCount(1.0), tied, correct=both, exact=math.inf),
+        _NOISY_MAX(
+            "budget-spent-twice",
+            beside,
+            apart,
+            correct=both,
+            exact=1.0 + abs(float(beside.winners((1.0, -1.0)).log_probabilities[1]) - math.log(0.5)),
+            runs=50_000,
+        ),
+        _NOISY_MAX(
+            "top-two-for-one",
+            top,
+            top_two,
+            correct=TopCandidates(1.0, charged=2),
+            exact=_largest_loss(top.log_probabilities(top_two.x), top.log_probabilities(top_two.y)),
+            runs=50_000,
+            cause="The two best candidates in order, with Gumbel noise for the best: 2ε instead of ε",
+        ),
+    ]
+
+
+def _largest_loss(log_p: dict[Any, float], log_q: dict[Any, float]) -> float:
+    return max(abs(log_p[outcome] - log_q[outcome]) for outcome in log_p)
+
+
+def _thresholds() -> list[Fault]:
+    right, released = SparseVector(1.0), SparseVectorReleasingValue(1.0)
+    half_rise, most_rise = (_answers(*rise_and_fall(n, 6 - n)) for n in (3, 5))
+    unscaled, endless = SparseVectorUnscaledNoise(1.0, cutoff=3), SparseVectorWithoutCutoff(1.0)
+    swapped = _answers((0.0, 1.0), (1.0, 0.0))
+    return [
+        _SPARSE(
+            "sparse-vector-value",
+            released,
+            _answers((0.0,) * 10, (1.0,) * 10),
+            correct=right,
+            exact=10 / released.runs_as.query_scale,
+            runs=500_000,
+        ),
+        _SPARSE("sparse-vector-unscaled", unscaled, half_rise, correct=SparseVector(1.0, 3), runs=100_000),
+        _SPARSE(
+            "sparse-vector-no-query-noise", SparseVectorWithoutQueryNoise(1.0), swapped, correct=SparseVector(1.0, 2)
+        ),
+        _SPARSE("sparse-vector-no-cutoff", endless, half_rise, correct=SparseVector(1.0, 6), runs=100_000),
+        _SPARSE(
+            "sparse-vector-epsilon-twice",
+            NoisyThreshold(PureDP(1.0), 1.0, 2.0, cutoff=1),
+            most_rise,
+            correct=right,
+            truth=PureDP(2.0),
+            cause="Threshold and answers with noise for ε each instead of ε/2",
+            practice="The split of the budget is written twice, or not written.",
+            runs=100_000,
+        ),
+        _SPARSE(
+            "sparse-vector-monotone",
+            SparseVector(1.0, monotone=True),
+            most_rise,
+            correct=right,
+            truth=PureDP(1.5),
+            cause="Half the noise on the answers, although some rise and some fall",
+            practice="The saving for counts under add/remove is kept when a row is replaced.",
+            runs=200_000,
+        ),
+    ]
+
 
 _SUM: Final[FaultMaker] = partial(fault, "sum")
 _MEAN: Final[FaultMaker] = partial(fault, "mean")
 _QUANTILE: Final[FaultMaker] = partial(fault, "quantile")
 _GRAPH: Final[FaultMaker] = partial(fault, "graph")
-_ROWS: Final = AddRemove()
 
 
 def statistic_faults() -> list[Fault]:

@@ -8,17 +8,41 @@ Bichsel, Steffen, Bogunovic & Vechev (2021), DP-Sniper: black-box discovery of d
 classifiers, IEEE Symposium on Security and Privacy; Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of
 differential privacy (StatDP); Lyu, Su & Li (2017), Understanding the sparse vector technique for differential privacy
 (its algorithms 1 to 6 are the sparse vectors here).
+
+MurmurHash3, 32-bit variant, the hash function of the Bloom filters of RAPPOR.
+
+RAPPOR: the noisy bits of the Bloom filter of one person's value.
+
+Independent mechanisms on one dataset, each with a row as its output.
+
+Geometric noise on a count from 0 to n, drawn in integer arithmetic.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
-from ...audit.claims.claim import PureDP
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.datasets.adjacency import Adjacency, Local, Within
 from ...audit.datasets.domains import Answers, Domain, Values
-from ...mechanisms import LaplaceMechanism, NoisyThreshold, ReportNoisyMax, SparseVector, composed
+from ...audit.errors import ClaimError, DatasetError
+from ...mechanisms import (
+    FiniteLaw,
+    LaplaceMechanism,
+    Law,
+    NoisyThreshold,
+    ProductLaw,
+    ReportNoisyMax,
+    SparseVector,
+    composed,
+)
+from ...mechanisms.composition.sequential_composition import total_budget
 from ...mechanisms.faulty import (
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
@@ -26,13 +50,289 @@ from ...mechanisms.faulty import (
     SparseVectorWithoutQueryNoise,
 )
 from ...mechanisms.faulty.selection.faulty_noisy_max import LargestNoisyCount, MaximumLaplaceLaw
-from ...mechanisms.queries import identity
+from ...mechanisms.laws.divergences import Floats, check_rule
+from ...mechanisms.laws.reference_mechanism import ReferenceMechanism
+from ...mechanisms.noise_samplers import Integers, pieces
+from ...mechanisms.parameter_checks import check_count
+from ...mechanisms.queries import identity, whole_answer
 from .entry import Entry, entry
 from .largest_exponential import LargestExponential
 from .noisy_answers import NoisyAnswers
-from .rappor import Rappor
-from .side_by_side import SideBySide
-from .truncated_geometric import TruncatedGeometric
+
+_WORD: Final = 0xFFFFFFFF
+
+
+def murmur3_32(data: bytes, seed: int = 0) -> int:
+    """Return the hash in range(2**32).
+
+    References
+    ----------
+    Appleby (2010), MurmurHash3_x86_32, in the public domain.
+
+    Examples
+    --------
+    >>> hex(murmur3_32(b"test"))
+    '0xba6bd213'
+    """
+    state = seed & _WORD
+    n_whole = len(data) // 4 * 4
+    for start in range(0, n_whole, 4):
+        state ^= _scrambled(int.from_bytes(data[start : start + 4], "little"))
+        state = (_rotated(state, 13) * 5 + 0xE6546B64) & _WORD
+    state ^= _scrambled(int.from_bytes(data[n_whole:], "little"))  # 0 for no bytes
+    state ^= len(data)
+    state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
+    state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD
+    return state ^ state >> 16
+
+
+def _scrambled(word: int) -> int:
+    return _rotated(word * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
+
+
+def _rotated(word: int, bits: int) -> int:
+    return (word << bits | word >> 32 - bits) & _WORD
+
+
+@dataclass(frozen=True, slots=True)
+class Rappor:
+    """The bits of the Bloom filter of a value, each reported by randomised response: h ln(odds ratio)-DP.
+
+    The permanent step keeps a bit with probability 1 − f and otherwise replaces it by a fair coin. The report is 1 with
+    probability `report_one` after a 1 and `report_zero` after a 0. Every run is the first report of a person, so that
+    the two steps are equivalent to one coin for each bit. A value sets at most h bits, so two values differ in at most
+    2h bits, h in each direction; one bit of each direction together costs the log odds ratio of a reported 1.
+
+    The dataset is the value, an integer. Its i-th hash is MurmurHash3 of its decimal digits with seed i, as a signed
+    32-bit integer, modulo the number of bits.
+
+    Parameters
+    ----------
+    f : float
+        Probability in [0, 1] that the permanent step replaces a bit.
+    report_zero, report_one : float
+        Probabilities in [0, 1]; 0 and 1 report the permanent bits unchanged (one-time RAPPOR).
+    n_bits, n_hashes : int
+
+    Raises
+    ------
+    ClaimError
+        For parameters outside these ranges, or without noise.
+
+    References
+    ----------
+    Erlingsson, Pihur & Korolova (2014), RAPPOR: randomized aggregatable privacy-preserving ordinal response, Section
+    3 (the claim is the epsilon of one report).
+
+    Examples
+    --------
+    >>> Rappor(f=0.75).set_bits(1)
+    (3, 10, 13)
+    >>> round(Rappor(f=0.75).epsilon, 4)
+    0.4001
+    """
+
+    f: float
+    report_zero: float = 0.45
+    report_one: float = 0.55
+    n_bits: int = 20
+    n_hashes: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("f", "report_zero", "report_one"):
+            check_number(name, getattr(self, name), 0, math.nextafter(1, 2), "a probability")
+        check_count("n_bits", self.n_bits, "bits")
+        check_count("n_hashes", self.n_hashes, "hashes")
+        if not 0 < self.probability_of_one(False) <= self.probability_of_one(True) < 1:
+            raise ClaimError(
+                f"f={self.f!r} with reports {self.report_zero!r} and {self.report_one!r} leaves bits without noise or "
+                "inverts them; use f > 0, or 0 < report_zero <= report_one < 1.",
+                f=self.f,
+            )
+
+    def __str__(self) -> str:
+        steps = f"f={self.f:g}, reports {self.report_zero:g} and {self.report_one:g}"
+        return f"Rappor({steps}, {self.n_hashes} of {self.n_bits} bits)"
+
+    @property
+    def epsilon(self) -> float:
+        """h times the log odds ratio of a reported 1 after a 1 and after a 0: the epsilon of one report."""
+        one, zero = self.probability_of_one(True), self.probability_of_one(False)
+        return self.n_hashes * math.log(one * (1 - zero) / (zero * (1 - one)))
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def probability_of_one(self, bit: bool) -> float:
+        """Return the probability of reporting a 1 for this bit."""
+        permanent = self.f / 2 + (1 - self.f) * bit
+        return permanent * self.report_one + (1 - permanent) * self.report_zero
+
+    def set_bits(self, value: int) -> tuple[int, ...]:
+        """Return the positions of the 1s in the Bloom filter of the value, ascending."""
+        digits = str(value).encode()
+        hashes = (murmur3_32(digits, seed) for seed in range(self.n_hashes))
+        return tuple(sorted({((number ^ 2**31) - 2**31) % self.n_bits for number in hashes}))
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """Return the exact law of the reported bits."""
+        marginals = (FiniteLaw((math.log1p(-one), math.log(one))) for one in self._probabilities(dataset))
+        return ProductLaw(tuple(marginals))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+        """Draw `size` independent reports of 0 and 1, shape (size, n_bits), uint8."""
+        probabilities = np.array(self._probabilities(dataset))
+        reports = np.empty((size, self.n_bits), dtype=np.uint8)
+        for piece in pieces(size):
+            part = reports[piece]
+            np.less(rng.random(part.shape), probabilities, out=part.view(np.bool_))
+        return reports
+
+    def _probabilities(self, dataset: Any) -> list[float]:
+        """Return the probability of a 1 at each position."""
+        bits = self.set_bits(whole_answer(identity, dataset))
+        return [self.probability_of_one(place in bits) for place in range(self.n_bits)]
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySideLaw(Law):
+    """The joint law of independent rows of the same width, whose coordinates may be dependent."""
+
+    parts: tuple[Law, ...]
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Return the log-density of each row of `outputs`, shape (size, n_parts * width)."""
+        blocks = np.split(np.asarray(outputs, dtype=np.float64), len(self.parts), axis=1)
+        return np.asarray(sum(law.log_density(block) for law, block in zip(self.parts, blocks, strict=True)))
+
+    def is_comparable(self, other: Self) -> bool:
+        return len(self.parts) == len(other.parts) and all(
+            type(one) is type(two) and one.is_comparable(two) for one, two in zip(self.parts, other.parts, strict=True)
+        )
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        """Return the sum of the largest losses, at delta 0 only."""
+        check_rule("delta", delta, delta == 0, "delta=0, where the largest losses add up")
+        return sum(one.epsilon_from(two, 0.0) for one, two in zip(self.parts, other.parts, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The outputs of several mechanisms, rows of the same width, concatenated to one row.
+
+    Like `SequentialComposition`, for parts with dependent coordinates.
+
+    Parameters
+    ----------
+    parts : tuple of mechanisms
+        The epsilons and deltas of their claims add up.
+    """
+
+    parts: tuple[ReferenceMechanism, ...]
+
+    def __str__(self) -> str:
+        return f"SideBySide({len(self.parts)} mechanisms, {self.claim})"
+
+    @property
+    def claim(self) -> Claim:
+        return total_budget(part.claim for part in self.parts)
+
+    def law(self, dataset: Any) -> SideBySideLaw:
+        return SideBySideLaw(tuple(part.law(dataset) for part in self.parts))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """Draw `size` independent rows, shape (size, n_parts * width), float64."""
+        rows: Floats = np.concatenate([part.sample(dataset, size, rng) for part in self.parts], axis=1, dtype=float)
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedGeometric:
+    """A count with two-sided geometric noise of ratio 2ᵏ/(2ᵏ + 1), clipped to [0, n]: ln(1 + 2⁻ᵏ)-DP.
+
+    The suite sets k = ⌈ln(2/epsilon)⌉, although the claim of `epsilon` needs at least log₂(1/(e^epsilon − 1)); the
+    claim is therefore wrong at epsilon 0.1, for example. All probabilities are exact multiples of 1/d for an integer d.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    n : int
+        Largest count.
+
+    References
+    ----------
+    Balcer & Vadhan (2018), Differential privacy on finite computers.
+
+    Examples
+    --------
+    >>> mechanism = TruncatedGeometric(0.1)
+    >>> mechanism.denominator
+    111537
+    >>> round(mechanism.loss, 5)
+    0.11778
+    """
+
+    epsilon: float
+    n: int = 5
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        check_count("n", self.n, "counts")
+        if not self.denominator < 2**63:
+            raise ClaimError(
+                f"epsilon={self.epsilon!r} and n={self.n} need random integers up to {self.denominator:.3g}; use a "
+                "larger epsilon or a smaller n.",
+                epsilon=self.epsilon,
+                n=self.n,
+            )
+
+    def __str__(self) -> str:
+        return f"TruncatedGeometric(epsilon={self.epsilon:g}, n={self.n})"
+
+    @property
+    def k(self) -> int:
+        return max(0, math.ceil(math.log(2 / self.epsilon)))
+
+    @property
+    def denominator(self) -> int:
+        """The common denominator d of all probabilities."""
+        step: int = 2**self.k
+        return (2 * step + 1) * int((step + 1) ** (self.n - 1))
+
+    @property
+    def loss(self) -> float:
+        """The true epsilon, in nats."""
+        return math.log1p(2.0**-self.k)
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def distribution(self, count: int) -> list[int]:
+        """Return d times Pr[output ≤ z] for z = 0 … n."""
+        d, step, base = self.denominator, 2**self.k, 2**self.k + 1
+        below = [step ** (count - z) * base ** (self.n - (count - z)) for z in range(count)]
+        above = [d - step ** (z - count + 1) * base ** (self.n - 1 - (z - count)) for z in range(count, self.n)]
+        return [*below, *above, d]
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """Return the exact law of the output."""
+        weights = np.diff(self.distribution(self._count(dataset)), prepend=0)
+        return FiniteLaw(tuple((np.log(weights) - math.log(self.denominator)).tolist()))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """Draw `size` independent outputs in range(n + 1), shape (size,), int64."""
+        numbers = rng.integers(1, self.denominator, size, endpoint=True)
+        return np.searchsorted(self.distribution(self._count(dataset)), numbers).astype(np.int64, copy=False)
+
+    def _count(self, dataset: Any) -> int:
+        count = whole_answer(identity, dataset)
+        if not 0 <= count <= self.n:
+            raise DatasetError(f"dataset={count} is not a count; use an integer from 0 to n={self.n}.", n=self.n)
+        return count
+
 
 Bounds: TypeAlias = tuple[float | None, float | None, float | None, float | None]
 

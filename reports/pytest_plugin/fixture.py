@@ -1,4 +1,9 @@
-"""The fixture `dp_audit`: audits with the session's settings; fails if the audit is refuted or inconclusive."""
+"""The fixture `dp_audit`: audits with the session's settings; fails if the audit is refuted or inconclusive.
+
+Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
+
+Draws of unfinished audits, which the session's store keeps and the next session continues.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, NoReturn
@@ -25,14 +30,14 @@ from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
 from ...audit.datasets.description import difference, summarise
 from ...audit.datasets.domains import Domain
-from ...audit.errors import AuditError, OptionError, WriteError
+from ...audit.errors import AuditError, OptionError, StoreError, WriteError
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
-from ...audit.printing import shorten
+from ...audit.printing import percent, shorten
 from ...audit.procedures.check import check, refuse_unknown
 from ...audit.procedures.count_again import recount
-from ...audit.records.baseline_comparison import ANOTHER_PAIR, compare
+from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
 from ...audit.records.json_codec import is_storable
 from ...audit.records.suite import Entry, Suite
 from ...audit.replay.check_primitives import PrimitiveChecks
@@ -44,14 +49,173 @@ from ...audit.results.equivalence_result import Equivalence, EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.sampler import picked
+from ...audit.search.candidates import show
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
-from ..plain_text import visible
-from .failure import Case, change_message, failure_message, repetition
-from .kept_draws import file_name, made
+from ...audit.store.sqlite_store import Store
+from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, Failure, compared_with, saved_as
+from .session_settings import DEFAULTS, Settings
+
+_REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
+_STOPPED = "the audit stopped there; with sequential=False it shows how large the loss is"
+_REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
+_SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
+_FEW = "the audit is inconclusive, so the test fails; use more canaries, or several runs with new coins, or resolution="
+_SHORT = "the audit is inconclusive, so the test fails; runs= and --dp-audit-runs are the most runs per dataset"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An audit made by a test, with the options passed to `check` and the search that found the pair, if any."""
+
+    test: str
+    mechanism: Any
+    x: Any
+    y: Any
+    options: Mapping[str, Any]
+    search: WorstPair | None
+
+
+def failure_message(entry: Entry, case: Case, settings: Settings, script: str | None) -> str:
+    """Return the failure message of an audit that is refuted or inconclusive."""
+    result = entry.result
+    lines = printed_lines(result, 1_000)
+    if isinstance(result, AuditResult):
+        pair = result.pair
+        contents = f"x = {show(case.x)}, y = {show(case.y)}: " if case.options.get("keep_datasets") else ""
+        lines += [
+            f"  mechanism  {visible(result.mechanism, 100)}",
+            f"  claim      {visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}",
+            *([] if result.findings else [f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}"]),
+            f"  event      {visible(result.event_in_words)}",
+            *([f"             {other}"] if (other := visible(other_way(result))) and result.opposite else []),
+            f"  counts     {result.tested}",
+            *([f"             {other}"] if other and not result.opposite else []),
+            f"  pair       {visible(contents)}{visible(pair.difference)}",
+        ]
+        if case.search is not None:
+            label = f": {case.search.ranking[0].label}" if contents else ""
+            lines.append(f"  search     of {len(case.search.ranking):,} pairs{visible(label, 100)}")
+        if result.verdict is not Verdict.NOT_REFUTED:
+            lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
+        if result.has_stopped_early:
+            lines.append(f"             {_STOPPED}")
+    elif isinstance(result, CanaryResult):
+        lines += [
+            f"  training   {visible(result.mechanism, 100)}",
+            f"  claim      {visible(str(result.claim), 100)}, {result.adjacency}",
+            f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}",
+            f"  canaries   {canaries_in_words(result)}",
+            f"  guesses    {result.guesses_in_words}",
+        ]
+        if result.verdict is not Verdict.NOT_REFUTED:
+            lines.append(f"  meaning    {_REFUTED_TRAINING if result.is_refuted else _FEW}")
+    else:
+        lines.append(f"  statement  {prose(result.statement)}")
+    if result.is_refuted:
+        lines.append(f"  alpha      {result.alpha:g}, the largest probability of refuting a true claim")
+    lines.append(f"  seed       {result.seed}")
+    lines.append(f"  repeat     {repetition(case, settings)}")
+    if isinstance(result, AuditResult) and not result.is_replayable:
+        lines.append(f"             (not replayable: {result.why_not_replayable})")
+    if entry.accepted is not None:
+        lines.append(
+            f"  acceptance {prose(entry.acceptance_in_words(datetime.date.today())).removeprefix('acceptance ')}"
+        )
+    if script is not None:
+        lines.append(f"  script     {script}")
+    elif isinstance(result, AuditResult) and result.is_refuted:
+        lines.append("  script     --dp-audit-scripts=DIR writes a script that shows the violation with numpy alone")
+    return "\n".join(lines)
+
+
+def change_message(change: Comparison, baseline: str) -> str:
+    """Return the failure message of an audit that differs from its baseline or cannot be compared."""
+    not_compared = [change.not_compared] if change.not_compared else []
+    said = [*change.changes, *not_compared, *(f"note: {note}" for note in change.notes)]
+    return "\n".join(
+        [
+            f"{'CHANGED since' if change.has_changed else 'NOT COMPARED with'} baseline {baseline}: {change.name}",
+            *(f"  {visible(each, 400)}" for each in said),
+            f"  If this is intended, save the baseline again: --dp-audit-save={baseline}",
+        ]
+    )
+
+
+def repetition(case: Case, settings: Settings) -> str:
+    """Return the command line that repeats the audit."""
+    options = [
+        f"--dp-audit-{name}={getattr(settings, name)!r}"
+        for name, usual in DEFAULTS.items()
+        if name != "budget" and getattr(settings, name) != usual
+    ]
+    return " ".join([f"pytest {shlex.quote(case.test)}", *options])
+
+
+def made(session: AuditSession, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Make the audit, and keep its draws in the session's store until it is finished.
+
+    Draws of former code are of no use, so the audit begins again. The session records either kind of earlier draws,
+    and which audit an interruption ends.
+    """
+    __tracebackhide__ = True
+    session.running = label
+    try:
+        result = _kept(session, label, audit, *arguments, **options)
+    except Exception:
+        session.running = ""
+        raise
+    session.running = ""
+    return result
+
+
+def _kept(session: AuditSession, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    __tracebackhide__ = True
+    if session.store is None or "store" in options:
+        return audit(*arguments, **options)
+    folder = session.store / file_name(label)
+    try:
+        result, has_continued = _in_store(folder, audit, *arguments, **options)
+    except StoreError as error:
+        if not error.facts.get("is_of_former_code"):
+            raise
+    else:
+        if has_continued:
+            session.notes[label] = "continued with the draws of an earlier session"
+        return result
+    session.notes[label] = "made anew, because the code has changed since the kept draws"
+    return _in_store(folder, audit, *arguments, **options)[0]
+
+
+def _in_store(folder: Path, audit: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, bool]:
+    """Make the audit with a store in the folder, which is deleted unless there is something to continue.
+
+    Also return whether the store had draws.
+    """
+    with Store(folder) as store:
+        has_draws, is_over = not store.is_empty, False
+        try:
+            result = audit(*arguments, **options, store=store)
+            is_over = True
+        except AuditError as error:
+            is_over = not isinstance(error, StoreError) or bool(error.facts.get("is_of_former_code"))
+            raise
+        finally:
+            if is_over:
+                store.discard()
+                folder.rmdir()
+    return result, has_draws
+
+
+def file_name(label: str) -> str:
+    """Return a file name for an audit's name, different for different names."""
+    safe = "".join(char if char.isalnum() else "-" for char in label)[-80:].strip("-")
+    return f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
+
 
 _VERDICTS = {
     Equivalence.DIFFERENT: Verdict.REFUTED,

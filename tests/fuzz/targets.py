@@ -21,8 +21,7 @@ from dpaudit.audit.procedures.check import check
 from dpaudit.audit.records.json_codec import load, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.statement_result import Point, StatementResult
-from dpaudit.audit.store.block_codec import checksum, packed, unpacked
-from dpaudit.audit.store.sqlite_store import FILE, Store
+from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
 from dpaudit.experiments.cli.claim_options import claim_or_none
 from dpaudit.reports import attestation, csv, junit, markdown, privacy_card, privacy_card_markdown, sarif
 

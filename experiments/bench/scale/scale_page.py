@@ -6,8 +6,7 @@ from ..core.page import Page
 from .dask_speed import BACKENDS, EXPECTED, SENT
 from .large_datasets import LARGE
 from .memory import MEMORY
-from .startup import START
-from .throughput import SCALING, SUITE, THROUGHPUT
+from .throughput import SCALING, START, SUITE, THROUGHPUT
 
 SCALE = Page(
     "scale",

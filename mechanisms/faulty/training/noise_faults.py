@@ -1,25 +1,75 @@
-"""Mistakes in the noise: its scale, and draws that are used twice."""
+"""Mistakes in the noise: its scale, and draws that are used twice.
+
+Noise that is not fresh for every parameter and step.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ...noise_samplers import Floats
 from ...training.batches import FullBatch, PoissonBatches
 from ...training.canaries import DiracCanaries
 from ...training.dp_sgd import DPSGD
 from ...training.models import FixedGradients, LinearRegression
 from ...training.observers import LastProjection, WeightedSums
-from ...training.steps import GaussianNoise
+from ...training.steps import GaussianNoise, NoiseRule, rounded
 from ...training.train import Recipe
 from .clipping_faults import DELTA, NOTHING, POISSON, poisson_loss, seen_with
 from .mistaken_training import MistakenTraining, mistaken
 from .training_fault import TrainingFault
 from .true_losses import scales_epsilon
-from .wrong_noise import RepeatedNoise, SharedNoise
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNoise:
+    """Normal noise of standard deviation `scale` whose draws are the same for all groups of `size` parameters."""
+
+    scale: float
+    size: int
+
+    def begun(self) -> NoiseRule:
+        return self
+
+    def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
+        runs, parameters = total.shape
+        noise = rng.standard_normal((runs, self.size))
+        return rounded(total + self.scale * np.tile(noise, parameters // self.size), self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedNoise:
+    """Normal noise of standard deviation `scale` whose draws are the same in every epoch of `period` steps."""
+
+    scale: float
+    period: int
+
+    def begun(self) -> NoiseRule:
+        return _Repeating(self.scale, self.period)
+
+    def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
+        return self.begun()(total, step, rng)
+
+
+@dataclass(slots=True)
+class _Repeating:
+    """The noise of one group of runs, which keeps the draws of the first epoch."""
+
+    scale: float
+    period: int
+    drawn: list[Floats] = field(default_factory=list)
+
+    def begun(self) -> NoiseRule:
+        return _Repeating(self.scale, self.period)
+
+    def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
+        if step < self.period:
+            self.drawn.append(rng.standard_normal(total.shape))
+        return rounded(total + self.scale * self.drawn[step % self.period], self.scale)
 
 
 def noise_faults() -> tuple[TrainingFault, ...]:

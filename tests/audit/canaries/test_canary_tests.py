@@ -18,8 +18,7 @@ from dpaudit import (
     ZeroConcentratedDP,
     epsilon_from_guesses,
 )
-from dpaudit.audit.canaries.canary_tests import ceilings, refuted_strength, refutes, tail
-from dpaudit.audit.canaries.least_wrong import least_wrong
+from dpaudit.audit.canaries.canary_tests import ceilings, least_wrong, refuted_strength, refutes, tail
 from dpaudit.audit.canaries.plan import fixed_numbers, plan_tests
 from dpaudit.audit.canaries.smallest_excess import best_rates, smallest_excess
 from dpaudit.audit.errors import ClaimError, OptionError

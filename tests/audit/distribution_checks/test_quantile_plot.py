@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import dlaplace, expon, gumbel_r, laplace, norm
 
-from dpaudit.audit.distribution_checks.check_noise import check_noise
+from dpaudit.audit.distribution_checks.check_noise import check_noise, law_quantiles, quantile_series
 from dpaudit.audit.distribution_checks.noise_laws import (
     ExponentialNoise,
     GaussianNoise,
@@ -14,7 +14,6 @@ from dpaudit.audit.distribution_checks.noise_laws import (
     GumbelNoise,
     LaplaceNoise,
 )
-from dpaudit.audit.distribution_checks.quantile_plot import law_quantiles, quantile_series
 
 LEVELS = np.array([0.005, 0.1, 0.25, 0.5, 0.9, 0.995])
 LAWS = [

@@ -14,9 +14,9 @@ from scipy.sparse import coo_matrix
 from dpaudit import ApproxDP, PrivacyProfile
 from dpaudit.audit.canaries.canary_tests import tail
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from dpaudit.audit.guesses.guess_bets import walk_crossing
 from dpaudit.audit.guesses.guess_ceiling import Ceiling, line
 from dpaudit.audit.guesses.guess_counts import count_tail, steinke_tail
-from dpaudit.audit.guesses.walk_crossing import walk_crossing
 
 ROUNDING = 1e-7
 

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit.audit.guesses import walk_crossing as walks
-from dpaudit.audit.guesses.guess_bets import bets_tail, guess_numbers, largest_refuted, log_wealth, most_telling
-from dpaudit.audit.guesses.walk_crossing import walk_crossing
+from dpaudit.audit.guesses import guess_bets as walks
+from dpaudit.audit.guesses.guess_bets import (
+    bets_tail,
+    guess_numbers,
+    largest_refuted,
+    log_wealth,
+    most_telling,
+    walk_crossing,
+)
 
 
 def exact(numbers, most_wrong, right):

@@ -9,8 +9,7 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.inference.boundary_test import Counts, p_value
-from dpaudit.audit.power.critical_curve import critical_curve, likely_hits
-from dpaudit.audit.power.region_probabilities import RegionProbabilities
+from dpaudit.audit.power.critical_curve import RegionProbabilities, critical_curve, likely_hits
 
 
 def p_of(claim, n, m, alpha, x, y):

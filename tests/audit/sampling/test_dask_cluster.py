@@ -19,7 +19,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.sampling import dask_cluster
+from dpaudit.audit.sampling import workers
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.pickling import pack
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -198,7 +198,7 @@ def test_a_block_that_hangs_is_named(cluster, tmp_path):
         audited(HANGING, block_seconds=0.2)
 
 
-def killing(worker, number, real=dask_cluster._Wait.result):
+def killing(worker, number, real=workers._Wait.result):
     """Return a replacement of `real` that kills a worker once so many results have come back."""
     fetched = []
 
@@ -216,11 +216,11 @@ def test_a_worker_that_is_killed_changes_nothing_and_a_cluster_without_workers_i
     alone = audited(runs=8_000, jobs=1)
     with cluster(tmp_path, 2) as (client, (_, first, _)), joblib.parallel_config("dask"):
         with monkeypatch.context() as patch:
-            patch.setattr(dask_cluster._Wait, "result", killing(first, 60))  # of about 260
+            patch.setattr(workers._Wait, "result", killing(first, 60))  # of about 260
             assert same(audited(runs=8_000, store=tmp_path / "store"), alone)
         assert len(client.scheduler_info()["workers"]) == 1
-        monkeypatch.setattr(dask_cluster, "_LONELY", 0.3)
-        monkeypatch.setattr(dask_cluster, "_LOOKED_AFTER", 0.1)
+        monkeypatch.setattr(workers, "_LONELY", 0.3)
+        monkeypatch.setattr(workers, "_LOOKED_AFTER", 0.1)
         with (
             joblib.parallel_config("dask", wait_for_workers_timeout=0.1),
             pytest.raises(MechanismError, match="has had no worker for 0 seconds"),
@@ -275,8 +275,8 @@ def test_what_has_come_back_is_not_drawn_again_and_what_is_lost_is_not_waited_fo
             if count == 40:
                 first.kill()
         assert len(drawn.read_text()) - before <= 60 + 2 + 12  # two draws check replayability, some results are lost
-        monkeypatch.setattr(dask_cluster, "_LONELY", 0.3)
-        monkeypatch.setattr(dask_cluster, "_LOOKED_AFTER", 0.1)
+        monkeypatch.setattr(workers, "_LONELY", 0.3)
+        monkeypatch.setattr(workers, "_LOOKED_AFTER", 0.1)
         results = spread(plan_blocks(as_sampler(LOOPED), 0.0, 1.0, 0, None), tasks[:20])
         next(results)
         second.kill()

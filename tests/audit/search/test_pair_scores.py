@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
-from dpaudit.audit.search.pair_score import score_pair
-from dpaudit.audit.search.pooled_scores import pooled
+from dpaudit.audit.search.successive_halving import pooled
+from dpaudit.audit.search.trial import score_pair
 
 
 def test_scores():

@@ -16,9 +16,8 @@ from dpaudit.audit.replay.registered import registered_names
 from dpaudit.audit.replay.visible_loss import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
-from dpaudit.audit.search.pair_score import PairScore
 from dpaudit.audit.search.successive_halving import _is_clear, _pattern_for, _survivors
-from dpaudit.audit.search.trial import Trial
+from dpaudit.audit.search.trial import PairScore, Trial
 
 FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "jobs": 1}
 

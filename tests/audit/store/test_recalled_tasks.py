@@ -10,7 +10,7 @@ from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.output_hashes import BLOCK_MARKS
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
-from dpaudit.audit.store.block_codec import packed, unpacked
+from dpaudit.audit.store.sqlite_store import packed, unpacked
 
 
 def laplace(dataset, size, rng):

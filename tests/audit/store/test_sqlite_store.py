@@ -21,8 +21,7 @@ from dpaudit.audit.sampling.block_plan import Plan, _tells_noise
 from dpaudit.audit.sampling.object_identity import versions
 from dpaudit.audit.sampling.output_hashes import BLOCK_MARKS
 from dpaudit.audit.store import store_settings
-from dpaudit.audit.store.block_codec import checksum, packed, unpacked
-from dpaudit.audit.store.sqlite_store import FILE, Store
+from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
 
 pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom", "looked_seldom", "without_trees")
 

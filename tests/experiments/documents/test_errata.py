@@ -6,8 +6,7 @@ import pytest
 
 from dpaudit import Verdict
 from dpaudit.experiments.cases.experiment import select
-from dpaudit.experiments.documents.errata import cases_of, errata_page
-from dpaudit.experiments.documents.errata_texts import ERRATA
+from dpaudit.experiments.documents.errata import ERRATA, cases_of, errata_page
 from dpaudit.experiments.suite.registry import all_experiments
 from dpaudit.experiments.suite.run_suite import run_experiments
 

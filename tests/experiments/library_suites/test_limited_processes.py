@@ -13,7 +13,6 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dpaudit import Answers, PureDP, Within
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.library_suites import limited_processes
 from dpaudit.experiments.library_suites import run_plan as of_plans
 from dpaudit.experiments.library_suites.audited_library import Library, PublicCallable, Target
 from dpaudit.experiments.library_suites.coverage import Status, coverage_of_run
@@ -95,9 +94,9 @@ class Dead:
 
 
 def test_a_process_that_died_between_two_targets_is_replaced(monkeypatch):
-    monkeypatch.setattr(limited_processes, "ProcessPoolExecutor", lambda **_: ThreadPoolExecutor(1))
+    monkeypatch.setattr(of_plans, "ProcessPoolExecutor", lambda **_: ThreadPoolExecutor(1))
     dead, prepared = Dead(), []
-    lane = limited_processes._Lane(lambda parcel, name: f"{name} done", prepared.append, "parcel", None)
+    lane = of_plans._Lane(lambda parcel, name: f"{name} done", prepared.append, "parcel", None)
     lane.pool = dead
     lane.give("second")
     wait([lane.answer], 60)

@@ -14,12 +14,12 @@ from dpaudit.audit.events.outputs import Raised
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.library_suites.audited_library import NotCovered, PublicCallable
 from dpaudit.experiments.library_suites.library_names import library_named
-from dpaudit.experiments.library_suites.pipeline_dp_forms import pipeline_dp_form
-from dpaudit.experiments.library_suites.pipeline_dp_run import (
+from dpaudit.experiments.library_suites.pipeline_dp_forms import (
     Pipeline,
     in_order_of_keys,
     keys_as_returned,
     metrics_in_order_of_keys,
+    pipeline_dp_form,
     sorted_keys,
     sums_of_variances,
     values_as_returned,

@@ -16,7 +16,7 @@ from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.procedures.check import check
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.experiments.published import auditorium
-from dpaudit.experiments.published.answer_lists import AnswerLists, Comparison
+from dpaudit.experiments.published.auditorium import AnswerLists, Comparison
 from dpaudit.experiments.published.exposed_means import ExposedMean, ExposedMeanLaw, MeanOverExactCount
 from dpaudit.experiments.published.noisy_quotients import STEP
 from dpaudit.mechanisms import LaplaceLaw, NoisyThreshold, exact_delta, exact_epsilon

@@ -13,12 +13,9 @@ from scipy import stats
 
 from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
+from dpaudit.experiments.published.dp_sniper import Rappor, SideBySide, TruncatedGeometric, murmur3_32
 from dpaudit.experiments.published.largest_exponential import LargestExponential
-from dpaudit.experiments.published.murmur3 import murmur3_32
 from dpaudit.experiments.published.noisy_answers import NoisyAnswers
-from dpaudit.experiments.published.rappor import Rappor
-from dpaudit.experiments.published.side_by_side import SideBySide
-from dpaudit.experiments.published.truncated_geometric import TruncatedGeometric
 from dpaudit.mechanisms import SparseVector, exact_epsilon
 from dpaudit.mechanisms.faulty import SparseVectorReleasingValue
 

@@ -14,7 +14,8 @@ import pytest
 
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.sampling.sampler import as_sampler
-from dpaudit.mechanisms.adapters import Program, program_process
+from dpaudit.mechanisms.adapters import Program
+from dpaudit.mechanisms.adapters import program as programs
 
 
 def script(code, *, before="", **options):
@@ -99,7 +100,7 @@ MISBEHAVING = {
 
 @pytest.mark.parametrize(("code", "message"), MISBEHAVING.values(), ids=MISBEHAVING)
 def test_misbehaviour_is_an_error_in_time(code, message, monkeypatch):
-    monkeypatch.setattr(program_process, "MOST_BYTES", 1 << 22)
+    monkeypatch.setattr(programs, "MOST_BYTES", 1 << 22)
     files = open_files()
     program = script(f"if n > 1:\n    {code}\nelse: write('[0]\\n')")
     with pytest.raises(MechanismError, match=message) as caught:

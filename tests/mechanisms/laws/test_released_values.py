@@ -13,7 +13,7 @@ from scipy import integrate, stats
 from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import NoisyThreshold
-from dpaudit.mechanisms.laws.mass_below import MassBelow
+from dpaudit.mechanisms.laws.released_values import MassBelow
 from dpaudit.mechanisms.laws.transcripts import ABOVE, transcript_law
 
 ALARM = 1e-8
