@@ -3,12 +3,6 @@
 Each gives the largest probability that a mechanism which keeps the claim has guesses as good as these. The rejection
 regions of a test are nested, as each is a limit of one number (T, or the right guesses). So every strength that the
 test refutes may be refuted at once, and the bound is the largest one found.
-
-F⁻¹ of a claim: the least rate of wrong guesses for a rate of right ones, by canary.
-
-The inverse of a boundary is one minus the reversed claim's boundary at one minus the power. A boundary that is not a
-simple formula is evaluated once on a grid. F⁻¹ is convex, so between two points it lies above the chords on both sides,
-continued: the larger of them is used, which never refutes more than F⁻¹ itself, and is exact for polygons.
 """
 
 from __future__ import annotations
@@ -29,6 +23,12 @@ from ..guesses.guess_ceiling import Ceiling, line
 from ..guesses.guess_counts import count_tail, right_tail, steinke_tail
 from ..guesses.trade_off_recursion import is_impossible
 from ..inference.binomial_tails import Array
+
+# F⁻¹ of a claim: the least rate of wrong guesses for a rate of right ones, by canary.
+#
+# The inverse of a boundary is one minus the reversed claim's boundary at one minus the power. A boundary that is not a
+# simple formula is evaluated once on a grid. F⁻¹ is convex, so between two points it lies above the chords on both
+# sides, continued: the larger of them is used, which never refutes more than F⁻¹ itself, and is exact for polygons.
 
 _SPACING, _LEAST, _MOST = 0.01, 256, 1 << 12  # of the grid in log-odds, and its size
 _NEAR_ONE = 1.0 - 1e-6  # powers nearer to 1 are computed one by one

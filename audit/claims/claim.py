@@ -4,13 +4,7 @@ B(q) is the power of the best test of "the data is y" against "the data is x" at
 minus the trade-off function of Dong, Roth & Su (2022). Doubles near 1 lose the digits of 1 − q, so every probability
 comes with its complement.
 
-Proof: docs/proofs/boundaries.md
-
-Pure, approximate and Gaussian differential privacy as claims.
-
-Claims for datasets further apart than neighbours: composed boundaries, or functions of the distance.
-
-Proof: docs/proofs/group.md
+Proofs: docs/proofs/boundaries.md, docs/proofs/group.md
 """
 
 from __future__ import annotations
@@ -325,6 +319,9 @@ class GroupClaim(Claim):
         return high
 
 
+# Pure, approximate and Gaussian differential privacy as claims.
+
+
 def pure_lines(epsilon: Array | float, delta: Array | float, q: Array, rest: Array) -> tuple[Array, Array]:
     """Return min(1, e^ε q + δ, 1 − e^{−ε}(1 − δ − q)) and its complement, without overflow for any ε."""
     scaled = np.exp(np.minimum(epsilon + np.log(q), 1.0))  # values above 1 need no accuracy
@@ -512,6 +509,8 @@ def _quantile(q: Array, rest: Array) -> Array:
     """Return Φ⁻¹(q), computed from the smaller of q and 1 − q."""
     return np.where(q < rest, ndtri(np.minimum(q, 0.5)), -ndtri(np.minimum(rest, 0.5)))
 
+
+# Claims for datasets further apart than neighbours: composed boundaries, or functions of the distance.
 
 ClaimAtDistance: TypeAlias = Callable[[float], Claim]
 """A function from the distance between the datasets to a claim, such as OpenDP's privacy map."""

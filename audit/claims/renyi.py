@@ -4,14 +4,6 @@ B(q) is the largest p for which the divergences between Ber(p) and Ber(q) satisf
 than Proposition 10 of Mironov (2017), which drops one of the two terms of the divergence of two coins.
 
 Proofs: docs/proofs/boundaries.md, docs/proofs/group.md
-
-Rényi divergences of two coins: the largest p allowed for Ber(p) given Ber(q), and the most informative order.
-
-For one event, the divergence of two output distributions is at least that of the coins Ber(p) and Ber(q), in both
-directions (van Erven & Harremoës 2014, Rényi divergence and Kullback-Leibler divergence, Theorem 9: data processing).
-The largest p within a divergence is solved for in log-odds and rounded up.
-
-Proof: docs/proofs/boundaries.md
 """
 
 from __future__ import annotations
@@ -27,6 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .claim import Array, ParametricClaim
+
+# Rényi divergences of two coins: the largest p allowed for Ber(p) given Ber(q), and the most informative order.
+#
+# For one event, the divergence of two output distributions is at least that of the coins Ber(p) and Ber(q), in both
+# directions (van Erven & Harremoës 2014, Rényi divergence and Kullback-Leibler divergence, Theorem 9: data
+# processing). The largest p within a divergence is solved for in log-odds and rounded up.
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 

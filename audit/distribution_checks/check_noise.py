@@ -1,8 +1,6 @@
 """Check the scale and the shape of a mechanism's noise against a claimed law.
 
 Proof: docs/proofs/statements.md
-
-Series for a plot of the observed quantiles of noise against those of the claimed law.
 """
 
 from __future__ import annotations
@@ -107,6 +105,8 @@ def _observed(values: Array, levels: Array) -> Array:
     found = values[np.clip(ranks, 1, len(values)) - 1]
     return np.where(ranks < 1, -np.inf, np.where(ranks > len(values), np.inf, found))
 
+
+# Series for a plot of the observed quantiles of noise against those of the claimed law.
 
 Array: TypeAlias = npt.NDArray[np.float64]
 

@@ -2,21 +2,7 @@
 
 The main phase only draws outputs and counts them, so half-lines and unions of intervals are counted by comparisons.
 
-Two events that exclude each other: guesses of either dataset cannot be made from one output.
-
-Partitions of all outputs into cells by likelihood ratio, learned on the pilot and counted in the main phase.
-
-A verdict rests on one event; a partition gives the ratio of every outcome, the privacy profile, the trade-off curve and
-divergences. Cells are ordered from the likeliest on x to the likeliest on y, so that every event {ratio ≥ t} is a union
-of the first cells.
-
 Proof: docs/proofs/choices.md
-
-A small table of the pilot outputs for the figures of a report.
-
-Names of columns in events, scores and partitions: "mean_age ≥ 41.2" where outputs without names have coordinates.
-
-Only their texts depend on names. So events are learned and counted without them, and named when they are reported.
 """
 
 from __future__ import annotations
@@ -351,6 +337,9 @@ def _first_bits(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return (keys >> np.uint64(64 - _BITS)).astype(np.int64)
 
 
+# Two events that exclude each other: guesses of either dataset cannot be made from one output.
+
+
 @dataclass(frozen=True, slots=True)
 class Apart(Event):
     """Outputs in an event that are not in another one."""
@@ -422,6 +411,12 @@ def _exclude_each_other(first: Event, second: Event) -> bool:
             return not listed & other
     return False
 
+
+# Partitions of all outputs into cells by likelihood ratio, learned on the pilot and counted in the main phase.
+#
+# A verdict rests on one event; a partition gives the ratio of every outcome, the privacy profile, the trade-off curve
+# and divergences. Cells are ordered from the likeliest on x to the likeliest on y, so that every event {ratio ≥ t} is
+# a union of the first cells.
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -624,6 +619,8 @@ class NumberCells(Partition):
         return np.where(np.isnan(values), group[-1], found)
 
 
+# A small table of the pilot outputs for the figures of a report.
+
 _RUNS = 100_000  # runs used of a longer pilot, the first ones
 _BINS = 40
 _OUTCOMES = 24
@@ -680,6 +677,10 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
     ]
     return Sketch((), tuple(edges.tolist()), counts[0], counts[1], len(x))
 
+
+# Names of columns in events, scores and partitions: "mean_age ≥ 41.2" where outputs without names have coordinates.
+#
+# Only their texts depend on names. So events are learned and counted without them, and named when they are reported.
 
 Named = TypeVar("Named")
 _FIELD = "column_names"

@@ -3,8 +3,6 @@
 A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for sorted coordinates
 and the gaps between them; the columns of any other output are its leaves (`leaves.py`). Columns are also made of
 columns: of one where another has a value, of products of two, of parities and statistics of many.
-
-Last digits of whole numbers that doubles may not hold: above 2⁵³ a double loses parity and the last digits.
 """
 
 from __future__ import annotations
@@ -23,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .outputs import Outputs, as_vectors, coordinate_words, is_real, output_words
+
+# Last digits of whole numbers that doubles may not hold: above 2⁵³ a double loses parity and the last digits.
 
 EXACT = 2.0**53
 """The largest size up to which doubles hold every whole number."""

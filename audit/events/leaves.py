@@ -4,14 +4,6 @@ Leaves are the parts of nested tuples and the values of dictionaries by key. A n
 leaf (a string, an Enum, None) fills another column with a code, and one with the number that it states if it is the
 text of a number. Whole numbers beyond 2⁵³ fill a second column with their last digits. The form of the output (lengths
 of tuples and kinds of leaves) is a code as well. Missing parts are NaN.
-
-Numbers by their keys, wherever in an output the keys stand.
-
-Histograms, selected partitions and tables are often lists of rows whose order and number vary, so that no place in the
-output belongs to a key. A part of a row that is not a decimal number is a key, and the numbers in the other parts are
-its values: ``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or lists side by side, as in
-``{"key": ["a", "b"], "count": [2.1, 0.4]}``. Rows without such values are counted, and so are keys in lists and sets of
-keys. Any other number is named by its place in the output, which includes the key of a dictionary.
 """
 
 from __future__ import annotations
@@ -306,6 +298,14 @@ def place_words(path: Path, names: tuple[str, ...] = ()) -> str:
         start = names[0] if len(names) == 1 else "output"
     return start + "".join(f"[{place}]" for place in path)
 
+
+# Numbers by their keys, wherever in an output the keys stand.
+#
+# Histograms, selected partitions and tables are often lists of rows whose order and number vary, so that no place in
+# the output belongs to a key. A part of a row that is not a decimal number is a key, and the numbers in the other
+# parts are its values: ``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or lists side by side, as in
+# ``{"key": ["a", "b"], "count": [2.1, 0.4]}``. Rows without such values are counted, and so are keys in lists and sets
+# of keys. Any other number is named by its place in the output, which includes the key of a dictionary.
 
 EACH = "…"
 """The place of a row in its list. Texts of keys have quotation marks, so no key has this name."""

@@ -3,21 +3,6 @@
 `entries_of` writes such an output as the entries of a dictionary and loses nothing that tells two outputs apart: what
 is not a part, such as a class, the name of a column or the labels of rows, has a `Mark` as its key, which no user's
 dictionary has. The order of labels is an output; that of keys and columns is not.
-
-Dictionaries as outputs: a hashable form, equal where the dictionaries are equal.
-
-An adversary may see in which order the entries were inserted, but dictionaries that Python calls equal are equal here:
-the order mostly follows from the code that builds the dictionary. A mechanism whose order is an output returns a list
-of pairs.
-
-Arrays and columns of other libraries as numpy arrays: torch, jax, pandas, polars, or any with their protocols.
-
-No library is imported: an array is known by `__array__` or `__dlpack__`.
-
-Blocks of runs whose columns have names: data frames, structured arrays, dictionaries of columns, named columns.
-
-A block with named columns is the list of the dictionaries of its rows. Columns are found by their keys and not by their
-places, so the order of columns does not matter, and a row with other columns is a different outcome.
 """
 
 from __future__ import annotations
@@ -35,6 +20,12 @@ import numpy.typing as npt
 
 from ..errors import MechanismError
 from .outcome_text import Unordered, compared_fields, is_enum, outcome_text, printed
+
+# Dictionaries as outputs: a hashable form, equal where the dictionaries are equal.
+#
+# An adversary may see in which order the entries were inserted, but dictionaries that Python calls equal are equal
+# here: the order mostly follows from the code that builds the dictionary. A mechanism whose order is an output returns
+# a list of pairs.
 
 
 class Mark(enum.Enum):
@@ -143,6 +134,10 @@ class _NaN:
 
 
 _NAN = _NaN()
+
+# Arrays and columns of other libraries as numpy arrays: torch, jax, pandas, polars, or any with their protocols.
+#
+# No library is imported: an array is known by `__array__` or `__dlpack__`.
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -457,6 +452,12 @@ def _value_of(output: Any, field: Any) -> Any:
     """Return what is compared of a field, which attrs may compute from its value."""
     value, key = getattr(output, field.name), getattr(field, "eq_key", None)
     return value if key is None else key(value)
+
+
+# Blocks of runs whose columns have names: data frames, structured arrays, dictionaries of columns, named columns.
+#
+# A block with named columns is the list of the dictionaries of its rows. Columns are found by their keys and not by
+# their places, so the order of columns does not matter, and a row with other columns is a different outcome.
 
 
 def columns_of_block(raw: Any) -> Entries | None:

@@ -2,13 +2,6 @@
 
 Health checks of blocks hash these texts and sort outputs by them. The `repr` of an object may contain its address or
 creation time; sorting by it would reproduce the order of the runs, and a check would flag independent runs.
-
-Classes whose objects compare in a way of their own, so that their parts may say more than their equality.
-
-The text of an output, the same for equal outputs and in every process.
-
-Objects of unknown types have none: their `repr` may say more than their equality compares, or nothing of it, and their
-hash may differ between processes.
 """
 
 from __future__ import annotations
@@ -28,6 +21,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+# Classes whose objects compare in a way of their own, so that their parts may say more than their equality.
 
 _BASES: tuple[Any, ...] = (str, bytes, int, float, Decimal, Fraction, tuple, list, dict, set, frozenset)
 _READ: tuple[Any, ...] = (OrderedDict, Counter)  # classes of dictionaries that are read as such
@@ -97,6 +92,11 @@ def compares_as(kind: Any, base: Any) -> bool:
     """Whether a class has the equality of another."""
     return kind.__eq__ is base.__eq__
 
+
+# The text of an output, the same for equal outputs and in every process.
+#
+# Objects of unknown types have none: their `repr` may say more than their equality compares, or nothing of it, and
+# their hash may differ between processes.
 
 _STATED = frozenset(
     {datetime.date, datetime.timedelta, uuid.UUID, ipaddress.IPv4Address, ipaddress.IPv6Address}

@@ -2,12 +2,6 @@
 
 Where all first outputs of an audit have one `Form`, a record is a vector of its parts, and the names of the parts are
 the names of its columns. Any other output stays apart from all records.
-
-One value for all values that are equal, so that all that is read of equal outputs is the same.
-
-Python calls 1, 1.0, True, ``Decimal(1)`` and an `IntEnum` of this value equal, as it does a moment in two time zones.
-Keys of dictionaries, members of sets and labels are replaced by the one value that stands for all: a number by the
-integer that it equals, or else by the double.
 """
 
 from __future__ import annotations
@@ -53,6 +47,12 @@ from .named_parts import (
     structure_of,
 )
 from .outcome_text import compares_as, compares_by_identity, has_own_equality, is_enum, printed
+
+# One value for all values that are equal, so that all that is read of equal outputs is the same.
+#
+# Python calls 1, 1.0, True, ``Decimal(1)`` and an `IntEnum` of this value equal, as it does a moment in two time
+# zones. Keys of dictionaries, members of sets and labels are replaced by the one value that stands for all: a number
+# by the integer that it equals, or else by the double.
 
 _EXACT = 1 << 53  # doubles hold all integers up to this
 _EXPONENTS = 10_000  # of a decimal that is written as an integer

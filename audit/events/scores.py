@@ -2,15 +2,6 @@
 
 Some scores are computed directly (a weighted sum of coordinates, the lowest bit). Others are learned estimates of the
 log-likelihood ratio, for which an event is a half-line.
-
-Scores by how a number is written: its lowest bit, remainders, decimals, last digits and the sign of zero.
-
-A leak may not depend on the size of a number: parity, rounding on one dataset only, a last decimal that is always 7.
-Whole numbers that a double cannot hold are read exactly.
-
-References
-----------
-Mironov (2012), On significance of the least significant bits for differential privacy.
 """
 
 from __future__ import annotations
@@ -236,6 +227,15 @@ class Forest(Score):
         used = {column for tree in self.trees for column in tree.columns if column >= 0}
         return f"score by {len(self.trees)} trees of {len(used)} columns"
 
+
+# Scores by how a number is written: its lowest bit, remainders, decimals, last digits and the sign of zero.
+#
+# A leak may not depend on the size of a number: parity, rounding on one dataset only, a last decimal that is always 7.
+# Whole numbers that a double cannot hold are read exactly.
+#
+# References
+# ----------
+# Mironov (2012), On significance of the least significant bits for differential privacy.
 
 MANY_DECIMALS = 10
 """The number of decimals that `Decimals` gives to numbers with more than it counts."""

@@ -19,8 +19,6 @@ Proof: docs/proofs/canaries.md
 References
 ----------
 Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, Section 4 (mixtures of bets).
-
-The probability that few enough of a walk's guesses are wrong at one of several numbers of guesses.
 """
 
 from __future__ import annotations
@@ -33,6 +31,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import expit
 
 from ..inference.binomial_tails import Array
+
+# The probability that few enough of a walk's guesses are wrong at one of several numbers of guesses.
 
 _WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial law is cut
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed

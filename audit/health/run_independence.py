@@ -6,15 +6,6 @@ a million. Runs on one dataset have three more checks, but none of a main phase 
 have eight such checks. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
-
-Statistics of dependence between runs, from their order: between successive runs, or between runs on x and on y.
-
-Outputs of any kind are split into two halves as evenly as possible. Only the order of the halves matters: in
-independent runs all orders are equally likely, for any law of the outputs.
-
-Check the blocks on one dataset: no block repeats another, and the runs of a block do not share randomness.
-
-Proof: docs/proofs/dependence.md
 """
 
 from __future__ import annotations
@@ -50,6 +41,11 @@ from ..sampling.tasks import BlockCounts, no_blocks
 from .copied_outputs import copied_outputs
 from .dataset_checks import Snapshot
 from .findings import FALSE_ALARM, Finding, HealthCheck
+
+# Statistics of dependence between runs, from their order: between successive runs, or between runs on x and on y.
+#
+# Outputs of any kind are split into two halves as evenly as possible. Only the order of the halves matters: in
+# independent runs all orders are equally likely, for any law of the outputs.
 
 _SERIAL_LEAST = 500  # block size from which the normal law holds for correlations this far in the tails
 _EVEN = 0.3  # smallest share of the smaller half for which it holds
@@ -319,6 +315,8 @@ def _standardised(upper: Halves) -> npt.NDArray[Any]:
         return np.empty(0)
     return (upper - share) / math.sqrt(share * (1 - share))
 
+
+# Check the blocks on one dataset: no block repeats another, and the runs of a block do not share randomness.
 
 _TALLIED = 20_000  # pilot runs that bound the probability of the likeliest outcome
 _MARKED = 128  # most pilot blocks whose stretches are compared

@@ -11,16 +11,12 @@ coins draw the dataset of each run, 1[right guess] − e^{ε₀} 1[wrong guess] 
 bets win up to twice as much on rare events, but some runs are left over. The event, line and shares of a batch may
 depend on all earlier batches, so no runs are set aside for learning.
 
-Proof: docs/proofs/wealth.md
+Proofs: docs/proofs/wealth.md, docs/proofs/lines.md
 
 References
 ----------
 Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, Sections 3 and 4 (capital
 processes and their mixtures over a grid of bets).
-
-Supporting lines of a claim's boundary: they lie above it everywhere and touch it at one point.
-
-Proof: docs/proofs/lines.md
 """
 
 from __future__ import annotations
@@ -39,6 +35,8 @@ from ..errors import OptionError
 from .binomial_tails import Array
 from .boundary_test import Counts, check_alpha
 from .guess_test import Guesses
+
+# Supporting lines of a claim's boundary: they lie above it everywhere and touch it at one point.
 
 _STEP = 1e-3  # of q or 1 − q, whichever is smaller
 _LEAST, _LEAST_REST = 1e-300, 1e-12  # of q and 1 − q; nearer to 0 or 1, doubles do not separate q from q ± h

@@ -21,25 +21,6 @@ and right and wrong guesses, of which each run has at most one (`guess_test`). U
 multiple audits.
 
 Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md, docs/proofs/guesses.md
-
-The four counts on which every verdict rests.
-
-The order of counts: the largest strength that counts clear by an ellipse of z standard errors.
-
-The members of a claim's family are nested, and so are the regions {X ≥ c(Y)} of the counts that clear a member. This
-holds for any approximation in the ellipse; the one used here is the arcsine scale, on which q has the standard error
-1/(2√m). A boundary without a closed form is read from a table on this scale, whose grid depends on m alone.
-
-Proof: docs/proofs/joint-test.md
-
-The exact joint test of a boundary p ≤ B(q) by the hits on x and on y.
-
-X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The p-value and
-the bound are those of `boundary_test`, for all sample sizes.
-
-Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md
-
-The direction of a test, given by the dataset on which the event was likelier in the pilot.
 """
 
 from __future__ import annotations
@@ -59,6 +40,8 @@ from ..errors import OptionError
 from ..options import checked, is_whole
 from ..printing import shorten
 from .binomial_tails import Array, clopper_pearson, row_slices, upper_tail, varied_upper_tail
+
+# The four counts on which every verdict rests.
 
 MOST = 10**15
 """Largest count: beyond 2⁵³, floating-point numbers are not exact."""
@@ -109,6 +92,12 @@ def check_alpha(alpha: Any) -> float:
     """Return `alpha` as a float strictly between 0 and 1; else raise an `OptionError`."""
     return checked("alpha", alpha)  # type: ignore[no-any-return]
 
+
+# The order of counts: the largest strength that counts clear by an ellipse of z standard errors.
+#
+# The members of a claim's family are nested, and so are the regions {X ≥ c(Y)} of the counts that clear a member. This
+# holds for any approximation in the ellipse; the one used here is the arcsine scale, on which q has the standard error
+# 1/(2√m). A boundary without a closed form is read from a table on this scale, whose grid depends on m alone.
 
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]  # directions in which the ellipse is compared with the boundary
 _FOR_P, _FOR_Q = np.sin(_ANGLES), np.cos(_ANGLES)
@@ -387,6 +376,11 @@ def order_z(alpha: float) -> float:
     return max(float(-ndtri(alpha)), 0.5)
 
 
+# The exact joint test of a boundary p ≤ B(q) by the hits on x and on y.
+#
+# X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The p-value and
+# the bound are those of `boundary_test`, for all sample sizes.
+
 LEAST_ALPHA = 10 * GAMMA
 """No test is made at a level as small as this."""
 
@@ -506,6 +500,8 @@ def largest_strength(
             high = middle
     return low
 
+
+# The direction of a test, given by the dataset on which the event was likelier in the pilot.
 
 Direction = Literal["x", "y"]
 """The dataset on which an event is likelier."""

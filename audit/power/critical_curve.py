@@ -3,16 +3,6 @@
 The regions of the test form a chain {X ≥ c_s(Y)}. Counts are refuted if the probability of their region is at most
 alpha at every point of the boundary that is plausible given y. The probability does not depend on the counts, so every
 region is evaluated once for all y. A search along the chain finds, for every y, the last region that is not refuted.
-
-Probabilities of regions {X ≥ c(Y)} along a claim's boundary, nearly as the exact test bounds them, but faster.
-
-The test takes the larger p and the smaller q of narrow cells of q, and the least c of blocks of y. Here the points of
-the boundary are further apart, except where it bends, and the blocks are wider; the test's own roundings become shifts
-of p, q and y. Few numbers of hits are summed one by one, as in the test.
-
-A family of claims near one probability, read from tables: as cheap as a boundary with a closed form.
-
-Counts near that probability are planned with the tables and tested with the claim.
 """
 
 from __future__ import annotations
@@ -27,6 +17,12 @@ from scipy.special import ndtri
 from ..claims.claim import Claim, ParametricClaim
 from ..inference.binomial_tails import Array, limits, upper_tail
 from ..inference.boundary_test import CELL, GAMMA, REACH, arcsine_angle, hits_needed, table_angles
+
+# Probabilities of regions {X ≥ c(Y)} along a claim's boundary, nearly as the exact test bounds them, but faster.
+#
+# The test takes the larger p and the smaller q of narrow cells of q, and the least c of blocks of y. Here the points
+# of the boundary are further apart, except where it bends, and the blocks are wider; the test's own roundings become
+# shifts of p, q and y. Few numbers of hits are summed one by one, as in the test.
 
 _COUNTED = 400  # numbers of hits on y that are summed one by one
 _SPACING, _FINE_SPACING = 0.25, 0.06  # standard errors of q between points, for blocks of y and for single y
@@ -148,6 +144,11 @@ def _tail(hits: Array, runs: int, p: Array, p_rest: Array) -> Array:
 
 
 _ERRORS = 24.0  # standard errors around q that a power needs
+
+
+# A family of claims near one probability, read from tables: as cheap as a boundary with a closed form.
+#
+# Counts near that probability are planned with the tables and tested with the claim.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,18 +1,6 @@
 """The audit: pilot runs choose an event, fresh runs are counted, the counts are tested.
 
 Proofs: docs/proofs/choices.md, docs/proofs/joint-test.md
-
-Options of `check` and `find_worst_pair` beyond the arguments that every call thinks of.
-
-The claim to audit, with its source and its neighbour relation: the caller's, or the mechanism's own.
-
-The runs of an audit of fixed size: the pilot chooses an event, the main runs are counted.
-
-Proof: docs/proofs/choices.md
-
-Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
-
-Proof: docs/proofs/choices.md
 """
 
 from __future__ import annotations
@@ -73,6 +61,8 @@ from .detectable_excess import (
 )
 from .pilot import EarlierDraws, Evidence, FixedSizeEvidence, divided, run_pilot
 from .sequential import draw_sequentially
+
+# Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
 
 _FIRST, _MOST = 2_000, 10**9
 _GROWTH = 1.1
@@ -221,6 +211,8 @@ def _check_size(runs: int, resolution: float) -> None:
         )
 
 
+# Options of `check` and `find_worst_pair` beyond the arguments that every call thinks of.
+
 ARGUMENTS = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "resolution")
 """The arguments that `check` and `find_worst_pair` name themselves."""
 
@@ -283,6 +275,9 @@ def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:
     for name in given:
         if name not in known:
             raise unknown_option(name, function, known)
+
+
+# The claim to audit, with its source and its neighbour relation: the caller's, or the mechanism's own.
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +347,9 @@ def _name(mechanism: Any) -> str:
     """The name of a function, and of the class of an object."""
     name = getattr(mechanism, "__name__", None)
     return name if isinstance(name, str) and name else type(mechanism).__name__
+
+
+# The runs of an audit of fixed size: the pilot chooses an event, the main runs are counted.
 
 
 def draw_fixed_size(

@@ -4,8 +4,6 @@ The first question is an audit of the claim `PureDP(0)`, that no event distingui
 version to run. The second question bounds the total variation distance from both sides.
 
 Proof: docs/proofs/total-variation.md
-
-Two versions of a mechanism as one mechanism, whose dataset names the version to run.
 """
 
 from __future__ import annotations
@@ -53,6 +51,8 @@ from ..sampling.tasks import total_counts
 from .check import check
 from .count_cells import as_cell_counts
 from .pilot import draw_checked, run_notes
+
+# Two versions of a mechanism as one mechanism, whose dataset names the version to run.
 
 Version = Literal["old", "new"]
 

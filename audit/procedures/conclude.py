@@ -1,7 +1,4 @@
-"""From the evidence of an audit to its result: the test, the checks of the event, and the detectable excess.
-
-Health checks of the counts: outputs vary, the event occurs in some runs only, and as often as in the pilot.
-"""
+"""From the evidence of an audit to its result: the test, the checks of the event, and the detectable excess."""
 
 from __future__ import annotations
 
@@ -46,6 +43,8 @@ from .detectable_excess import (
     shows_no_difference,
 )
 from .pilot import Evidence, FixedSizeEvidence, SequentialEvidence
+
+# Health checks of the counts: outputs vary, the event occurs in some runs only, and as often as in the pilot.
 
 _SAME = 100  # outputs compared first, because most outputs vary
 _NEARLY_ALL = 0.5  # share of different outputs above which their values teach nothing

@@ -1,21 +1,6 @@
 """The pilot: the first runs, which choose the event and do not enter the test.
 
 Proof: docs/proofs/choices.md
-
-Outputs drawn on a pair before its audit, with which the pilot begins.
-
-Proof: docs/proofs/choices.md
-
-The evidence of an audit: its event, counts and kept outputs, before anything is concluded from them.
-
-How many of the main runs are made on each dataset.
-
-The test of one event compares p̂ with B(q̂). The variance of the difference is a²/n_p + b²/n_q, with the standard
-deviations a of a hit on the likelier dataset and b of a hit on the other, times the slope of the boundary. For a given
-number of runs it is least if they are divided as a to b (Neyman 1934, On the two different aspects of the
-representative method). An event on the boundary with slope exp(ε) that is rare on both datasets has b/a = exp(ε/2).
-
-The pilot decides, and its runs are not tested, so any division is valid.
 """
 
 from __future__ import annotations
@@ -61,6 +46,8 @@ from ..sampling.block_plan import (
 )
 from ..sampling.draw import count_hits, draw_pilot, shapes_of
 from ..sampling.tasks import BlockCounts, counts_of_others, no_blocks, raised_in, total_counts
+
+# Outputs drawn on a pair before its audit, with which the pilot begins.
 
 
 @dataclass(frozen=True, slots=True)
@@ -516,6 +503,9 @@ def are_same(outputs: Outputs) -> bool:
     return len({outcome_key(output) for output in outcome_list(outputs)}) == 1
 
 
+# The evidence of an audit: its event, counts and kept outputs, before anything is concluded from them.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedSizeEvidence:
     """Evidence of an audit of fixed size: the pilot chose the event, the main runs were counted.
@@ -670,6 +660,15 @@ class SequentialEvidence:
 
 
 Evidence = FixedSizeEvidence | SequentialEvidence
+
+# How many of the main runs are made on each dataset.
+#
+# The test of one event compares p̂ with B(q̂). The variance of the difference is a²/n_p + b²/n_q, with the standard
+# deviations a of a hit on the likelier dataset and b of a hit on the other, times the slope of the boundary. For a
+# given number of runs it is least if they are divided as a to b (Neyman 1934, On the two different aspects of the
+# representative method). An event on the boundary with slope exp(ε) that is rare on both datasets has b/a = exp(ε/2).
+#
+# The pilot decides, and its runs are not tested, so any division is valid.
 
 _LEAST_SAVED = 0.02  # share of the runs that the division has to save
 _LARGEST_RATIO = 4.0  # of the runs on the two datasets, so that no other event is tested on far fewer runs

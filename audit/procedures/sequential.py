@@ -10,14 +10,6 @@ small. So an audit with a planned number of runs gives half of alpha to such a t
 runs as the pilot of an audit of fixed size, it chooses an event as that pilot does, and counts it in all later runs.
 
 Proof: docs/proofs/wealth.md
-
-The bets of a sequential audit: its wealth, what was learned, and what is bet on it next.
-
-Proof: docs/proofs/wealth.md
-
-The final test of a sequential audit: an event chosen early, tested once on all later runs.
-
-Proof: docs/proofs/wealth.md
 """
 
 from __future__ import annotations
@@ -66,6 +58,8 @@ from .pilot import (
     refuse_if_all_raised,
     width,
 )
+
+# The bets of a sequential audit: its wealth, what was learned, and what is bet on it next.
 
 Placed: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -371,6 +365,9 @@ def largest_bets(lines: Sequence[Sequence[Line]], seen: Sequence[Seen]) -> Float
         gain = p - slope * q - intercept + _DOUBT * np.sqrt(variance / runs)
         most[:, account] = np.maximum(gain, 0.0) / (variance / 2.0 if account == _BOTH else variance)
     return most
+
+
+# The final test of a sequential audit: an event chosen early, tested once on all later runs.
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,6 @@ Most defects of private libraries are mistakes of sensitivity: a primitive is gi
 neighbours than its noise is for. That shows in two runs, without statistics.
 
 Proof: docs/proofs/replay.md
-
-Noise that is added outside of its primitive: how far the outputs moved under it.
-
-In ``answer + rng.laplace(scale=s)`` the primitive is not given the answer. With the same noise put back, the outputs on
-x and y differ by the move of the answer. To learn what the noise does to the output, each number drawn is changed and
-the run repeated: where the output is affine in the noise at all values tried, with the same factors on x and y, the
-move of the output is a move of the noise's location.
-
-Proof: docs/proofs/replay.md
 """
 
 from __future__ import annotations
@@ -55,6 +46,13 @@ from .registered import registered_names
 from .replay_result import ReplayResult, is_kept, is_larger, loss_words
 from .replayed_call import Finding, FindingKind, ReplayedCall, paired_calls, total_loss
 from .tape import Tape, only_recording
+
+# Noise that is added outside of its primitive: how far the outputs moved under it.
+#
+# In ``answer + rng.laplace(scale=s)`` the primitive is not given the answer. With the same noise put back, the outputs
+# on x and y differ by the move of the answer. To learn what the noise does to the output, each number drawn is changed
+# and the run repeated: where the output is affine in the noise at all values tried, with the same factors on x and y,
+# the move of the output is a move of the noise's location.
 
 Flags = npt.NDArray[np.bool_]
 

@@ -1,7 +1,4 @@
-"""The result of a replay: the calls, the findings, and what their losses say about the claim.
-
-A replay as the table that records and reports show.
-"""
+"""The result of a replay: the calls, the findings, and what their losses say about the claim."""
 
 from __future__ import annotations
 
@@ -18,6 +15,8 @@ from ..printing import shorten
 from ..results.replay_table import ReplayRow, ReplayTable
 from .claim_excess import SLACK, is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
+
+# A replay as the table that records and reports show.
 
 _FIRST = 30  # calls that are shown whatever they do
 

@@ -1,17 +1,4 @@
-"""The result of an audit: the counts, and what was decided from them.
-
-An interim analysis of a sequential audit.
-
-The event of the other direction, where an audit tests both directions together.
-
-The verdict of an audit, and how a bound and an event are worded in it.
-
-The result of an audit of fixed size.
-
-The result of a sequential audit.
-
-The settings of an audit, known before any output is drawn.
-"""
+"""The result of an audit: the counts, and what was decided from them."""
 
 from __future__ import annotations
 
@@ -38,6 +25,8 @@ from ..sampling.object_identity import Provenance
 from .cell_result import CellCounts
 from .result import Result
 
+# An interim analysis of a sequential audit.
+
 Stop = Literal["refuted", "runs", "time", "request"]
 
 
@@ -58,6 +47,9 @@ class Look:
     runs: int
     bound: float
     p_value: float
+
+
+# The event of the other direction, where an audit tests both directions together.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +73,8 @@ class OtherDirection:
     counts: Counts
     guesses: Guesses
 
+
+# The verdict of an audit, and how a bound and an event are worded in it.
 
 _MOST_DIGITS = 12  # of a bound that exceeds the claim by little
 
@@ -646,6 +640,9 @@ class AuditResult(Result):
         )
 
 
+# The result of an audit of fixed size.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FixedSizeResult(AuditResult):
     """Result of an audit whose number of runs was fixed before: the event is tested once, on the main runs.
@@ -670,6 +667,9 @@ class FixedSizeResult(AuditResult):
             return self._shares_of_test("event test", self.alpha)
         of_cells = self.cells.alpha
         return *self._shares_of_test("event test", self.alpha - of_cells), ("cell intervals", of_cells)
+
+
+# The result of a sequential audit.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -728,6 +728,8 @@ class SequentialResult(AuditResult):
             return f"; stopped on request after {self.runs:,} runs per dataset"
         return ""
 
+
+# The settings of an audit, known before any output is drawn.
 
 # Shares of alpha for the cells and for the net of plain events, if they are counted; the event test has the rest.
 _CELL_SHARE, _NET_SHARE = 0.1, 0.05

@@ -1,19 +1,4 @@
-"""The plan of an audit: its runs are cut into blocks, each with its own seed.
-
-Seeds of blocks: those of numpy's `SeedSequence`, in a third of the time.
-
-An audit makes a generator for each block, and small audits have hundreds of small blocks, most of whose time
-`SeedSequence` would take. The keys of a phase differ in their last word only, so all before it is hashed once. Beyond
-the first few blocks of a phase, the words of many blocks are computed together.
-
-References
-----------
-numpy, `SeedSequence`, whose words are the same in every version; O'Neill (2015), Developing a seed_seq alternative.
-
-Limits in bytes on the outputs held in memory, for outputs of megabytes.
-
-Split the runs of an audit into pilot and main runs.
-"""
+"""The plan of an audit: its runs are cut into blocks, each with its own seed."""
 
 from __future__ import annotations
 
@@ -37,6 +22,16 @@ from ..events.outputs import Outputs, are_equal, tally
 from ..events.records import HashCheck
 from .pickling import Parcel
 from .sampler import Sampler
+
+# Seeds of blocks: those of numpy's `SeedSequence`, in a third of the time.
+#
+# An audit makes a generator for each block, and small audits have hundreds of small blocks, most of whose time
+# `SeedSequence` would take. The keys of a phase differ in their last word only, so all before it is hashed once.
+# Beyond the first few blocks of a phase, the words of many blocks are computed together.
+#
+# References
+# ----------
+# numpy, `SeedSequence`, whose words are the same in every version; O'Neill (2015), Developing a seed_seq alternative.
 
 # Constants of the hash functions on the way into the pool of four words, out of it, and between its words.
 _IN, _IN_FACTOR, _OUT, _OUT_FACTOR = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
@@ -161,6 +156,8 @@ _OUT_FACTORS = _constants(_OUT * _OUT_FACTOR & _WORD, _OUT_FACTOR, 2 * _NEEDED -
 _OUT_TABLE = np.array([_OUT_CONSTANTS, _OUT_FACTORS], np.uint64)[..., None]
 _WORD_64, _SHIFT_64, _DOUBLE = np.uint64(_WORD), np.uint64(_SHIFT), (1 << 64) - 1
 
+# Limits in bytes on the outputs held in memory, for outputs of megabytes.
+
 KEPT = 1 << 27
 """Bytes of pilot outputs kept on each side; learning takes several times as much memory."""
 
@@ -250,6 +247,8 @@ def with_unit(size: int) -> str:
             return f"{size / unit:.3g} {words}"
     return f"{size} bytes"
 
+
+# Split the runs of an audit into pilot and main runs.
 
 # If the event has few hits on one dataset, it is as rare as the pilot can detect. A third of the runs then look for a
 # rarer event, or for a difference if the pilot saw none.

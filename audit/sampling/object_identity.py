@@ -2,10 +2,6 @@
 
 A store continues with blocks that were drawn before. It must therefore recognise a mechanism, with the parameters,
 attributes, closures, variables and helpers that determine its outputs, and a dataset to the last digit.
-
-The provenance of the audited code: its location, the version of its package, and a fingerprint.
-
-The place of a mechanism's source, as it was when the audit ran: file, line, and SHA-256 of the file.
 """
 
 from __future__ import annotations
@@ -40,6 +36,8 @@ import scipy
 from ..datasets.contents import without_padding
 from ..datasets.rows import is_graph, is_of_pandas, parts_of_pandas
 from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
+
+# The provenance of the audited code: its location, the version of its package, and a fingerprint.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +168,8 @@ def drawn_by() -> tuple[tuple[str, str], ...]:
     """Return the versions and the sources' hash that, with the mechanism, determine the numbers drawn from a seed."""
     return (*versions(), ("dpaudit's sources", own_sources()))
 
+
+# The place of a mechanism's source, as it was when the audit ran: file, line, and SHA-256 of the file.
 
 ADAPTERS: Final = f"{__name__.partition('.')[0]}.mechanisms.adapters."
 """Modules whose objects call a mechanism that is defined elsewhere."""

@@ -1,10 +1,4 @@
-"""Short hashes that identify blocks, events and datasets, the same in every process.
-
-Marks of stretches of successive outputs, which reveal two blocks that share part of a random stream.
-
-A block keeps the smallest hashes of all its stretches. Two blocks with many common stretches nearly always have one of
-the smallest hashes in common, wherever the stretch lies in each block.
-"""
+"""Short hashes that identify blocks, events and datasets, the same in every process."""
 
 from __future__ import annotations
 
@@ -18,6 +12,11 @@ import numpy.typing as npt
 
 from ..events.outcome_text import outcome_text, printed
 from ..events.outputs import Outputs, is_vector, outcome_key, outcome_list, row_keys
+
+# Marks of stretches of successive outputs, which reveal two blocks that share part of a random stream.
+#
+# A block keeps the smallest hashes of all its stretches. Two blocks with many common stretches nearly always have one
+# of the smallest hashes in common, wherever the stretch lies in each block.
 
 MARKS = 4
 """Number of marks that a block keeps; a mark of 0 means none."""

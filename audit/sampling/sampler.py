@@ -3,10 +3,6 @@
 A *block sampler* draws many runs in one call: a callable with a parameter named ``size``, or an object with a method
 ``sample(dataset, size, rng)``. A plain function ``f(dataset, rng)`` or ``f(dataset)`` performs a single run and is
 looped. If it raises an exception, that is an output like any other, because an adversary sees it.
-
-A part of an output that the caller names: by a column, key, field or attribute, by a place, or by a function.
-
-A mechanism of which a part of each output is audited.
 """
 
 from __future__ import annotations
@@ -48,6 +44,8 @@ from ..options import checked
 from ..printing import shorten
 from ..settings import or_setting
 from .object_identity import Provenance, provenance_of
+
+# A part of an output that the caller names: by a column, key, field or attribute, by a place, or by a function.
 
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
@@ -563,6 +561,9 @@ def mechanism_name(mechanism: Any) -> str:
     own = str(mechanism)
     is_telling = own.strip() and own.isprintable() and len(own) <= 80 and " at 0x" not in own
     return own if is_telling else type(mechanism).__name__
+
+
+# A mechanism of which a part of each output is audited.
 
 
 def picked(mechanism: Any, output: OutputPart | None) -> Sampler:

@@ -2,10 +2,6 @@
 
 A task describes its blocks for messages in `words`, and names its result in a memory by `key`, the same in every
 process. `owners` are objects in it that may be of the user's types. `fits` tells whether a recalled result is possible.
-
-Counts and marks of the blocks on one dataset, kept after their outputs are discarded.
-
-Counts of pairs of runs, one on each dataset, for the bets of a sequential audit.
 """
 
 from __future__ import annotations
@@ -28,6 +24,8 @@ from .output_hashes import BLOCK_MARKS, MARKS, block_marks, digest
 
 if TYPE_CHECKING:
     from .block_plan import Plan
+
+# Counts and marks of the blocks on one dataset, kept after their outputs are discarded.
 
 Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 Hits = np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -169,6 +167,8 @@ def counts_of_others(x: BlockCounts, y: BlockCounts) -> tuple[Counts, ...]:
         for hits_x, hits_y in zip(x.others.sum(axis=1).tolist(), y.others.sum(axis=1).tolist(), strict=True)
     )
 
+
+# Counts of pairs of runs, one on each dataset, for the bets of a sequential audit.
 
 Events = tuple[Event | None, Event | None]
 

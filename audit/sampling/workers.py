@@ -1,10 +1,4 @@
-"""Distribute tasks over the workers that joblib is configured to use: threads, processes or a cluster.
-
-Tasks on the dask cluster that joblib is configured to use, as by `joblib.parallel_config("dask")`.
-
-Tasks are sent as futures of `distributed`, because joblib waits for ever for a task whose workers were killed. The seed
-of a block determines its outputs, so a task that runs again after its worker was lost gives the same result.
-"""
+"""Distribute tasks over the workers that joblib is configured to use: threads, processes or a cluster."""
 
 from __future__ import annotations
 
@@ -38,6 +32,11 @@ from .tasks import AnyTask, Task
 
 if TYPE_CHECKING:
     from .block_plan import Plan
+
+# Tasks on the dask cluster that joblib is configured to use, as by `joblib.parallel_config("dask")`.
+#
+# Tasks are sent as futures of `distributed`, because joblib waits for ever for a task whose workers were killed. The
+# seed of a block determines its outputs, so a task that runs again after its worker was lost gives the same result.
 
 _LONELY = 60.0  # seconds that a cluster may have no worker, unless its `wait_for_workers_timeout` is longer
 _LOOKED_AFTER = 5.0  # seconds without a result after which the workers are counted

@@ -4,19 +4,6 @@ All pairs are run with the same random numbers, so that they differ because of t
 independent runs, which are the beginning of the audit's pilot. Only the test of fresh runs spends alpha.
 
 Proof: docs/proofs/choices.md
-
-Pairs ranked by replays: one run on each dataset shows what the noise is given.
-
-Hundreds of pairs are ranked in the executions that a few take in a statistical search. The best then go on trial.
-
-The simplest pair that loses as much as the one that was found: fewer rows, equal rows, round values.
-
-It is shown beside the found pair, and the audit is that of the found one, so that simplicity costs no power. If the
-simpler pair loses clearly more by the same runs, it is the one that is audited.
-
-References
-----------
-MacIver & Donaldson (2020), Test-case reduction via test-case generation: insights from the Hypothesis reducer.
 """
 
 from __future__ import annotations
@@ -67,6 +54,10 @@ from .pairs_for_domain import pairs_of
 from .pool import Pool, new_pool
 from .successive_halving import halve
 from .trial import Judge, Trial
+
+# Pairs ranked by replays: one run on each dataset shows what the noise is given.
+#
+# Hundreds of pairs are ranked in the executions that a few take in a statistical search. The best then go on trial.
 
 _SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
 _EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
@@ -247,6 +238,15 @@ def guided_by_replays(
     remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs by their outputs alone"
     return Guide(tuple(leaders.values()), replays.pairs, replays.runner.runs, remark)
 
+
+# The simplest pair that loses as much as the one that was found: fewer rows, equal rows, round values.
+#
+# It is shown beside the found pair, and the audit is that of the found one, so that simplicity costs no power. If the
+# simpler pair loses clearly more by the same runs, it is the one that is audited.
+#
+# References
+# ----------
+# MacIver & Donaldson (2020), Test-case reduction via test-case generation: insights from the Hypothesis reducer.
 
 _LEAST = 100  # runs of each pair
 _SIMPLER_SHARE = 10  # one execution in ten of a search is for simpler pairs

@@ -1,11 +1,4 @@
-"""Select the source of pairs for a domain, an adjacency and a distance.
-
-Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
-
-Pairs of query answers: a base, and a step as long as neighbours may be apart.
-
-Pairs of graphs that differ in edges, or in nodes with all their edges.
-"""
+"""Select the source of pairs for a domain, an adjacency and a distance."""
 
 from __future__ import annotations
 
@@ -31,6 +24,8 @@ from ..printing import shorten
 from .candidates import Candidate, Line, PairSource, show, varied, whole_distance
 from .row_pairs import RowPairs, TablePairs
 from .user_level_pairs import UserPairs
+
+# Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
 _EXAMPLES = 200  # values drawn from a strategy
 _LISTED = 200  # most initial pairs of listed values
@@ -254,6 +249,8 @@ def _towards(dataset: Any, other: Any, adjacency: Within, distance: float) -> It
         yield moved if isinstance(dataset, np.ndarray) else moved.tolist()
 
 
+# Pairs of query answers: a base, and a step as long as neighbours may be apart.
+
 _N_PLACES: Final = 6
 
 
@@ -476,6 +473,8 @@ class AnswerPairs(PairSource):
             step = whole
         return np.clip(step, -self.domain.width, self.domain.width)
 
+
+# Pairs of graphs that differ in edges, or in nodes with all their edges.
 
 Edge = tuple[int, int]
 

@@ -1,27 +1,4 @@
-"""Successive halving of candidate pairs: each round keeps the better half and spends as much as the others.
-
-Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
-
-A row value that is mishandled, such as a power of two, a value next to an end of the range or one in a narrow window,
-shows in the outputs of a handful of coupled runs: they differ by more than those of its neighbours. A line is swept at
-hundreds of numbers, and again between the places where the outputs differ most.
-
-Scores of many pairs, each shrunk towards the mean of the pairs that have something in common with it.
-
-The estimates v are normal around the true values with known standard errors; the true values of a group are normal
-around the group's mean, and the groups' means around a common mean. Both variances are estimated from the scores
-themselves, so pairs are pooled as much as they are alike: a short pilot that can tell no pair from another can often
-tell the pairs in which half of the answers rise from those in which one does. A single leaking pair among many harmless
-ones does not follow a normal law. So no estimate moves by more than √(2 ln n) standard errors, about the largest
-deviation that n errors show by chance. The errors are assumed to be independent. Common random numbers shift the scores
-of similar pairs together: that keeps their order, but makes the common mean less certain than stated.
-
-References
-----------
-DerSimonian & Laird (1986), Meta-analysis in clinical trials, Section 2 (the variance between groups). Morris (1983),
-Parametric empirical Bayes inference: theory and applications, Section 3 (shrinkage with unequal variances). Efron &
-Morris (1972), Limiting the risk of Bayes and empirical Bayes estimators, part II (limited translation).
-"""
+"""Successive halving of candidate pairs: each round keeps the better half and spends as much as the others."""
 
 from __future__ import annotations
 
@@ -40,6 +17,12 @@ from .places import MOST, Places, numbers_between
 from .pool import Pool
 from .rounds import first_pilot, grows, is_scored, next_pilot, survivors, variations
 from .trial import Judge, Trial
+
+# Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
+#
+# A row value that is mishandled, such as a power of two, a value next to an end of the range or one in a narrow
+# window, shows in the outputs of a handful of coupled runs: they differ by more than those of its neighbours. A line
+# is swept at hundreds of numbers, and again between the places where the outputs differ most.
 
 _SHARE = 10  # one execution in ten of a search is for sweeps
 _RUNS = 8  # of each pair
@@ -118,6 +101,22 @@ class _Runs:
         self.judge.draws.keep({*(self._first.ends or ()), *(candidate.ends or ())})
         return trial.difference
 
+
+# Scores of many pairs, each shrunk towards the mean of the pairs that have something in common with it.
+#
+# The estimates v are normal around the true values with known standard errors; the true values of a group are normal
+# around the group's mean, and the groups' means around a common mean. Both variances are estimated from the scores
+# themselves, so pairs are pooled as much as they are alike: a short pilot that can tell no pair from another can often
+# tell the pairs in which half of the answers rise from those in which one does. A single leaking pair among many
+# harmless ones does not follow a normal law. So no estimate moves by more than √(2 ln n) standard errors, about the
+# largest deviation that n errors show by chance. The errors are assumed to be independent. Common random numbers shift
+# the scores of similar pairs together: that keeps their order, but makes the common mean less certain than stated.
+#
+# References
+# ----------
+# DerSimonian & Laird (1986), Meta-analysis in clinical trials, Section 2 (the variance between groups). Morris (1983),
+# Parametric empirical Bayes inference: theory and applications, Section 3 (shrinkage with unequal variances). Efron &
+# Morris (1972), Limiting the risk of Bayes and empirical Bayes estimators, part II (limited translation).
 
 Array = npt.NDArray[np.float64]
 

@@ -1,7 +1,4 @@
-"""A pair on trial: its pilot, which grows while the pair is among the best, and its score.
-
-Score a pair of datasets: the expected lower bound of its best event, with a standard error, from a pilot.
-"""
+"""A pair on trial: its pilot, which grows while the pair is among the best, and its score."""
 
 from __future__ import annotations
 
@@ -29,6 +26,8 @@ from ..store.store_settings import claim_in_words, sources, terms
 from .candidates import Candidate
 from .coupled_difference import coupled_difference
 from .coupled_draws import CoupledDraws, Ends
+
+# Score a pair of datasets: the expected lower bound of its best event, with a standard error, from a pilot.
 
 # Standard errors subtracted when events are chosen. Each value finds another kind of event, from common events to rare
 # events with a few hits on one dataset. Runs that did not serve for the choice judge them.

@@ -1,7 +1,4 @@
-"""Search for neighbours between which a query changes by more than its stated sensitivity.
-
-Pairs compared by the query's answers: every dataset is evaluated once, and the first ones twice.
-"""
+"""Search for neighbours between which a query changes by more than its stated sensitivity."""
 
 from __future__ import annotations
 
@@ -27,6 +24,8 @@ from ..search.pairs_for_domain import pairs_of
 from ..search.pool import Pool, new_pool
 from .query_answer import Answer, Change, Norm, answer_of, answer_text, change_between, norm_of
 from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
+
+# Pairs compared by the query's answers: every dataset is evaluated once, and the first ones twice.
 
 _REPEATED = 8  # datasets that are evaluated twice at once
 _MOST_FAILED = 500  # pairs on which the query fails, if it has an answer on none

@@ -4,8 +4,6 @@ An audit with a store always runs from its beginning, and recalls stored blocks 
 limit the result equals that of an uninterrupted audit. With a time limit, the batches of a sequential audit keep their
 original sizes (`batches`), so every stored block is used. The store keeps the outputs that events are learned from and
 the counts of all other blocks, as numbers and text. The file is data: its contents are never executed or imported.
-
-Encode values as bytes and back: a checksum, a line of JSON that describes the values, and the data of arrays.
 """
 
 from __future__ import annotations
@@ -34,6 +32,8 @@ from ..events.outputs import outcome_key
 from ..files import check_target, create_empty, path_of
 from ..printing import shorten
 from ..records.json_codec import plain_data, read_data
+
+# Encode values as bytes and back: a checksum, a line of JSON that describes the values, and the data of arrays.
 
 _KIND = re.compile(r"[<|][biuf][0-9]{1,2}")  # dtypes: booleans, integers, floats
 _CHECKED = 8  # bytes of a checksum

@@ -1,7 +1,4 @@
-"""The catalogue of bugs in noise on a single answer: Laplace and geometric noise, by scale, shape and range.
-
-The catalogue of bugs in normal and binomial noise: calibration, accounting, and vectors of answers.
-"""
+"""The catalogue of bugs in noise on a single answer: Laplace and geometric noise, by scale, shape and range."""
 
 from __future__ import annotations
 
@@ -56,6 +53,8 @@ from ...mechanisms.faulty import (
 from ...mechanisms.faulty.answers import GradientSum, total
 from ...mechanisms.faulty.noise.faulty_gaussian import GaussianOfScale
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
+
+# The catalogue of bugs in normal and binomial noise: calibration, accounting, and vectors of answers.
 
 _NORMAL: Final[FaultMaker] = partial(fault, "normal noise", bound_on="delta")
 _DISCRETE: Final[FaultMaker] = partial(fault, "discrete noise")

@@ -1,9 +1,4 @@
-"""The catalogue of bugs in statistics: sums, means, medians, and graph statistics.
-
-The catalogue of bugs in composition, group privacy and subsampling.
-
-The catalogue of bugs in selections: exponential mechanism, noisy max and sparse vector.
-"""
+"""The catalogue of bugs in statistics: sums, means, medians, and graph statistics."""
 
 from __future__ import annotations
 
@@ -87,6 +82,8 @@ from ...mechanisms.faulty.noise.data_scale import (
 )
 from ..documents.named_sparse_vector import rise_and_fall
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
+
+# The catalogue of bugs in composition, group privacy and subsampling.
 
 _COMPOSITION: Final[FaultMaker] = partial(fault, "composition")
 _GROUP: Final[FaultMaker] = partial(fault, "group privacy")
@@ -238,6 +235,8 @@ def _samples() -> list[Fault]:
         ),
     ]
 
+
+# The catalogue of bugs in selections: exponential mechanism, noisy max and sparse vector.
 
 _EXPONENTIAL: Final[FaultMaker] = partial(fault, "exponential mechanism")
 _NOISY_MAX: Final[FaultMaker] = partial(fault, "noisy max")

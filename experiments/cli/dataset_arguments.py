@@ -1,7 +1,4 @@
-"""Datasets, mechanisms and scores of canaries from the arguments of the command line.
-
-JSON in arguments: what is wrong with it, and the likely remedy.
-"""
+"""Datasets, mechanisms and scores of canaries from the arguments of the command line."""
 
 from __future__ import annotations
 
@@ -22,6 +19,8 @@ from ...audit.errors import DatasetError, UnknownNameError, described
 from ...audit.printing import did_you_mean
 from .near_files import near_file, no_such_file
 from .options import say
+
+# JSON in arguments: what is wrong with it, and the likely remedy.
 
 _SHOWN = 60
 _NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?\d+)?\s*", re.IGNORECASE)

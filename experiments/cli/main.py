@@ -4,12 +4,6 @@
 
 Imports are deferred: `--version` needs no other module, and a mistyped command or option is reported without the
 library.
-
-The help of ``dpaudit`` alone, in the form of typer's, without its modules for Markdown and tracebacks.
-
-They take as long to import as typer and rich together, and the help of a command still uses them.
-
-The commands by name; the module of a command is imported when the command is used.
 """
 
 from __future__ import annotations
@@ -28,6 +22,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from ...audit.errors import MechanismError
 from .usage import check_usage, unknown_command
+
+# The help of ``dpaudit`` alone, in the form of typer's, without its modules for Markdown and tracebacks.
+#
+# They take as long to import as typer and rich together, and the help of a command still uses them.
 
 
 def print_help(ctx: Any, commands: Mapping[str, Any]) -> None:
@@ -58,6 +56,8 @@ def _panel(title: str, rows: Iterable[tuple[str, str]]) -> Any:
         table.add_row(name, Text(words.replace("`", "")))
     return Panel(table, title=title, title_align="left", border_style="dim")
 
+
+# The commands by name; the module of a command is imported when the command is used.
 
 _COMMANDS = {
     "run": (

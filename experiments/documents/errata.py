@@ -2,8 +2,6 @@
 
 Every number in the page comes from a run: a text names cases in braces, and `errata_page` replaces each name by the
 result of its audit or check.
-
-Errors in the source documents, one paragraph each; the name of a case in braces stands for its result.
 """
 
 from __future__ import annotations
@@ -17,6 +15,8 @@ from ...audit.records.suite import Checked, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
 from ...reports.plain_text import number
+
+# Errors in the source documents, one paragraph each; the name of a case in braces stands for its result.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
 """Measurements and transformations of OpenDP, by trying the spaces and parameters that their constructors accept.
 
 Claim and neighbours are those of the measurement's own map and metric, so a new constructor needs no assumption.
-
-Combinators of OpenDP: what they make of simple measurements, and interactive ones with a fixed list of queries.
 """
 
 from __future__ import annotations
@@ -27,6 +25,8 @@ from .known_defects import known_in
 from .opendp_spaces import Space, answer_spaces, number_space, prelude, response_spaces, row_spaces, table_spaces
 from .public_callables import parameters_of, public_callables, required_of
 from .run_target import example_of
+
+# Combinators of OpenDP: what they make of simple measurements, and interactive ones with a fixed list of queries.
 
 _SCALE = 2.0
 _SCORED = "a score and a candidate"

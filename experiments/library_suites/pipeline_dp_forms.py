@@ -1,7 +1,4 @@
-"""Metrics of PipelineDP and the methods of its engine, on the local backend.
-
-Runs of PipelineDP on its local backend: rows (user, partition, value) to the released partitions.
-"""
+"""Metrics of PipelineDP and the methods of its engine, on the local backend."""
 
 from __future__ import annotations
 
@@ -20,6 +17,8 @@ from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms.adapters.library_calls import released
 from .audited_library import Form, NotCovered, PublicCallable, Target
 from .known_defects import known_in
+
+# Runs of PipelineDP on its local backend: rows (user, partition, value) to the released partitions.
 
 PUBLIC = (0, 1)
 """Public partitions."""

@@ -1,10 +1,4 @@
-"""Run a plan within its time; each finished target is a file at once, so an ended suite resumes from the rest.
-
-Targets in worker processes: one that does not answer is ended with its process, and the others go on.
-
-A callable that hangs in compiled code cannot be interrupted in its own process. Each worker has a pool of one process,
-so that ending it touches no other target.
-"""
+"""Run a plan within its time; each finished target is a file at once, so an ended suite resumes from the rest."""
 
 from __future__ import annotations
 
@@ -33,6 +27,11 @@ from ...audit.sampling.workers import ctrl_c_waiting
 from .audited_library import Library, Target
 from .plan import Plan, plan_of
 from .run_target import Outcome, run_target
+
+# Targets in worker processes: one that does not answer is ended with its process, and the others go on.
+#
+# A callable that hangs in compiled code cannot be interrupted in its own process. Each worker has a pool of one
+# process, so that ending it touches no other target.
 
 Call: TypeAlias = Callable[[Parcel, str], Any]
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -3,8 +3,6 @@
 References
 ----------
 Kong, Muñoz Medina, Ribero & Syed (2023), DP-Auditorium: a large scale library for auditing differential privacy.
-
-A sparse vector whose outputs are lists with one word or number for each answer up to the cutoff.
 """
 
 from __future__ import annotations
@@ -28,6 +26,8 @@ from ...mechanisms.laws.transcripts import ABOVE, BELOW, STOPPED
 from ...mechanisms.queries import candidate_scores
 from .entry import Entry, entry
 from .exposed_means import ExposedMean, MeanOverExactCount
+
+# A sparse vector whose outputs are lists with one word or number for each answer up to the cutoff.
 
 
 class Comparison(Enum):

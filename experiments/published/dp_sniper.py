@@ -8,14 +8,6 @@ Bichsel, Steffen, Bogunovic & Vechev (2021), DP-Sniper: black-box discovery of d
 classifiers, IEEE Symposium on Security and Privacy; Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of
 differential privacy (StatDP); Lyu, Su & Li (2017), Understanding the sparse vector technique for differential privacy
 (its algorithms 1 to 6 are the sparse vectors here).
-
-MurmurHash3, 32-bit variant, the hash function of the Bloom filters of RAPPOR.
-
-RAPPOR: the noisy bits of the Bloom filter of one person's value.
-
-Independent mechanisms on one dataset, each with a row as its output.
-
-Geometric noise on a count from 0 to n, drawn in integer arithmetic.
 """
 
 from __future__ import annotations
@@ -59,6 +51,8 @@ from .entry import Entry, entry
 from .largest_exponential import LargestExponential
 from .noisy_answers import NoisyAnswers
 
+# MurmurHash3, 32-bit variant, the hash function of the Bloom filters of RAPPOR.
+
 _WORD: Final = 0xFFFFFFFF
 
 
@@ -92,6 +86,9 @@ def _scrambled(word: int) -> int:
 
 def _rotated(word: int, bits: int) -> int:
     return (word << bits | word >> 32 - bits) & _WORD
+
+
+# RAPPOR: the noisy bits of the Bloom filter of one person's value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +192,9 @@ class Rappor:
         return [self.probability_of_one(place in bits) for place in range(self.n_bits)]
 
 
+# Independent mechanisms on one dataset, each with a row as its output.
+
+
 @dataclass(frozen=True, slots=True)
 class SideBySideLaw(Law):
     """The joint law of independent rows of the same width, whose coordinates may be dependent."""
@@ -245,6 +245,9 @@ class SideBySide:
         """Draw `size` independent rows, shape (size, n_parts * width), float64."""
         rows: Floats = np.concatenate([part.sample(dataset, size, rng) for part in self.parts], axis=1, dtype=float)
         return rows
+
+
+# Geometric noise on a count from 0 to n, drawn in integer arithmetic.
 
 
 @dataclass(frozen=True, slots=True)

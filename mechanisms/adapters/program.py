@@ -19,8 +19,6 @@ time that the program needs to start.
 If a program draws its noise from the seed, the audit is replayable. A program with its own entropy works too. A program
 that seeds itself identically at every start gives every worker the same runs: use jobs=1, or the health checks report
 it.
-
-A running program that answers requests for blocks through its pipes, with a limit on its silence.
 """
 
 from __future__ import annotations
@@ -52,6 +50,8 @@ from ...audit.errors import MechanismError, OptionError
 from ...audit.options import as_number, checked, is_whole
 from ...audit.printing import shorten
 from .program_protocol import AnswerError, read_array, read_header, request_line, shown, shown_words
+
+# A running program that answers requests for blocks through its pipes, with a limit on its silence.
 
 MOST_BYTES = 1 << 28
 """Longest answer: 256 MiB, so that an endless line does not fill the memory."""

@@ -1,7 +1,4 @@
-"""Laws of a sparse vector that releases numbers: a value for each answer above, NaN for each answer below.
-
-Closed-form probability that a Laplace variable lies above other noisy numbers and below a limit.
-"""
+"""Laws of a sparse vector that releases numbers: a value for each answer above, NaN for each answer below."""
 
 from __future__ import annotations
 
@@ -18,6 +15,8 @@ from ...audit.errors import DatasetError
 from ..noise_samplers import Integers
 from .divergences import Floats, Law, check_comparable, check_rule
 from .transcripts import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, TranscriptLaw, count_transcripts
+
+# Closed-form probability that a Laplace variable lies above other noisy numbers and below a limit.
 
 _MOST_ANSWERS: Final = 20  # the powers cancel, with an error of 3ⁿ roundings: 1e-6 of the result
 _MOST_EXPONENT: Final = 700.0

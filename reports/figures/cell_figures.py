@@ -1,7 +1,4 @@
-"""Figures of cell counts: likelihood ratios, privacy profile, trade-off curve.
-
-Curves of a claim: the boundary of its trade-off curve, and the privacy profile.
-"""
+"""Figures of cell counts: likelihood ratios, privacy profile, trade-off curve."""
 
 from __future__ import annotations
 
@@ -21,6 +18,8 @@ from .output_figures import claimed_epsilon, draw_claimed_epsilon, is_pure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Curves of a claim: the boundary of its trade-off curve, and the privacy profile.
 
 Array = npt.NDArray[np.float64]
 

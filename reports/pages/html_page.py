@@ -1,7 +1,4 @@
-"""A suite as one self-contained HTML file: no external font, image or style, and readable without scripts.
-
-Definitions of the terms in results and reports.
-"""
+"""A suite as one self-contained HTML file: no external font, image or style, and readable without scripts."""
 
 from __future__ import annotations
 
@@ -37,6 +34,8 @@ from .page_tables import PageTable, content_policy, shown_table, templates
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# Definitions of the terms in results and reports.
 
 GLOSSARY = (
     ("adjacency", "the rule that says which datasets are neighbours, for example adding or removing one row; two "

@@ -1,9 +1,4 @@
-"""The fixture `dp_audit`: audits with the session's settings; fails if the audit is refuted or inconclusive.
-
-Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
-
-Draws of unfinished audits, which the session's store keeps and the next session continues.
-"""
+"""The fixture `dp_audit`: audits with the session's settings; fails if the audit is refuted or inconclusive."""
 
 from __future__ import annotations
 
@@ -59,6 +54,8 @@ from ..plain_text import canaries_in_words, found, other_way, printed_lines, pro
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, Failure, compared_with, saved_as
 from .session_settings import DEFAULTS, Settings
+
+# Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
 _STOPPED = "the audit stopped there; with sequential=False it shows how large the loss is"
@@ -154,6 +151,9 @@ def repetition(case: Case, settings: Settings) -> str:
         if name != "budget" and getattr(settings, name) != usual
     ]
     return " ".join([f"pytest {shlex.quote(case.test)}", *options])
+
+
+# Draws of unfinished audits, which the session's store keeps and the next session continues.
 
 
 def made(session: AuditSession, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -1,7 +1,4 @@
-"""State of a pytest session: error budget, results and baselines.
-
-Table of audits at the end of a test session.
-"""
+"""State of a pytest session: error budget, results and baselines."""
 
 from __future__ import annotations
 
@@ -31,6 +28,8 @@ if sys.platform != "win32":
 
 if TYPE_CHECKING:
     from ...audit.records.suite import Checked, Suite
+
+# Table of audits at the end of a test session.
 
 _HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")
 _WIDEST = 60

@@ -1,7 +1,4 @@
-"""Speed of audits: the reference suite at 10⁸ runs, drawing alone, and two workers.
-
-Start-up time of the command line and of the package.
-"""
+"""Speed of audits: the reference suite at 10⁸ runs, drawing alone, and two workers."""
 
 from __future__ import annotations
 
@@ -22,6 +19,8 @@ from ..core.bench_json import Figures, at_least, at_most, columns
 from ..core.effort import Bench, Effort, one_row_each
 from ..core.timing import draw_alone, in_turns, median_ratio, timed
 from .memory import one_at_a_time
+
+# Start-up time of the command line and of the package.
 
 _COMMANDS = {
     "python alone": "",

@@ -1,26 +1,4 @@
-"""All cases, and what their tests are designed to reject.
-
-Cases of the law of the noise.
-
-Source: laplace_closeness_test_cases and gaussian_closeness_test_cases in proto/testing of google/differential-privacy.
-The cases of both files that differ in one parameter from the first are written here by that parameter.
-
-Cases of counts and bounded sums: sweeps over datasets and settings.
-
-Source: count_dp_test_cases, bounded_sum_dp_test_cases and long_bounded_sum_dp_test_cases in proto/testing of
-google/differential-privacy. The files write every case of the sweeps out.
-
-Cases of bounded means and of standard deviations: sweeps over datasets and settings.
-
-Source: bounded_mean_dp_test_cases and bounded_stdv_dp_test_cases in proto/testing of google/differential-privacy. The
-files write every case of the sweeps out. A standard deviation is the root of the variance, so one case is a case of
-both.
-
-Cases of quantiles and of approximate bounds.
-
-Source: bounded_quantiles_dp_test_cases and approximate_bounds_dp_test_cases in proto/testing of
-google/differential-privacy. The first file is a sweep over datasets and settings; it writes every case out.
-"""
+"""All cases, and what their tests are designed to reject."""
 
 from __future__ import annotations
 
@@ -28,6 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from .case import LN3, Case, ClosenessCase
+
+# Cases of the law of the noise.
+#
+# Source: laplace_closeness_test_cases and gaussian_closeness_test_cases in proto/testing of
+# google/differential-privacy. The cases of both files that differ in one parameter from the first are written here by
+# that parameter.
 
 _ANSWERS = {
     "Small positive raw input": 1.0,
@@ -110,6 +94,11 @@ def gaussian_closeness_cases() -> Iterator[ClosenessCase]:
             granularity=2.0**exponent,
         )
 
+
+# Cases of counts and bounded sums: sweeps over datasets and settings.
+#
+# Source: count_dp_test_cases, bounded_sum_dp_test_cases and long_bounded_sum_dp_test_cases in proto/testing of
+# google/differential-privacy. The files write every case of the sweeps out.
 
 _COUNTS = {
     "empty count": (),
@@ -258,6 +247,12 @@ def sum_cases(*, whole: bool) -> Iterator[Case]:
                     granularity=granularity,
                 )
 
+
+# Cases of bounded means and of standard deviations: sweeps over datasets and settings.
+#
+# Source: bounded_mean_dp_test_cases and bounded_stdv_dp_test_cases in proto/testing of google/differential-privacy.
+# The files write every case of the sweeps out. A standard deviation is the root of the variance, so one case is a case
+# of both.
 
 # Setting: its words, epsilon, delta, partitions, values in each, values of a user.
 _MEANS = {
@@ -411,6 +406,11 @@ def deviation_cases() -> Iterator[Case]:
                     note=MORE_VALUES_THAN_ALLOWED if delta and partitions > 1 else "",
                 )
 
+
+# Cases of quantiles and of approximate bounds.
+#
+# Source: bounded_quantiles_dp_test_cases and approximate_bounds_dp_test_cases in proto/testing of
+# google/differential-privacy. The first file is a sweep over datasets and settings; it writes every case out.
 
 _WIDE: Final = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _NARROW: Final = (0.0, 0.01, 0.05, 0.45, 0.49, 0.5, 0.51, 0.55, 0.95, 0.99, 1.0)

@@ -1,7 +1,4 @@
-"""Mistakes in clipping and in the gradients that are clipped.
-
-Wrong ways from the gradients of a batch to one vector: clipped too late, in parts, or not at all.
-"""
+"""Mistakes in clipping and in the gradients that are clipped."""
 
 from __future__ import annotations
 
@@ -24,6 +21,8 @@ from ...training.steps import GaussianNoise, sum_of
 from .mistaken_training import mistaken
 from .training_fault import TrainingFault
 from .true_losses import epsilon_of, fixed_totals_epsilon
+
+# Wrong ways from the gradients of a batch to one vector: clipped too late, in parts, or not at all.
 
 
 @dataclass(frozen=True, slots=True)

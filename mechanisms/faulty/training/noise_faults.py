@@ -1,7 +1,4 @@
-"""Mistakes in the noise: its scale, and draws that are used twice.
-
-Noise that is not fresh for every parameter and step.
-"""
+"""Mistakes in the noise: its scale, and draws that are used twice."""
 
 from __future__ import annotations
 
@@ -23,6 +20,8 @@ from .clipping_faults import DELTA, NOTHING, POISSON, poisson_loss, seen_with
 from .mistaken_training import MistakenTraining, mistaken
 from .training_fault import TrainingFault
 from .true_losses import scales_epsilon
+
+# Noise that is not fresh for every parameter and step.
 
 
 @dataclass(frozen=True, slots=True)
