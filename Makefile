@@ -15,37 +15,44 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py __main__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test types collected test-diffprivlib test-jax-privacy test-multi-freq-ldpy docs clean
+.PHONY: audit test types doctests evidence test-diffprivlib test-jax-privacy test-multi-freq-ldpy docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
 
-TESTS := --doctest-modules --pyargs dpaudit tests --ignore tests/mechanisms/adapters/answering_program.py
+# The source tree is the package, found under its name through a link: tests and the type checker read what is edited.
+SOURCE := $(CURDIR)/$(VENV)/source
 
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test $(VENV)/source
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(MAKE) --jobs 2 types collected
-	$(BIN)/pytest --numprocesses 2 --dist worksteal $(TESTS)
+	$(MAKE) --jobs 2 types doctests
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests --numprocesses 2 --dist worksteal --ignore tests/experiments/bench \
+		--ignore tests/mechanisms/adapters/answering_program.py
 
-types: $(VENV)/installed-test
-	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
+types: $(VENV)/installed-test $(VENV)/source
+	MYPYPATH=$(SOURCE) $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
 
-# One process beside that of the type checker compiles what each of those that run the tests would compile again.
-collected: $(VENV)/installed-test
-	$(BIN)/pytest --collect-only -qq $(TESTS) > $(VENV)/collected || (cat $(VENV)/collected; exit 1)
+# Of the installed copy, where they stand under the names that users import.
+doctests: $(VENV)/installed-test
+	$(BIN)/pytest --doctest-modules --pyargs dpaudit --quiet
+
+# What the documents say of dpaudit itself. The tables in docs/benchmarks take days, so --resume continues them.
+evidence: $(VENV)/installed-test $(VENV)/source
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments/bench --numprocesses 2 --dist worksteal
+	PYTHONPATH=$(SOURCE) $(BIN)/python -m dpaudit bench all --resume --out docs/benchmarks
 
 # The scikit-learn that diffprivlib needs is an old one, so its tests have an environment of their own.
-test-diffprivlib:
+test-diffprivlib: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
-	$(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/bench/test_libraries_page.py tests/experiments/bench/test_replays_page.py
+	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/bench/test_libraries_page.py tests/experiments/bench/test_replays_page.py
 
 # JAX is large and only these tests need it, so they have an environment of their own.
-test-jax-privacy:
+test-jax-privacy: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-jax-privacy
 	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
-	$(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/bench/test_jax_privacy_runs.py
+	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/bench/test_jax_privacy_runs.py
 
 # numba is large and only these tests need it.
 test-multi-freq-ldpy:
@@ -74,12 +81,13 @@ $(VENV)/installed: $(SOURCES) | $(BIN)/python
 	$(call install,'.[all]')
 	touch $@
 
-# The source tree is the package, so the type checker finds it under its name through a link.
 $(VENV)/installed-test: $(SOURCES) | $(BIN)/python
 	$(call install,'.[test]')
-	mkdir -p $(VENV)/source
-	ln -sfn ../.. $(VENV)/source/dpaudit
 	touch $(VENV)/installed $@
+
+$(VENV)/source:
+	mkdir -p $@
+	ln -sfn ../.. $@/dpaudit
 
 clean:
 	rm -rf $(VENV) $(VENV)-diffprivlib $(VENV)-jax-privacy $(VENV)-multi-freq-ldpy build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache

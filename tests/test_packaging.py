@@ -20,7 +20,8 @@ import dpaudit
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("audit", "mechanisms", "experiments", "reports")
-BESIDE = ("docs", "examples", "tests", ".ci")
+BENCHMARKS = "experiments/bench"
+BESIDE = ("docs", "examples", "tests", ".ci", BENCHMARKS)
 """Folders that the sdist has and the wheel does not."""
 AT_THE_ROOT = (
     "pyproject.toml", "MANIFEST.in", "Makefile", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md",
@@ -33,11 +34,12 @@ BACKEND = "import sys; sys.path.append('.ci'); import fresh_build; fresh_build.b
 
 
 def tree() -> set[str]:
-    """Modules and data files of the source tree, as paths inside the package."""
+    """Modules and data files that are installed, as paths inside the package."""
     files = {ROOT / "__init__.py", ROOT / "__main__.py", ROOT / "py.typed"}
     for folder in FOLDERS:
         files |= {path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".j2", ".js", ".toml")}
-    return {path.relative_to(ROOT).as_posix() for path in files}
+    names = {path.relative_to(ROOT).as_posix() for path in files}
+    return {name for name in names if not name.startswith(BENCHMARKS)}
 
 
 def project() -> set[str]:
@@ -47,12 +49,9 @@ def project() -> set[str]:
     return tree() | kept | set(AT_THE_ROOT)
 
 
-def test_the_installed_package_is_this_tree():
-    """Every other test runs against the installed copy, so an old one would make them say nothing."""
-    installed = Path(dpaudit.__file__).parent
-    assert installed != ROOT, "run `make test`: the tests audit an installed package"
-    for name in tree():
-        assert (installed / name).read_bytes() == (ROOT / name).read_bytes(), name
+def test_the_tests_run_against_this_tree():
+    """Otherwise an old installed copy would make them say nothing."""
+    assert Path(dpaudit.__file__).resolve().parent == ROOT, "run `make test`, or set PYTHONPATH=.venv/source"
 
 
 def done(*arguments: str, **options: object) -> None:
@@ -107,6 +106,9 @@ def test_the_wheel_holds_the_tree_and_nothing_else(built):
     names = set(zipfile.ZipFile(built[1]).namelist())
     packed = {name.removeprefix("dpaudit/") for name in names if name.startswith("dpaudit/")}
     assert packed == tree()
+    wheel = zipfile.ZipFile(built[1])
+    for name in packed:
+        assert wheel.read(f"dpaudit/{name}") == (ROOT / name).read_bytes(), name
     assert {name.split("/")[0] for name in names} == {"dpaudit", f"dpaudit-{version('dpaudit')}.dist-info"}
 
 

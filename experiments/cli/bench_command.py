@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ...audit.errors import OptionError
 from .known_names import TABLES
 from .options import (
     CaseAlpha,
@@ -30,6 +32,18 @@ bench = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
+
+
+@bench.callback()
+def _from_a_checkout() -> None:
+    """Measure, and print a table in Markdown."""
+    if find_spec("..bench", __package__) is None:
+        raise OptionError(
+            "the benchmarks are not installed with the package; run `make evidence` in a checkout of the repository, "
+            "or one of them with PYTHONPATH=.venv/source python -m dpaudit bench."
+        )
+
+
 Quick = Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the measurements in --out instead of repeating them.")]
 Into = Annotated[Path | None, optional("File for a copy of the table.", "--out")]

@@ -15,7 +15,7 @@ import typer
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.experiments.cli import known_names
 from dpaudit.experiments.cli.bench_command import _PAGES
-from dpaudit.experiments.cli.main import _COMMANDS, command_line
+from dpaudit.experiments.cli.commands import _COMMANDS, command_line
 from dpaudit.experiments.cli.options import whole_number
 from dpaudit.experiments.library_suites.library_names import LIBRARIES
 from dpaudit.experiments.suite.registry import all_experiments

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpaudit
-from dpaudit.experiments.cli.main import command_line
+from dpaudit.experiments.cli.commands import command_line
 from dpaudit.experiments.cli.option_names import OPTIONS, in_options
 from dpaudit.experiments.cli.verdict_lines import with_symbols
 
