@@ -136,10 +136,14 @@ class SensitivityResult(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if the change exceeds the bound by more than rounding explains."""
-        if self.unsteady:
+        """REFUTED if the change exceeds the bound by more than rounding explains, INCONCLUSIVE without any change."""
+        if self.unsteady or self._never_changed:
             return Verdict.INCONCLUSIVE
         return Verdict.REFUTED if exceeds(self.change, self.bound, self.rounding) else Verdict.NOT_REFUTED
+
+    @property
+    def _never_changed(self) -> bool:
+        return self.change == 0.0 < self.bound
 
     @property
     def is_refuted(self) -> bool:
@@ -159,7 +163,10 @@ class SensitivityResult(Result):
         stated = f"stated {self.bound:.12g}"
         match self.verdict:
             case Verdict.INCONCLUSIVE:
-                return f"INCONCLUSIVE: {self.unsteady}"
+                never = (
+                    f"the query never changed in {self.evaluations:,} evaluations, {stated}; does it use its dataset?"
+                )
+                return f"INCONCLUSIVE: {self.unsteady or never}"
             case Verdict.REFUTED if self.reason:
                 return f"REFUTED: the {name} has no bound ({self.reason}), {stated}; {self.shown.summary}"
             case Verdict.REFUTED:
@@ -192,8 +199,6 @@ class SensitivityResult(Result):
         if self.verdict is Verdict.NOT_REFUTED:
             if self.change > self.bound * (1.0 + 1e-9):
                 lines.append("note    the change exceeds the bound by no more than rounding explains")
-            if self.change == 0.0 < self.bound:
-                lines.append("note    the query never changed; does it use its dataset?")
             lines.append("note    other pairs may change the query more")
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         first = " ".join(self.first_error.split())[:_MOST_OF_AN_ERROR]
