@@ -1,7 +1,7 @@
 """The commands by name; the module of a command is imported when the command is used.
 
-The help of ``dpaudit`` alone has the form of typer's, without its modules for Markdown and tracebacks: they take as long
-to import as typer and rich together, and the help of a command still uses them.
+The help of ``dpaudit`` alone has the form of typer's, without its modules for Markdown and tracebacks. They take as
+long to import as typer and rich together, and the help of a command still uses them.
 """
 
 from __future__ import annotations
