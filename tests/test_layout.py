@@ -174,14 +174,27 @@ def test_files_are_short_and_folders_small():
     assert {folder: size for folder, size in sizes.items() if size > MOST_MODULES} == {}
 
 
-def test_the_stations_in_the_guide_are_imports():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Stations")[2].partition("```text")[2]
-    lines = [line.split(">") for line in text.partition("```")[0].splitlines() if ">" in line]
-    assert len(lines) >= 4
-    for stations in lines:
-        modules = [tuple(station.split()[-1].split("/")) for station in stations]
-        for module, target in itertools.pairwise(modules):
-            assert target in {name[: len(target)] for name in names_of_modules()[module]}, (module, target)
+def listed_in_the_guide(heading: str) -> list[str]:
+    """The lines of the first list under a heading of the guide."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2]
+    return text.partition("```text\n")[2].partition("```")[0].splitlines()
+
+
+def test_the_guide_lists_the_subpackages_in_their_order():
+    lines = [line.removeprefix(" ") for line in listed_in_the_guide("Layout")]
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [*PACKAGES, "tests"]
+    of_audit = itertools.takewhile(lambda line: line.startswith(" "), lines[1:])
+    folders = [room.removeprefix("audit.") for room in ROOMS if room.startswith("audit.")]
+    assert [line.split()[0] for line in of_audit] == [name for name in folders if (ROOT / "audit" / name).is_dir()]
+
+
+def test_the_call_path_in_the_guide_is_one_of_imports():
+    path = [Path(line.split()[0]).with_suffix("").parts for line in listed_in_the_guide("Call path of one audit")]
+    assert 8 <= len(path) <= 15
+    assert all(module in MODULES for module in path)
+    for place, module in enumerate(path[1:], 1):
+        imports = set().union(*(names_of_modules()[earlier] for earlier in path[:place]))
+        assert module in {name[: len(module)] for name in imports}, module
 
 
 def test_nothing_else_lies_at_the_root():

@@ -285,6 +285,7 @@ class Evidence:
 
     @classmethod
     def of(cls, counts: Counts, claim: Claim, alpha: float, *, are_guesses: bool = False) -> Evidence:
+        """Return this part for the counts, with the order of outcomes that is tuned to `alpha`."""
         strength, z = order(counts, claim, order_z(alpha))
         if z == 0.0:
             return cls(counts, are_guesses, None, np.empty(0), strength)
