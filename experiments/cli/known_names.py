@@ -44,7 +44,7 @@ TABLES = {
     "reports": ("reports",),
 }  # fmt: skip
 """Tables of each benchmark page."""
-LIBRARIES = ("opendp", "diffprivlib", "pydp", "pure-ldp", "multi-freq-ldpy", "pipeline-dp", "datasynthesizer")
+LIBRARIES = ("opendp", "diffprivlib", "pydp", "pipeline-dp")
 """Libraries that have suites."""
 ADJACENCIES = ("add-remove", "replace", "edge", "node", "local", "l1", "l2", "linf")
 CANARY_ADJACENCIES = ("add-remove", "replace")
