@@ -39,7 +39,7 @@ def _tasks(effort: Effort) -> Iterator[Task]:
 
 
 def _cells(library: str, seed: int, effort: Effort) -> Figures:
-    minutes = effort.either(_QUICK_MINUTES, _MINUTES[library] if effort.seconds is None else effort.seconds / 60.0)
+    minutes = effort.either(_QUICK_MINUTES, _MINUTES[library])
     selection = effort.either(_QUICK_ONLY, None)
     described = library_named(library)
     plan = plan_of(described, alpha=_ALPHA, only=selection)
