@@ -10,8 +10,7 @@ from typing import Any
 from ...audit.errors import OptionError
 from ..libraries.installed import is_installed, release_of
 from .audited_library import Form, Library, NotCovered, PublicCallable
-from .diffprivlib_mechanism_forms import mechanism_form
-from .diffprivlib_tool_forms import model_form, tool_form
+from .diffprivlib_forms import mechanism_form, model_form, tool_form
 from .opendp_forms import opendp_form, opendp_public
 from .pipeline_dp_forms import pipeline_dp_form, pipeline_dp_public
 from .public_callables import public_callables
