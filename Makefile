@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py __main__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test types doctests evidence test-diffprivlib test-jax-privacy test-multi-freq-ldpy docs clean
+.PHONY: audit test types doctests evidence test-diffprivlib test-jax-privacy docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
@@ -54,12 +54,6 @@ test-jax-privacy: | $(VENV)/source
 	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
 	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/bench/test_jax_privacy_runs.py
 
-# numba is large and only these tests need it.
-test-multi-freq-ldpy:
-	$(PYTHON) -m venv $(VENV)-multi-freq-ldpy
-	$(VENV)-multi-freq-ldpy/bin/pip install $(QUIETLY) --no-compile '.[test,multi-freq-ldpy]'
-	$(VENV)-multi-freq-ldpy/bin/pytest tests/experiments/library_suites/test_ldp_forms.py tests/mechanisms/adapters/test_ldp.py
-
 docs: $(VENV)/installed-test
 	$(BIN)/mkdocs build --strict
 
@@ -90,4 +84,4 @@ $(VENV)/source:
 	ln -sfn ../.. $@/dpaudit
 
 clean:
-	rm -rf $(VENV) $(VENV)-diffprivlib $(VENV)-jax-privacy $(VENV)-multi-freq-ldpy build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV)-diffprivlib $(VENV)-jax-privacy build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -37,7 +37,6 @@ ROOMS = [
     "experiments.cases", "experiments.statements", "experiments.documents", "experiments.suite",
     "experiments.catalogue", "experiments.published.google_cases", "experiments.published", "experiments.libraries",
     "experiments.library_suites",
-    "experiments.library_suites.releases",
     "experiments.bench.core", "experiments.bench.inference", "experiments.bench.detection", "experiments.bench.peers",
     "experiments.bench.regression", "experiments.bench.reports", "experiments.bench.scale", "experiments.bench.faults",
     "experiments.bench.replays", "experiments.bench.canaries",

@@ -20,10 +20,7 @@ _MINUTES: Final = {
     "opendp": 12.0,
     "diffprivlib": 15.0,
     "pydp": 4.0,
-    "pure-ldp": 6.0,
-    "multi-freq-ldpy": 12.0,
     "pipeline-dp": 8.0,
-    "datasynthesizer": 6.0,
 }
 _QUICK, _QUICK_ONLY, _QUICK_MINUTES = "pydp, seed 0", r"numerical.*Laplace.*int", 0.05
 _NAMES = tuple(f"{library}, seed {seed}" for library in _MINUTES for seed in _SEEDS)
@@ -42,7 +39,7 @@ def _tasks(effort: Effort) -> Iterator[Task]:
 
 
 def _cells(library: str, seed: int, effort: Effort) -> Figures:
-    minutes = effort.either(_QUICK_MINUTES, _MINUTES[library] if effort.seconds is None else effort.seconds / 60.0)
+    minutes = effort.either(_QUICK_MINUTES, _MINUTES[library])
     selection = effort.either(_QUICK_ONLY, None)
     described = library_named(library)
     plan = plan_of(described, alpha=_ALPHA, only=selection)

@@ -141,9 +141,6 @@ def _add_page(name: str, module: str, purpose: str) -> None:
         sequential_audits: Annotated[
             int | None, whole("Sequential audits of a row.", show_default="of the page")
         ] = None,
-        seconds: Annotated[
-            float | None, typer.Option(help="Time of a search, in slow-fits.", show_default="of the table")
-        ] = None,
         jobs: Jobs = None,
         resume: Resume = False,
         out: Annotated[Path | None, optional("Folder for the page and its JSON.")] = None,
@@ -158,7 +155,6 @@ def _add_page(name: str, module: str, purpose: str) -> None:
             sequential_audits=sequential_audits,
             jobs=jobs,
             only=only or [],
-            seconds=seconds,
         )
         chosen = select_benches(page, table or [], only or [])
         all_met = run_benches(page, chosen, effort, out=out, resume=resume, show=typer.echo, watch=say)
@@ -185,10 +181,9 @@ _PAGES = {
     "diffprivlib and pydp; rows of missing libraries are left out.",
     "google_page": "Google's statistical test cases, with twins that have 5% too little noise. Needs the extra pydp; "
     "rows that draw from it are left out otherwise.",
-    "replays.replays_page": "Record and replay: false findings, composite mechanisms, models of diffprivlib. Needs the "
+    "replays.replays_page": "Record and replay: false findings, composite mechanisms. Needs the "
     "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",
-    "canaries.canaries_page": "Audits of one training run: false alarms, bounds beside published ones, methods, "
-    "seconds.",
+    "canaries.canaries_page": "Audits of one training run: false alarms, bounds beside published ones, seconds.",
     "reports.reports_page": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
 }
 """Modules of the pages and their purposes; the command and the constant are named like the page."""

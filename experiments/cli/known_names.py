@@ -29,22 +29,22 @@ TABLES = {
     ),
     "detection": (
         "dp-sniper", "dp-sniper-long", "suites", "catalogue", "catalogue-searched", "leaks", "rare-leaks", "outcomes",
-        "small-excesses", "hidden", "local", "synthetic", "cost",
+        "small-excesses", "hidden", "local", "synthetic",
     ),
     "regression": ("sessions", "planted", "calibration", "baselines"),
-    "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "sent", "expected", "start"),
+    "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "start"),
     "faults": ("faults", "kills"),
     "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided", "library-suites"),
     "google": ("google",),
     "canaries": (
-        "canary-false-alarms", "canary-bounds", "canary-methods", "jax-privacy", "dp-sgd", "training-mistakes",
+        "canary-false-alarms", "canary-bounds", "jax-privacy", "dp-sgd", "training-mistakes",
         "canary-cost",
     ),
-    "replays": ("false-findings", "composites", "slow-fits"),
+    "replays": ("false-findings", "composites"),
     "reports": ("reports",),
 }  # fmt: skip
 """Tables of each benchmark page."""
-LIBRARIES = ("opendp", "diffprivlib", "pydp", "pure-ldp", "multi-freq-ldpy", "pipeline-dp", "datasynthesizer")
+LIBRARIES = ("opendp", "diffprivlib", "pydp", "pipeline-dp")
 """Libraries that have suites."""
 ADJACENCIES = ("add-remove", "replace", "edge", "node", "local", "l1", "l2", "linf")
 CANARY_ADJACENCIES = ("add-remove", "replace")

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...audit.errors import OptionError
 from .known_names import LIBRARIES
-from .options import check_choices, completion, environment_of_command, optional, say, whole
+from .options import completion, environment_of_command, optional, say, whole
 
 if TYPE_CHECKING:
     from ..library_suites.run_plan import SuiteRun
     from ..library_suites.run_target import Outcome
 
-_OUT, _RELEASES_OUT = Path("audit-suite"), Path("audit-releases")
+_OUT = Path("audit-suite")
 
 
 def suite(
@@ -50,14 +49,6 @@ def suite(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and reports.", show_default=str(_OUT))] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the suite in --out; repeat its options.")] = False,
-    releases: Annotated[
-        list[Path] | None,
-        optional(
-            "Environment with a release of the library, or folder of its finished suite; once for each release. Writes "
-            "a table of callables by release.",
-            metavar="PATH",
-        ),
-    ] = None,
 ) -> None:
     """Audit every public mechanism, tool and model of the installed version of a library.
 
@@ -67,18 +58,8 @@ def suite(
     not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an error, 3
     if audits are inconclusive, refutations are not confirmed, or nothing was audited.
 
-    With --releases, the suite runs in each given environment, where dpaudit must be installed too, with an equal part
-    of alpha and with --minutes for each. Nothing is installed.
-
     Example: `dpaudit suite opendp --minutes 20 --workers 2`
     """
-    if releases:
-        if list_only:
-            raise OptionError("--list shows the installed release; omit it or --releases.")
-        options = {"--only": only, "--minutes": minutes, "--seed": seed, "--workers": workers, "--deadline": deadline}
-        given = [f"{name}={value}" for name, value in options.items() if value is not None]
-        given.append("--bits" if bits else "--no-bits")
-        raise typer.Exit(_releases(library, releases, given, alpha, out or _RELEASES_OUT, is_resumed=resume))
     from ...reports.libraries import require_for_html
     from ..library_suites.coverage import coverage_of_plan
     from ..library_suites.library_names import library_named
@@ -163,43 +144,3 @@ def _write(run: SuiteRun, folder: Path) -> None:
     typer.echo(coverage_text(coverage))
     typer.echo(outcome_text(run))
     print_lines([*written, f"coverage: {folder / 'coverage.md'}"])
-
-
-def _releases(library: str, paths: list[Path], options: list[str], alpha: float, out: Path, *, is_resumed: bool) -> int:
-    """Run suites in the environments among some paths, write the matrix of all releases, and return its status."""
-    from ...audit.files import write_atomically
-    from ...reports.libraries import require_for_html
-    from ..library_suites.releases.matrix import matrix_of, read_release
-    from ..library_suites.releases.pages import matrix_html, matrix_markdown, matrix_text
-    from ..library_suites.releases.runs import interpreter_of, run_release
-
-    check_choices([library], LIBRARIES, "library")
-    require_for_html()
-    interpreters = [interpreter_of(path) for path in paths]
-    for path, python in zip(paths, interpreters, strict=True):
-        if python is None:
-            read_release(path, library)  # an unusable folder is an error before the first suite runs
-    n_run = sum(python is not None for python in interpreters)
-    options = [*options, f"--alpha={alpha / max(n_run, 1)!r}"]
-    folders = []
-    for path, python in zip(paths, interpreters, strict=True):
-        if python is None:
-            folders.append(path)
-            continue
-        say(f"{path}:")
-        try:
-            folders.append(run_release(python, library, options, out, is_resumed=is_resumed, watch=say))
-        except KeyboardInterrupt:
-            say("interrupted; the same command with --resume continues")
-            raise typer.Exit(130) from None
-    matrix = matrix_of(library, [read_release(folder, library) for folder in folders])
-    pages = {
-        "releases.html": matrix_html(matrix, out),
-        "releases.md": matrix_markdown(matrix),
-        "releases.json": json.dumps(matrix.to_dict(), indent=1, ensure_ascii=False) + "\n",
-    }
-    for name, text in pages.items():
-        write_atomically(out / name, text)
-    typer.echo(matrix_text(matrix))
-    typer.echo(f"releases: {out / 'releases.html'}")
-    return matrix.status

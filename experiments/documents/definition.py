@@ -3,27 +3,501 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.events.outputs import Outputs
 from ...audit.extras import require
+from ...audit.inference.ratio_intervals import ratio_intervals
+from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import (
+    BinomialMechanism,
     DegreeHistogramMechanism,
     EdgeCountMechanism,
+    GaussianMechanism,
     GeometricMechanism,
     GroupPrivacy,
+    GroupTightMechanism,
     HistogramMechanism,
     LaplaceMechanism,
+    NameAndShame,
     RandomisedResponse,
+    RandomisedResponseFold,
     RareLeakLaplace,
+    advanced_composition,
+    exact_delta,
+    gaussian_loss_tail,
 )
-from ...mechanisms.faulty import EdgeNoiseForNodes, HalfNoiseHistogram, OneEndDegreeHistogram
-from ..cases.audits import fails, holds, stated
-from ..cases.experiment import AuditCase, Experiment
-from . import definition_delta, definition_group, definition_posterior
+from ...mechanisms.faulty import (
+    EdgeNoiseForNodes,
+    HalfNoiseHistogram,
+    LocalSensitivityLaplace,
+    OneEndDegreeHistogram,
+    TwiceExposed,
+)
+from ...mechanisms.local.name_and_shame import HIDDEN
+from ...mechanisms.noise_samplers import draw_indices
+from ..cases.audits import RUNS, fails, holds, stated
+from ..cases.experiment import AuditCase, Case, Experiment, StatementCase, false_statement, true_statement
+from ..cases.proportions import proportion, proportion_result
+from ..cases.simulate import blocks, event_hits
+from ..statements.figures import composition_figure, group_figure
+from ..statements.gaussian_statements import attained_delta
+
+_PEOPLE: Final = 20
+_MANY: Final = 1_000_000
+
+
+def delta_experiments() -> list[Experiment]:
+    """Return experiments D5 and D6."""
+    return [
+        stated(
+            "definition",
+            "D5",
+            "Gaussian and binomial noise need a delta, and delta is not the probability that the privacy loss exceeds "
+            "epsilon.",
+            "Dwork & Roth (2014), Definition 2.4 and Section 3.5.1; Balle & Wang (2018)",
+            (*_noise(), *_loss()),
+        ),
+        stated(
+            "definition",
+            "D6",
+            "If each of n people is exposed with probability delta, delta n people are exposed on average; with delta "
+            "= 1/(100 n), 99 runs of 100 expose nobody.",
+            "Dwork & Roth (2014), after Definition 2.4",
+            _exposed(),
+        ),
+    ]
+
+
+def _noise() -> list[Case]:
+    gaussian, coins = GaussianMechanism(1.0, 0.01), BinomialMechanism(n_flips=16, epsilon=1.0)
+    pair, cases = (0, 1), list[Case]()
+    for name, words, mechanism, adjacency in (
+        ("gaussian", "Gaussian noise", gaussian, Within("l2")),
+        ("binomial", "binomial noise", coins, Within("l1")),
+    ):
+        exact = exact_delta(mechanism.law(0), mechanism.law(1), 1.0)
+        claim = replace(mechanism.claim, bound_on="delta")
+        half, pure = replace(claim, delta=exact / 2), PureDP(1.0)
+        measure, smallest = partial(attained_delta, mechanism, *pair), f"{words}, smallest delta at epsilon 1"
+        halved, given = f"{words}, claim at half the true delta", (mechanism, pair, adjacency)
+        cases += [
+            holds(f"D5-{name}", *given, f"{words}, tight delta", claim=claim),
+            fails(f"D5-{name}-half-delta", *given, halved, claim=half, runs=_MANY),
+            fails(f"D5-{name}-pure", *given, f"{words}, pure claim", claim=pure, runs=_MANY),
+            true_statement(f"D5-{name}-attained", "delta is attained", measure, note=smallest, exact=exact, runs=_MANY),
+        ]
+    return cases
+
+
+def loss_tail(
+    mechanism: GaussianMechanism, low: float, high: float, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check that Pr[privacy loss > ε] lies in [low, high], for the answer 0 against one a sensitivity away."""
+    law_x, law_y = mechanism.law(0.0), mechanism.law(mechanism.sensitivity)
+
+    def loses_more(outputs: Outputs) -> npt.NDArray[np.bool_]:
+        return law_x.log_density(outputs) - law_y.log_density(outputs) > mechanism.epsilon
+
+    hits = int(event_hits(mechanism, 0.0, loses_more, runs, seed=seed)[0])
+    statement = f"The probability that the privacy loss exceeds epsilon is between {low:.3g} and {high:.3g}."
+    settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": high}
+    return proportion_result(statement, "Pr[loss > epsilon]", (low, high), hits, **settings)
+
+
+def _loss() -> list[Case]:
+    mechanism = GaussianMechanism(1.0, 1e-5)
+    exact = gaussian_loss_tail(mechanism.epsilon, mechanism.scale)
+    rest: dict[str, Any] = {"exact": exact, "runs": _MANY}
+    return [
+        true_statement(
+            "D5-loss-tail",
+            f"Pr[loss > epsilon] = {exact:.3g}",
+            partial(loss_tail, mechanism, exact, exact),
+            note="Gaussian noise, exact loss tail Phi(mu/2 - epsilon/mu), sixteen times delta",
+            **rest,
+        ),
+        false_statement(
+            "D5-loss-at-most-delta",
+            "Pr[loss > epsilon] <= delta",
+            partial(loss_tail, mechanism, 0.0, mechanism.delta),
+            note="Gaussian noise, (epsilon, delta)-DP misread as epsilon-DP with probability 1 - delta",
+            **rest,
+        ),
+    ]
+
+
+def exposed_counts(mechanism: Any, n_people: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
+    """Count the runs that expose 0, 1, …, n_people people; shape (n_people + 1,)."""
+    counts = np.zeros(n_people + 1, dtype=np.int64)
+    for outputs in blocks(mechanism, range(n_people), runs, seed=seed, stream=0):
+        counts += np.bincount((outputs != HIDDEN).sum(axis=1), minlength=n_people + 1)
+    return counts
+
+
+def number_exposed(
+    mechanism: Any, n_people: int, delta: float, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check the mean number of people exposed in a run and Pr[0], Pr[1], Pr[2 or more] against Binomial(n, delta).
+
+    People and runs are independent, so the total over all runs is binomial too, with n·runs trials.
+    """
+    from scipy.stats import binom  # takes long to import
+
+    counts = exposed_counts(mechanism, n_people, runs, seed=seed)
+    total, law = int(counts @ np.arange(n_people + 1)), binom(n_people, delta)
+    measured = (
+        ("mean", total, n_people * runs, n_people, law.mean()),
+        ("Pr[0]", int(counts[0]), runs, 1, law.pmf(0)),
+        ("Pr[1]", int(counts[1]), runs, 1, law.pmf(1)),
+        ("Pr[2 or more]", int(counts[2:].sum()), runs, 1, law.sf(1)),
+    )
+    each = alpha / len(measured)
+    points = tuple(
+        proportion(hits, trials, each, low=float(stated), high=float(stated), unit=unit, at=name)
+        for name, hits, trials, unit, stated in measured
+    )
+    return StatementResult(
+        statement=f"The number of people exposed is Binomial({n_people}, {delta:g}).",
+        quantity="people exposed",
+        points=points,
+        alpha=alpha,
+        method="exact limits of probabilities (Clopper-Pearson), a quarter of alpha each",
+        runs=runs,
+        seed=seed,
+        largest_width=n_people * delta,
+    )
+
+
+def nobody_exposed(
+    mechanism: Any, n_people: int, least: float, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check that a run exposes nobody with probability at least `least`."""
+    hits = int(exposed_counts(mechanism, n_people, runs, seed=seed)[0])
+    statement = f"A run exposes nobody with probability at least {least:g}."
+    settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": 1.0 - least}
+    return proportion_result(statement, "Pr[nobody exposed]", (least, 1.0), hits, **settings)
+
+
+def _exposed() -> list[Case]:
+    delta = 1 / (100 * _PEOPLE)
+    mean, none = _PEOPLE * delta, (1 - delta) ** _PEOPLE
+    claim, pair = ApproxDP(0.0, 0.01, bound_on="delta"), ([1, 2, 3], [1, 2, 4])
+    cases, replacements = list[Case](), list[Case]()
+    for name, words, kind, factor, statement, audit, notes in (
+        ("exposed", "name and shame", NameAndShame, 1, true_statement, holds, (f"mean {mean:g}", f"{none:.5f}")),
+        ("twice", "double exposure", TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
+    ):
+        mechanism, replaced = kind(delta), f"{words}, one of three rows replaced"
+        cases += [
+            statement(
+                f"D6-{name}-number",
+                f"Binomial({_PEOPLE}, {delta:g})",
+                partial(number_exposed, mechanism, _PEOPLE, delta),
+                exact=factor * mean,
+                runs=RUNS,
+                note=f"{words}, number of people exposed, {notes[0]}",
+            ),
+            statement(
+                f"D6-{name}-nobody",
+                "Pr[nobody exposed] >= 99%",
+                partial(nobody_exposed, mechanism, _PEOPLE, 0.99),
+                exact=(1 - factor * delta) ** _PEOPLE,
+                runs=RUNS,
+                note=f"{words}, probability of nobody exposed, {notes[1]}",
+            ),
+        ]
+        replacements.append(audit(f"D6-{name}-replaced", kind(0.01), pair, Replace(), replaced, claim=claim))
+    return [*cases, *replacements]
+
+
+EPSILON: Final = 0.5
+DELTA: Final = 1e-3
+_STEPS: Final = tuple(range(1, 9))
+EACH: Final = 0.1
+"""Epsilon of one mechanism or one step in D8."""
+SLACK: Final = 0.01
+"""The delta of the composition claims."""
+_FOLDS: Final = (1, 2, 4, 8, 16, 32, 64)
+
+
+def group_experiments() -> list[Experiment]:
+    """Return experiments D7 and D8."""
+    return [
+        stated(
+            "definition",
+            "D7",
+            "For datasets k steps apart, an (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k epsilon) - "
+            "1)/(e^epsilon - 1))-DP, and therefore also (k epsilon, k e^((k-1) epsilon) delta)-DP.",
+            "Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
+            (*_pure_groups(), *_groups_with_delta()),
+            draw=partial(group_figure, epsilon=EPSILON, delta=DELTA),
+        ),
+        stated(
+            "definition",
+            "D8",
+            "At a small delta, k composed mechanisms lose about sqrt(k) epsilon; a group of k loses k epsilon with or "
+            "without a delta.",
+            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2",
+            (*_folds(), *_distances()),
+            draw=partial(composition_figure, epsilon=EACH, slack=SLACK),
+        ),
+    ]
+
+
+def _pure_groups() -> list[AuditCase]:
+    laplace, wrong, claim = LaplaceMechanism(EPSILON), LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
+    one_step, two_steps = (
+        "noise for one step from the empty dataset, distance 1",
+        "noise for one step from the empty dataset, distance 2: 4 epsilon",
+    )
+    return [
+        *(
+            holds(
+                f"D7-laplace-{k}",
+                laplace,
+                (0, k),
+                Within("l1"),
+                f"Laplace noise, tight at distance {k}",
+                claim=claim,
+                distance=k,
+            )
+            for k in _STEPS
+        ),
+        holds("D7-local-sensitivity-1", wrong, ([], [0]), AddRemove(), one_step, claim=claim, distance=1),
+        fails("D7-local-sensitivity-2", wrong, ([], [0, 0]), AddRemove(), two_steps, claim=claim, distance=2),
+    ]
+
+
+def _groups_with_delta() -> list[AuditCase]:
+    tight, gaussian = GroupTightMechanism(EPSILON, DELTA), GaussianMechanism(EPSILON, DELTA)
+    sums = GroupPrivacy(EPSILON, DELTA, "sum", bound_on="delta")
+    products = GroupPrivacy(EPSILON, DELTA, "product", bound_on="delta")
+    last = _STEPS[-1]
+    linear = ApproxDP(last * EPSILON, last * DELTA, bound_on="delta")
+    kinds = (
+        ("tight", tight, sums, _STEPS, RUNS, "mechanism that attains the sum of deltas"),
+        (
+            "tight-product",
+            tight,
+            products,
+            (2, 8),
+            RUNS,
+            "mechanism that attains the sum of deltas, looser product form",
+        ),
+        ("gaussian", gaussian, products, (2, 4, 8), _MANY, "Gaussian noise, product form"),
+    )
+    cases = [
+        holds(f"D7-{name}-{k}", mechanism, (0, k), Within("l1"), note, claim=claim, distance=k, runs=runs)
+        for name, mechanism, claim, steps, runs, note in kinds
+        for k in steps
+    ]
+    adjacency = Within("l1", float(last))
+    for name, mechanism, words in (
+        ("tight", tight, "mechanism that attains the sum of deltas"),
+        ("gaussian", gaussian, "Gaussian noise"),
+    ):
+        note = f"{words}, claim of k delta at distance 8"
+        cases.append(fails(f"D7-{name}-k-delta", mechanism, (0, last), adjacency, note, claim=linear, runs=_MANY))
+    return cases
+
+
+def composed_epsilon(k: int) -> float:
+    """Return the smaller epsilon of simple and advanced composition, for k mechanisms of `EACH` at delta `SLACK`."""
+    return min(k * EACH, advanced_composition(EACH, 0.0, k, SLACK)[0])
+
+
+def _folds() -> list[AuditCase]:
+    k, pair, note = _FOLDS[-1], (0, 1), "k randomised responses, smaller bound of simple and advanced composition"
+    cases = []
+    for n in _FOLDS:
+        claim = ApproxDP(composed_epsilon(n), SLACK)
+        cases.append(holds(f"D8-composed-{n}", RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
+    root, note = (
+        ApproxDP(math.sqrt(k) * EACH, SLACK),
+        "64 randomised responses, sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))",
+    )
+    return [*cases, fails("D8-composed-root", RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
+
+
+def _distances() -> list[AuditCase]:
+    laplace, k, group = LaplaceMechanism(EACH), _FOLDS[-1], GroupPrivacy(EACH)
+    pair, adjacency, note = (0, k), Within("l1", float(k)), "Laplace noise, group of k at k epsilon"
+    root, composed = PureDP(math.sqrt(k) * EACH), ApproxDP(composed_epsilon(k), SLACK)
+    return [
+        *(holds(f"D8-distance-{n}", laplace, (0, n), Within("l1"), note, claim=group, distance=n) for n in _FOLDS),
+        fails(
+            "D8-distance-root", laplace, pair, adjacency, "Laplace noise, group of 64 at sqrt(k) epsilon", claim=root
+        ),
+        fails(
+            "D8-distance-composed",
+            laplace,
+            pair,
+            adjacency,
+            "Laplace noise, group of 64 at the composition bound",
+            claim=composed,
+        ),
+    ]
+
+
+_BLOCK = 1 << 17
+_RARE = 0.02
+"""Prior probability of the secret; the ratios approach their limits as it goes to 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A prior on datasets, and a mechanism applied to a statistic of the dataset.
+
+    Attributes
+    ----------
+    states : tuple of (int, int, int, float)
+        The value of the secret row, the statistic, the statistic with a dummy in place of the row, and the prior
+        probability.
+    mechanism : object
+        The mechanism; its dataset is the statistic.
+    events : tuple of (float, float)
+        The events, closed intervals of outputs.
+    """
+
+    states: tuple[tuple[int, int, int, float], ...]
+    mechanism: Any
+    events: tuple[tuple[float, float], ...]
+
+    @property
+    def secrets(self) -> list[int]:
+        """Values of the secret row in ascending order."""
+        return sorted({state[0] for state in self.states})
+
+    def log_ratios(self) -> npt.NDArray[np.float64]:
+        """Return the exact log posterior ratios, with the row to without the row, shape (n_events, n_secrets)."""
+        return np.array(
+            [np.log(self._posterior(event, 1)) - np.log(self._posterior(event, 2)) for event in self.events]
+        )
+
+    def _posterior(self, event: tuple[float, float], column: int) -> npt.NDArray[np.float64]:
+        joint = np.zeros(len(self.secrets))
+        for state in self.states:
+            law = self.mechanism.law(state[column])
+            inside = float(law.cdf(event[1]) - law.cdf(math.nextafter(event[0], -math.inf)))
+            joint[self.secrets.index(state[0])] += state[3] * inside
+        return np.asarray(joint / joint.sum())
+
+    def hits(self, column: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
+        """Count each secret with each event in `runs` joint draws, shape (n_events, n_secrets)."""
+        total = np.zeros((len(self.events), len(self.secrets)), dtype=np.int64)
+        for secret, output in self._draws(column, runs, seed):
+            for row, (low, high) in enumerate(self.events):
+                inside = secret[(output >= low) & (output <= high)]
+                total[row] += [np.count_nonzero(inside == value) for value in self.secrets]
+        return total
+
+    def _draws(self, column: int, runs: int, seed: int) -> Iterator[tuple[Any, Any]]:
+        secrets = np.array([state[0] for state in self.states])
+        for number, first in enumerate(range(0, runs, _BLOCK)):
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(column, number)))
+            drawn = draw_indices([state[3] for state in self.states], min(_BLOCK, runs - first), rng)
+            output = np.empty(len(drawn), dtype=np.int64)
+            for index, state in enumerate(self.states):
+                here = np.flatnonzero(drawn == index)
+                output[here] = self.mechanism.sample(state[column], len(here), rng)
+            yield secrets[drawn], output
+
+
+def posterior_ratio(world: World, limit: float, *, runs: int, alpha: float, seed: int) -> StatementResult:
+    """Check that the log posterior ratios of every event and secret lie within ±`limit`.
+
+    Given the number of runs in an event, the number of these with the secret is binomial, with and without the row.
+    The intervals for ratios of two probabilities therefore apply, with alpha shared equally by the events.
+    """
+    with_row, without = (world.hits(column, runs, seed=seed) for column in (1, 2))
+    points = []
+    for (low, high), x, y in zip(world.events, with_row, without, strict=True):
+        seen = int(x.sum()), int(y.sum())
+        if min(seen) > 0:
+            found = ratio_intervals(x, seen[0], y, seen[1], alpha=alpha / len(world.events))
+            rows = list(zip(found.observed, found.lower, found.upper, strict=True))
+        else:  # no run in the event, so no estimate
+            rows = [(math.nan, -math.inf, math.inf)] * len(world.secrets)
+        for secret, (estimate, lower, upper) in zip(world.secrets, rows, strict=True):
+            at, ends = f"row = {secret}, {_words(low, high)}", {"lower": float(lower), "upper": float(upper)}
+            points.append(Point(at=at, estimate=float(estimate), **ends, low=-limit, high=limit))
+    return StatementResult(
+        statement=f"An output changes the posterior of a row by a factor within e^±{limit:g}.",
+        quantity="ln posterior ratio",
+        points=tuple(points),
+        alpha=alpha,
+        method="exact limits of ratios of two proportions, shared alpha",
+        runs=runs,
+        seed=seed,
+        largest_width=limit,
+    )
+
+
+def _words(low: float, high: float) -> str:
+    if low == high:
+        return f"output = {low:g}"
+    return f"output ≤ {high:g}" if low == -math.inf else f"output ≥ {low:g}"
+
+
+def independent_rows(epsilon: float) -> World:
+    """Return three independent bits, the first rarely 1, whose sum gets geometric noise; the dummy is 0."""
+    states = tuple(
+        (bit, bit + others, others, (_RARE if bit else 1 - _RARE) * math.comb(2, others) / 4)
+        for bit in (0, 1)
+        for others in (0, 1, 2)
+    )
+    return World(states, GeometricMechanism(epsilon), ((-math.inf, 0.0), (3.0, math.inf)))
+
+
+def equal_rows(epsilon: float) -> World:
+    """Return two equal rows (b, b), b rarely 1, and a mechanism that outputs one bit.
+
+    The probability of the bit grows by e^ε from (0, 0) to a mixed pair and again to (1, 1). With a dummy in place of
+    the first row the pair is mixed, and the bit is independent of b.
+    """
+    states = ((0, 0, 1, 1 - _RARE), (1, 2, 1, _RARE))
+    corner = 1 / (1 + math.exp(epsilon))
+    return World(states, GroupTightMechanism(epsilon, start=corner * math.exp(-epsilon)), ((0.0, 0.0), (1.0, 1.0)))
+
+
+def posterior_experiment() -> Experiment:
+    """Return experiment D1, at ε = 1."""
+    worlds = {"independent": independent_rows(1.0), "equal": equal_rows(1.0)}
+
+    def case(state: Any, name: str, world: str, limit: float, note: str) -> StatementCase:
+        return state(  # type: ignore[no-any-return]
+            f"D1-{name}",
+            f"|ln posterior ratio| <= {'' if limit == 1 else f'{limit:g} '}epsilon",
+            partial(posterior_ratio, worlds[world], limit),
+            exact=float(np.abs(worlds[world].log_ratios()).max()),
+            runs=400_000,
+            note=note,
+        )
+
+    twice, once = "two equal rows, corrected bound of 2 epsilon", "two equal rows, printed bound of epsilon"
+    return stated(
+        "definition",
+        "D1",
+        "The posterior of a row given the output is within a factor e^±ε of its posterior given the output without the "
+        "row.",
+        "Vadhan (2017), The complexity of differential privacy, Section 1 (the Bayesian reading)",
+        (
+            case(true_statement, "independent", "independent", 1.0, "independent rows, secret row replaced by a dummy"),
+            case(true_statement, "correlated-twice", "equal", 2.0, twice),
+            case(false_statement, "correlated", "equal", 1.0, once),
+        ),
+    )
+
 
 DOCUMENT: Final = "definition"
 
@@ -32,7 +506,7 @@ def experiments() -> list[Experiment]:
     """Return experiments D1 to D8."""
     about = partial(stated, DOCUMENT)
     return [
-        definition_posterior.experiment(),
+        posterior_experiment(),
         about(
             "D2",
             "A mechanism is private for one adjacency: noise calibrated for add/remove can be too small for replace, "
@@ -54,8 +528,8 @@ def experiments() -> list[Experiment]:
             "Vadhan (2017), Section 1; Dwork & Roth (2014), Definition 2.4",
             _pure(),
         ),
-        *definition_delta.experiments(),
-        *definition_group.experiments(),
+        *delta_experiments(),
+        *group_experiments(),
     ]
 
 

@@ -2,30 +2,299 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from ...audit.claims.claim import PureDP
-from ...audit.datasets.adjacency import AddRemove, Replace, Within
+from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...mechanisms import (
     PUMPKIN_BIDS,
     CategoryCounts,
     EachCandidate,
     ExponentialMechanism,
+    Law,
+    PermuteAndFlip,
     PostedPriceAuction,
+    ReportNoisyMax,
     utility_sensitivity,
 )
-from ...mechanisms.faulty import ExponentialMissingFactorTwo, HalfSensitivityExponential, PricesFromTheBids
+from ...mechanisms.faulty import (
+    ExponentialMissingFactorTwo,
+    HalfSensitivityExponential,
+    NoisyMaxMissingFactorTwo,
+    NoisyMaxReleasingValue,
+    PricesFromTheBids,
+)
 from ..cases.audits import RUNS, fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
-from ..statements.exponential_statements import fitted_slope, loss_halves, more_often
+from ..statements.exponential_statements import (
+    candidate_probability,
+    fitted_slope,
+    loss_halves,
+    more_often,
+    utility_tail,
+)
 from ..statements.figures import halves_figure, slopes_figure
-from . import exponential_noisy_max, exponential_utility
 
-DOCUMENT: Final = exponential_utility.DOCUMENT
-EPSILON: Final = exponential_utility.EPSILON
+DOCUMENT: Final = "exponential"
+EPSILON: Final = 1.0
+_RUNS: Final = 100_000
+_TS: Final = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
+_AHEAD: Final = 8  # counts between the two candidates: at epsilon 1 the worse one wins once in 55 runs
+_AHEAD_NOISY: Final = 3
+
+
+def utility_experiments() -> list[Experiment]:
+    """Return experiments E6 and E7."""
+    return [
+        stated(
+            DOCUMENT,
+            "E6",
+            "A candidate whose utility is at least (2 sensitivity/epsilon)(ln(|R|/|R_OPT|) + t) below the best is "
+            "chosen with probability at most e^-t.",
+            "Dwork & Roth (2014), Theorem 3.11 and Corollary 3.12",
+            _tails(),
+        ),
+        stated(
+            DOCUMENT,
+            "E7",
+            "The smaller of two counts c apart is chosen with probability 1/(1 + e^(c epsilon/2)), which is at most "
+            "2e^(-c epsilon/2); with exponential noise of rate epsilon the probability is e^(-c epsilon)/2.",
+            "Dwork & Roth (2014), Example 3.6, and a remark on one-sided noise",
+            _best_of_two(),
+        ),
+    ]
+
+
+def levels(n_best: int, n_counted: int) -> tuple[float, ...]:
+    """Return the utilities of the best candidates and, for each t, of 20 candidates at the edge of the tail bound.
+
+    The bound counts `n_counted` best candidates. The 20 are slightly below the edge, so that rounding has no effect.
+    """
+    n = n_best + 20 * len(_TS)
+    return (0.0,) * n_best + tuple(_edge(n / n_counted, t) for t in _TS for _ in range(20))
+
+
+def _edge(ratio: float, t: float) -> float:
+    return -2 / EPSILON * (math.log(ratio) + t + 1e-9)
+
+
+def _tails() -> list[StatementCase]:
+    def case(
+        state: Any, name: str, mechanism: Any, utilities: tuple[float, ...], n_best: int, note: str
+    ) -> StatementCase:
+        measure = partial(utility_tail, mechanism, utilities, EPSILON, _TS, n_best)
+        return state(f"E6-tail{name}", "tail at most e^-t", measure, runs=_RUNS, note=note)  # type: ignore[no-any-return]
+
+    right, half = ExponentialMechanism(EPSILON), ExponentialMechanism(EPSILON / 2)
+    at_edges, several = levels(1, 1), levels(5, 5)
+    one_edge = (0.0, *(_edge(100, 4.0),) * 99)
+    even = tuple(-0.5 * place for place in range(60))
+    others = "one best candidate, all others at utilities where the bound starts to apply"
+    five_half = "half of the stated epsilon, five best candidates"
+    return [
+        case(true_statement, "", right, at_edges, 1, others),
+        case(true_statement, "-even", right, even, 1, "60 evenly spaced candidates"),
+        case(true_statement, "-nearly-reached", right, one_edge, 1, "99 candidates at the edge for t = 4"),
+        case(true_statement, "-five-best", right, several, 5, "five best candidates, all counted"),
+        case(
+            true_statement, "-corollary", right, levels(5, 1), 1, "five best candidates, one counted by the corollary"
+        ),
+        case(false_statement, "-half-epsilon", half, at_edges, 1, "one best candidate, half of the stated epsilon"),
+        case(false_statement, "-five-best-half-epsilon", half, several, 5, five_half),
+    ]
+
+
+def _best_of_two() -> list[StatementCase]:
+    def case(
+        state: Any, name: str, claimed: str, mechanism: Any, ahead: int, allowed: tuple[float, float], note: str
+    ) -> StatementCase:
+        counts = (0.0, float(ahead))
+        measure = partial(candidate_probability, mechanism, counts, 0, *allowed)
+        exact = float(mechanism.law(counts).probabilities[0])
+        return state(f"E7-{name}", claimed, measure, exact=exact, runs=_RUNS, note=note)  # type: ignore[no-any-return]
+
+    right, half = ExponentialMechanism(EPSILON), ExponentialMechanism(EPSILON / 2)
+    noisy = ReportNoisyMax(EPSILON, monotone=True, noise="exponential")
+    at_most = (0.0, 2 * math.exp(-EPSILON * _AHEAD / 2))
+    exactly = (1 / (1 + math.exp(EPSILON * _AHEAD / 2)),) * 2
+    tail = math.exp(-EPSILON * _AHEAD_NOISY)
+    bound, equal, half_epsilon = (
+        "at most 2e^(-c epsilon/2)",
+        "1/(1 + e^(c epsilon/2))",
+        "exponential mechanism, half of the stated epsilon",
+    )
+    halved, whole = (tail / 2, tail / 2), (tail, tail)
+    race = "one-sided noise: e^(-c epsilon) to catch up, then an even chance"
+    misread = "exponential tail misread as the probability of the worse candidate"
+    return [
+        case(
+            true_statement,
+            "bound",
+            bound,
+            right,
+            _AHEAD,
+            at_most,
+            f"exponential mechanism, upper bound at c = {_AHEAD}",
+        ),
+        case(
+            true_statement,
+            "exact",
+            equal,
+            right,
+            _AHEAD,
+            exactly,
+            f"exponential mechanism, exact probability at c = {_AHEAD}",
+        ),
+        case(false_statement, "bound-half-epsilon", bound, half, _AHEAD, at_most, half_epsilon),
+        case(false_statement, "exact-half-epsilon", equal, half, _AHEAD, exactly, half_epsilon),
+        case(true_statement, "noisy-half", "e^(-c epsilon)/2", noisy, _AHEAD_NOISY, halved, race),
+        case(false_statement, "noisy-equal", "e^(-c epsilon)", noisy, _AHEAD_NOISY, whole, misread),
+    ]
+
+
+_NAMES: Final = CategoryCounts(("Ann", "Bob", "Eve"))
+_DISEASES: Final = ("anaemia", "asthma", "diabetes", "gout", "measles")
+
+
+def noisy_max_experiments() -> list[Experiment]:
+    """Return experiments E8 to E10."""
+    about = partial(stated, DOCUMENT)
+    return [
+        about(
+            "E8",
+            "The index of the largest count with Laplace noise is epsilon-DP: with scale 1/epsilon for monotone "
+            "counts, with scale 2/epsilon in general.",
+            "Dwork & Roth (2014), Claim 3.9 (most common name, most common disease)",
+            (*_noisy_max("E8", "laplace"), _value_released()),
+        ),
+        about(
+            "E9",
+            "The index of the largest count with exponential noise is epsilon-DP: with rate epsilon for monotone "
+            "counts, with rate epsilon/2 in general.",
+            "Dwork & Roth (2014), Section 3.4 (report one-sided noisy arg-max)",
+            (*_noisy_max("E9", "exponential"), _permute_and_flip()),
+        ),
+        about(
+            "E10",
+            "Noisy max with Gumbel noise has the law of the exponential mechanism; with exponential noise it has the "
+            "law of permute-and-flip.",
+            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)",
+            _same_laws(),
+        ),
+    ]
+
+
+def patients(rows: list[tuple[str, ...]], disease: str) -> int:
+    """Count the rows, each a tuple of diseases, that contain the disease."""
+    return sum(disease in row for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMechanism:
+    """Run the mechanism that the dataset names, on fixed utilities; a 0-DP claim says that all have the same law."""
+
+    utilities: tuple[float, ...]
+    mechanisms: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return " or ".join(name for name, _ in self.mechanisms)
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(0.0)
+
+    def law(self, dataset: str) -> Law:
+        """Return the exact law of the mechanism with this name."""
+        law: Law = dict(self.mechanisms)[dataset].law(self.utilities)
+        return law
+
+    def sample(self, dataset: str, size: int, rng: np.random.Generator) -> Any:
+        return dict(self.mechanisms)[dataset].sample(self.utilities, size, rng)
+
+
+def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[AuditCase]:
+    """Audit the two scales of one noise on monotone and other pairs."""
+    general, of_names = ReportNoisyMax(1.0, noise=noise), ReportNoisyMax(1.0, monotone=True, noise=noise, counts=_NAMES)
+    of_diseases = ReportNoisyMax(1.0, monotone=True, noise=noise, counts=EachCandidate(patients, _DISEASES))
+    twice, missing = ReportNoisyMax(1.0, noise=noise, counts=_NAMES), NoisyMaxMissingFactorTwo(1.0, noise=noise)
+    label = f"{noise.capitalize()} noise"
+    closer, all_answers = ((0.0, -3.0), (-1.0, -2.0)), Within("linf")
+    names, ill = ["Ann"] * 4 + ["Bob"], [_DISEASES[1:2]]
+    more, replaced, patient = (names, [*names, "Ann"]), (names, ["Ann"] * 5), (ill, [*ill, _DISEASES[1:]])
+    return [
+        holds(f"{row}-general", general, closer, all_answers, f"{label}, general scale, one answer down and one up"),
+        holds(f"{row}-names", of_names, more, AddRemove(), f"{label}, most common name, one more Ann"),
+        holds(
+            f"{row}-diseases",
+            of_diseases,
+            patient,
+            AddRemove(),
+            f"{label}, most common disease, a patient with four of five",
+        ),
+        holds(f"{row}-replace", twice, replaced, Replace(), f"{label}, general scale, Bob replaced by Ann"),
+        fails(f"{row}-missing-2", missing, closer, all_answers, f"{label}, monotone scale, one answer down"),
+        fails(
+            f"{row}-monotone-replace", of_names, replaced, Replace(), f"{label}, monotone scale, Bob replaced by Ann"
+        ),
+    ]
+
+
+def _value_released() -> AuditCase:
+    """Audit the release of the noisy count; its exact loss is reached at values below every count."""
+    twin = NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
+    pair = [_DISEASES], [_DISEASES, _DISEASES]
+    log_x, log_y = (twin.law(rows).log_density(-1.0) for rows in pair)
+    note = "release of the largest noisy count, a patient with all five diseases"
+    return fails("E8-value-released", twin, pair, AddRemove(), note, exact=float(log_x - log_y), runs=400_000)
+
+
+def _permute_and_flip() -> AuditCase:
+    closer, note = ((0.0, -3.0), (-1.0, -2.0)), "permute-and-flip, the law of noisy max with exponential noise"
+    return holds("E9-permute-and-flip", PermuteAndFlip(1.0), closer, Within("linf"), note)
+
+
+def _same_laws() -> list[AuditCase]:
+    right = ("the exponential mechanism", ExponentialMechanism(1.0))
+    one_sided = ("exponential noise", ReportNoisyMax(1.0, noise="exponential"))
+    gumbel, coins = ("Gumbel noise", ReportNoisyMax(1.0, noise="gumbel")), ("permute-and-flip", PermuteAndFlip(1.0))
+    two, five = (0.0, 4.0), (0.0, 1.0, 2.0, 3.0, 4.0)
+
+    def case(
+        audit: Any, name: str, utilities: tuple[float, ...], first: tuple[str, Any], second: tuple[str, Any], note: str
+    ) -> AuditCase:
+        either, pair = NamedMechanism(utilities, (first, second)), (first[0], second[0])
+        return audit(f"E10-{name}", either, pair, Local(), note)  # type: ignore[no-any-return]
+
+    return [
+        case(holds, "gumbel", two, gumbel, right, "Gumbel noise and the exponential mechanism, two candidates"),
+        case(holds, "gumbel-five", five, gumbel, right, "Gumbel noise and the exponential mechanism, five candidates"),
+        case(
+            holds, "permute-and-flip", five, one_sided, coins, "exponential noise and permute-and-flip, five candidates"
+        ),
+        case(
+            fails,
+            "exponential",
+            two,
+            one_sided,
+            right,
+            "exponential noise and the exponential mechanism, two candidates",
+        ),
+        case(
+            fails,
+            "exponential-five",
+            five,
+            one_sided,
+            right,
+            "exponential noise and the exponential mechanism, five candidates",
+        ),
+    ]
+
+
 UTILITIES: Final = tuple(float(place) for place in range(8))  # of experiment E3
 
 _FLAT, _ONE_UP = (0.0,) * 50, (1.0, *(-1.0,) * 49)  # one candidate up and 49 down use up both halves of ε
@@ -70,8 +339,8 @@ def experiments() -> list[Experiment]:
             "Dwork & Roth (2014), Example 3.5",
             (*_auctions(), *_best_prices()),
         ),
-        *exponential_utility.experiments(),
-        *exponential_noisy_max.experiments(),
+        *utility_experiments(),
+        *noisy_max_experiments(),
     ]
 
 

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 
-_DISTRIBUTIONS = {"pydp": "python-dp", "datasynthesizer": "DataSynthesizer"}
-_PACKAGES = {"datasynthesizer": "DataSynthesizer"}
-"""Libraries whose distribution or package has another name; in names of packages a hyphen is an underscore."""
+_DISTRIBUTIONS = {"pydp": "python-dp"}
+"""Libraries whose distribution has another name."""
 _MECHANISMS = ("opendp", "diffprivlib", "pydp")
 
 
 def is_installed(library: str) -> bool:
     """Return whether a library can be imported."""
     try:
-        import_module(_PACKAGES.get(library, library.replace("-", "_")))
+        import_module(library.replace("-", "_"))
     except ImportError:
         return False
     return True

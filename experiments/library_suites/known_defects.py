@@ -11,10 +11,7 @@ _RELEASES = {
     "diffprivlib": "diffprivlib 0.6.6",
     "opendp": "opendp 0.16.0",
     "pydp": "python-dp 1.1.5",
-    "pure-ldp": "pure-ldp 1.2.0",
-    "multi-freq-ldpy": "multi-freq-ldpy 0.2.5",
     "pipeline-dp": "pipeline-dp 0.3.1",
-    "datasynthesizer": "DataSynthesizer 0.1.13",
 }
 _PAGE = "docs/findings.md"
 LOW_BITS = "low bits of continuous noise"

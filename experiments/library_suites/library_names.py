@@ -10,14 +10,10 @@ from typing import Any
 from ...audit.errors import OptionError
 from ..libraries.installed import is_installed, release_of
 from .audited_library import Form, Library, NotCovered, PublicCallable
-from .datasynthesizer_forms import datasynthesizer_form, datasynthesizer_public
-from .diffprivlib_mechanism_forms import mechanism_form
-from .diffprivlib_tool_forms import model_form, tool_form
-from .multi_freq_forms import multi_freq_form, multi_freq_public
+from .diffprivlib_forms import mechanism_form, model_form, tool_form
 from .opendp_forms import opendp_form, opendp_public
 from .pipeline_dp_forms import pipeline_dp_form, pipeline_dp_public
 from .public_callables import public_callables
-from .pure_ldp_forms import pure_ldp_form, pure_ldp_public
 from .pydp_forms import pydp_form, pydp_public
 
 
@@ -65,9 +61,6 @@ LIBRARIES = {
         _library("diffprivlib", _diffprivlib_public, _diffprivlib_form),
         _library("opendp", opendp_public, opendp_form),
         _library("pydp", pydp_public, pydp_form),
-        _library("pure-ldp", pure_ldp_public, pure_ldp_form),
-        _library("multi-freq-ldpy", multi_freq_public, multi_freq_form),
         _library("pipeline-dp", pipeline_dp_public, pipeline_dp_form),
-        _library("datasynthesizer", datasynthesizer_public, datasynthesizer_form),
     )
 }

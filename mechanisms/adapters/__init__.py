@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .accounting import claim_from_event
-    from .datasynthesizer import DataSynthesizerTable, from_datasynthesizer
     from .diffprivlib import DiffprivlibMechanism, from_diffprivlib
     from .diffprivlib_tools import DiffprivlibTool, from_diffprivlib_tool
-    from .ldp import LDPMechanism, flat_report, from_ldp
     from .opendp import OpenDPMechanism, from_opendp
     from .program import Program
     from .pydp import PyDPMechanism, from_pydp
@@ -19,8 +17,6 @@ _MODULES = {
     "diffprivlib": ("from_diffprivlib", "DiffprivlibMechanism"),
     "diffprivlib_tools": ("from_diffprivlib_tool", "DiffprivlibTool"),
     "pydp": ("from_pydp", "PyDPMechanism"),
-    "ldp": ("from_ldp", "LDPMechanism", "flat_report"),
-    "datasynthesizer": ("from_datasynthesizer", "DataSynthesizerTable"),
     "accounting": ("claim_from_event",),
     "program": ("Program",),
     "replay_accounting": ("pld_from_replay",),
@@ -35,11 +31,6 @@ __all__ = [
     "DiffprivlibTool",
     "from_pydp",
     "PyDPMechanism",
-    "from_ldp",
-    "LDPMechanism",
-    "flat_report",
-    "from_datasynthesizer",
-    "DataSynthesizerTable",
     "claim_from_event",
     "pld_from_replay",
     "Program",

@@ -1,14 +1,10 @@
 """Known bugs: mechanisms that break their claims, each with the strongest guarantee known to hold."""
 
-from .composition.faulty_composition import SharedNoiseLaplace, UndercountedComposition
-from .composition.faulty_group import LocalSensitivityLaplace
+from .composition.faulty_composition import LocalSensitivityLaplace, SharedNoiseLaplace, UndercountedComposition
 from .composition.faulty_outputs import BesideExact, CheckedCount, GroupMeans, JsonReport, KeyedCounts, SmallCount
 from .composition.faulty_parallel import OverlappingPartCounts, PartCountsForReplace
 from .composition.faulty_subsampling import SampledTotal
 from .flaw import Flaw
-from .local.faulty_local_gaussian import UnclippedLocalGaussian
-from .local.faulty_memoised_reports import FirstReportForAll, RedrawnMemo
-from .local.faulty_name_and_shame import TwiceExposed
 from .local.faulty_oracles import (
     BinaryHashingOdds,
     HadamardOrAnyColumn,
@@ -20,9 +16,18 @@ from .local.faulty_oracles import (
     SubsetOfWrongSize,
     TrueBitSetTwice,
 )
-from .local.faulty_randomised_response import BinaryOddsForManyValues, TruthAmongTheLies
-from .local.faulty_responses import BiasedCoinResponse, OneHotAtFullEpsilon, OnlyYesRandomised, RememberedResponse
-from .noise.clipping import ClippedAfterNoise
+from .local.faulty_reports import (
+    BiasedCoinResponse,
+    BinaryOddsForManyValues,
+    FirstReportForAll,
+    OneHotAtFullEpsilon,
+    OnlyYesRandomised,
+    RedrawnMemo,
+    RememberedResponse,
+    TruthAmongTheLies,
+    TwiceExposed,
+    UnclippedLocalGaussian,
+)
 from .noise.data_scale import FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace
 from .noise.faulty_gaussian import (
     ClassicalBeyondOneGaussian,
@@ -30,13 +35,23 @@ from .noise.faulty_gaussian import (
     OneForEpsilonGaussian,
     VarianceAsScaleGaussian,
 )
-from .noise.faulty_geometric import MisprintedTableGeometric, PerRowGeometric, SquaredRatioGeometric
-from .noise.faulty_graph_statistics import EdgeNoiseForNodes, OneEndDegreeHistogram
-from .noise.faulty_histogram import HalfNoiseHistogram
 from .noise.faulty_inverse_cdf import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
-from .noise.faulty_laplace import InvertedScaleLaplace, UnderstatedSensitivityLaplace
-from .noise.faulty_vectors import ConsistentWithTheTotal, LaplaceOfScale
-from .noise.floating_point import NaiveGaussian, NaiveLaplace, SinglePrecisionNoise
+from .noise.faulty_noise import (
+    ClippedAfterNoise,
+    ConsistentWithTheTotal,
+    EdgeNoiseForNodes,
+    HalfNoiseHistogram,
+    InvertedScaleLaplace,
+    LaplaceOfScale,
+    MisprintedTableGeometric,
+    NaiveGaussian,
+    NaiveLaplace,
+    OneEndDegreeHistogram,
+    PerRowGeometric,
+    SinglePrecisionNoise,
+    SquaredRatioGeometric,
+    UnderstatedSensitivityLaplace,
+)
 from .noise.noise_shape import (
     BestOfDraws,
     BoundedLaplace,
@@ -48,23 +63,22 @@ from .noise.noise_shape import (
     TowardsZeroLaplace,
 )
 from .noise.ranged_counts import RangedCount, RangeOfTheRows, RedrawnIntoRange
-from .selection.faulty_auction import PricesFromTheBids
-from .selection.faulty_exponential import ExponentialMissingFactorTwo, HalfSensitivityExponential
 from .selection.faulty_noisy_max import NoisyMaxMissingFactorTwo, NoisyMaxReleasingValue
 from .selection.faulty_selection import (
+    ExponentialMissingFactorTwo,
     FlipWithoutPermuting,
+    HalfSensitivityExponential,
     OneNoiseForAll,
     PowersOfTen,
-    TopCandidates,
-    UnderflowingExponential,
-    WinnerWithExactCount,
-    WinnerWithNoisyCount,
-)
-from .selection.faulty_sparse_vector import (
+    PricesFromTheBids,
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
+    TopCandidates,
+    UnderflowingExponential,
+    WinnerWithExactCount,
+    WinnerWithNoisyCount,
 )
 from .synthetic.faulty_tables import (
     LeakedRow,

@@ -10,7 +10,6 @@ from .cost import CANARY_COST
 from .dp_sgd_bounds import DP_SGD_BOUNDS
 from .false_alarms import FALSE_ALARMS
 from .jax_privacy_runs import JAX_PRIVACY_RUNS
-from .methods_compared import METHODS_COMPARED
 from .published_rows import PUBLISHED_ROWS
 from .training_mistakes import TRAINING_MISTAKES
 
@@ -20,7 +19,6 @@ CANARIES = Page(
     (
         FALSE_ALARMS,
         PUBLISHED_ROWS,
-        METHODS_COMPARED,
         JAX_PRIVACY_RUNS,
         DP_SGD_BOUNDS,
         TRAINING_MISTAKES,

@@ -121,11 +121,6 @@ def gaussian_scores(mu: float, included: Flags, rng: np.random.Generator) -> npt
     return mu * included + rng.normal(size=len(included))
 
 
-def laplace_scores(shift: float, included: Flags, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Scores with Laplace noise of scale 1, shifted where the canary is in."""
-    return shift * included + rng.laplace(size=len(included))
-
-
 def epsilon_of_gaussian(mu: float, delta: float) -> float:
     """The ε of μ-GDP at δ."""
     return GaussianLaw(0.0, 1.0).epsilon_from(GaussianLaw(mu, 1.0), delta)

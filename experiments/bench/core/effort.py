@@ -34,8 +34,6 @@ class Effort:
         Processes.
     only : frozenset of str
         Names of the requested rows; empty for all.
-    seconds : float, optional
-        Time of one search, in tables that measure what a search finds in a time; None for the default of the table.
     """
 
     is_quick: bool = False
@@ -43,7 +41,6 @@ class Effort:
     sequential_audits: int = AUDITS
     jobs: int = 1
     only: frozenset[str] = frozenset()
-    seconds: float | None = None
 
     def wants(self, name: str) -> bool:
         return not self.only or name in self.only

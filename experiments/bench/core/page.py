@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -53,27 +52,22 @@ def effort_of(
     sequential_audits: int | None = None,
     jobs: int | None = None,
     only: Sequence[str] = (),
-    seconds: float | None = None,
 ) -> Effort:
     """Return the requested effort; None stands for the defaults of the page.
 
     Raises
     ------
     OptionError
-        For a number of audits below 1, a time of 0 or less, or an invalid number of workers.
+        For a number of audits below 1, or an invalid number of workers.
     """
     given = {"audits": audits, "sequential_audits": sequential_audits}
     defaults = _QUICK_AUDITS if quick else {"audits": page.audits or AUDITS, "sequential_audits": AUDITS}
     for name, value in given.items():
         if value is not None and value < 1:
             raise OptionError(f"{name}={value!r} measures nothing; use 1 or more.", name=name, value=value)
-    if seconds is not None and not 0.0 < seconds < math.inf:
-        raise OptionError(f"seconds={seconds!r} is not a time for a search; use a positive number.", seconds=seconds)
     numbers = {name: defaults[name] if value is None else value for name, value in given.items()}
     workers = checked("jobs", jobs, or_none=True)
-    return Effort(
-        is_quick=quick, jobs=-1 if workers is None else workers, only=frozenset(only), seconds=seconds, **numbers
-    )
+    return Effort(is_quick=quick, jobs=-1 if workers is None else workers, only=frozenset(only), **numbers)
 
 
 def select_benches(page: Page, tables: Sequence[str], only: Sequence[str]) -> list[Bench]:

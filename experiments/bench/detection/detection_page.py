@@ -1,12 +1,11 @@
 """Detection of violations: published suites, the catalogue of bugs, leaks and low bits,
-single wrong outcomes, small excesses, hidden losses, local protocols, synthetic tables, and the cost of an event."""
+single wrong outcomes, small excesses, hidden losses, local protocols and synthetic tables."""
 
 from __future__ import annotations
 
 from ..core.page import Page
 from .caught_bugs import CATALOGUE
 from .dp_sniper_pairs import SNIPER, SNIPER_LONG
-from .event_cost import COST
 from .hidden_losses import HIDDEN
 from .leaks_and_low_bits import LEAKS
 from .local_protocols import LOCAL
@@ -33,6 +32,5 @@ DETECTION = Page(
         HIDDEN,
         LOCAL,
         SYNTHETIC,
-        COST,
     ),
 )

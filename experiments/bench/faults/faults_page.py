@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.page import Page
-from .attack_outcomes import OUTCOMES
+from .attacks import OUTCOMES
 from .kill_and_resume import KILLS
 
 FAULTS = Page("faults", "Benchmarks of fault handling", (OUTCOMES, KILLS))

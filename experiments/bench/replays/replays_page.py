@@ -6,12 +6,11 @@ from ...libraries.installed import left_out
 from ..core.page import Page
 from .composites import COMPOSITES
 from .false_findings import FALSE_FINDINGS
-from .slow_fits import SLOW_FITS
 
 REPLAYS = Page(
     "replays",
     "Benchmarks of record and replay",
-    (FALSE_FINDINGS, COMPOSITES, SLOW_FITS),
+    (FALSE_FINDINGS, COMPOSITES),
     audits=1_000,
     left_out=left_out,
 )

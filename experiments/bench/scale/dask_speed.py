@@ -1,39 +1,87 @@
-"""Audits on a dask cluster: equality of the counts, bytes sent, cost of a task, and a simulation of many workers."""
+"""The same audit with threads, processes and on a dask cluster: equality of the results, and seconds."""
 
 from __future__ import annotations
 
-import heapq
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import joblib
-import numpy as np
 
 from ....audit.claims.claim import PureDP
-from ....audit.events.events import Intervals
+from ....audit.extras import require
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
-from ....audit.sampling.block_plan import SIDES, Plan
-from ....audit.sampling.draw import count_hits, parts, plan_blocks
-from ....audit.sampling.object_identity import versions
-from ....audit.sampling.pickling import pack
-from ....audit.sampling.sampler import as_sampler
-from ....audit.sampling.tasks import CountBlocks
 from ....mechanisms import LaplaceMechanism
 from ..core.bench_json import Figures, Value, at_most, columns
-from ..core.effort import Bench, Effort, Task, once, one_row_each
-from ..core.timing import in_turns, timed
-from .local_dask_cluster import local_cluster
+from ..core.effort import Bench, Effort, Task, once
+from ..core.timing import in_turns
 from .memory import one_at_a_time
 
+_PATIENCE = 60.0  # seconds until the cluster must be ready
+
+
+def interpreter(module: str, arguments: Sequence[str], settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Return a new process that runs a module as a program, with more variables in its environment."""
+    command = [sys.executable, "-m", module, *arguments]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=os.environ | settings)
+
+
+@contextmanager
+def local_cluster(
+    folder: Path, workers: int, *, deaths: int = 3, start: Callable[..., Any] = interpreter
+) -> Iterator[tuple[Any, list[Any]]]:
+    """Run a cluster; yield its client and its processes, first the scheduler and then the workers.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder for the address of the scheduler and the files of the workers.
+    deaths : int
+        Dead workers after which the scheduler gives up a task.
+    start : callable
+        Starts a process, with the arguments of `interpreter`; the process has `pid`, `kill` and `wait`.
+
+    Raises
+    ------
+    MissingExtraError
+        If dask is missing.
+    """
+    require("dask", "the cluster needs", "dask", "distributed")
+    import dask
+    from distributed import Client
+
+    file = folder / "scheduler.json"
+    common = ["--host", "127.0.0.1", "--scheduler-file", str(file), "--no-dashboard"]
+    worker = [*common, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
+    settings = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(deaths)}
+    processes = [
+        start("distributed.cli.dask_scheduler", [*common, "--port", "0"], settings),
+        *(start("distributed.cli.dask_worker", worker, settings) for _ in range(workers)),
+    ]
+    try:
+        # Time for which results of a dead worker are requested before they are drawn again.
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+            Client(scheduler_file=str(file), timeout=_PATIENCE) as client,
+        ):
+            client.wait_for_workers(workers, timeout=_PATIENCE)
+            yield client, processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 _WORKERS, _ROUNDS = 2, 3
-_EVENT = Intervals(((0.0, float("inf")),))
-
-
 # Mechanism, runs on each dataset, and runs of the quick form.
 _AUDITED: dict[str, tuple[Any, int, int]] = {
     "laplace": (LaplaceMechanism(1.0), 10**8, 10**5),
@@ -91,178 +139,4 @@ BACKENDS = Bench(
     ),
     names=tuple(_AUDITED),
     tasks=_backend_tasks,
-)
-
-
-def _nothing(dataset: float, size: int, rng: np.random.Generator) -> Any:
-    return np.zeros(size)
-
-
-def _planned(mechanism: Any, jobs: int | None) -> Plan:
-    return plan_blocks(as_sampler(mechanism), 0.0, 1.0, 1, jobs)
-
-
-@cache
-def _overhead(is_quick: bool) -> tuple[float, float, int]:
-    """Return the seconds that a task costs client and scheduler, those of a phase of two tasks, and the tasks timed.
-
-    The tasks draw a few zeros; the time of drawing is measured in this process and subtracted.
-    """
-    blocks = 32 if is_quick else 1 << 15
-    plan = Plan(as_sampler(_nothing), 0.0, 1.0, 1, 1, None)
-
-    def seconds(count: int) -> float:
-        return timed(count_hits, plan, _EVENT, None, count)[1]  # blocks of one run
-
-    with joblib.parallel_config("sequential"):
-        alone = min(seconds(blocks) for _ in range(_ROUNDS))
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        local_cluster(Path(folder), _WORKERS),
-        joblib.parallel_config("dask"),
-    ):
-        seconds(16)
-        many = statistics.median(seconds(blocks) for _ in range(1 if is_quick else _ROUNDS))
-        lone = statistics.median(seconds(1) for _ in range(3 if is_quick else 15))
-    return max(many - alone / _WORKERS, 0.0) / tasks_of(blocks), lone, tasks_of(blocks)
-
-
-def tasks_of(blocks: int) -> int:
-    """Return the number of tasks of a main phase with `blocks` blocks on each side."""
-    return 2 * sum(1 for _ in parts([1] * blocks, 2 * blocks))
-
-
-def _tasks_for(plan: Plan, blocks: int) -> list[CountBlocks]:
-    """Return the tasks of a main phase with `blocks` blocks on each side."""
-    sizes = [plan.block] * blocks
-    return [
-        CountBlocks(_EVENT, (), None, side, first, part) for first, part in parts(sizes, 2 * blocks) for side in SIDES
-    ]
-
-
-def _bytes_sent(plan: Plan, tasks: list[CountBlocks], mechanism: Any) -> int:
-    """Return the bytes of the data that all tasks share."""
-    return len(pack((plan, tasks, versions()), [mechanism], "", is_far=True).content)
-
-
-def _sent(effort: Effort, place: int, name: str) -> Figures:
-    mechanism, runs, _ = _AUDITED[name]
-    plan = _planned(mechanism, 1)
-    tasks = _tasks_for(plan, -(-runs // plan.block))
-    counted, seconds = timed(tasks[0], plan)
-    cost, lone, tasks_timed = _overhead(effort.is_quick)
-    return {
-        "name": name,
-        "runs": runs,
-        "tasks": len(tasks),
-        "task_seconds": seconds,
-        "once": _bytes_sent(plan, tasks, mechanism),
-        "result": len(pack((0, counted), [], name).content),
-        "cost_ms": 1e3 * cost,
-        "lone_ms": 1e3 * lone,
-        "timed": tasks_timed,
-    }, []
-
-
-SENT = Bench(
-    name="sent",
-    title="Bytes sent and cost of a task",
-    method=(
-        "Main phase of an audit: number of tasks and seconds of the first task in this process; bytes of mechanism, "
-        "datasets and tasks, which are sent to the cluster once and from worker to worker; bytes of one pickled result "
-        "(a task itself is a number and the names of its data). Cost of a task: seconds of client and scheduler for "
-        "each of thousands of tasks that draw a few zeros, with two workers on this machine, less the time of drawing; "
-        "median of three. Smallest phase: two such tasks, from start to end, median of 15."
-    ),
-    columns=columns(
-        "mechanism = name | runs on each dataset = runs :,d | tasks :,d | seconds of a task = task_seconds :.4f | "
-        "bytes sent once = once :,d | bytes of a result = result :,d | timed tasks = timed :,d | "
-        "cost of a task, ms = cost_ms :.2f | smallest phase, ms = lone_ms :.0f"
-    ),
-    names=tuple(_AUDITED),
-    tasks=one_row_each(_AUDITED, _sent),
-)
-
-
-def efficiency(tasks: int, workers: int, *, seconds: float, cost: float, start: float, spread: float = 0.1) -> float:
-    """Return the share of the workers' time that is work, by simulation; 1 if no worker ever waits.
-
-    The scheduler assigns tasks one after the other, each in `cost` seconds, to the first free worker. The first task of
-    a worker starts `start` seconds later.
-
-    Parameters
-    ----------
-    tasks, workers : int
-    seconds : float
-        Mean duration of a task; they are normal with standard deviation `spread` times the mean, from a fixed seed.
-
-    Examples
-    --------
-    >>> efficiency(1000, 10, seconds=1.0, cost=0.0, start=0.0, spread=0.0)
-    1.0
-    >>> round(efficiency(1000, 1000, seconds=1.0, cost=0.001, start=0.0, spread=0.0), 2)
-    0.5
-    """
-    lengths = seconds * np.maximum(1.0 + spread * np.random.default_rng(0).normal(size=tasks), 0.0)
-    free = [start] * workers
-    handed = 0.0
-    for length in lengths:
-        handed = max(handed + cost, free[0])
-        heapq.heapreplace(free, handed + float(length))
-    return float(lengths.sum() / (workers * max(free)))
-
-
-_SPREADS = (10, 100, 1000)
-_EXPECTED = {"laplace": (10**9, 10**10, 10**11), "one at a time": (10**6, 10**7, 10**9)}
-_BYTES_A_SECOND = 125e6  # network of the scheduler, 1 Gbit/s
-
-
-def _expected(effort: Effort, name: str, runs: int) -> Figures:
-    mechanism = _AUDITED[name][0]
-    plan = _planned(mechanism, 1)
-    tasks = _tasks_for(plan, -(-runs // plan.block))
-    sizes = (plan.block,) * effort.either(1, 8)
-    block_seconds = timed(CountBlocks(_EVENT, (), None, "x", 0, sizes), plan)[1] / len(sizes)
-    cost, lone, _ = _overhead(effort.is_quick)
-    content, work = _bytes_sent(plan, tasks, mechanism), block_seconds * sum(len(task.sizes) for task in tasks)
-    cells: dict[str, Value] = {"name": name, "runs": runs, "tasks": len(tasks), "work": work, "once": content}
-    for workers in _SPREADS:
-        start = lone + workers * content / _BYTES_A_SECOND
-        share = efficiency(len(tasks), workers, seconds=work / len(tasks), cost=cost, start=start)
-        cells |= {f"share {workers}": share, f"seconds {workers}": work / (workers * share)}
-    return cells, []
-
-
-def _expected_tasks(effort: Effort) -> Iterator[Task]:
-    for name, sizes in _EXPECTED.items():
-        for runs in sizes[:1] if effort.is_quick else sizes:
-            if effort.wants(name):
-                yield once(f"{name}, {runs}", _expected, effort, name, runs)
-
-
-EXPECTED = Bench(
-    name="expected",
-    title="Simulated efficiency of a cluster",
-    method=(
-        "Main phase of an audit of fixed size, simulated with the measured costs above. The scheduler assigns tasks "
-        "one after the other to the first free worker; all workers first fetch the shared data one after the other "
-        "over 1 Gbit/s; durations of tasks differ by 10%. Efficiency: seconds of work over workers times seconds of "
-        "the phase."
-    ),
-    columns=(
-        *columns(
-            "mechanism = name | runs on each dataset = runs :,d | tasks :,d | seconds of work = work :,.0f | "
-            "bytes sent once = once :,d"
-        ),
-        *(
-            column
-            for workers in _SPREADS
-            for column in columns(
-                f"efficiency with {workers:,} workers = share {workers} :.2f | "
-                f"seconds with {workers:,} workers = seconds {workers} :,.1f"
-            )
-        ),
-    ),
-    names=tuple(_EXPECTED),
-    tasks=_expected_tasks,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.page import Page
-from .dask_speed import BACKENDS, EXPECTED, SENT
+from .dask_speed import BACKENDS
 from .large_datasets import LARGE
 from .memory import MEMORY
 from .throughput import SCALING, START, SUITE, THROUGHPUT
@@ -11,5 +11,5 @@ from .throughput import SCALING, START, SUITE, THROUGHPUT
 SCALE = Page(
     "scale",
     "Benchmarks of long audits",
-    (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, SENT, EXPECTED, START),
+    (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, START),
 )

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....audit.claims.claim import PureDP
 from ....audit.errors import DatasetError
+from ...laws.discrete_law import DiscreteLaw
 from ...laws.laws import FiniteLaw
 from ...noise.laplace import LaplaceMechanism
 from ...noise_samplers import Floats, Integers, draw_indices
@@ -19,8 +20,199 @@ from ...parameter_checks import check_count
 from ...queries import Query, candidate_scores, identity, places_below_leader
 from ...selection.exponential import ExponentialMechanism
 from ...selection.noisy_max import ReportNoisyMax
+from ...selection.posted_price_auction import PostedPriceAuction, bids_of
+from ...selection.sparse_vector import NoisyThreshold, SparseVector
 from ..flaw import Flaw
 from ..twin import Twin
+
+
+@dataclass(frozen=True, slots=True)
+class PricesFromTheBids(Twin):
+    """The exponential mechanism on the prices that were bid: no finite ε.
+
+    In practice, the candidates are the names, codes or values that occur in the data, since no other can be best. Each
+    probability is right, but an outcome that only one bidder makes possible gives the bidder away. The bug shows on
+    bids that differ by one that nobody else made.
+    """
+
+    epsilon: float
+
+    @property
+    def runs_as(self) -> AuctionAmongTheBids:
+        return AuctionAmongTheBids(self.epsilon)
+
+    truth = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionAmongTheBids:
+    """A posted price among the positive bids."""
+
+    epsilon: float
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def law(self, dataset: Any) -> DiscreteLaw:
+        return self._auction(dataset).law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        return self._auction(dataset).sample(dataset, size, rng)
+
+    def _auction(self, dataset: Any) -> PostedPriceAuction:
+        prices = np.unique(bids_of(dataset))
+        prices = prices[prices > 0]
+        if len(prices) == 0:
+            raise DatasetError("there is no positive bid to take a price from; use bids above zero.", dataset=dataset)
+        return PostedPriceAuction(self.epsilon, prices.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialMissingFactorTwo(Twin):
+    """Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε.
+
+    In practice, the 2 is left out, or the saving for monotone utilities is taken where a row is replaced (McSherry &
+    Talwar 2007). The bug shows only where one utility rises while the others fall. Utilities (0, …, 0) against (1, −1,
+    …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If one utility moves alone, the loss stays below ε.
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    utilities: Query = identity
+
+    @property
+    def runs_as(self) -> ExponentialMechanism:
+        return ExponentialMechanism(self.epsilon, self.sensitivity, monotone=True, utilities=self.utilities)
+
+    @property
+    def truth(self) -> PureDP:
+        return PureDP(2 * self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSensitivityExponential(Twin):
+    """The exponential mechanism with half of the utilities' sensitivity: 2ε instead of ε.
+
+    In practice, the sensitivity is read off one candidate, or one kind of neighbour, and not taken as the maximum over
+    all (`utility_sensitivity`). The bug shows where one utility rises while the others fall by as much. Where utilities
+    are monotone, the 2 in the exponent makes up for the half and the claim holds. `monotone` leaves out the 2, and then
+    a single utility that rises among many shows the bug.
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    monotone: bool = False
+    utilities: Query = identity
+
+    @property
+    def runs_as(self) -> ExponentialMechanism:
+        return ExponentialMechanism(self.epsilon, self.sensitivity / 2, self.monotone, self.utilities)
+
+    @property
+    def truth(self) -> PureDP:
+        return PureDP(2 * self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant(Twin):
+    """Parameters, claim and errors of `SparseVector`."""
+
+    epsilon: float
+    threshold: float = 0.0
+    sensitivity: float = 1.0
+    queries: Query = identity
+
+    def __post_init__(self) -> None:
+        SparseVector(self.epsilon, getattr(self, "cutoff", 1), self.threshold, self.sensitivity)
+
+    def __str__(self) -> str:
+        counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
+        return f"{type(self).__name__}(epsilon={self.epsilon:g}{counted}, sensitivity={self.sensitivity:g})"
+
+    def _with_scales(
+        self, threshold: float, query: float, cutoff: int | None = None, *, release_value: bool = False
+    ) -> NoisyThreshold:
+        """Comparison with noise of these scales, in units of sensitivity/ε."""
+        unit = self.sensitivity / self.epsilon
+        return NoisyThreshold(
+            self.claim,
+            threshold * unit,
+            query * unit,
+            cutoff=cutoff,
+            threshold=self.threshold,
+            release_value=release_value,
+            queries=self.queries,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorReleasingValue(_Variant):
+    """Sparse vector that outputs the noisy answers found above, NaN for the others: no finite ε.
+
+    In practice, the value is at hand and already noisy (Lyu, Su & Li 2017, Algorithm 3). But it bounds the threshold's
+    noise from above, and then each answer below carries information. The bug shows on answers that are all 0 or all 1:
+    "m below, then a small value" is e^{(m + 1)·ε/2} times as likely where they are 0, with a cutoff of 1.
+    """
+
+    cutoff: int = 1
+
+    @property
+    def runs_as(self) -> NoisyThreshold:
+        return self._with_scales(2.0, 2.0 * self.cutoff, self.cutoff, release_value=True)
+
+    truth = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorUnscaledNoise(_Variant):
+    """Sparse vector whose noise on the answers does not grow with the cutoff c: (1 + 6c)/4·ε.
+
+    In practice, "one answer is compared at a time" (Lyu, Su & Li 2017, Algorithm 4). A quarter of ε is spent on the
+    threshold and the remaining three quarters on each answer above, at half the noise needed. The bug shows on many
+    answers that rise and end below, and a few that fall and end above.
+    """
+
+    cutoff: int = 1
+
+    @property
+    def runs_as(self) -> NoisyThreshold:
+        return self._with_scales(4.0, 4.0 / 3.0, self.cutoff)
+
+    @property
+    def truth(self) -> PureDP:
+        return PureDP((1 + 6 * self.cutoff) / 4 * self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorWithoutQueryNoise(_Variant):
+    """Sparse vector with noise on the threshold alone, and no cutoff: no finite ε.
+
+    In practice, a noisy threshold hides its place, so that comparing with it looks safe (Lyu, Su & Li 2017, Algorithm
+    5). But all answers share one threshold: on (0, 1) the output "below, above" says that it lies between them, and (1,
+    0) never gives this output.
+    """
+
+    @property
+    def runs_as(self) -> NoisyThreshold:
+        return self._with_scales(2.0, 0.0)
+
+    truth = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorWithoutCutoff(_Variant):
+    """Sparse vector with noise for a single answer above, and no cutoff: no ε holds for every number of answers.
+
+    In practice, a bit for each answer looks cheap (Lyu, Su & Li 2017, Algorithm 6). But each answer above costs ε, and
+    all may be above. The bug shows where half of the answers rise and the others fall.
+    """
+
+    @property
+    def runs_as(self) -> NoisyThreshold:
+        return self._with_scales(2.0, 2.0)
+
+    truth = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from dpaudit.audit.sampling.pickling import pack
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import DrawBlocks
 from dpaudit.audit.sampling.workers import _in_cluster, spread
-from dpaudit.experiments.bench.scale.local_dask_cluster import local_cluster
+from dpaudit.experiments.bench.scale.dask_speed import local_cluster
 
 pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 

@@ -24,7 +24,6 @@ def rows_of(name, *only, audits=20):
     [
         ("canary-false-alarms", "all revealed with probability delta"),
         ("canary-bounds", "counts"),
-        ("canary-methods", "Laplace scores, epsilon 1"),
         ("dp-sgd", "one run, last iterate"),
         ("training-mistakes", "noise-divided-twice"),
     ],

@@ -12,7 +12,6 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.experiments.bench.core.bench_json import Row
 from dpaudit.experiments.bench.detection import (
     dp_sniper_pairs,
-    event_cost,
     leaks_and_low_bits,
     local_protocols,
     published_suites,
@@ -35,7 +34,6 @@ FEWER = [
     (leaks_and_low_bits, "_QUICK_SEARCH", 1_000),
     (searched_bugs, "_QUICK_RUNS", 4_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
-    (event_cost, "_QUICK_RUNS", 4_000),
     (local_protocols, "_QUICK_RUNS", 10_000),
     (wrong_outcomes, "_ERRORS", (0, 20)),
 ]

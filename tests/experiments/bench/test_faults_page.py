@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpaudit.experiments.bench.core.effort import Effort
-from dpaudit.experiments.bench.faults import attack_outcomes, attacks, kill_and_resume
+from dpaudit.experiments.bench.faults import attacks, kill_and_resume
 from dpaudit.experiments.bench.faults.attacks import ATTACKS, Attack
 from dpaudit.experiments.bench.faults.faults_page import FAULTS
 from dpaudit.experiments.cli.main import main
@@ -49,7 +49,7 @@ def test_the_quick_form_meets_its_targets(name):
 @pytest.mark.parametrize("program", ["print('another')", "raise SystemExit(3)", "import time; time.sleep(60)"])
 def test_another_outcome_is_a_missed_target(monkeypatch, program):
     monkeypatch.setattr(attacks, "_HEAD", "")  # imports the library, which these programs do not use
-    monkeypatch.setattr(attack_outcomes, "_PATIENCE", 1.0)
+    monkeypatch.setattr(attacks, "_PATIENCE", 1.0)
     monkeypatch.setitem(ATTACKS, "wrong", Attack(program, "as it should be"))
-    _, (target,) = attack_outcomes._cells(Effort(), 0, "wrong")
+    _, (target,) = attacks._cells(Effort(), 0, "wrong")
     assert not target.is_met

@@ -12,8 +12,7 @@ from dpaudit import PureDP, check, check_same_distribution
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.experiments.bench.core.effort import Effort, finished, seeds_of
 from dpaudit.experiments.bench.regression import pytest_sessions, rewritten_mechanisms
-from dpaudit.experiments.bench.regression.pytest_cases import BUGS, bugs, right
-from dpaudit.experiments.bench.regression.pytest_sessions import _session
+from dpaudit.experiments.bench.regression.pytest_sessions import BUGS, _session, bugs, right
 from dpaudit.experiments.bench.regression.rewritten_mechanisms import _ALPHAS, _REWRITES, _cells, _p_values, _tasks
 from dpaudit.experiments.cli.main import main
 from dpaudit.reports.pytest_plugin.session import compared_with, saved_as

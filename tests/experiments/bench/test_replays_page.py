@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit import Within
-from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.bench.core.effort import Effort
-from dpaudit.experiments.bench.core.page import effort_of
 from dpaudit.experiments.bench.replays import composites, false_findings, noise_sources
 from dpaudit.experiments.bench.replays.replays_page import REPLAYS
 from dpaudit.experiments.bench.replays.verdicts import verdicts
@@ -36,7 +34,6 @@ def rows_of(name, *only):
         ("composites", "", "catalogue: scale-epsilon"),
         ("composites", "diffprivlib", "mean"),
         ("composites", "pydp", "Count"),
-        ("slow-fits", "diffprivlib", "StandardScaler, x near 0"),
     ],
 )
 def test_the_quick_form_meets_its_targets(table, library, name):
@@ -90,16 +87,8 @@ def test_names_of_models_are_unique_and_their_rows_fit():
 
 def test_rows_of_a_missing_library_are_left_out(monkeypatch):
     monkeypatch.setitem(sys.modules, "diffprivlib", None)
-    assert rows_of("slow-fits") == []
     assert rows_of("composites", "mean") == []
     assert any("diffprivlib cannot be imported" in line for line in REPLAYS.left_out())
-
-
-def test_a_time_must_be_one():
-    assert effort_of(REPLAYS, quick=True, seconds=2.0).seconds == 2.0
-    for seconds in (0.0, -1.0, float("inf"), float("nan")):
-        with pytest.raises(OptionError, match="not a time for a search"):
-            effort_of(REPLAYS, seconds=seconds)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of scipy, about what diffprivlib passes to it

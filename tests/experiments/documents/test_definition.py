@@ -8,10 +8,21 @@ import pytest
 from scipy import stats
 
 from dpaudit import Verdict
-from dpaudit.experiments.documents.definition import DOCUMENT, experiments
-from dpaudit.experiments.documents.definition_delta import exposed_counts, loss_tail, nobody_exposed, number_exposed
-from dpaudit.experiments.documents.definition_group import EACH, EPSILON, SLACK, composed_epsilon
-from dpaudit.experiments.documents.definition_posterior import equal_rows, independent_rows, posterior_ratio
+from dpaudit.experiments.documents.definition import (
+    DOCUMENT,
+    EACH,
+    EPSILON,
+    SLACK,
+    composed_epsilon,
+    equal_rows,
+    experiments,
+    exposed_counts,
+    independent_rows,
+    loss_tail,
+    nobody_exposed,
+    number_exposed,
+    posterior_ratio,
+)
 from dpaudit.experiments.suite.run_suite import run_experiments
 from dpaudit.mechanisms import GaussianMechanism, NameAndShame, gaussian_loss_tail, group_delta
 from dpaudit.mechanisms.faulty import TwiceExposed

@@ -18,12 +18,13 @@ from dpaudit.experiments.documents.exponential_mechanism import (
     DOCUMENT,
     EPSILON,
     UTILITIES,
+    NamedMechanism,
     centrality,
     experiments,
+    levels,
+    patients,
     revenue,
 )
-from dpaudit.experiments.documents.exponential_noisy_max import NamedMechanism, patients
-from dpaudit.experiments.documents.exponential_utility import levels
 from dpaudit.experiments.statements.exponential_statements import (
     candidate_probability,
     fitted_slope,

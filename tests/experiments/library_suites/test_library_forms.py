@@ -13,7 +13,7 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.library_suites.audited_library import NotCovered, PublicCallable, SameAs, Target
 from dpaudit.experiments.library_suites.library_names import library_named
-from dpaudit.experiments.library_suites.opendp_spaces import number_space
+from dpaudit.experiments.library_suites.opendp_forms import number_space
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.public_callables import public_callables
 from dpaudit.experiments.library_suites.run_target import example_of
@@ -112,7 +112,7 @@ def test_domains_of_older_releases_of_opendp_are_read(monkeypatch):
         seen.append((bounds, nullable, T))
 
     old = SimpleNamespace(atom_domain=atom_domain, absolute_distance=lambda T: None)
-    monkeypatch.setattr("dpaudit.experiments.library_suites.opendp_spaces.prelude", lambda: old)
+    monkeypatch.setattr("dpaudit.experiments.library_suites.opendp_forms.prelude", lambda: old)
     number_space(float)
     number_space(int)
     assert seen == [(None, False, float), (None, False, int)]
@@ -229,6 +229,6 @@ def test_the_command_writes_every_report_and_the_coverage(run, tmp_path):
 def test_a_library_without_a_suite_is_named(run):
     status, _, errors = run("suite", "numpy")
     assert status == 2
-    assert "has no suite; use one of diffprivlib, opendp, pydp, pure-ldp, multi-freq-ldpy, pipeline-dp" in errors
+    assert "has no suite; use one of diffprivlib, opendp, pydp, pipeline-dp" in errors
     with pytest.raises(OptionError, match="has no suite"):
         library_named("numpy")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.mechanisms.faulty.training.clipping_faults import BatchNormalised
+from dpaudit.mechanisms.faulty.training.registry import BatchNormalised
 from dpaudit.mechanisms.training.gradient_blocks import all_gradients, clipped_to
 from dpaudit.mechanisms.training.models import (
     Batch,

@@ -8,17 +8,18 @@ from scipy import stats
 
 from dpaudit import Verdict, check
 from dpaudit.mechanisms.faulty.flaw import Flaw
-from dpaudit.mechanisms.faulty.training.clipping_faults import (
+from dpaudit.mechanisms.faulty.training.registry import (
+    TRAINING_FAULTS,
     BatchNormalised,
     ClippedByGroup,
     ClippedByLastNorm,
     ClippedMean,
+    RepeatedNoise,
+    SharedNoise,
     SumOfClippedMicrobatches,
     SumOfUnclipped,
     standardised_columns,
 )
-from dpaudit.mechanisms.faulty.training.noise_faults import RepeatedNoise, SharedNoise
-from dpaudit.mechanisms.faulty.training.registry import TRAINING_FAULTS
 from dpaudit.mechanisms.training.batches import ShuffledBatches
 from dpaudit.mechanisms.training.canary_run import canary_run
 from dpaudit.mechanisms.training.dp_sgd_claims import dp_sgd_claim

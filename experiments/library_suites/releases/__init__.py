@@ -1,1 +1,0 @@
-"""Suites of several releases of a library, as a table of callables by release."""
