@@ -148,7 +148,7 @@ def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins | N
     """
     if not claim.divergence_slopes:
         return None
-    number = int(np.clip(min(len(x), len(y)) // _BIN_RUNS, 2, _BINS))
+    number = number_of_bins(min(len(x), len(y)))
     event = choice.event.event if isinstance(choice.event, ExceptFor) else choice.event
     by_score = [_number_cells(event.score, x, y, number, spread=True)] if isinstance(event, Scored) else []
     is_vector = bool(by_score) and _commonest_width(x) is not None  # a linear score was among those of the pilot
@@ -160,6 +160,11 @@ def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins | N
         _, away = telling_divergence(p, q, claim, len(x), len(y), min(len(x), len(y)))
         found.append((away, Bins(partition, on_x, on_y, bool(away > _above_claim(choice, claim, len(x))))))
     return max(found, key=itemgetter(0))[1]
+
+
+def number_of_bins(runs: int) -> int:
+    """Return the largest number of bins that so many pilot runs on each dataset make."""
+    return min(max(runs // _BIN_RUNS, 2), _BINS)
 
 
 def _above_claim(choice: Choice, claim: Claim, runs: int) -> float:

@@ -101,7 +101,7 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
         alternatives, q = [], choice.pilot_counts.hits_y / choice.pilot_runs
         if claim.divergence_slopes and is_gaussian(tested, _directed_counts(claim, choice), excess):
             level = settings.divergence_alpha(alpha, show_more=True)
-            needed = _by_divergence(claim, excess, alpha=level, power=settings.power)
+            needed = runs_by_divergence(claim, excess, alpha=level, power=settings.power)
             continue
         if choice.opposite is not None:
             main = _by_guesses(claim, _guesses(choice), excess, alpha=alpha, power=settings.power)
@@ -161,8 +161,8 @@ def _fewest(detects: Callable[[int], bool], excess: float) -> int:
     return high
 
 
-def _by_divergence(claim: Claim, excess: float, *, alpha: float, power: float) -> int:
-    """Runs on each dataset with which Gaussian noise of this excess is detected in bins, to a percent."""
+def runs_by_divergence(claim: Claim, excess: float, *, alpha: float, power: float) -> int:
+    """Return the runs on each dataset with which Gaussian noise of this excess is detected in bins, to a percent."""
 
     def detects(runs: int) -> bool:
         known = pilot_runs(runs)

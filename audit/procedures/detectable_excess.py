@@ -26,6 +26,7 @@ from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
 from ..distinguishers.event_value import CAUTION
+from ..distinguishers.learned_partition import number_of_bins
 from ..inference.boundary_test import Counts, largest_strength
 from ..inference.divergence_test import telling_divergence
 from ..inference.guess_test import Guesses
@@ -43,7 +44,7 @@ _OF_TYPICAL = SHARE / (1.0 - (1.0 - SHARE) * ndtri(0.75) / ndtri(0.975))
 _LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
 _LATER_KNOWN = 2.0  # the same for outcomes, which have no ends to learn; audits refute from 0.5 to 1
 _FAR = 0.8  # share of the standard errors needed by the best test below which nothing is simulated
-_BINS, _AIMED = 32, 0.98  # bins of a test of divergences, and the part of its level that its bets aim at
+_AIMED = 0.98  # part of the level of a test of divergences that its bets aim at
 _ERRORS = 3.0  # standard errors beyond what Gaussian noise could show
 _APART = 2.0  # standard errors by which the ratios of two events differ clearly
 FEW = 1_000  # runs that need not show a difference, even if there is one to be seen
@@ -197,13 +198,20 @@ def shows_divergence(
     mu = claim.with_strength(claim.strength + excess).gaussian_mu
     assert mu is not None
     needed = float(ndtri(power_of_the_test(power)) - ndtri(_AIMED * alpha))
-    return telling_divergence(*_gaussian_bins(mu), claim, runs_x, runs_y, max(known, 1))[1] >= needed
+    return telling_divergence(*_gaussian_bins(mu, max(known, 4)), claim, runs_x, runs_y, max(known, 1))[1] >= needed
 
 
-def _gaussian_bins(mu: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Probabilities of bins for Gaussian noise with means mu and 0, even for the likelier of the two."""
-    half = ndtri(np.linspace(0.0, 1.0, _BINS // 2 + 1)[1:-1] * ndtr(0.5 * mu))  # up to the middle, where t = 1
-    edges = np.concatenate([half, [0.5 * mu], mu - half[::-1]])
+def _gaussian_bins(mu: float, known: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Probabilities on x and y of the bins that so many runs of Gaussian noise with means mu and 0 make (`learn_bins`).
+
+    The mean of the larger mass and of the log ratio rises evenly over them, from the least to the largest output.
+    """
+    far = ndtri(1.0 / known)
+    grid = np.linspace(min(far, mu - far), max(far, mu - far), 4_000)
+    mass = np.cumsum(np.exp(-0.5 * np.minimum(grid**2, (grid - mu) ** 2)))
+    position = 0.5 * (mass / mass[-1] + (grid - grid[0]) / np.ptp(grid))
+    number = number_of_bins(known)
+    edges = np.interp(np.arange(1, number) / number, position, grid)
     p, q = (np.diff(ndtr(edges - mean), prepend=0.0, append=1.0) for mean in (mu, 0.0))
     return np.maximum(p, 1e-300), np.maximum(q, 1e-300)
 

@@ -6,10 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from ...audit.claims.claim import Claim
+from ...audit.errors import OptionError
 from ...audit.options import checked
 from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
 from ...audit.power.joint_test_power import resolution, runs_needed
-from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
+from ...audit.procedures.check import runs_by_divergence
+from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
 from ...audit.results.audit_result import FINAL_SHARE
 from ...audit.sampling.block_plan import main_runs, pilot_runs, with_pilot
 from ..plain_text import symbol
@@ -27,14 +29,18 @@ _CAPTION = (
 def plan_table(
     claim: Claim, resolutions: list[float], runs: list[int], *, power: float, alpha: float, q: float | None
 ) -> Table:
-    """Return a row for each excess and each number of runs, by default for shares of the strength of the claim."""
+    """Return a row for each excess and each number of runs, by default for shares of the strength of the claim.
+
+    Shares that no possible number of runs detects are left out.
+    """
     from rich.table import Table
     from rich.text import Text
 
+    rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
     if not resolutions and not runs:
         room = claim.max_strength - claim.strength
-        resolutions = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
-    rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
+        excesses = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
+        rows = [row for excess in excesses if (row := _row_if_possible(claim, excess, power, alpha, q)) is not None]
     rows += [_row_of(claim, checked("runs", number), power, alpha, q) for number in runs]
     event = _event_in_words(claim, q)
     shown = Table(
@@ -77,9 +83,20 @@ def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float |
     """Return the row of an excess, with the runs that detect it."""
     alternative = _alternative(claim, excess, q)
     rate = event_of(claim, excess, alternative).q
+    if q is None and claim.divergence_slopes:
+        number = runs_by_divergence(claim, excess, alpha=alpha, power=power)
+        return excess, number, pilot_runs(number), _early(claim, number, power, alpha, q), rate
     main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
     number = with_pilot(main, rate)
     return excess, number, number - main_runs(number, rate), _early(claim, number, power, alpha, q), rate
+
+
+def _row_if_possible(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row | None:
+    """Return the row of an excess; None if no possible number of runs detects it."""
+    try:
+        return _row_for(claim, excess, power, alpha, q)
+    except OptionError:
+        return None
 
 
 def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
@@ -96,6 +113,9 @@ def _early(claim: Claim, number: int, power: float, alpha: float, q: float | Non
 def _detectable(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> tuple[float, int, float]:
     """Return the detectable excess of a number of runs, the main runs among them, and the event's probability on y."""
     found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
+    if q is None and claim.divergence_slopes:
+        found = detectable_by_divergence(claim, number - main, main, main, alpha=alpha, power=power)
+        return found, main, event_of(claim, found, GaussianNoise(SHARE)).q if found < math.inf else 0.5
     rate = 0.5
     for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
         alternative = _alternative(claim, found, q)

@@ -53,7 +53,7 @@ from ..core.effort import ALPHA, Bench, Effort, Task, once
 from ..core.timing import timed
 
 _RUNS, _JUDGED_RUNS = (10_000_000, 10_000_000_000), 10_000_000
-_MOST_SECONDS = {"joint_test.p_value": 0.050, "joint_test.strength_lower": 0.300}
+_MOST_SECONDS = {"boundary_test.p_value": 0.050, "boundary_test.strength_lower": 0.300}
 _REPEATS, _LONG = 9, 2.0  # calls, or fewer if their total exceeds this many seconds
 _CELLS = 50
 _CLAIM = PureDP(1.0)
@@ -156,19 +156,23 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "binomial_tails.upper_tail": lambda g: binomial_tails.upper_tail(
         np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
     ),
-    "joint_test.p_value": lambda g: boundary_test.p_value(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.strength_lower": lambda g: boundary_test.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.joint_test": lambda g: boundary_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.joint_test_beside": lambda g: boundary_test.joint_test_beside(g.counts, _CLAIM, 1.0, 0.0, alpha=ALPHA),
-    "joint_test.strength_estimate": lambda g: boundary_test.strength_estimate(g.counts, _CLAIM),
-    "joint_test.largest_strength": lambda g: boundary_test.largest_strength(lambda strength: strength < 1.0, math.inf),
-    "count_ordering.arcsine_angle": lambda g: boundary_test.arcsine_angle(_Q, 1.0 - _Q),
-    "count_ordering.order": lambda g: boundary_test.order(g.counts, _CLAIM, 1.645),
-    "count_ordering.clears": lambda g: boundary_test.clears(g.counts, _CLAIM, 1.0),
-    "count_ordering.critical_hits": lambda g: boundary_test.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
-    "supporting_lines.supporting_line": lambda g: betting_test.supporting_line(_CLAIM, _Q),
-    "supporting_lines.best_line": lambda g: betting_test.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
-    "supporting_lines.best_lines": lambda g: betting_test.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
+    "boundary_test.p_value": lambda g: boundary_test.p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "boundary_test.strength_lower": lambda g: boundary_test.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
+    "boundary_test.joint_test": lambda g: boundary_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
+    "boundary_test.joint_test_beside": lambda g: boundary_test.joint_test_beside(
+        g.counts, _CLAIM, 1.0, 0.0, alpha=ALPHA
+    ),
+    "boundary_test.strength_estimate": lambda g: boundary_test.strength_estimate(g.counts, _CLAIM),
+    "boundary_test.largest_strength": lambda g: boundary_test.largest_strength(
+        lambda strength: strength < 1.0, math.inf
+    ),
+    "boundary_test.arcsine_angle": lambda g: boundary_test.arcsine_angle(_Q, 1.0 - _Q),
+    "boundary_test.order": lambda g: boundary_test.order(g.counts, _CLAIM, 1.645),
+    "boundary_test.clears": lambda g: boundary_test.clears(g.counts, _CLAIM, 1.0),
+    "boundary_test.critical_hits": lambda g: boundary_test.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
+    "betting_test.supporting_line": lambda g: betting_test.supporting_line(_CLAIM, _Q),
+    "betting_test.best_line": lambda g: betting_test.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
+    "betting_test.best_lines": lambda g: betting_test.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
     "joint_test_power.power_of_test": lambda g: joint_test_power.power_of_test(
         _CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA
     ),
@@ -178,9 +182,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     ),
     "alternatives.event_of": lambda g: alternatives.event_of(_CLAIM, g.excess, alternatives.AsLikely(0.49, _Q)),
     "alternatives.power_at": lambda g: alternatives.power_at(_CLAIM, g.excess, _Q, _Q),
-    "supporting_lines.drift": lambda g: betting_test.drift(
-        betting_test.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q
-    ),
+    "betting_test.drift": lambda g: betting_test.drift(betting_test.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q),
     "dispersion.dispersion_p_value": lambda g: dispersion.dispersion_p_value(
         [g.runs // 768] * 256, [g.runs // 256] * 256
     ),
@@ -272,8 +274,8 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "guess_test_power.equivalent_runs": lambda g: guess_test_power.equivalent_runs(_CLAIM, g.guesses),
     "alternatives.events_of": lambda g: alternatives.events_of(_CLAIM, alternatives.AsLikely(0.49, _Q))(g.excess),
     "critical_curve.critical_curve": lambda g: critical_curve.critical_curve(_CLAIM, g.runs, g.runs, _Q, ALPHA, g.near),
-    "count_ordering.hits_needed": lambda g: boundary_test.hits_needed(g.near, g.runs, g.runs, _CLAIM, 1.645),
-    "direction.directed": lambda g: boundary_test.directed(_CLAIM, g.counts, "y"),
+    "boundary_test.hits_needed": lambda g: boundary_test.hits_needed(g.near, g.runs, g.runs, _CLAIM, 1.645),
+    "boundary_test.directed": lambda g: boundary_test.directed(_CLAIM, g.counts, "y"),
     "multiplicity.holm": lambda g: multiplicity.holm(np.linspace(0.0, 1.0, 100).tolist()),
     "multiplicity.split_budget": lambda g: multiplicity.split_budget(ALPHA, [str(k) for k in range(100)]),
 }
@@ -282,8 +284,8 @@ CALLS: dict[str, Callable[[Given], object]] = {
 CALLS |= {
     f"{name}, {claim}, {claim.strength_name}": partial(_of_another, function, claim)
     for name, function in (
-        ("joint_test.p_value", boundary_test.p_value),
-        ("joint_test.strength_lower", boundary_test.strength_lower),
+        ("boundary_test.p_value", boundary_test.p_value),
+        ("boundary_test.strength_lower", boundary_test.strength_lower),
     )
     for claim in _OTHERS
 }

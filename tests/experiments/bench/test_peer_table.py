@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from dpaudit.audit.errors import RecordError
 from dpaudit.experiments.bench.core.bench_json import Record
 from dpaudit.experiments.bench.peers.peer_table import STATDP_TRIALS, Measured, peer_page, short_table
-from dpaudit.experiments.cli.main import app
+from dpaudit.experiments.cli.commands import app
 from dpaudit.experiments.published.dp_sniper import PUBLISHED
 
 ROOT = Path(__file__).parents[3]
