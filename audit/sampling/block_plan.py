@@ -205,7 +205,7 @@ def most_kept(size: int, name: str) -> int:
     """Return the number of outputs of `size` bytes kept on each side; raise a `MechanismError` if it is too small."""
     if size * _LEAST_RUNS > KEPT:
         raise MechanismError(
-            f"an output of {name} takes {with_unit(size)}, and fewer than {_LEAST} of them fit into the "
+            f"an output of {name} takes {with_unit(size)}, and fewer than {_LEAST_RUNS} of them fit into the "
             f"{with_unit(KEPT)} that an audit keeps for each dataset; return a part or a summary of the output.",
             mechanism=name,
             bytes=size,

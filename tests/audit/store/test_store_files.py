@@ -107,7 +107,7 @@ def test_a_name_is_a_folder_on_the_disk(tmp_path, monkeypatch, name):
 
 
 def test_a_name_that_no_folder_can_have():
-    with pytest.raises(OptionError, match="is not a store"):
+    with pytest.raises(OptionError, match="null character"):
         audited("a\0b")
 
 
