@@ -157,7 +157,7 @@ def _write(run: SuiteRun, folder: Path) -> None:
         forms = ["html", "markdown", "junit", "json"]
         written += write_reports(found, folder, forms, tables=[coverage_table(coverage)])
         files = [results_file(folder / FORMS["json"], found)]
-        written += write_for_reviewers(found, folder, ["sarif", "code scanning"], files, ())
+        written += write_for_reviewers(found, folder, ["sarif", "code scanning"], files)
     write_atomically(folder / "coverage.json", json.dumps(coverage.to_dict(), indent=1, ensure_ascii=False) + "\n")
     write_atomically(folder / "coverage.md", coverage_markdown(coverage, run.plan.release))
     typer.echo(coverage_text(coverage))
