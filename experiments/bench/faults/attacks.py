@@ -104,7 +104,6 @@ told(lambda: check(deep, 0, 1, **settings()))
             _ENDS.format(words=words),
         )
         for statement, words in (
-            ("raise KeyboardInterrupt", "raised KeyboardInterrupt and would end the audit"),
             ("raise GeneratorExit", "raised GeneratorExit and would end the audit"),
             ("raise MemoryError", "ran out of memory, which is a fault of the machine"),
             ("sys.exit(3)", r"called exit\(3\) and would end the audit"),
