@@ -192,26 +192,6 @@ print(len(workers), "workers, ended within 5 seconds:", time.monotonic() - start
 """,
         "2 workers, ended within 5 seconds: True",
     ),
-    "the scheduler of a dask cluster is killed": Attack(
-        """
-import logging, pathlib, threading
-import joblib
-from dpaudit.experiments.bench.scale.local_dask_cluster import local_cluster
-
-def slow(dataset, rng):
-    time.sleep(0.002)
-    return dataset + rng.laplace()
-
-if __name__ == "__main__":
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with local_cluster(pathlib.Path("."), 1) as (client, (scheduler, *_)), joblib.parallel_config("dask"):
-        threading.Timer(3.0, scheduler.kill).start()
-        told(lambda: check(slow, 0, 1, **settings(runs=100_000, jobs=None)))
-    sys.stdout.flush()
-    os._exit(0)  # suppresses the last messages of the client's threads
-""",
-        "MechanismError: the cluster's scheduler was lost while it ran .* of slow; start it again, and with store= .*",
-    ),
     "the clock is set back": Attack(
         """
 told(lambda: check(noisy, 0, 1, **settings(runs=None, sequential=True, seconds=0.2)).stopped)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ..core.page import Page
-from .dask_speed import BACKENDS, EXPECTED, SENT
 from .large_datasets import LARGE
 from .memory import MEMORY
-from .throughput import SCALING, START, SUITE, THROUGHPUT
+from .throughput import BACKENDS, SCALING, START, SUITE, THROUGHPUT
 
 SCALE = Page(
     "scale",
     "Benchmarks of long audits",
-    (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, SENT, EXPECTED, START),
+    (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, START),
 )
