@@ -32,7 +32,7 @@ TABLES = {
         "small-excesses", "hidden", "local", "synthetic", "cost",
     ),
     "regression": ("sessions", "planted", "calibration", "baselines"),
-    "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "sent", "expected", "start"),
+    "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "start"),
     "faults": ("faults", "kills"),
     "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided", "library-suites"),
     "google": ("google",),

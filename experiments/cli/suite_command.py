@@ -43,7 +43,7 @@ def suite(
         bool, typer.Option("--bits/--no-bits", help="Audit low bits too, where the pilot shows them.")
     ] = True,
     seed: Annotated[int, whole("Random seed.")] = 0,
-    workers: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
+    jobs: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
     deadline: Annotated[
         float | None,
         optional("Seconds after which a hanging point is ended; by default ten times its time, at least 60."),
@@ -70,12 +70,12 @@ def suite(
     With --releases, the suite runs in each given environment, where dpaudit must be installed too, with an equal part
     of alpha and with --minutes for each. Nothing is installed.
 
-    Example: `dpaudit suite opendp --minutes 20 --workers 2`
+    Example: `dpaudit suite opendp --minutes 20 --jobs 2`
     """
     if releases:
         if list_only:
             raise OptionError("--list shows the installed release; omit it or --releases.")
-        options = {"--only": only, "--minutes": minutes, "--seed": seed, "--workers": workers, "--deadline": deadline}
+        options = {"--only": only, "--minutes": minutes, "--seed": seed, "--jobs": jobs, "--deadline": deadline}
         given = [f"{name}={value}" for name, value in options.items() if value is not None]
         given.append("--bits" if bits else "--no-bits")
         raise typer.Exit(_releases(library, releases, given, alpha, out or _RELEASES_OUT, is_resumed=resume))
@@ -106,7 +106,7 @@ def suite(
                 plan,
                 seed=seed,
                 minutes=minutes,
-                workers=workers,
+                workers=jobs,
                 out=folder,
                 is_resumed=resume,
                 only=only,

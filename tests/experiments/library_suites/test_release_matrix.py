@@ -214,7 +214,7 @@ def test_the_command_runs_each_environment_with_its_part_of_alpha(folders, tmp_p
     assert status == 1, errors
     given = (env / "given").read_text().split()
     assert given[:6] == ["-m", "dpaudit", "suite", "pydp", "--out", str(out / "python-dp-0.9")]
-    assert given[6:] == ["--minutes=2.0", "--seed=0", "--workers=1", "--bits", "--alpha=5e-05"]
+    assert given[6:] == ["--minutes=2.0", "--seed=0", "--jobs=1", "--bits", "--alpha=5e-05"]
     assert "[1/1] m.right: a" in errors
     assert (out / "python-dp-0.9" / "log.txt").read_text().endswith("noise\n")
     held = json.loads((out / "releases.json").read_text())
