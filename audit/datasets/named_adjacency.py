@@ -56,8 +56,8 @@ def as_adjacency(value: Any) -> Adjacency:
     if isinstance(value, str) and value in NAMED:
         return NAMED[value]
     if isinstance(value, type) and issubclass(value, Adjacency):
-        example = _ELSEWHERE.get(value.__name__.lower(), f"{value.__name__}()")
-        raise OptionError(f"adjacency={value.__name__} is a class; write adjacency={example}.", adjacency=value)
+        instance = _ELSEWHERE.get(value.__name__.lower(), f"{value.__name__}()")
+        raise OptionError(f"adjacency={value.__name__} is a class; write adjacency={instance}.", adjacency=value)
     if not isinstance(value, str):
         raise OptionError(
             f"adjacency={shorten(value)} is not an adjacency relation; use an instance such as AddRemove() or "
