@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import cache, partial
@@ -67,8 +67,8 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
             f"ended it. Unfinished: {_first(pending)}, seed {plan.seed}. Use jobs=1 to see the cause.",
             mechanism=name,
         ) from error
-    except (TimeoutError, multiprocessing.TimeoutError) as error:
-        if limit is None:  # the audit set no limit, so the connection to the workers timed out
+    except (CancelledError, TimeoutError, multiprocessing.TimeoutError) as error:
+        if limit is None or isinstance(error, CancelledError):  # not the audit's limit: the connection was lost
             raise MechanismError(
                 f"the workers that ran {name} cannot be reached ({error}). Unfinished: {_first(pending)}, seed "
                 f"{plan.seed}.",

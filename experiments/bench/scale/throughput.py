@@ -233,7 +233,7 @@ def _backends(effort: Effort, name: str, mode: str) -> Figures:
 
     works: dict[str, Callable[[], Any]] = {name: partial(under, name) for name in ("threading", "loky", "dask")}
     works["alone"] = lambda: results.append(audit(1))
-    with Client(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None):
+    with Client(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=":0"):
         seconds = in_turns(works, effort.either(1, _BACKEND_ROUNDS), warm_up=effort.either(0, 1))
     first = results[0]
     different = sum((one.counts, one.event, one.bound) != (first.counts, first.event, first.bound) for one in results)

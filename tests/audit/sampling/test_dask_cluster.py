@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import joblib
@@ -21,10 +22,7 @@ from dpaudit.audit.sampling.tasks import DrawBlocks
 from dpaudit.audit.sampling.workers import _in_cluster, spread
 
 distributed = pytest.importorskip("distributed")
-pytestmark = [
-    pytest.mark.usefixtures("learned_seldom", "looked_seldom"),
-    pytest.mark.filterwarnings("ignore:Creating scratch directories"),  # on a busy disk
-]
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 HERE = os.getpid()
 
@@ -35,7 +33,7 @@ def two_workers():
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)  # the tests kill workers on purpose
-    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
         yield client
     logger.setLevel(level)
 
@@ -156,3 +154,13 @@ def test_other_versions_are_refused():
     parcel = pack((0, None), [], "m")
     with pytest.raises(MechanismError, match=r"a worker of the cluster has other versions.*\('numpy', '0.1'\),\) here"):
         _in_cluster((("numpy", "0.1"),), parcel, parcel)
+
+
+def test_a_lost_scheduler_ends_the_audit(two_workers, monkeypatch):
+    def lost(*_, **__):
+        raise CancelledError("scheduler-connection-lost")  # as the futures of a client without a scheduler
+
+    monkeypatch.setattr(workers, "_in_processes", lost)
+    said = r"cannot be reached \(scheduler-connection-lost\). Unfinished: block 0 of the"
+    with joblib.parallel_config("dask"), pytest.raises(MechanismError, match=said):
+        audited()

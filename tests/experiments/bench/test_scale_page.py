@@ -16,7 +16,6 @@ BENCHES = {bench.name: bench for bench in SCALE.benches}
 COUNTED = {"memory", "backends"}  # whose targets are no times
 
 
-@pytest.mark.filterwarnings("ignore:Creating scratch directories")  # of dask, on a busy disk
 @pytest.mark.parametrize("name", BENCHES)
 def test_the_quick_form_meets_its_targets(name, monkeypatch):
     if name == "backends":  # whose workers are threads here; `tests/audit/sampling/test_dask_cluster.py` has processes
