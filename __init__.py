@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .audit.procedures.epsilon_lower import epsilon_lower
     from .audit.records.json_codec import load, save
     from .audit.records.suite import Entry, Suite
-    from .audit.replay.check_primitives import check_primitives
     from .audit.replay.laws import Law
     from .audit.replay.noise_primitive import noise_primitive
     from .audit.replay.replay import replay
@@ -91,7 +90,6 @@ _WHERE = {
         "procedures.epsilon_lower": "epsilon_lower",
         "records.json_codec": "load save",
         "records.suite": "Entry Suite",
-        "replay.check_primitives": "check_primitives",
         "replay.laws": "Law",
         "replay.noise_primitive": "noise_primitive",
         "replay.replay": "replay",
@@ -118,7 +116,7 @@ __all__ = [
     "check_same_distribution", "check_equivalence", "assert_same_distribution",
     "check_noise", "check_slope", "check_independence", "check_sensitivity",
     "check_canaries", "epsilon_from_guesses", "plan_canaries", "CanaryPlan", "CanaryResult", "CanaryGuesses",
-    "replay", "ReplayResult", "ReplayVerdict", "FindingKind", "check_primitives", "noise_primitive", "Law",
+    "replay", "ReplayResult", "ReplayVerdict", "FindingKind", "noise_primitive", "Law",
     "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
     "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",
     "StatementResult", "Point", "Verdict",

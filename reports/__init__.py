@@ -1,5 +1,5 @@
-"""Reports of results: HTML with figures, Markdown, a terminal table, JUnit XML, CSV, SARIF, an in-toto statement, a
-privacy card; and the pytest plugin.
+"""Reports of results: HTML with figures, Markdown, a terminal table, JUnit XML, CSV, SARIF, a privacy card; and the
+pytest plugin.
 
 Public names are imported on first use, because pytest loads the plugin in every session and the plugin needs none of
 them.
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .figures.figure_files import save_figures
     from .figures.plot import kinds_of, plot
-    from .formats.attestation import attestation
     from .formats.card_markdown import privacy_card_markdown
     from .formats.privacy_card import privacy_card
     from .formats.sarif import sarif
@@ -33,7 +32,6 @@ _WHERE = {
     "junit": "pages.junit_page",
     "csv": "pages.csv_page",
     "sarif": "formats.sarif",
-    "attestation": "formats.attestation",
     "privacy_card": "formats.privacy_card",
     "privacy_card_markdown": "formats.card_markdown",
     "plot": "figures.plot",
@@ -52,7 +50,6 @@ __all__ = [
     "junit",
     "csv",
     "sarif",
-    "attestation",
     "privacy_card",
     "privacy_card_markdown",
     "plot",

@@ -39,7 +39,7 @@ _ELSEWHERE: Final = {
 
 
 def as_adjacency(value: Any) -> Adjacency:
-    """Return the relation: an instance, a class without parameters, or a name of `NAMED`.
+    """Return the relation: an instance, or a name of `NAMED`.
 
     Raises
     ------
@@ -48,31 +48,25 @@ def as_adjacency(value: Any) -> Adjacency:
 
     Examples
     --------
-    >>> as_adjacency("add-remove"), as_adjacency("Add/Remove"), as_adjacency(AddRemove)
-    (AddRemove(), AddRemove(), AddRemove())
+    >>> as_adjacency("add-remove")
+    AddRemove()
     """
     if isinstance(value, Adjacency):
         return value
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]
     if isinstance(value, type) and issubclass(value, Adjacency):
-        try:
-            return value()
-        except TypeError:
-            example = _ELSEWHERE.get(value.__name__.lower(), f"{value.__name__}(…) with its parameters")
-            raise OptionError(
-                f"adjacency={value.__name__} is a class with parameters; write adjacency={example}.", adjacency=value
-            ) from None
+        instance = _ELSEWHERE.get(value.__name__.lower(), f"{value.__name__}()")
+        raise OptionError(f"adjacency={value.__name__} is a class; write adjacency={instance}.", adjacency=value)
     if not isinstance(value, str):
         raise OptionError(
             f"adjacency={shorten(value)} is not an adjacency relation; use an instance such as AddRemove() or "
             'Replace(), or a name such as "add-remove".',
             adjacency=value,
         )
-    folded = {_folded(name): relation for name, relation in NAMED.items()}
-    if (name := _folded(value)) in folded:
-        return folded[name]
-    if name in _ELSEWHERE:
+    if (example := _ELSEWHERE.get(re.sub("[^a-z0-9]", "", value.lower()))) is not None:
         raise OptionError(
-            f"adjacency={shorten(value)} is not used in dpaudit; write adjacency={_ELSEWHERE[name]}.", adjacency=value
+            f"adjacency={shorten(value)} is not used in dpaudit; write adjacency={example}.", adjacency=value
         )
     meant = did_you_mean(value[:80], NAMED, otherwise=".")
     raise OptionError(
@@ -80,7 +74,3 @@ def as_adjacency(value: Any) -> Adjacency:
         f'UserLevel("user"){meant}',
         adjacency=value,
     )
-
-
-def _folded(name: str) -> str:
-    return re.sub("[^a-z0-9]", "", name.lower())

@@ -556,7 +556,7 @@ def _stopped(runner: Runner, claim: Claim | None, error: DatasetChangedError) ->
 def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
     """Return the result of a run on x and one on y with the values of x put back."""
     on_x = runner.run(x)
-    on_y = runner.run(y, on_x.tape.calls, seed=other_seed(runner.seed, -1))  # as check_primitives draws on both
+    on_y = runner.run(y, on_x.tape.calls, seed=other_seed(runner.seed, -1))
     name = runner.sampler.name
     if on_x.error is not None and on_y.error is not None:
         if isinstance(on_x.error, OptionError):

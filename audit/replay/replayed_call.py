@@ -80,8 +80,8 @@ class ReplayedCall:
         outputs.
     value : Any
         What the primitive returned; for noise whose factors differ between x and y, the output that it made.
-    draw_on_x, draw_on_y : callable
-        Make the call again, with the arguments of that run.
+    draw_on_x : callable
+        Makes the call again, with the arguments of that run.
     """
 
     primitive: str
@@ -94,7 +94,6 @@ class ReplayedCall:
     declared_on_y: Declared | None = None
     is_inferred: bool = False
     draw_on_x: Callable[[], Any] | None = field(default=None, repr=False)
-    draw_on_y: Callable[[], Any] | None = field(default=None, repr=False)
 
     @property
     def is_bare(self) -> bool:
@@ -225,7 +224,6 @@ def paired(x: Drawn, y: Drawn) -> ReplayedCall:
         declared_on_x=x.declared,
         declared_on_y=y.declared,
         draw_on_x=x.draw,
-        draw_on_y=y.draw,
     )
 
 

@@ -501,18 +501,6 @@ class Plan:
             "environment variable or another input that it reads has changed. Restore that input, or delete the store."
         )
 
-    def _outputs(self, dataset: Any, size: int, phase: Phase, side: Side, number: int, is_kept: bool) -> Outputs:
-        def drawn() -> Outputs:
-            return self.sampler.draw(dataset, size, self.generator(phase, side, number), is_kept=is_kept)
-
-        try:
-            return drawn()
-        except KeyboardInterrupt as error:
-            refusal = self.sampler.refusal_of_interrupt(error, drawn)
-            if refusal is None:
-                raise
-            raise refusal from error
-
     def draw(
         self,
         phase: Phase,
@@ -531,7 +519,7 @@ class Plan:
         """
         dataset = self.x if side == "x" else self.y
         try:
-            outputs = self._outputs(dataset, size, phase, side, number, is_kept)
+            outputs = self.sampler.draw(dataset, size, self.generator(phase, side, number), is_kept=is_kept)
             if shape is not None:
                 check_shape(outputs, shape, self.sampler.name)
             return outputs

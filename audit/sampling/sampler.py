@@ -7,17 +7,15 @@ looped. If it raises an exception, that is an output like any other, because an 
 
 from __future__ import annotations
 
-import dis
 import functools
 import hashlib
 import inspect
+import multiprocessing
 import re
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from types import FrameType, TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
@@ -278,7 +276,6 @@ R = TypeVar("R")
 
 _SIZE = "size"
 _ENDING = (MemoryError, SystemExit, GeneratorExit)
-_RAISE = dis.opmap["RAISE_VARARGS"]
 _GENERATORS = ("rng", "generator", "random_state", "gen", "prng", "random")
 
 
@@ -398,10 +395,10 @@ class Sampler:
                 mechanism=self.name,
                 size=size,
             ) from error
-        except KeyboardInterrupt:  # `refusal_of_interrupt` decides later
-            raise
         except BaseException as error:
-            raise self._ended_by(error) from error
+            if _receives_signals():
+                raise
+            raise self._refusal_of(error) from error
         self._refuse_shared(block)
         return block
 
@@ -439,14 +436,10 @@ class Sampler:
             raise self._refusal_of(error) from error
         except Exception as error:
             return Raised(type(error).__qualname__)
-        except KeyboardInterrupt:  # `refusal_of_interrupt` decides later
-            raise
         except BaseException as error:
-            raise self._ended_by(error) from error
-
-    def _ended_by(self, error: BaseException) -> BaseException:
-        """Return what to raise for an exception that is not an `Exception`: itself if a signal caused it."""
-        return self._refusal_of(error) if _is_raised_by_code(error) else error
+            if _receives_signals():
+                raise
+            raise self._refusal_of(error) from error
 
     def _refusal_of(self, error: BaseException) -> MechanismError:
         """Return the error for an exception of the mechanism that would end the audit."""
@@ -458,34 +451,10 @@ class Sampler:
             reason = f"raised {type(error).__name__} and would end the audit; raise another exception"
         return MechanismError(f"{self.name} {reason}.", mechanism=self.name)
 
-    def refusal_of_interrupt(self, error: KeyboardInterrupt, again: Callable[[], Any]) -> MechanismError | None:
-        """Return what to raise for the mechanism's own interrupt: a statement raised it, and `again` raises it too."""
-        if not _is_raised_by_code(error):
-            return None
-        try:
-            again()
-        except KeyboardInterrupt:
-            return self._refusal_of(error)
-        except Exception:  # a different exception
-            return None
-        return None
 
-
-def _is_raised_by_code(error: BaseException) -> bool:
-    """Whether a raise statement raised the exception, rather than a key press or a signal during another statement."""
-    handlers = [getattr(signal.getsignal(each), "__code__", None) for each in signal.valid_signals()]
-    places = [(frame.f_code, last) for frame, last in _places(error.__traceback__)]
-    if not places or isinstance(error.__context__, KeyboardInterrupt) or any(code in handlers for code, _ in places):
-        return False
-    code, last = places[-1]
-    return code.co_code[last] == _RAISE
-
-
-def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """Yield the frames with their last instructions, the innermost last."""
-    while traceback is not None:
-        yield traceback.tb_frame, traceback.tb_lasti
-        traceback = traceback.tb_next
+def _receives_signals() -> bool:
+    """Whether a key press or a signal may have raised an exception here, and not only the mechanism."""
+    return threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
 
 
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:

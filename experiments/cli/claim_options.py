@@ -40,9 +40,9 @@ def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rh
 
 def bits_from_option(name: str) -> Bits:
     """Return the setting for low bits."""
-    check_choices([name.lower()], BITS, "--bits")
+    check_choices([name], BITS, "--bits")
     known: dict[str, Bits] = {"warn": "warn", "true": True, "false": False}
-    return known[name.lower()]
+    return known[name]
 
 
 def adjacency_from_option(name: str | None) -> Adjacency | None:

@@ -24,12 +24,11 @@ FORMS = {
     "json": "results.json",
     "sarif": "results.sarif",
     "code scanning": "code-scanning.sarif",
-    "attestation": "attestation.json",
     "privacy card": "privacy-card.md",
     "privacy card as JSON": "privacy-card.json",
 }
 """Names of the files of each form of a report."""
-_FOR_REVIEWERS = ("sarif", "code scanning", "attestation", "privacy card", "privacy card as JSON")
+_FOR_REVIEWERS = ("sarif", "code scanning", "privacy card", "privacy card as JSON")
 Html = Annotated[bool, typer.Option("--html", help="Write report.html.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Write report.md.")]
 
@@ -45,12 +44,6 @@ def report(
     code_scanning: Annotated[
         bool, typer.Option("--code-scanning", help="Write code-scanning.sarif, with the problems alone, for upload.")
     ] = False,
-    attestation: Annotated[
-        bool, typer.Option("--attestation", help="Write attestation.json, an unsigned in-toto statement.")
-    ] = False,
-    subject: Annotated[
-        list[Path] | None, optional("Further subject of the attestation, such as a wheel; can be given several times.")
-    ] = None,
     card: Annotated[bool, typer.Option("--card", help="Write privacy-card.md and privacy-card.json.")] = False,
     figures: Annotated[Path | None, optional("Folder for each figure as SVG.", metavar="DIR")] = None,
     title: Annotated[str | None, optional("Title of the report.")] = None,
@@ -58,7 +51,7 @@ def report(
 ) -> None:
     """Write reports from saved results, by default report.html and report.md.
 
-    --sarif, --code-scanning, --attestation and --card write evidence for reviewers: docs/how-to/reviewers.md.
+    --sarif, --code-scanning and --card write evidence for reviewers: docs/how-to/reviewers.md.
 
     Example: `dpaudit report audit-report/results.json --html --junit --figures figures`
     """
@@ -75,11 +68,9 @@ def report(
         suite = replace(suite, title=title)
     wanted = {
         "html": html, "markdown": markdown, "junit": junit, "csv": csv, "json": json, "sarif": sarif,
-        "code scanning": code_scanning, "attestation": attestation, "privacy card": card, "privacy card as JSON": card,
+        "code scanning": code_scanning, "privacy card": card, "privacy card as JSON": card,
     }  # fmt: skip
     forms = [form for form, is_wanted in wanted.items() if is_wanted]
-    if subject and not attestation:
-        raise OptionError("--subject names a subject of an attestation, but none is requested; add --attestation.")
     if not forms and figures is None:
         forms = ["html", "markdown"]
     if out is None and len(results) > 1:
@@ -87,12 +78,11 @@ def report(
     folder = results[0].parent if out is None else out
     if "json" in forms and any((folder / FORMS["json"]).resolve() == path.resolve() for path in results):
         raise OptionError(f"--json would overwrite {folder / FORMS['json']}; use another folder with --out.")
-    from ...reports.formats.results_files import hashed_file, results_file
+    from ...reports.formats.results_files import results_file
 
     files = [results_file(path, one) for path, one in zip(results, read, strict=True)]
-    artifacts = [hashed_file(path) for path in subject or ()]
     written = write_reports(suite, folder, [form for form in forms if form not in _FOR_REVIEWERS])
-    written += write_for_reviewers(suite, folder, [form for form in forms if form in _FOR_REVIEWERS], files, artifacts)
+    written += write_for_reviewers(suite, folder, [form for form in forms if form in _FOR_REVIEWERS], files)
     if figures is not None:
         from ...reports.figures.figure_files import save_figures
 
@@ -195,17 +185,13 @@ def write_reports(
     return [f"{'report' if form == 'html' else form}: {(shown or out) / FORMS[form]}" for form in forms]
 
 
-def write_for_reviewers(
-    suite: Any, out: Path, forms: Sequence[str], files: Sequence[Any], artifacts: Sequence[Any]
-) -> list[str]:
+def write_for_reviewers(suite: Any, out: Path, forms: Sequence[str], files: Sequence[Any]) -> list[str]:
     """Write a suite in the given forms for reviewers, and return a line about each file."""
     from ... import reports
     from ...audit.files import write_atomically
 
     for form in forms:
-        if form == "attestation":
-            text = reports.attestation(suite, files=files, artifacts=artifacts)
-        elif form == "privacy card":
+        if form == "privacy card":
             text = reports.privacy_card_markdown(suite, files=files)
         elif form == "privacy card as JSON":
             text = reports.privacy_card(suite, files=files)

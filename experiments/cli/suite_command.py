@@ -42,7 +42,7 @@ def suite(
         bool, typer.Option("--bits/--no-bits", help="Audit low bits too, where the pilot shows them.")
     ] = True,
     seed: Annotated[int, whole("Random seed.")] = 0,
-    workers: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
+    jobs: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
     deadline: Annotated[
         float | None,
         optional("Seconds after which a hanging point is ended; by default ten times its time, at least 60."),
@@ -58,7 +58,7 @@ def suite(
     not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an error, 3
     if audits are inconclusive, refutations are not confirmed, or nothing was audited.
 
-    Example: `dpaudit suite opendp --minutes 20 --workers 2`
+    Example: `dpaudit suite opendp --minutes 20 --jobs 2`
     """
     from ...reports.libraries import require_for_html
     from ..library_suites.coverage import coverage_of_plan
@@ -87,7 +87,7 @@ def suite(
                 plan,
                 seed=seed,
                 minutes=minutes,
-                workers=workers,
+                workers=jobs,
                 out=folder,
                 is_resumed=resume,
                 only=only,
@@ -138,7 +138,7 @@ def _write(run: SuiteRun, folder: Path) -> None:
         forms = ["html", "markdown", "junit", "json"]
         written += write_reports(found, folder, forms, tables=[coverage_table(coverage)])
         files = [results_file(folder / FORMS["json"], found)]
-        written += write_for_reviewers(found, folder, ["sarif", "code scanning"], files, ())
+        written += write_for_reviewers(found, folder, ["sarif", "code scanning"], files)
     write_atomically(folder / "coverage.json", json.dumps(coverage.to_dict(), indent=1, ensure_ascii=False) + "\n")
     write_atomically(folder / "coverage.md", coverage_markdown(coverage, run.plan.release))
     typer.echo(coverage_text(coverage))

@@ -1,1 +1,1 @@
-"""Formats for reviewers: SARIF, an in-toto statement, and a privacy card. Each claims no more than the audits did."""
+"""Formats for reviewers: SARIF and a privacy card. Each claims no more than the audits did."""

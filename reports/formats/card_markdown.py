@@ -9,7 +9,6 @@ from typing import Any
 from ...audit.records.suite import Suite
 from ..pages.markdown_page import escaped
 from ..plain_text import number
-from .nist_headings import OF_NIST
 from .privacy_card import READING, card_data
 from .results_files import ResultsFile
 
@@ -19,7 +18,7 @@ _LONG = 2_000
 def privacy_card_markdown(
     suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetime.date | None = None
 ) -> str:
-    """Return the privacy card in Markdown: a table of the audits, a section for each, and the headings of SP 800-226.
+    """Return the privacy card in Markdown: a table of the audits, and a section for each.
 
     Names and notes appear literally; markup, links, mentions and HTML in them have no effect.
 
@@ -38,7 +37,6 @@ def privacy_card_markdown(
     if card["audits"]:
         parts += ["## Audits", _table(card["audits"])]
     parts += [_section(one) for one in card["audits"]]
-    parts += ["## Headings of NIST SP 800-226", OF_NIST, _headings(card["nist_sp_800_226"])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -92,9 +90,3 @@ def _implementation(known: dict[str, Any]) -> str:
     parts += [f"fingerprint {known['fingerprint']}"] if "fingerprint" in known else []
     parts += [f"source: {place}", ", ".join(f"{name} {version}" for name, version in known["versions"].items())]
     return "; ".join(filter(None, parts))
-
-
-def _headings(rows: Sequence[dict[str, str]]) -> str:
-    lines = ["| section | heading | examined |", "|---|---|---|"]
-    lines += [f"| {_text(row['section'])} | {_text(row['heading'])} | {_text(row['examined'])} |" for row in rows]
-    return "\n".join(lines)

@@ -16,8 +16,6 @@ from ..cautions import cautions
 from ..pages.page_limits import IN_NO_AUDIT
 from ..plain_text import acceptance, counted, false_alarms, found, held_together, prose, verdict_counts, visible
 from ..source_places import place_of_mechanism
-from .nist_headings import nist_headings
-from .registry_draft import TO_COMPLETE, registry_draft
 from .results_files import ResultsFile, file_of_each
 from .strict_json import json_text, recorded
 
@@ -54,25 +52,19 @@ def card_data(suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetim
         f"{false_alarms(suite):.2g}.",
         "not_examined_in_any_audit": list(IN_NO_AUDIT),
         "audits": [_card(entry, name, row, day) for entry, name, row in entries],
-        "nist_sp_800_226": nist_headings(suite),
     }
 
 
 def privacy_card(suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetime.date | None = None) -> str:
     """Return the privacy card as JSON; the same results give the same text.
 
-    Each audit has its claim, the unit of privacy, what was examined with which evidence, the implementation, what was
-    not examined, and a draft of an entry for the OpenDP Deployments Registry. The headings of NIST SP 800-226 follow,
-    with "not examined" where nothing was examined.
+    Each audit has its claim, the unit of privacy, what was examined with which evidence, the implementation, and what
+    was not examined.
 
     Parameters
     ----------
     suite, files, today
         As for `sarif`.
-
-    References
-    ----------
-    OpenDP, Deployments Registry. Near, Darais, Lefkovitz & Howarth (2025), NIST SP 800-226.
 
     Examples
     --------
@@ -102,9 +94,6 @@ def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -
         card["expected"] = entry.expected.value
     if entry.accepted is not None:
         card["accepted"] = f"{prose(str(entry.accepted))} (status: {acceptance(entry, day)})"
-    draft = registry_draft(entry)
-    if draft is not None:
-        card["registry_draft"] = {"entry": draft, "to_complete": list(TO_COMPLETE)}
     return card
 
 

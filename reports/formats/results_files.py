@@ -1,4 +1,4 @@
-"""Files of results and other artifacts, identified by their SHA-256."""
+"""Files of results, identified by their SHA-256."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...audit.errors import OptionError, RecordError
-from ...audit.records.json_codec import to_json
 from ...audit.records.suite import Suite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HashedFile:
-    """A file by name and hash.
+class ResultsFile:
+    """A file of results by name and hash.
 
     Attributes
     ----------
@@ -22,27 +21,17 @@ class HashedFile:
         Path with forward slashes, relative to the working directory if the file lies below it.
     sha256 : str
         Of the file's bytes.
-    """
-
-    name: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultsFile(HashedFile):
-    """A file of results.
-
-    Attributes
-    ----------
     entries : int
         Number of its entries; the files of a merged suite have them in order.
     """
 
+    name: str
+    sha256: str
     entries: int
 
 
-def hashed_file(path: Path) -> HashedFile:
-    """Return the name and hash of a file.
+def results_file(path: Path, suite: Suite) -> ResultsFile:
+    """Return the file from which a suite was read.
 
     Raises
     ------
@@ -55,19 +44,7 @@ def hashed_file(path: Path) -> HashedFile:
         raise RecordError(f"{path} cannot be read: {error}", path=str(path)) from error
     full, here = path.resolve(), Path.cwd().resolve()
     name = full.relative_to(here).as_posix() if full.is_relative_to(here) else path.name
-    return HashedFile(name=name, sha256=hashlib.sha256(content).hexdigest())
-
-
-def results_file(path: Path, suite: Suite) -> ResultsFile:
-    """Return the file from which a suite was read."""
-    known = hashed_file(path)
-    return ResultsFile(name=known.name, sha256=known.sha256, entries=len(suite.entries))
-
-
-def as_saved(suite: Suite, name: str = "results.json") -> ResultsFile:
-    """Return the file that `save` would write of a suite."""
-    digest = hashlib.sha256(to_json(suite).encode()).hexdigest()
-    return ResultsFile(name=name, sha256=digest, entries=len(suite.entries))
+    return ResultsFile(name=name, sha256=hashlib.sha256(content).hexdigest(), entries=len(suite.entries))
 
 
 def file_of_each(suite: Suite, files: Sequence[ResultsFile]) -> list[ResultsFile]:

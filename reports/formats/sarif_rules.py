@@ -49,11 +49,6 @@ def family(claim: Claim) -> str:
     return type(claim.base if isinstance(claim, GroupClaim) else claim).__name__
 
 
-def family_title(name: str) -> str:
-    """Return the long name of a family, such as "pure differential privacy (ε)"."""
-    return _FAMILIES.get(name, (f"the type {name}", ""))[0]
-
-
 def rule(name: str) -> dict[str, Any]:
     """Return the reporting descriptor of a rule."""
     if name == STATEMENT:

@@ -35,7 +35,6 @@ from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
 from ...audit.records.json_codec import is_storable
 from ...audit.records.suite import Entry, Suite
-from ...audit.replay.check_primitives import PrimitiveChecks
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.results.audit_result import AuditResult, Verdict
@@ -344,7 +343,7 @@ class DPAudit:
 
         Returns
         -------
-        AuditResult, StatementResult, CanaryResult, EquivalenceResult, SensitivityResult or PrimitiveChecks
+        AuditResult, StatementResult, CanaryResult, EquivalenceResult or SensitivityResult
         """
         __tracebackhide__ = True
         with self._audit(function, arguments, options) as label:
@@ -370,14 +369,14 @@ class DPAudit:
         if is_open:
             given |= {name: whole[name] for name in ("alpha", "seed")}
         result = function(*arguments, **given)
-        without_entry = (SensitivityResult, PrimitiveChecks, EquivalenceResult)
+        without_entry = (SensitivityResult, EquivalenceResult)
         if not isinstance(result, (AuditResult, StatementResult, CanaryResult, *without_entry)):
             raise OptionError(
                 f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
-                "returns an AuditResult, a StatementResult, a CanaryResult, an EquivalenceResult, a "
-                "SensitivityResult or PrimitiveChecks."
+                "returns an AuditResult, a StatementResult, a CanaryResult, an EquivalenceResult or a "
+                "SensitivityResult."
             )
-        if not isinstance(result, (SensitivityResult, PrimitiveChecks)):
+        if not isinstance(result, SensitivityResult):
             more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
             if more > 1e-9 * result.alpha:
                 refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)

@@ -119,7 +119,6 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "epsilon_from_guesses": {"correct": 3, "guesses": 5},
         "plan_canaries": {"canaries": 40, "claim": PureDP(1.0)},
         "replay": {"mechanism": lambda rows, rng: rng.laplace(), "x": [1], "y": []},
-        "check_primitives": {"result": replayed, "runs": 40},
         "noise_primitive": {"law": "laplace", "location": "value", "scale": "scale"},
         "Law": {"name": "laplace", "parameters": {"scale": 1.0}},
         **{name: {"scale": 1.0} for name in ("LaplaceNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise")},

@@ -23,7 +23,7 @@ from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
 from dpaudit.experiments.cli.claim_options import claim_or_none
-from dpaudit.reports import attestation, csv, junit, markdown, privacy_card, privacy_card_markdown, sarif
+from dpaudit.reports import csv, junit, markdown, privacy_card, privacy_card_markdown, sarif
 
 from .mutations import mutated_bytes, mutated_json, odd_number, odd_text, odd_value
 from .sandbox import MisstepError, Yard
@@ -144,8 +144,6 @@ def results(yard: Yard) -> Attempt:
         for form in (markdown, csv, junit, sarif, privacy_card, privacy_card_markdown):
             form(suite)
         sarif(suite, code_scanning=True)
-        if suite.entries:
-            attestation(suite)
         return True
 
     return attempt

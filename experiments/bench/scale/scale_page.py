@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..core.page import Page
-from .dask_speed import BACKENDS
 from .large_datasets import LARGE
 from .memory import MEMORY
-from .throughput import SCALING, START, SUITE, THROUGHPUT
+from .throughput import BACKENDS, SCALING, START, SUITE, THROUGHPUT
 
 SCALE = Page(
     "scale",

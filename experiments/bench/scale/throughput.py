@@ -1,22 +1,29 @@
-"""Speed of audits: the reference suite at 10⁸ runs, drawing alone, and two workers."""
+"""Speed of audits: the reference suite at 10⁸ runs, drawing alone, two workers, and a dask cluster."""
 
 from __future__ import annotations
 
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+import joblib
+
+from ....audit.claims.claim import PureDP
+from ....audit.extras import require
+from ....audit.procedures.check import check
+from ....audit.results.audit_result import AuditResult
 from ....audit.sampling.block_plan import Plan
 from ....audit.sampling.draw import plan_blocks
 from ....audit.sampling.sampler import as_sampler
+from ....mechanisms import LaplaceMechanism
 from ...cases.experiment import AuditCase
 from ...suite.reference_mechanisms import reference_cases
-from ..core.bench_json import Figures, at_least, at_most, columns
-from ..core.effort import Bench, Effort, one_row_each
+from ..core.bench_json import Figures, Value, at_least, at_most, columns
+from ..core.effort import Bench, Effort, Task, once, one_row_each
 from ..core.timing import draw_alone, in_turns, median_ratio, timed
 from .memory import one_at_a_time
 
@@ -193,4 +200,69 @@ SCALING = Bench(
     ),
     names=tuple(_SCALED),
     tasks=one_row_each(_SCALED, _scaling, quick=("laplace",)),
+)
+
+
+_WORKERS, _BACKEND_ROUNDS = 2, 3
+
+# Mechanism, runs on each dataset, and runs of the quick form.
+_AUDITED: dict[str, tuple[Any, int, int]] = {
+    "laplace": (LaplaceMechanism(1.0), 10**8, 10**5),
+    "one at a time": (one_at_a_time, 10**6, 10**4),
+}
+_MODES: dict[str, dict[str, Any]] = {"fixed size": {}, "sequential": {"sequential": True}}
+
+
+def _backends(effort: Effort, name: str, mode: str) -> Figures:
+    require("dask", "the cluster needs", "dask", "distributed")
+    from distributed import Client
+
+    mechanism, runs, quick = _AUDITED[name]
+    runs = effort.either(quick, runs)
+
+    def audit(jobs: int | None) -> AuditResult:
+        return check(
+            mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, alpha=1e-6, seed=1, bits=False, jobs=jobs, **_MODES[mode]
+        )
+
+    results = []
+
+    def under(backend: str) -> None:
+        with joblib.parallel_config(backend, n_jobs=_WORKERS):
+            results.append(audit(None))
+
+    works: dict[str, Callable[[], Any]] = {name: partial(under, name) for name in ("threading", "loky", "dask")}
+    works["alone"] = lambda: results.append(audit(1))
+    with Client(n_workers=_WORKERS, threads_per_worker=1, dashboard_address=":0"):
+        seconds = in_turns(works, effort.either(1, _BACKEND_ROUNDS), warm_up=effort.either(0, 1))
+    first = results[0]
+    different = sum((one.counts, one.event, one.bound) != (first.counts, first.event, first.bound) for one in results)
+    medians = {backend: statistics.median(taken) for backend, taken in seconds.items()}
+    cells: dict[str, Value] = {"name": name, "mode": mode, "runs": runs, "different": different, **medians}
+    return cells, [at_most("different results", different, 0)]
+
+
+def _backend_tasks(effort: Effort) -> Iterator[Task]:
+    for name in _AUDITED:
+        for mode in effort.either(tuple(_MODES)[:1], tuple(_MODES)):
+            if effort.wants(name) and (not effort.is_quick or name == "one at a time"):
+                yield once(f"{name}, {mode}", _backends, effort, name, mode)
+
+
+BACKENDS = Bench(
+    name="backends",
+    title="Threads, processes and a cluster",
+    method=(
+        f"The same audit on every backend of joblib, timed in turn; medians of {_BACKEND_ROUNDS} rounds after a "
+        f"warm-up round: {_WORKERS} threads, {_WORKERS} loky processes, a dask cluster of {_WORKERS} worker processes "
+        "on this machine, and one worker. Different results: audits whose counts, event or bound differ from those of "
+        "the first audit."
+    ),
+    columns=columns(
+        "mechanism = name | audit = mode | runs on each dataset = runs :,d | seconds with one worker = alone :.2f | "
+        "seconds with threads = threading :.2f | seconds with loky = loky :.2f | seconds with dask = dask :.2f | "
+        "different results = different"
+    ),
+    names=tuple(_AUDITED),
+    tasks=_backend_tasks,
 )

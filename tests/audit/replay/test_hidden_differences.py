@@ -17,7 +17,7 @@ import pytest
 from numpy.random import Generator as ImportedGenerator
 from numpy.random import default_rng as imported_default_rng
 
-from dpaudit import GaussianDP, ReplayResult, check_primitives, noise_primitive, replay
+from dpaudit import GaussianDP, ReplayResult, noise_primitive, replay
 from dpaudit.audit.replay.laws import Law
 from dpaudit.audit.replay.output_values import NotCopied, kept, same_output
 from dpaudit.audit.replay.replay_result import ReplayVerdict
@@ -277,7 +277,8 @@ def test_draws_made_again_use_the_arguments_of_their_call():
         held[0] *= 100.0
         return found
 
-    assert not check_primitives(run(in_a_buffer), runs=2_000).is_refuted
+    draws = [run(in_a_buffer).calls[0].draw_on_x() for _ in range(3)]
+    assert all(abs(float(each[0]) - len(X)) < 30.0 for each in draws)  # Laplace noise of scale 1: wrong with 3e-13
     state = np.random.get_state()[1].tolist(), np.random.get_state()[2]  # noqa: NPY002
     result = run(lambda rows: own_noise(len(rows)))
     assert (result.verdict, result.loss.epsilon) == (OPEN, 1.0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import joblib
 import numpy as np
 import pytest
 
@@ -40,15 +43,21 @@ def nested(depth):
     return value
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_exception_that_would_end_the_program_is_named(jobs):
-    with pytest.raises(MechanismError, match=r"stops raised Stop and would end the audit.*in block \d+ of the pilot"):
-        check(stops, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1, jobs=jobs)
+@pytest.mark.parametrize("error", [Stop, KeyboardInterrupt])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_an_exception_that_would_end_a_worker_is_named(error, backend):
+    """A worker receives no signal, so the mechanism raised it; this thread passes on what may be a key press."""
+    stops = partial(stops_with, error)
+    said = rf"raised {error.__name__} and would end the audit.*in block \d+ of the pilot"
+    with joblib.parallel_config(backend), pytest.raises(MechanismError, match=said):
+        check(stops, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1, jobs=2)
+    with pytest.raises(error):
+        check(stops, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1, jobs=1)
 
 
-def stops(dataset, rng):
+def stops_with(error, dataset, rng):
     if rng.random() < 0.01:
-        raise Stop
+        raise error
     return dataset + rng.laplace()
 
 

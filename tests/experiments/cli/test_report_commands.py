@@ -81,40 +81,22 @@ def test_several_results_become_one_report(run, tmp_path):
 
 
 def test_evidence_for_reviewers_is_written_with_the_hash_of_the_results(run, tmp_path):
-    (tmp_path / "mylib.whl").write_bytes(b"wheel")
-    status, out, _ = run(
-        "report", "a.json", "--sarif", "--code-scanning", "--attestation", "--subject", "mylib.whl", "--card",
-        "--out", "r",
-    )  # fmt: skip
+    status, out, _ = run("report", "a.json", "--sarif", "--code-scanning", "--card", "--out", "r")
     assert status == 0
-    names = {"results.sarif", "code-scanning.sarif", "attestation.json", "privacy-card.md", "privacy-card.json"}
+    names = {"results.sarif", "code-scanning.sarif", "privacy-card.md", "privacy-card.json"}
     assert {path.name for path in (tmp_path / "r").iterdir()} == names
-    assert "attestation: r/attestation.json" in out
+    assert "sarif: r/results.sarif" in out
     digest = hashlib.sha256((tmp_path / "a.json").read_bytes()).hexdigest()
-    statement = json.loads((tmp_path / "r/attestation.json").read_text())
-    assert statement["subject"][0]["digest"] == {"sha256": digest}
-    assert statement["subject"][-1]["name"] == "mylib.whl"
     artifacts = json.loads((tmp_path / "r/results.sarif").read_text())["runs"][0]["artifacts"]
     assert artifacts[0]["hashes"] == {"sha-256": digest}  # the source of the mechanism may follow
     assert json.loads((tmp_path / "r/privacy-card.json").read_text())["results"][0]["sha256"] == digest
 
 
 def test_evidence_of_merged_results_names_every_file(run, tmp_path):
-    status, _, _ = run("report", "a.json", "b.json", "--sarif", "--attestation", "--card", "--out", "r")
+    status, _, _ = run("report", "a.json", "b.json", "--sarif", "--card", "--out", "r")
     assert status == 0
-    statement = json.loads((tmp_path / "r/attestation.json").read_text())
-    assert [one["name"] for one in statement["subject"]][:2] == ["a.json", "b.json"]
-    files = [one["annotations"]["file"] for one in statement["predicate"]["configuration"]]
-    assert files == ["a.json", "b.json"]
     card = json.loads((tmp_path / "r/privacy-card.json").read_text())
     assert [one["file"] for one in card["results"]] == ["a.json", "b.json"]
-
-
-def test_a_subject_needs_an_attestation(run):
-    status, _, err = run("report", "a.json", "--subject", "b.json")
-    assert status == 2
-    assert "add --attestation" in err
-    assert run("report", "a.json", "--attestation", "--subject", "none.whl")[0] == 2
 
 
 def test_a_comparison_has_a_section_in_the_reports_of_now(run, tmp_path):

@@ -81,27 +81,3 @@ def test_a_report_has_the_table_of_calls(project):
     assert audited.replay.n_calls == 2
     assert other.replay.rows == ()
     assert other.replay.remarks, "what was not recorded"
-
-
-PRIMITIVES = """
-from dpaudit import check_primitives, replay
-
-def handed(rows, rng):
-    return rng.laplace(len(rows), 1.0)
-
-def hidden(rows, rng):
-    return (len(rows) + rng.laplace()) / (1.0 + abs(rng.laplace()))
-
-def test_handed(dp_audit):
-    dp_audit.check(check_primitives, replay(handed, [1, 1], [1], claim=1.0), runs=400)
-
-def test_hidden(dp_audit):
-    dp_audit.check(check_primitives, replay(hidden, [1, 1], [1], claim=1.0), runs=400)
-"""
-
-
-def test_primitives_are_checked_in_a_test(project):
-    project.makepyfile(test_primitives=PRIMITIVES)
-    session = run(project)
-    session.assert_outcomes(passed=1, failed=1)
-    assert "INCONCLUSIVE: 0 primitives of hidden" in messages(session)
