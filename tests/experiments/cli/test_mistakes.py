@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.experiments.cli.json_arguments import quoted_numbers
+from dpaudit.experiments.cli.dataset_arguments import quoted_numbers
 
 from .test_main import run
 
