@@ -483,7 +483,7 @@ def replay(
 
     Examples
     --------
-    >>>     >>> from dpaudit import replay
+    >>> from dpaudit import replay
     >>> def clipped_sum(rows, rng):            # clips to [0, 2]; the noise is for [0, 1]
     ...     return rng.laplace(np.clip(rows, 0, 2).sum(), 1.0)
     >>> result = replay(clipped_sum, [1.0, 5.0], [1.0], claim=1.0, adjacency="add-remove")
