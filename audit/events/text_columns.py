@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\d+(?:\.\d+
 _WORD = re.compile(r"\b\w+\b")
 _NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32  # columns of a kind; short texts have all characters
 _MOST_CODES = 256
-_MOST_COLUMNS = 200  # beyond it no further text of an output is looked at
+_MOST_COLUMNS = 200  # of several texts together, or one of each
+_RANKS: dict[Part, int] = {"number": 0, "template": 1, "word": 2, "length": 3, "last digits": 4}
 _LEARNED = 20_000  # outputs on each side from which columns are learned
 _MANY, _HARDLY = 256, 0.5  # different texts, or their share, at a path where a table of texts is too sparse
 _LEAST = 3  # texts with a word, a start, an end or a template that is not rare
@@ -237,22 +239,28 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     """Learn columns from outputs on x and on y; None without texts that hardly recur."""
     sides = [_texts(part[:_LEARNED]) for part in (x, y)]
     times = {path: sum(len(side.get(path, ())) for side in sides) for path in sides[0] | sides[1]}
-    columns: list[TextColumn] = []
-    unread, examined = 0, 0
     limits: set[str] = set()
+    each = []
     for path in sorted(times, key=lambda path: -times[path]):
         texts = [side.get(path, []) for side in sides]
         if not _hardly_recur(texts):
             continue
-        if len(columns) >= _MOST_COLUMNS:
-            unread += 1
-            continue
-        examined += 1
         if any(len(text) > 2 * _CLIPPED for side in texts for text in side):
             limits.add(f"{_CLIPPED:,} characters at each end")
-        columns += _columns(path, *(list(map(_clipped, side)) for side in texts), limits=limits)
-    if unread:
-        leave_out("texts", f"of {examined + unread:,} texts in an output, {unread:,} were not examined part by part")
+        each.append(_columns(path, *(list(map(_clipped, side)) for side in texts), limits=limits))
+    columns = list(chain.from_iterable(each))
+    most = max(_MOST_COLUMNS, len(each))
+    if len(columns) > most:
+        in_turn = zip_longest(
+            *(sorted(found, key=lambda column: _RANKS.get(column.part, len(_RANKS))) for found in each)
+        )
+        leave_out(
+            "texts",
+            f"of the {len(columns):,} numbers, words and characters in {len(each):,} texts of an output, {most:,} were "
+            "examined, numbers first; output= audits one text alone",
+        )
+        kept = set(list(filter(None, chain.from_iterable(in_turn)))[:most])
+        columns = [column for column in columns if column in kept]
     if limits:
         leave_out("long texts", f"of texts with more, only these were examined: {', '.join(sorted(limits))}")
     return TextColumns(tuple(columns)) if columns else None

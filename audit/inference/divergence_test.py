@@ -60,8 +60,8 @@ _LARGEST_BET = 0.9  # share of the wealth that a single run may lose
 _MOST_SHUFFLED = 10**9  # runs from which numpy does not draw without replacement; more are one batch
 _LARGEST_EXPONENT = 200.0  # of a payoff, whose square is a double; it limits t further, and any t is valid
 _LEVELS = 96  # of p-values from 1/2 down: steps of a quarter
-_BELOW, _ABOVE = 99, 2_800  # strengths below the claim and above it: steps of 1% of it and of 0.5% of the excess
-_AT_ONCE, _ALIKE = 64, 8  # strengths tested, before larger ones are; and neighbours with the same choices
+_BELOW, _ABOVE = 49, 2_800  # strengths below the claim and above it: steps of 2% of it and of 0.5% of the excess
+_AT_ONCE, _ALIKE = 64, 8  # strengths above the claim tested before larger ones, and neighbours with the same choices
 MILLIONTH = 1e-6
 """Distance of the member that decides about the claim, in units of the strength: a bound that reaches it is larger."""
 
@@ -329,18 +329,14 @@ def divergence_test(
     unit = max(claim.strength, 0.1)
     least = claim.strength + MILLIONTH * unit
     levels = np.union1d(np.geomspace(GAMMA, 0.5, _LEVELS), alpha)[::-1]
-    first = _first_not_refuted(_refuted(bets, np.full(len(levels), least), levels))
+    first = _first_not_refuted(_refuted(bets, np.full(len(levels), least), levels, len(levels)))
     p_value = float(levels[first - 1]) if first else 1.0
-    strengths = np.append(claim.strength * np.linspace(0.0, 1.0, _BELOW + 2)[1:-1], least)
-    if p_value <= alpha:
-        strengths = np.append(strengths, claim.strength + unit * np.geomspace(1e-3, 1e3, _ABOVE))
-    first = 0
-    for start in range(0, len(strengths), _AT_ONCE):
-        some = strengths[start : start + _AT_ONCE]
-        first = start + _first_not_refuted(_refuted(bets, some, np.full(len(some), alpha)))
-        if first < start + len(some):
+    bound = 0.0
+    for strengths, alike in _strengths(claim.strength, least, unit):
+        first = _first_not_refuted(_refuted(bets, strengths, np.full(len(strengths), alpha), alike))
+        bound = float(strengths[first - 1]) if first else bound
+        if first < len(strengths) or p_value > alpha:
             break
-    bound = float(strengths[first - 1]) if first else 0.0
     if p_value > alpha or bound <= claim.strength:  # one decision: the claim is refuted by both or by neither
         bound, p_value = min(bound, claim.strength), max(p_value, float(levels[levels > alpha].min(initial=1.0)))
     p, q = smoothed(pilot_x + hits_x), smoothed(pilot_y + hits_y)
@@ -356,6 +352,17 @@ def divergence_test(
         bound=bound,
         estimate=best.strength(mean_x - mean_y),
     )
+
+
+def _strengths(strength: float, least: float, unit: float) -> Iterator[tuple[Array, int]]:
+    """Yield strengths in rising order, and how many neighbours have the same choices.
+
+    Below the claim each has its own, because neighbours are not alike there: the first is a fiftieth of the claim.
+    """
+    yield np.append(strength * np.linspace(0.0, 1.0, _BELOW + 2)[1:-1], least), 1
+    above = strength + unit * np.geomspace(1e-3, 1e3, _ABOVE)
+    for start in range(0, _ABOVE, _AT_ONCE):
+        yield above[start : start + _AT_ONCE], _ALIKE
 
 
 def _batches(hits_x: Labels, hits_y: Labels, coins: np.random.Generator) -> Iterator[tuple[Labels, Labels]]:
@@ -410,13 +417,16 @@ def _bets(pilot_x: Labels, pilot_y: Labels, batches: list[tuple[Labels, Labels]]
         before_x, before_y, left_x, left_y = before_x + x, before_y + y, left_x - x.sum(), left_y - y.sum()
 
 
-def _refuted(bets: list[_Bet], strengths: Array, levels: Array) -> npt.NDArray[np.bool_]:
-    """Return whether the bets at each level refute the claim of each strength; both have the shape (tests,)."""
+def _refuted(bets: list[_Bet], strengths: Array, levels: Array, alike: int) -> npt.NDArray[np.bool_]:
+    """Return whether the bets at each level refute the claim of each strength; both have the shape (tests,).
+
+    So many neighbours have the choices made for the first of them.
+    """
     log_wealth, is_refuted = np.zeros(len(strengths)), np.zeros(len(strengths), np.bool_)
     divergences, chosen = None, np.zeros(0, np.int64)
     for bet in bets:
         if bet.divergences is not divergences:
-            divergences, chosen = bet.divergences, bet.divergences.telling(strengths[::_ALIKE])[0].repeat(_ALIKE)
+            divergences, chosen = bet.divergences, bet.divergences.telling(strengths[::alike])[0].repeat(alike)
         left = np.flatnonzero(~is_refuted)
         for index in np.unique(chosen[left]).tolist():
             at = left[chosen[left] == index]

@@ -6,7 +6,8 @@ third. The excess is stated for an event as frequent as the tested one, on the b
 the pilot's choice loses (`_dilution`): an event that the pilot found has outputs that do not belong to it.
 
 Noise touches the boundary of an (ε, δ) claim at single events only, and a Rényi boundary nowhere. For these claims the
-excess is stated for the best event of Gaussian noise, unless the outputs show that the noise is not Gaussian. If that
+excess is stated for the best event of Gaussian noise, and for an (ε, δ) claim unless the outputs show that the noise is
+not Gaussian. If that
 says nothing, because the excess exceeds `largest_excess` of the claim, it is stated for the event tested, and for an
 event of probability 1/2 if so few runs showed no difference that the tested event is a chance find.
 
@@ -312,6 +313,8 @@ def _of_either(
             # Enough runs without a difference say that this pair shows none, so its chance event shows nothing.
             if excess <= limit or (is_silent and runs > FEW):
                 return found
+        if claim.divergence_slopes:  # no mechanism touches the boundary at an event as the tested one
+            return Detectable(excess, "gaussian")
     alternative = _as_likely(counts)
     excess = of(alternative)
     if excess < math.inf:

@@ -293,7 +293,7 @@ class Store:
             elif "is full" in str(error):
                 said = "cannot grow, because the disk is full, but earlier blocks are saved; make room and resume"
             else:
-                said = f"cannot be used ({error}), but earlier blocks are saved; make room or permit writing and resume"
+                said = f"cannot be used ({error}); what it holds is kept, so make room or permit writing and resume"
             raise self._error(f"{said}, or use another folder.") from error
         except UnicodeDecodeError as error:  # undecodable text of the file in a message or in a table's name
             raise self._error(f"is damaged ({error}); delete it.") from error

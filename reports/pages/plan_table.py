@@ -57,7 +57,8 @@ def plan_table(
     for column in shown.columns:
         column.justify = "right"
     for excess, number, pilot, early, rate in rows:
-        shown.add_row(f"{excess:.4g}", f"{number:,}", f"{pilot:,}", f"{early:.3g}", f"{rate:.3g}")
+        of_event = "in bins" if q is None and claim.divergence_slopes else f"{rate:.3g}"
+        shown.add_row(f"{excess:.4g}", f"{number:,}", f"{pilot:,}", f"{early:.3g}", of_event)
     return shown
 
 

@@ -98,7 +98,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             lines.append(f"  search     of {len(case.search.ranking):,} pairs{visible(label, 100)}")
         if result.verdict is not Verdict.NOT_REFUTED:
             lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
-        if result.has_stopped_early:
+        if result.is_refuted and result.has_stopped_early:
             lines.append(f"             {_STOPPED}")
     elif isinstance(result, CanaryResult):
         lines += [

@@ -372,7 +372,10 @@ class AuditSession:
         return {
             "entries": text,
             "planned": {name: alpha for name, alpha in self.planned.items() if test in (None, name)},
-            "charges": self.charges,
+            "charges": {
+                process: {name: sums for name, sums in charged.items() if test in (None, name)}
+                for process, charged in self.charges.items()
+            },
             **{key: {name: v for name, v in held.items() if label in (None, name)} for key, held in of_audits.items()},
             "finished": [name for name in self.finished if test in (None, name)],
             "files": [] if label else sorted(self.files),

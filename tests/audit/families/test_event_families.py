@@ -1,5 +1,7 @@
 """Families of outputs with very many parts: what is tried for any number of them, and a note on the rest."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -59,7 +61,7 @@ def test_what_is_left_out_of_outputs_of_many_parts_is_noted():
         assert _notes(parts, parts).keys() - {"curves", "steps"} == kinds
     assert "of 1,025 numbers of outputs, the 1,024 commonest were read" in _notes(parts, parts)["numbers"]
     texts = _notes(_rows(rng, 40, "a"), _rows(rng, 40, "b"))
-    assert texts["texts"].startswith("of 201 texts in an output, ")
+    assert re.match(r"of the [\d,]+ numbers, words and characters in 201 texts of an output, 201 were", texts["texts"])
     for many in (256, 257):
         recurring = [(f"value {number % many}", 0.5) for number in range(4 * many)]
         assert ("codes" in _notes(recurring, recurring)) is (many > 256)
@@ -90,4 +92,13 @@ def test_a_result_names_the_texts_that_were_not_examined():
         return _rows(rng, 1, len(rows))[0]
 
     result = check(leaky, [1], [1, 2], claim=PureDP(1.0), runs=200, jobs=1)
-    assert result.is_refuted or any("of 201 texts in an output" in note for note in result.notes)
+    assert result.is_refuted or any("in 201 texts of an output" in note for note in result.notes)
+
+
+def test_a_leak_in_the_last_of_many_texts_is_found():
+    """Each text has its number among the columns, so the last is read as well as the first."""
+
+    def texts(dataset, rng):
+        return [f"item {place}: {dataset * (place == 99) + rng.laplace(scale=0.4):.3f}" for place in range(100)]
+
+    assert check(texts, 1, 0, claim=PureDP(1.0), runs=2_000, jobs=1, bits=False, alpha=1e-6).is_refuted

@@ -1,5 +1,6 @@
 """Graded payoffs never mean more than the divergence allows, and the test keeps its level and finds small excesses."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -181,3 +182,18 @@ def test_limits_at_far_distances_are_numbers(order, distance):
     for at, slope in RenyiDP(order, 1e-6).group(distance).divergence_slopes:
         assert 1.0 <= at <= order
         assert 0.0 < slope < 1e13
+
+
+@pytest.mark.parametrize("log_odds", [2.0, 3.0, 5.0, 40.0])
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.9])
+def test_no_strength_below_the_claim_keeps_a_violation_from_being_refuted(log_odds, share):
+    """Randomised response with large odds, up to outputs that never occur on both datasets."""
+    p = 1.0 / (1.0 + math.exp(-log_odds))
+    divergence = (2.0 * p - 1.0) * log_odds
+    pilot, counts = (np.array([runs - (rest := round(runs * (1.0 - p))), rest]) for runs in (1_000, 20_000))
+    found = divergence_test(
+        pilot, pilot[::-1], counts, counts[::-1], ZeroConcentratedDP(share * divergence if log_odds < 10 else share),
+        alpha=0.05, coins=np.random.default_rng(1),
+    )  # fmt: skip
+    assert found.p_value < 1e-6
+    assert found.bound > share * divergence if log_odds < 10 else found.bound > 5.0
