@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import pytest
 
-from dpaudit import reports
+from dpaudit import experiments, reports
 from dpaudit.audit.families import event_families
 from dpaudit.audit.procedures import conclude, sequential
 from dpaudit.audit.procedures.detectable_excess import Detectable
 from dpaudit.audit.sampling import batches
+
+# An installed copy, against which `pytest` runs without `make`, has no benchmarks, whose mechanisms some tests use.
+experiments.__path__.append(str(Path(__file__).parents[1] / "experiments"))
 
 
 def pytest_collection_finish():
