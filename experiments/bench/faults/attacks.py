@@ -321,6 +321,87 @@ print(done.returncode, done.stderr.strip().splitlines()[-1])
 """,
         r"4 ERROR: the baseline '\.\./\.\./x' would not lie in .*",
     ),
+    "an array that the query fills again": Attack(
+        """
+from dpaudit import Rows, check_sensitivity
+
+kept = np.zeros(1)
+def query(rows):
+    kept[0] = 3.0 * len(rows)
+    return kept
+
+told(lambda: check_sensitivity(query, Rows(high=1.0), adjacency="add-remove", bound=1.0, evaluations=200).verdict.value)
+""",
+        "refuted",
+        is_quick=True,
+    ),
+    "a mechanism that changes the folder": Attack(
+        """
+with open("mine.py", "w") as file:
+    file.write("import os\\ndef moving(dataset, rng):\\n    if os.path.isdir('elsewhere'):\\n")
+    file.write("        os.chdir('elsewhere')\\n    return dataset + rng.laplace()\\n")
+os.mkdir("elsewhere")
+program = "from dpaudit.experiments.cli.main import program; program()"
+options = "audit mine:moving --x 0 --y 1 --epsilon 1 --adjacency local --runs 4000 --out report".split()
+done = subprocess.run([sys.executable, "-c", program, *options], capture_output=True)
+print(done.returncode, os.path.exists("report/report.html"), os.listdir("elsewhere"))
+""",
+        r"0 True \[\]",
+    ),
+    "a link planted as the journal of a store": Attack(
+        """
+def until(look):
+    return look.runs > 1_000
+
+kept = settings(runs=20_000, sequential=True, store="kept")
+check(noisy, 0, 1, on_look=until, **kept)
+with open("victim", "w") as file:
+    file.write("of somebody else")
+os.symlink("../victim", "kept/audit.sqlite-journal")
+told(lambda: check(noisy, 0, 1, **kept))
+with open("victim") as file:
+    print(file.read())
+""",
+        r"StoreError: .*audit\.sqlite-journal.*\nof somebody else",
+    ),
+    "a refuted audit in a thread of a test": Attack(
+        """
+with open("test_it.py", "w") as file:
+    file.write(
+        "import threading\\n"
+        "def noisy(dataset, rng):\\n    return 3 * dataset + rng.laplace()\\n"
+        "def test_it(dp_audit):\\n"
+        "    audit = lambda: dp_audit(noisy, 0, 1, claim=1.0, adjacency='local', runs=4_000)\\n"
+        "    thread = threading.Thread(target=audit)\\n    thread.start()\\n    thread.join()\\n"
+    )
+command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:threadexception"]
+done = subprocess.run(command, capture_output=True, text=True)
+print(done.returncode, "1 failed" in done.stdout)
+""",
+        "1 True",
+    ),
+    "a damaged pyproject.toml around the project": Attack(
+        """
+with open("pyproject.toml", "w") as file:
+    file.write("[tool.dpaudit\\nruns = ")
+told(lambda: check(noisy, 0, 1, **settings()).verdict.value)
+""",
+        "not refuted",
+        is_quick=True,
+    ),
+    "a reader that left before the verdict": Attack(
+        """
+with open("mine.py", "w") as file:
+    file.write("def noisy(dataset, rng):\\n    return dataset + rng.laplace()\\n")
+program = "from dpaudit.experiments.cli.main import program; program()"
+options = "audit mine:noisy --x 0 --y 1 --epsilon 1 --adjacency local --runs 4000".split()
+reading, writing = os.pipe()
+os.close(reading)
+done = subprocess.run([sys.executable, "-c", program, *options], stdout=writing, stderr=subprocess.DEVNULL)
+print(done.returncode)
+""",
+        "0",
+    ),
     "files without comparable counts": Attack(
         """
 save(check(noisy, 0, 1, **settings()), "a.json")
