@@ -13,13 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from .features import EXACT, Columns, Matrix, last_digits, leave_out
 from .leaves import Path, leaves_of, place_words
-from .named_parts import Dictionary
 from .outcome_text import equal_text
 from .outputs import Outputs, outcome_list, outcome_words
 
@@ -111,11 +110,17 @@ class TextColumns(Columns):
 
     def read(self, outputs: Outputs) -> Matrix:
         found = np.full((len(self.columns), len(outputs)), math.nan)
-        for path in dict.fromkeys(column.path for column in self.columns):
-            places = [place for place, column in enumerate(self.columns) if column.path == path]
+        places_of: dict[Path, list[int]] = {}
+        for place, column in enumerate(self.columns):
+            places_of.setdefault(column.path, []).append(place)
+        texts_of: dict[Path, dict[int, str]] = {path: {} for path in places_of}
+        for row, output in enumerate(outcome_list(outputs)):
+            for path, leaf in leaves_of(output):
+                if path in texts_of and (text := equal_text(leaf)) is not None:
+                    texts_of[path].setdefault(row, text)
+        for path, texts in texts_of.items():
+            places = places_of[path]
             reader = _Reader([self.columns[place] for place in places])
-            found_here = ((row, _text_at(output, path)) for row, output in enumerate(outcome_list(outputs)))
-            texts = {row: text for row, text in found_here if text is not None}
             if texts:
                 values = np.array([reader.read(text) for text in texts.values()], dtype=np.float64)
                 found[np.ix_(places, list(texts))] = values.T[reader.order]
@@ -228,13 +233,6 @@ _KINDS: dict[Part, Callable[[Sequence[TextColumn]], _Read]] = {
 }
 
 
-def _text_at(output: Any, path: Path) -> str | None:
-    """The text of the leaf of an output at a path; None if there is none."""
-    if not path:
-        return None if type(output) is tuple or type(output) is Dictionary else equal_text(output)
-    return next((equal_text(leaf) for place, leaf in leaves_of(output) if place == path), None)
-
-
 def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     """Learn columns from outputs on x and on y; None without texts that hardly recur."""
     sides = [_texts(part[:_LEARNED]) for part in (x, y)]
@@ -305,6 +303,8 @@ def _columns(path: Path, *sides: Sequence[str], limits: set[str]) -> list[TextCo
     if max(map(len, numbers)) > min(usual, _NUMBERS):
         limits.add(f"the first {min(usual, _NUMBERS)} numbers")
     for place in range(min(usual, _NUMBERS)):
+        if len({each[place] for each in numbers if place < len(each)}) == 1:
+            continue  # such as the number of an item
         found.append(TextColumn(path, "number", place))
         if any(_is_whole(each[place]) and abs(int(each[place])) > EXACT for each in numbers if place < len(each)):
             found.append(TextColumn(path, "last digits", place))
