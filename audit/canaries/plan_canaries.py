@@ -131,6 +131,8 @@ def enough_canaries(plan: CanaryPlan, excess: float, **options: Any) -> CanaryPl
     The smallest detectable excess shrinks about with the square root of the number, so that the next number follows
     from the last one; not if delta times the number explains more and more right guesses.
     """
+    if float(plan.claim.max_power(1.0 / MOST)[1]) == 0.0:  # the claim allows guesses that are never wrong
+        return None
     for _ in range(_MOST_STEPS):
         before = plan.resolution
         factor = _GROWTH[1] if math.isinf(before) else min(max((before / excess) ** 2, _GROWTH[0]), _GROWTH[1])
