@@ -216,7 +216,7 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
     weights = data.hits * share * (1 - share)
     score = data.hinges @ (data.hits_x - data.hits * share)
     one, raw, spread, least = data.room
-    np.matmul(np.multiply(weights, data.hinges, out=one), data.hinges.T, out=raw)
+    _products(data.hinges[0], weights, raw)
     weighted = weights * columns
     sizes, axes = np.linalg.eigh(weighted @ columns.T)
     is_real = sizes > 1e-12 * sizes[-1]
@@ -232,6 +232,20 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
     statistic -= data.prices
     a, b = np.unravel_index(int(np.argmax(statistic)), statistic.shape)
     return int(a), int(b)
+
+
+def _products(at: Array, weights: Array, products: Array) -> None:
+    """Writes the weighted inner product of the hinges of two knots a <= b into `products`; others stay undefined.
+
+    Beyond b the hinge of a is that of b plus the distance of the knots, so the product is the squared norm of the hinge
+    of b plus the distance times its sum. Both come from sums from the right, without a difference of large terms.
+    """
+    gaps, beyond = np.append(np.diff(at), 0.0), np.append(np.cumsum(weights[:0:-1])[::-1], 0.0)  # and weight, of a knot
+    total = np.cumsum((gaps * beyond)[::-1])[::-1]  # of its hinge
+    norm = np.cumsum((gaps * (2.0 * np.append(total[1:], 0.0) + gaps * beyond))[::-1])[::-1]
+    np.subtract(at, at[:, None], out=products)
+    products *= total
+    products += norm
 
 
 def _size_differences(products: Array, sizes: Array) -> None:
