@@ -12,17 +12,15 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
-
 from ..claims.claim import Claim, ClaimAtDistance, as_claim, claim_at
 from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, on_tuples
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
 from ..datasets.named_adjacency import as_adjacency
 from ..distinguishers.choice import Choice, directed_shares
-from ..distinguishers.learned_partition import learn_bins, learn_cells, plain_events
+from ..distinguishers.learned_partition import plain_events
 from ..errors import ClaimError, DatasetError, OptionError
-from ..events.events import Counted, with_names
+from ..events.events import with_names
 from ..events.features import noting_left_out
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
@@ -43,7 +41,7 @@ from ..sampling.block_plan import MemoryPart, Plan, main_runs, pilot_runs, with_
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.object_identity import source_of
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
-from ..sampling.tasks import counts_of_others, total_counts
+from ..sampling.tasks import MainCounts
 from ..settings import or_setting
 from ..store.sqlite_store import Store, StorePart, opened
 from ..store.store_settings import arrangements, code_of, sources
@@ -59,7 +57,7 @@ from .detectable_excess import (
     power_of_the_test,
     shows_divergence,
 )
-from .pilot import EarlierDraws, Evidence, FixedSizeEvidence, divided, run_pilot
+from .pilot import EarlierDraws, Evidence, FixedSizeEvidence, Portfolio, divided, run_pilot
 from .sequential import draw_sequentially
 
 # Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
@@ -372,52 +370,35 @@ def draw_fixed_size(
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = now()
-    shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
-    net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
-    partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
-    bins = learn_bins(pilot.x, pilot.y, pilot.choice, settings.claim)
-    wanted: tuple[Counted | None, ...] = (net, partition, None if bins is None else bins.partition)
-    partitions = tuple(each for each in wanted if each is not None)
-    others = tuple(each.event for each in pilot.choice.others)
+    portfolio = Portfolio.of(pilot.choice, pilot.x, pilot.y, settings, n_cells=n_cells)
+    event, *others = portfolio.events
     runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
-    main_x, main_y = count_hits(
+    main = count_hits(
         plan,
-        pilot.choice.event,
-        shapes,
+        event,
+        shapes_of(plan, pilot.blocks_x, pilot.blocks_y),
         runs_x,
         runs_y=runs_y,
-        others=others,
-        partitions=partitions,
+        others=tuple(others),
+        partitions=portfolio.partitions,
         progress=progress,
     )
-    sizes = [0 if each is None else each.n_cells for each in (net, partition)]
-    (net_x, cells_x, bins_x), (net_y, cells_y, bins_y) = (
-        np.split(main.cells, np.cumsum(sizes)) for main in (main_x, main_y)
-    )
-    cells = None
-    if partition is not None:
-        named = with_names(partition, plan.sampler.column_names)
-        cells = as_cell_counts(named, cells_x, cells_y, settings.cell_alpha, asked=n_cells)
-    seconds = {
-        "seconds_pilot": round(sampled - started, 3),
-        "seconds_main": round(now() - sampled, 3),
-    }
+    counted, cells = MainCounts.of_blocks(*main), None
+    if portfolio.cells is not None:
+        named = with_names(portfolio.cells, plan.sampler.column_names)
+        cells = as_cell_counts(named, *portfolio.split(counted)[1], settings.cell_alpha, asked=n_cells)
     root = plan.seed_of_coins(is_replayable=is_replayable)
     return FixedSizeEvidence(
         kept=pilot,
-        counts=total_counts(main_x, main_y),
-        other_counts=counts_of_others(main_x, main_y),
+        portfolio=portfolio,
+        counted=counted,
         runs=runs,
         pilot_runs=pilot.runs,
-        coins=seed_of_coins(root, main_x.contents, main_y.contents),
-        main=(main_x, main_y),
+        coins=seed_of_coins(root, *(side.contents for side in main)),
+        main=main,
         is_replayable=is_replayable,
-        net=net,
-        net_hits=(net_x, net_y),
         cells=cells,
-        bins=bins,
-        bin_hits=(bins_x, bins_y),
-        seconds=seconds,
+        seconds={"seconds_pilot": round(sampled - started, 3), "seconds_main": round(now() - sampled, 3)},
     )
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..clock import now
-from ..distinguishers.learned_partition import learn_bins, plain_events
 from ..errors import MechanismError, OptionError
 from ..events.features import noting_left_out
 from ..events.named_parts import (
@@ -33,8 +32,7 @@ from ..events.records import Form, HashCheck, form_of_block
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
-from ..inference.boundary_test import Counts, check_test_alpha
-from ..inference.outcome_test import most_outcomes
+from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import LEAST_RUNS, Bits, checked, is_single
 from ..random_streams import Stream, seed_of_coins, sequence_of
@@ -42,8 +40,9 @@ from ..results.audit_result import AuditResult, Pair, Settings
 from ..sampling.object_identity import ELSEWHERE
 from ..sampling.output_hashes import contents
 from ..sampling.sampler import OutputPart, check_choice, name_of_part, pick_from_block
+from ..sampling.tasks import MainCounts
 from .conclude import conclude
-from .pilot import FixedSizeEvidence, split_pilot
+from .pilot import FixedSizeEvidence, Portfolio, split_pilot
 
 
 @with_known_options()
@@ -133,27 +132,16 @@ def check_outputs(
     settings.check_shares()
     with noting_left_out() as left_out:
         pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
-    counts = Counts(
-        hits_x=pilot.choice.event.count(main_x),
-        runs_x=len(main_x),
-        hits_y=pilot.choice.event.count(main_y),
-        runs_y=len(main_y),
-    )
-    net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha()))
-    hits = tuple(np.zeros(0, np.int64) if net is None else net.count(main) for main in (main_x, main_y))
-    bins = learn_bins(pilot.x, pilot.y, pilot.choice, settings.claim)
-    in_bins = tuple(np.zeros(0, np.int64) if bins is None else bins.partition.count(main) for main in (main_x, main_y))
+        portfolio = Portfolio.of(pilot.choice, pilot.x, pilot.y, settings)
+        counted = MainCounts.of(portfolio.events, portfolio.partitions, main_x, main_y)
     evidence = FixedSizeEvidence(
         kept=replace(pilot, column_names=form.names),
-        counts=counts,
+        portfolio=portfolio,
+        counted=counted,
         runs=runs,
         pilot_runs=pilot.runs,
         coins=coins,
         is_in_order=False,
-        net=net,
-        net_hits=(hits[0], hits[1]),
-        bins=bins,
-        bin_hits=(in_bins[0], in_bins[1]),
     )
     result = conclude(
         settings, evidence, ignored, of_runs=findings, notes=(*_notes_on_shapes(*given), *left_out.values())

@@ -252,10 +252,11 @@ def conclude(
             for each, counts in tried
             for finding in pilot_findings(each, counts, of_runs, FALSE_ALARM * of.health_share)
         ]
-    if isinstance(of, FixedSizeEvidence) and of.net is not None:
-        own |= {"net_events": of.net.n_cells, "net_alpha": tested.net_alpha}
-    if isinstance(of, FixedSizeEvidence) and of.bins is not None and found.basis == "gaussian":
-        learned_from, counted = int(of.bins.known_x.sum()), (of.counts.runs_x, of.counts.runs_y)
+    net, bins = (of.portfolio.net, of.portfolio.bins) if isinstance(of, FixedSizeEvidence) else (None, None)
+    if net is not None:
+        own |= {"net_events": net.n_cells, "net_alpha": tested.net_alpha}
+    if bins is not None and found.basis == "gaussian":
+        learned_from, counted = int(bins.known_x.sum()), (of.counts.runs_x, of.counts.runs_y)
         level = errors["alpha"] if tested.divergence is None else tested.divergence.alpha
         by_bins = detectable_by_divergence(settings.claim, learned_from, *counted, alpha=level, power=power)
         found = replace(found, excess=min(found.excess, by_bins))
@@ -382,31 +383,32 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
 
 def _shares(settings: Settings, evidence: FixedSizeEvidence, share: float) -> tuple[float, float]:
     """Error probabilities of the event test and of the divergence test, in a share of alpha."""
-    has_cells, has_net = evidence.cells is not None, evidence.net is not None
+    bins, has_cells, has_net = evidence.portfolio.bins, evidence.cells is not None, evidence.portfolio.net is not None
     alpha = settings.event_alpha(share, has_cells=has_cells, has_net=has_net)
-    if evidence.bins is None:
+    if bins is None:
         return alpha, 0.0
-    of_divergence = settings.divergence_alpha(alpha, show_more=evidence.bins.show_more)
+    of_divergence = settings.divergence_alpha(alpha, show_more=bins.show_more)
     return alpha - of_divergence, of_divergence
 
 
 def _divergence(settings: Settings, evidence: FixedSizeEvidence, share: float) -> DivergenceTest | None:
     """The test of a claim on divergences; None for other claims."""
-    bins, (_, alpha) = evidence.bins, _shares(settings, evidence, share)
+    bins, (_, alpha) = evidence.portfolio.bins, _shares(settings, evidence, share)
     if bins is None:
         return None
     coins = np.random.default_rng(sequence_of(evidence.coins, Stream.BIN_ORDER))
-    return divergence_test(bins.known_x, bins.known_y, *evidence.bin_hits, settings.claim, alpha=alpha, coins=coins)
+    *_, hits = evidence.portfolio.split(evidence.counted)
+    return divergence_test(bins.known_x, bins.known_y, *hits, settings.claim, alpha=alpha, coins=coins)
 
 
 def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: float) -> _Tested:
     """Test the chosen event, and the net of plain events."""
-    net, (alpha, _) = evidence.net, _shares(settings, evidence, share)
+    net, (alpha, _) = evidence.portfolio.net, _shares(settings, evidence, share)
     chosen = _chosen(settings, evidence, alpha)
     if net is None:
         return replace(chosen, p_value=min(1.0, chosen.p_value * (settings.alpha / alpha)))
-    level, runs_x, runs_y = settings.net_alpha(share), evidence.counts.runs_x, evidence.counts.runs_y
-    single = outcome_test(*evidence.net_hits, runs_x, runs_y, settings.claim, alpha=level)
+    level, (hits, *_) = settings.net_alpha(share), evidence.portfolio.split(evidence.counted)
+    single = outcome_test(*hits, *evidence.counted.runs, settings.claim, alpha=level)
     p_value = min(1.0, chosen.p_value * (settings.alpha / alpha))
     chosen = replace(chosen, p_value=p_value, net_alpha=level)
     if single is None:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,16 +20,17 @@ from ..distinguishers.contenders import winner
 from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_event, expected_excess
 from ..distinguishers.event_value import normal_quantile
-from ..distinguishers.learned_partition import Bins
+from ..distinguishers.learned_partition import Bins, learn_bins, learn_cells, plain_events
 from ..errors import MechanismError, described
-from ..events.events import Labels, PlainEvents
+from ..events.events import Counted, Event, Labels, Partition, PlainEvents
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..inference.boundary_test import Counts
 from ..inference.divergence_test import DivergenceTest
+from ..inference.outcome_test import most_outcomes
 from ..random_streams import Stream, seed_of
-from ..results.audit_result import Look, OtherDirection, Stop
+from ..results.audit_result import Look, OtherDirection, Settings, Stop
 from ..results.cell_result import CellCounts
 from ..sampling.block_plan import (
     DEEP_MOST,
@@ -45,7 +47,7 @@ from ..sampling.block_plan import (
     pilot_runs,
 )
 from ..sampling.draw import count_hits, draw_pilot, shapes_of
-from ..sampling.tasks import BlockCounts, counts_of_others, no_blocks, raised_in, total_counts
+from ..sampling.tasks import BlockCounts, MainCounts, no_blocks, raised_in
 
 # Outputs drawn on a pair before its audit, with which the pilot begins.
 
@@ -212,7 +214,7 @@ def _after_runoff(plan: Plan, pilot: Pilot, claim: Claim, runs: int, alpha: floa
     first, *others = dict.fromkeys(each.event for each in tried)
     shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
     on_x, on_y = count_hits(apart, first, shapes, counted, others=tuple(others))
-    counts = (total_counts(on_x, on_y), *counts_of_others(on_x, on_y))
+    counts = MainCounts.of_blocks(on_x, on_y).counts
     hits = {event: (each.hits_x, each.hits_y) for event, each in zip((first, *others), counts, strict=True)}
 
     def fresh(each: Choice) -> Choice:
@@ -506,6 +508,60 @@ def are_same(outputs: Outputs) -> bool:
 # The evidence of an audit: its event, counts and kept outputs, before anything is concluded from them.
 
 
+Split: TypeAlias = tuple[tuple[Labels, Labels], tuple[Labels, Labels], tuple[Labels, Labels]]
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """What is counted in the main runs and tested, each on a share of alpha; fixed before these runs.
+
+    Attributes
+    ----------
+    choice : Choice
+        The chosen events.
+    net : PlainEvents, optional
+        Plain events, each of which is tested.
+    cells : Partition, optional
+        Cells of outputs for the likelihood ratio, if the caller asked for them.
+    bins : Bins, optional
+        The bins in which divergences are tested, for a claim on these.
+    """
+
+    choice: Choice
+    net: PlainEvents | None
+    cells: Partition | None
+    bins: Bins | None
+
+    @classmethod
+    def of(
+        cls, choice: Choice, x: Outputs, y: Outputs, settings: Settings, share: float = 1.0, n_cells: int = 0
+    ) -> Portfolio:
+        """The chosen events with what is tested besides, learned from the same outputs; tested on a share of alpha."""
+        return cls(
+            choice,
+            plain_events(x, y, most_outcomes(settings.net_alpha(share))),
+            learn_cells(x, y, n_cells) if n_cells else None,
+            learn_bins(x, y, choice, settings.claim),
+        )
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The chosen events."""
+        return tuple(each.event for each in (self.choice, *self.choice.others))
+
+    @property
+    def partitions(self) -> tuple[Counted, ...]:
+        """Net, cells and bins, as far as there are any; `split` returns their counts."""
+        wanted: tuple[Counted | None, ...] = (self.net, self.cells, None if self.bins is None else self.bins.partition)
+        return tuple(each for each in wanted if each is not None)
+
+    def split(self, counted: MainCounts) -> Split:
+        """Main runs on x and on y in the net, in the cells, and in the bins."""
+        ends = np.cumsum([0 if each is None else each.n_cells for each in (self.net, self.cells)])
+        (net_x, cells_x, bins_x), (net_y, cells_y, bins_y) = (np.split(side, ends) for side in counted.cells)
+        return (net_x, net_y), (cells_x, cells_y), (bins_x, bins_y)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedSizeEvidence:
     """Evidence of an audit of fixed size: the pilot chose the event, the main runs were counted.
@@ -514,10 +570,10 @@ class FixedSizeEvidence:
     ----------
     kept : Pilot
         The event, and the outputs of the pilot that chose it.
-    counts : Counts
-        Hits of the event in the main runs.
-    other_counts : tuple of Counts
-        Hits of the other events of the choice, in its order.
+    portfolio : Portfolio
+        What was counted in the main runs.
+    counted : MainCounts
+        How often it occurred.
     runs : int
         Runs on each dataset, on average, the pilot's included.
     pilot_runs : int
@@ -530,34 +586,32 @@ class FixedSizeEvidence:
         Whether redrawing the first block gave the same outputs.
     is_in_order : bool
         Whether the pilot runs came before the main runs. The pilot of outputs drawn elsewhere is a random part of them.
-    net : PlainEvents, optional
-        Plain events, each of which is tested.
-    net_hits : tuple of ndarray
-        Main runs on x and on y in each of them.
     cells : CellCounts, optional
-    bins : Bins, optional
-        The bins in which divergences are tested, for a claim on these.
-    bin_hits : tuple of ndarray
-        Main runs on x and on y in each of them.
     seconds : mapping of str to float
         Duration of each phase.
     """
 
     kept: Pilot
-    counts: Counts
+    portfolio: Portfolio
+    counted: MainCounts
     runs: int
     pilot_runs: int
     coins: int
     main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
     is_replayable: bool = True
     is_in_order: bool = True
-    net: PlainEvents | None = None
-    net_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
     cells: CellCounts | None = None
-    bins: Bins | None = None
-    bin_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
     seconds: Mapping[str, float] = field(default_factory=dict)
-    other_counts: tuple[Counts, ...] = ()
+
+    @property
+    def counts(self) -> Counts:
+        """Hits of the event in the main runs."""
+        return self.counted.counts[0]
+
+    @property
+    def other_counts(self) -> tuple[Counts, ...]:
+        """Hits of the other events of the choice, in its order."""
+        return self.counted.counts[1:]
 
     @property
     def fresh_counts(self) -> Counts:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, groupby
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -28,8 +28,8 @@ from ..clock import now
 from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event_each_way
 from ..distinguishers.event_value import DIRECTIONS
-from ..distinguishers.learned_partition import Bins, learn_bins, plain_events
-from ..events.events import Counted, Event, Labels, Partition, PlainEvents
+from ..distinguishers.learned_partition import Bins, learn_bins
+from ..events.events import Counted, Event, Labels, Partition
 from ..events.outputs import Outputs, merge
 from ..families.one_sided_sets import one_sided_sets
 from ..families.pilot_split import PilotSplit
@@ -37,18 +37,18 @@ from ..inference.betting_test import GRADED_BETS, NO_PAIRS, BetCounts, JointCoun
 from ..inference.boundary_test import Counts, Direction
 from ..inference.divergence_test import Divergence, Divergences, DivergenceTest, log_gain, smoothed
 from ..inference.guess_test import Guesses, guesses_in_batch, is_symmetric
-from ..inference.outcome_test import most_outcomes
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import FINAL_SHARE, Look, OtherDirection, Settings, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from ..sampling.block_plan import Plan, note_of_cut, pilot_runs
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.tasks import Events, FinalCounts, PairCounts, no_blocks
+from ..sampling.tasks import Events, MainCounts, PairCounts, no_blocks
 from .pilot import (
     EarlierDraws,
     FixedSizeEvidence,
     Longer,
     Pilot,
+    Portfolio,
     SequentialEvidence,
     check_blocks,
     choose_on,
@@ -385,13 +385,10 @@ class FinalTest:
         Runs of a search that the event is chosen on too; none after the choice.
     longer : Longer, optional
         The longer pilot that the last choice called for, if it was put off.
-    choice : Choice, optional
-    net : PlainEvents, optional
-        Plain events, each of which is tested.
-    bins : Bins, optional
-        The bins in which divergences are tested.
-    counted : FinalCounts, optional
-        Counts of the event and of the net in the runs after the choice.
+    portfolio : Portfolio, optional
+        What is counted, once it is chosen.
+    counted : MainCounts, optional
+        Its counts in the runs after the choice.
     """
 
     settings: Settings
@@ -399,10 +396,8 @@ class FinalTest:
     due: int
     earlier: EarlierDraws | None = None
     longer: Longer | None = None
-    choice: Choice | None = None
-    net: PlainEvents | None = None
-    bins: Bins | None = None
-    counted: FinalCounts | None = None
+    portfolio: Portfolio | None = None
+    counted: MainCounts | None = None
 
     @classmethod
     def start(cls, settings: Settings, runs: int) -> FinalTest:
@@ -423,22 +418,16 @@ class FinalTest:
     @property
     def events(self) -> tuple[Event, ...]:
         """The events to count; none before the choice."""
-        return () if self.choice is None else tuple(each.event for each in (self.choice, *self.choice.others))
+        return () if self.portfolio is None else self.portfolio.events
 
     @property
     def partitions(self) -> tuple[Counted, ...]:
         """The net and the bins, to be counted."""
-        wanted: tuple[Counted | None, ...] = (self.net, self.bin_partition)
-        return tuple(each for each in wanted if each is not None)
-
-    @property
-    def bin_partition(self) -> Partition | None:
-        """The bins, the last of the partitions; None without a claim on divergences."""
-        return None if self.bins is None else self.bins.partition
+        return () if self.portfolio is None else self.portfolio.partitions
 
     def is_due(self, done: int, most: int) -> bool:
         """Whether to choose the event after `done` runs, of which at most `most` are kept."""
-        return self.choice is None and done + self.searched >= min(self.due, most)
+        return self.portfolio is None and done + self.searched >= min(self.due, most)
 
     def chosen_on(self, x: Outputs, y: Outputs, done: int, most: int) -> FinalTest:
         """The event chosen on the kept outputs, as the pilot of an audit of fixed size does; or a later due time."""
@@ -454,21 +443,15 @@ class FinalTest:
             due = min(longer.runs, most)
             if due > done + self.searched:
                 return replace(self, due=due, longer=longer)
-        return replace(
-            self,
-            choice=choice,
-            earlier=None,
-            net=plain_events(x, y, most_outcomes(settings.net_alpha(FINAL_SHARE))),
-            bins=learn_bins(x, y, choice, settings.claim),
-        )
+        return replace(self, earlier=None, portfolio=Portfolio.of(choice, x, y, settings, FINAL_SHARE))
 
     def after(self, x: Outputs, y: Outputs) -> FinalTest:
         """The counts after these outputs."""
-        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.partitions, x, y))
+        return self.followed_by(MainCounts.of(self.events, self.partitions, x, y))
 
-    def followed_by(self, counted: FinalCounts) -> FinalTest:
+    def followed_by(self, counted: MainCounts) -> FinalTest:
         """The counts after a batch that was counted elsewhere."""
-        if self.choice is None:
+        if self.portfolio is None:
             return self
         return replace(self, counted=self.counted.followed_by(counted) if self.counted else counted)
 
@@ -477,23 +460,16 @@ class FinalTest:
 
         `coins` is the seed of the coins of all tests of the audit.
         """
-        if self.choice is None or self.counted is None:
+        if self.portfolio is None or self.counted is None:
             return None
-        (counts, *others), counted = self.counted.counts, self.counted
-        bins = self.bin_partition
-        hits_x, hits_y = counted.without(bins).cells
         return FixedSizeEvidence(
-            kept=replace(kept, choice=self.choice),
-            counts=counts,
-            other_counts=tuple(others),
+            kept=replace(kept, choice=self.portfolio.choice),
+            portfolio=self.portfolio,
+            counted=self.counted,
             runs=self.runs,
-            pilot_runs=self.runs - self.counted.runs,
+            pilot_runs=self.runs - self.counted.runs[0],
             coins=seed_of_coins(coins, self.counted.contents),
             is_in_order=False,
-            net=self.net,
-            net_hits=(hits_x, hits_y),
-            bins=self.bins,
-            bin_hits=counted.last(bins),
         )
 
 
@@ -556,134 +532,198 @@ def draw_sequentially(
     StoreError
         If the first block could be repeated in an earlier session and cannot now.
     """
-    claim, alpha, bits = settings.claim, settings.bet_alpha(has_final=has_final), settings.bits is True
-    state = Bets.start(claim, grid_of_members(claim), alpha, bits)
-    final = FinalTest.start(settings, runs) if has_final else None
-    earlier = None if earlier is None else earlier.at_most(plan.may_keep(_KEPT))
-    old_x, old_y = ([], []) if earlier is None else (earlier.blocks_x, earlier.blocks_y)
-    searched = sum(map(len, old_x))
-    kept_x: list[Outputs] = []
-    kept_y: list[Outputs] = []
-    main_x, main_y = no_blocks(), no_blocks()
-    main, main_rare = (NO_PAIRS, NO_PAIRS), np.zeros((2, 2), np.int64)
-    looks: list[Look] = []
-    done = n_blocks = learned = learned_rare = 0
-    most = plan.may_keep(_KEPT)
-    clock = Clock(until)
-    begun: Begun | None = None
-    has_checked, is_replayable, root = False, False, plan.seed
-    stopped: Stop = "runs"
-    if earlier is not None:
-        learned = learned_rare = searched
-        state = state.learned(*merge(old_x, old_y))
-        final = final and final.begun_with(earlier, most)
+    audit = _Audit(plan, settings, runs, until, has_final, earlier)
+    while True:
+        done = audit.draw_batch()
+        if progress is not None:
+            progress(2 * done)
+        is_asked = on_look is not None and on_look(audit.looks[-1]) is True
+        stopped = audit.stop(enough, is_asked=is_asked)
+        if stopped is not None:
+            return audit.evidence(stopped)
+        audit.learn()
 
-    for number in count():
-        batch_started = now()
-        planned = next_size(done, runs)
-        is_new, is_cut = begun is None, False
-        if begun is not None:
-            size, clock = begun.size, replace(clock, paces=begun.paces)
+
+class _Audit:
+    """A sequential audit between two batches: what was drawn, counted, learned and bet so far.
+
+    `draw_batch` draws and bets on the next batch, `stop` says whether it was the last one, `learn` chooses the events
+    of the next one.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        runs: int,
+        until: float | None,
+        has_final: bool,
+        earlier: EarlierDraws | None,
+    ) -> None:
+        self.plan, self.settings, self.runs, self.has_final = plan, settings, runs, has_final
+        self.alpha, claim = settings.bet_alpha(has_final=has_final), settings.claim
+        self.bets = Bets.start(claim, grid_of_members(claim), self.alpha, settings.bits is True)
+        self.final = FinalTest.start(settings, runs) if has_final else None
+        # The outputs that are kept to learn from: those of a search, and the first `most` runs of the audit.
+        self.most = plan.may_keep(_KEPT)
+        self.earlier = None if earlier is None else earlier.at_most(self.most)
+        self.old_x, self.old_y = ([], []) if self.earlier is None else (self.earlier.blocks_x, self.earlier.blocks_y)
+        self.searched = sum(map(len, self.old_x))
+        self.kept_x: list[Outputs] = []
+        self.kept_y: list[Outputs] = []
+        # The later runs, which are only counted.
+        self.main_x, self.main_y = no_blocks(), no_blocks()
+        self.pairs, self.rare_hits = (NO_PAIRS, NO_PAIRS), np.zeros((2, 2), np.int64)
+        self.looks: list[Look] = []
+        self.done = self.n_blocks = 0
+        self.learned = self.learned_rare = self.searched  # runs on which events were learned last
+        self.clock = Clock(until)
+        self.begun: Begun | None = None  # the next batch, if an earlier session has begun it
+        self.is_cut = self.has_run = self.is_replayable = False
+        self.root = plan.seed
+        if self.earlier is not None:
+            self.bets = self.bets.learned(*merge(self.old_x, self.old_y))
+            self.final = self.final and self.final.begun_with(self.earlier, self.most)
+
+    def draw_batch(self) -> int:
+        """Draws the next batch, counts it, and bets on it; returns its runs on each dataset."""
+        started, plan, is_new = now(), self.plan, self.begun is None
+        size = self._next_size()
+        batch = _spread(plan, size, self.clock.pace, is_bet_on=self._is_bet_on)
+        if self.done < self.most:
+            self._keep(batch, size)
         else:
-            size = min(planned, max(clock.runs_left(), LEAST)) if done > FIRST else planned
-            is_cut = size < planned
-            if number > 0:  # the first batch has the same size in every audit
-                keep_begun(plan.memory, number, size, clock)
-        is_bet_on = number > 0 or earlier is not None
-        batch = _spread(plan, size, clock.pace, is_bet_on=is_bet_on)
-        if done < most:
-            new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
-            kept_x, kept_y = kept_x + new_x, kept_y + new_y
-            most = plan.may_keep(_most_kept(kept_x[0]))
-            if number == 0:
-                is_replayable = plan.comes_again(kept_x, kept_y)
-                if earlier is not None:  # a batch that is bet on has blocks of few runs, which show little
-                    is_replayable = is_replayable and earlier.plan.comes_again(old_x, old_y)
-                root = plan.seed_of_coins(is_replayable=is_replayable)
-            firsts = [*old_x[:1], kept_x[0]], [*old_y[:1], kept_y[0]]
-            check_blocks([*firsts[0], *new_x], [*firsts[1], *new_y], plan.sampler.is_block, plan.sampler.name)
-            if is_bet_on:
-                news, bins = merge(new_x, new_y), state.partition
-                in_bins = None if bins is None else (bins.count(news[0]), bins.count(news[1]))
-                pairs = PairCounts.of(state.events, state.rare, *news)
-                state = state.after(pairs, _coins(root, number, pairs, in_bins), in_bins)
-            final = final and final.after(*merge(new_x, new_y))
-        else:
-            shapes = shapes_of(plan, kept_x, kept_y)
-            bins = state.partition
-            pairs, more_x, more_y, counted = count_pairs(
-                batch.in_blocks(plan.most) if plan.sampler.is_block else batch,
-                state.events,
-                shapes,
-                size,
-                first_block=n_blocks,
-                rare=state.rare,
-                final=() if final is None else final.events,
-                partitions=(*(() if final is None else final.partitions), *(() if bins is None else (bins,))),
-            )
-            main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
-            in_bins = None if bins is None else counted.last(bins)
-            state = state.after(pairs, _coins(root, number, pairs, in_bins), in_bins)
-            final = final and final.followed_by(counted.without(bins))
-            main = (main[0].followed_by(pairs.first), main[1].followed_by(pairs.second))
-            state = state.known_better(main)
-            main_rare += [[each.hits_x, each.hits_y] for each in pairs.rare]
-        done += size
-        n_blocks += -(-size // batch.block)
+            self._count(batch, size)
+        self.done += size
+        self.n_blocks += -(-size // batch.block)
         if is_new:
-            clock = clock.after(now() - batch_started, size)
+            self.clock = self.clock.after(now() - started, size)
         if plan.memory is not None:
             plan.memory.save()  # no run is drawn again after its look was seen
-        begun = recall_begun(plan.memory, number + 1, done)
-        if progress is not None:
-            progress(2 * size)
-        looks.append(Look(done, state.bound, min(1.0, settings.alpha / alpha * state.p_value)))
-        is_asked = on_look is not None and on_look(looks[-1]) is True and done > FIRST
-        is_cut = is_cut or (done > FIRST and clock.runs_left() < LEAST)
-        is_done = begun is None and done >= runs
-        is_over = is_done or is_asked or (begun is None and is_cut)
-        if enough is not None and begun is None and done > FIRST and not is_over:
-            is_over = enough(state.leading(), done)
-        if not has_checked and (done >= _RAISING or is_over):
-            refuse_if_all_raised(plan, *merge(kept_x, kept_y))
-            has_checked = True
-        if state.bound > claim.strength:
-            stopped = "refuted"
-            break
-        if is_over:
-            stopped = "runs" if is_done else "request" if is_asked else "time" if is_cut else "runs"
-            break
-        if final is not None and final.is_due(done, most):
-            final = final.chosen_on(*merge(old_x + kept_x, old_y + kept_y), done, most)
-        kept = searched + sum(map(len, kept_x))
-        seen, last = searched + done, searched + most
-        anew = _is_due(learned, seen, last, _MANY) and (learned < _ENOUGH or state.could_learn)
-        if anew or _is_due(learned_rare, seen, last, _MANY_RARE):
-            learned, learned_rare = kept if anew else learned, kept
-            state = state.learned(*merge(old_x + kept_x, old_y + kept_y), anew=anew)
-    choice = state.leading()
-    x, y = merge(kept_x, kept_y)
-    counts = _recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on)
-    opposite = None
-    if stopped == "refuted" and (rare := state.deciding_rare(x, y, main_rare, main[0].runs)) is not None:
-        choice, counts, opposite = rare
-    cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
-    pilot = Pilot(choice, kept_x, kept_y, x, y, cut, column_names=plan.sampler.column_names)
-    return SequentialEvidence(
-        kept=pilot,
-        counts=counts,
-        opposite=opposite,
-        divergence=state.found_divergence,
-        pilot_runs=0 if searched else min(FIRST, done),
-        searched=searched,
-        main=(main_x, main_y),
-        is_replayable=is_replayable,
-        looks=tuple(looks),
-        stopped=stopped,
-        final=final.evidence(pilot, root) if final is not None and stopped == "runs" and done == runs else None,
-        has_final=has_final,
-        is_complete=done == runs,
-    )
+        p_value = min(1.0, self.settings.alpha / self.alpha * self.bets.p_value)
+        self.looks.append(Look(self.done, self.bets.bound, p_value))
+        self.begun = recall_begun(plan.memory, len(self.looks), self.done)
+        return size
+
+    @property
+    def _is_bet_on(self) -> bool:
+        """Whether events were learned before this batch."""
+        return bool(self.looks) or self.earlier is not None
+
+    def _next_size(self) -> int:
+        if self.begun is not None:
+            self.clock, self.is_cut = replace(self.clock, paces=self.begun.paces), False
+            return self.begun.size
+        planned = next_size(self.done, self.runs)
+        size = min(planned, max(self.clock.runs_left(), LEAST)) if self.done > FIRST else planned
+        self.is_cut = size < planned
+        if self.looks:  # the first batch has the same size in every audit
+            keep_begun(self.plan.memory, len(self.looks), size, self.clock)
+        return size
+
+    def _keep(self, batch: Plan, size: int) -> None:
+        """Draws a batch whose outputs are kept."""
+        plan, is_first = self.plan, not self.looks
+        new_x, new_y = draw_pilot(batch, size, first_block=self.n_blocks)
+        self.kept_x, self.kept_y = self.kept_x + new_x, self.kept_y + new_y
+        self.most = plan.may_keep(_most_kept(self.kept_x[0]))
+        if is_first:
+            self.is_replayable = plan.comes_again(self.kept_x, self.kept_y)
+            if self.earlier is not None:  # a batch that is bet on has blocks of few runs, which show little
+                again = self.earlier.plan.comes_again(self.old_x, self.old_y)
+                self.is_replayable = self.is_replayable and again
+            self.root = plan.seed_of_coins(is_replayable=self.is_replayable)
+        first_x, first_y = [*self.old_x[:1], self.kept_x[0]], [*self.old_y[:1], self.kept_y[0]]
+        check_blocks([*first_x, *new_x], [*first_y, *new_y], plan.sampler.is_block, plan.sampler.name)
+        news, bins = merge(new_x, new_y), self.bets.partition
+        if self._is_bet_on:
+            in_bins = None if bins is None else (bins.count(news[0]), bins.count(news[1]))
+            self._bet(PairCounts.of(self.bets.events, self.bets.rare, *news), in_bins)
+        self.final = self.final and self.final.after(*news)
+
+    def _count(self, batch: Plan, size: int) -> None:
+        """Draws a batch that is only counted."""
+        bets, final, bins = self.bets, self.final, self.bets.partition
+        pairs, more_x, more_y, counted = count_pairs(
+            batch.in_blocks(self.plan.most) if self.plan.sampler.is_block else batch,
+            bets.events,
+            shapes_of(self.plan, self.kept_x, self.kept_y),
+            size,
+            first_block=self.n_blocks,
+            rare=bets.rare,
+            final=() if final is None else final.events,
+            partitions=(*(() if final is None else final.partitions), *(() if bins is None else (bins,))),
+        )
+        self.main_x, self.main_y = self.main_x.followed_by(more_x), self.main_y.followed_by(more_y)
+        self.pairs = self.pairs[0].followed_by(pairs.first), self.pairs[1].followed_by(pairs.second)
+        self.rare_hits += [[each.hits_x, each.hits_y] for each in pairs.rare]
+        self.final = final and final.followed_by(counted.without(bins))
+        self._bet(pairs, None if bins is None else counted.last(bins))
+        self.bets = self.bets.known_better(self.pairs)
+
+    def _bet(self, pairs: PairCounts, in_bins: tuple[Labels, Labels] | None) -> None:
+        self.bets = self.bets.after(pairs, _coins(self.root, len(self.looks), pairs, in_bins), in_bins)
+
+    def stop(self, enough: Callable[[Choice, int], bool] | None, *, is_asked: bool) -> Stop | None:
+        """Why the audit ends here; None if it goes on."""
+        is_asked = is_asked and self.done > FIRST
+        is_cut = self.is_cut or (self.done > FIRST and self.clock.runs_left() < LEAST)
+        is_done = self.begun is None and self.done >= self.runs
+        is_over = is_done or is_asked or (self.begun is None and is_cut)
+        if enough is not None and self.begun is None and self.done > FIRST and not is_over:
+            is_over = enough(self.bets.leading(), self.done)
+        if not self.has_run and (self.done >= _RAISING or is_over):
+            refuse_if_all_raised(self.plan, *merge(self.kept_x, self.kept_y))
+            self.has_run = True
+        if self.bets.bound > self.settings.claim.strength:
+            return "refuted"
+        if not is_over:
+            return None
+        return "runs" if is_done else "request" if is_asked else "time" if is_cut else "runs"
+
+    def learn(self) -> None:
+        """Chooses the events of the next batch, and that of the final test, where either is due."""
+        if self.final is not None and self.final.is_due(self.done, self.most):
+            self.final = self.final.chosen_on(*self._all_kept(), self.done, self.most)
+        kept = self.searched + sum(map(len, self.kept_x))
+        seen, last = self.searched + self.done, self.searched + self.most
+        is_known = self.learned >= _ENOUGH and not self.bets.could_learn
+        anew = _is_due(self.learned, seen, last, _MANY) and not is_known
+        if anew or _is_due(self.learned_rare, seen, last, _MANY_RARE):
+            self.learned, self.learned_rare = kept if anew else self.learned, kept
+            self.bets = self.bets.learned(*self._all_kept(), anew=anew)
+
+    def _all_kept(self) -> tuple[Outputs, Outputs]:
+        """The outputs of the search, and those that were kept."""
+        x, y = merge(self.old_x + self.kept_x, self.old_y + self.kept_y)
+        return x, y
+
+    def evidence(self, stopped: Stop) -> SequentialEvidence:
+        """What the audit has shown when it ends."""
+        choice, plan, is_complete = self.bets.leading(), self.plan, self.done == self.runs
+        x, y = merge(self.kept_x, self.kept_y)
+        counts = _recounted(choice.event, x, y, self.pairs[int(choice.likelier_on == "y")], choice.likelier_on)
+        opposite, counted_only = None, self.pairs[0].runs
+        if stopped == "refuted" and (rare := self.bets.deciding_rare(x, y, self.rare_hits, counted_only)) is not None:
+            choice, counts, opposite = rare
+        cut = note_of_cut(plan.most_kept, min(_most_kept(self.kept_x[0]), self.done), plan.output_bytes)
+        pilot = Pilot(choice, self.kept_x, self.kept_y, x, y, cut, column_names=plan.sampler.column_names)
+        is_closed = self.final is not None and stopped == "runs" and is_complete
+        return SequentialEvidence(
+            kept=pilot,
+            counts=counts,
+            opposite=opposite,
+            divergence=self.bets.found_divergence,
+            pilot_runs=0 if self.searched else min(FIRST, self.done),
+            searched=self.searched,
+            main=(self.main_x, self.main_y),
+            is_replayable=self.is_replayable,
+            looks=tuple(self.looks),
+            stopped=stopped,
+            final=self.final.evidence(pilot, self.root) if self.final is not None and is_closed else None,
+            has_final=self.has_final,
+            is_complete=is_complete,
+        )
 
 
 def _coins(root: int, number: int, pairs: PairCounts, in_bins: tuple[Labels, Labels] | None) -> np.random.Generator:

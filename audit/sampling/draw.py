@@ -34,8 +34,8 @@ from .tasks import (
     CountPairs,
     DrawBlocks,
     Events,
-    FinalCounts,
     LearnForm,
+    MainCounts,
     PairCounts,
     Shapes,
 )
@@ -190,7 +190,7 @@ def count_pairs(
     rare: Events = (None, None),
     final: tuple[Event, ...] = (),
     partitions: tuple[Counted, ...] = (),
-) -> tuple[PairCounts, BlockCounts, BlockCounts, FinalCounts]:
+) -> tuple[PairCounts, BlockCounts, BlockCounts, MainCounts]:
     """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
 
     Parameters
@@ -207,7 +207,7 @@ def count_pairs(
     pairs : PairCounts
     blocks_x, blocks_y : BlockCounts
         With the hits of the first event, or of the second if the first is None.
-    counted : FinalCounts
+    counted : MainCounts
         Counts of `final` and `partitions`.
     """
     sizes = _sizes(runs, plan.block)
@@ -233,7 +233,12 @@ def count_pairs(
     every, no_cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
     blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], no_cells, raised["x"])
     blocks_y = BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], no_cells, raised["y"])
-    return PairCounts.from_numbers(numbers.sum(axis=0).tolist()), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
+    return (
+        PairCounts.from_numbers(numbers.sum(axis=0).tolist()),
+        blocks_x,
+        blocks_y,
+        MainCounts((runs, runs), hits, cells),
+    )
 
 
 def draw_pilot(

@@ -90,25 +90,31 @@ def no_blocks() -> BlockCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class FinalCounts:
-    """What a sequential audit counts apart from pairs: hits of events, outputs in cells and in plain events.
+class MainCounts:
+    """Main runs on x and on y in events, and in the cells of partitions and of plain events, one after the other.
 
-    There are `runs` runs on each dataset; the arrays have the shapes (2 datasets, events) and (2 datasets, cells), x
-    first. The cells of several partitions follow one another.
+    `runs` are those on x and on y; the arrays have the shapes (2 datasets, events) and (2 datasets, cells), x first.
     """
 
-    runs: int
+    runs: tuple[int, int]
     hits: Labels
     cells: Labels
 
     @classmethod
-    def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Outputs, y: Outputs) -> FinalCounts:
+    def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Outputs, y: Outputs) -> MainCounts:
         """Count these outputs."""
         hits = np.array([hits_of(events, side) for side in (x, y)], dtype=np.int64)
         empty = np.zeros(0, np.int64)
-        return cls(len(x), hits, np.stack([np.concatenate([empty, *(e.count(s) for e in partitions)]) for s in (x, y)]))
+        cells = np.stack([np.concatenate([empty, *(each.count(side) for each in partitions)]) for side in (x, y)])
+        return cls((len(x), len(y)), hits, cells)
 
-    def without(self, partition: Partition | None) -> FinalCounts:
+    @classmethod
+    def of_blocks(cls, x: BlockCounts, y: BlockCounts) -> MainCounts:
+        """Add the counts of all blocks, those of their first event first."""
+        hits = np.array([[side.hits.sum(), *side.others.sum(axis=1)] for side in (x, y)], dtype=np.int64)
+        return cls((int(x.sizes.sum()), int(y.sizes.sum())), hits, np.stack([x.cells, y.cells]))
+
+    def without(self, partition: Partition | None) -> MainCounts:
         """Return the counts without those in a partition, the last one."""
         return self if partition is None else replace(self, cells=self.cells[:, : -partition.n_cells])
 
@@ -117,9 +123,10 @@ class FinalCounts:
         on_x, on_y = self.cells[:, :0] if partition is None else self.cells[:, -partition.n_cells :]
         return on_x, on_y
 
-    def followed_by(self, other: FinalCounts) -> FinalCounts:
+    def followed_by(self, other: MainCounts) -> MainCounts:
         """Return the counts of both."""
-        return FinalCounts(self.runs + other.runs, self.hits + other.hits, self.cells + other.cells)
+        runs = self.runs[0] + other.runs[0], self.runs[1] + other.runs[1]
+        return MainCounts(runs, self.hits + other.hits, self.cells + other.cells)
 
     @property
     def contents(self) -> bytes:
@@ -129,10 +136,8 @@ class FinalCounts:
     @property
     def counts(self) -> tuple[Counts, ...]:
         """Counts of each event."""
-        return tuple(
-            Counts(hits_x=hits_x, runs_x=self.runs, hits_y=hits_y, runs_y=self.runs)
-            for hits_x, hits_y in self.hits.T.tolist()
-        )
+        (runs_x, runs_y), pairs = self.runs, self.hits.T.tolist()
+        return tuple(Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y) for hits_x, hits_y in pairs)
 
 
 def hits_of(events: Sequence[Event], outputs: Outputs) -> list[int]:
@@ -156,15 +161,6 @@ def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
     """Return hits and runs of all blocks on x and on y."""
     return Counts(
         hits_x=int(x.hits.sum()), runs_x=int(x.sizes.sum()), hits_y=int(y.hits.sum()), runs_y=int(y.sizes.sum())
-    )
-
-
-def counts_of_others(x: BlockCounts, y: BlockCounts) -> tuple[Counts, ...]:
-    """Return hits and runs of all blocks on x and on y for each of the other events."""
-    runs_x, runs_y = int(x.sizes.sum()), int(y.sizes.sum())
-    return tuple(
-        Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
-        for hits_x, hits_y in zip(x.others.sum(axis=1).tolist(), y.others.sum(axis=1).tolist(), strict=True)
     )
 
 
@@ -443,13 +439,13 @@ class CountPairs:
         hits, cells = (np.sum([getattr(each, name) for each in finals], axis=0) for name in ("hits", "cells"))
         return list(pairs), _added(on_x), _added(on_y), hits, cells
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], FinalCounts]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], MainCounts]:
         shapes = {} if self.shapes is None else self.shapes
         # The outputs on y are counted before the next call.
         x, y = (plan.draw("main", side, number, size, shapes.get(side), is_kept=side == "x") for side in SIDES)
         pairs = pair_numbers(self.events, self.rare, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
-        final = FinalCounts.of(self.final, self.partitions, x, y)
+        final = MainCounts.of(self.final, self.partitions, x, y)
         return (pairs, marks), raised_in(x), raised_in(y), final
 
     def fits(self, result: Any) -> bool:

@@ -14,7 +14,7 @@ from dpaudit.audit.procedures.sequential import _coins
 from dpaudit.audit.random_streams import Stream, seed_of_coins
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
-from dpaudit.audit.sampling.tasks import PAIR_NUMBERS, BlockCounts, FinalCounts, PairCounts
+from dpaudit.audit.sampling.tasks import PAIR_NUMBERS, BlockCounts, MainCounts, PairCounts
 
 
 def of_the_audit(side, size, rng):
@@ -118,7 +118,7 @@ def test_coins_depend_on_every_count_that_tests_see():
     """Counts of plain events and of bins differ where those of the chosen event agree."""
     hits, none = np.array([3, 4]), np.zeros(2, np.uint64)
     blocks = [BlockCounts(hits, hits, none, cells=np.array(cells)) for cells in ([5, 2], [4, 3])]
-    finals = [FinalCounts(7, hits[:, None], np.array(cells)) for cells in ([[5, 2], [1, 6]], [[5, 2], [2, 5]])]
+    finals = [MainCounts((7, 7), hits[:, None], np.array(cells)) for cells in ([[5, 2], [1, 6]], [[5, 2], [2, 5]])]
     assert blocks[0].contents != blocks[1].contents
     assert finals[0].contents != finals[1].contents
     pairs = PairCounts.from_numbers([1] * PAIR_NUMBERS)

@@ -14,10 +14,10 @@ from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.procedures import conclude
 from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
-from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot
+from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot, Portfolio
+from dpaudit.audit.sampling.tasks import MainCounts
 
 pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
@@ -98,9 +98,12 @@ def test_constant_outputs_made_elsewhere():
 
 
 def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
-    counts = Counts(hits_x=hits_x, runs_x=runs, hits_y=hits_y, runs_y=runs)
     kept = Pilot(choice(1, 1, event), [], [], VARIED, VARIED)
-    return FixedSizeEvidence(kept=kept, counts=counts, runs=runs + 2_000, pilot_runs=2_000, coins=0)
+    counted = MainCounts((runs, runs), np.array([[hits_x], [hits_y]]), np.zeros((2, 0), np.int64))
+    portfolio = Portfolio(kept.choice, None, None, None)
+    return FixedSizeEvidence(
+        kept=kept, portfolio=portfolio, counted=counted, runs=runs + 2_000, pilot_runs=2_000, coins=0
+    )
 
 
 def of_event(evidence, verdict=Verdict.NOT_REFUTED):
