@@ -573,8 +573,9 @@ def audit_pair(
 ) -> AuditResult:
     """Audits the pair as `check` does, with outputs drawn `earlier` on it as the beginning of its pilot."""
     started = now()
-    sampler, distance = sampler_of(mechanism, options), options.distance
-    sampler = sampler if earlier is None else earlier.plan.sampler  # with the form that the earlier outputs have
+    # A search has made the sampler already, and knows the form of its outputs.
+    sampler = sampler_of(mechanism, options) if earlier is None else earlier.plan.sampler
+    distance = options.distance
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty, so they cannot differ; pass two neighbouring datasets.")
     said = stated(mechanism, claim, adjacency, options.claim_source)
