@@ -30,6 +30,11 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, bid
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
+def require_for_html() -> None:
+    """Raise a `MissingExtraError` unless HTML reports can be drawn, so that a long audit fails before it starts."""
+    require("report", "reports need", "matplotlib", "jinja2")
+
+
 def number(value: float | None) -> str:
     """Format a number with 4 significant digits, small ones as ``1e-05``; None as "–"."""
     if value is None:

@@ -26,7 +26,7 @@ from ..figures.forest_figure import forest
 from ..figures.page_style import rules
 from ..figures.svg_batches import drawings_of
 from ..figures.svg_figure import svg
-from ..libraries import require_for_html
+from ..plain_text import require_for_html
 from .audit_facts import facts, in_words
 from .comparison_table import numbers_of, side_of
 from .page_limits import about, by_severity, limits_of, what_to_do

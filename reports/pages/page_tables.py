@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import quote
 
-from ..libraries import require_for_html
-from ..plain_text import prose, visible
+from ..plain_text import prose, require_for_html, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

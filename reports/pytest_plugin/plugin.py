@@ -145,7 +145,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     own = session.config.stash[_SESSION]
     if own.report is not None and own.report.suffix == ".html" and not own.is_worker:
         from ...audit.errors import MissingExtraError
-        from ..libraries import require_for_html
+        from ..plain_text import require_for_html
 
         try:
             require_for_html()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpaudit.experiments.cli.main
+import dpaudit.reports.cli.main
 import dpaudit.reports.pytest_plugin.fixture
 import dpaudit.reports.pytest_plugin.session_table
 from dpaudit import load
