@@ -9,16 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .figures.figure_files import save_figures
     from .figures.plot import kinds_of, plot
-    from .formats.card_markdown import privacy_card_markdown
-    from .formats.privacy_card import privacy_card
+    from .figures.svg_figure import save_figures
+    from .formats.privacy_card import privacy_card, privacy_card_markdown
     from .formats.sarif import sarif
-    from .pages.csv_page import csv
-    from .pages.html_page import html
-    from .pages.junit_page import junit
+    from .pages.html_page import PageCell, PageTable, html, table_page
+    from .pages.junit_and_csv import csv, junit
     from .pages.markdown_page import markdown
-    from .pages.page_tables import PageCell, PageTable, table_page
     from .plain_text import lines, table
 
 _WHERE = {
@@ -26,17 +23,17 @@ _WHERE = {
     "markdown": "pages.markdown_page",
     "table": "plain_text",
     "lines": "plain_text",
-    "PageTable": "pages.page_tables",
-    "PageCell": "pages.page_tables",
-    "table_page": "pages.page_tables",
-    "junit": "pages.junit_page",
-    "csv": "pages.csv_page",
+    "PageTable": "pages.html_page",
+    "PageCell": "pages.html_page",
+    "table_page": "pages.html_page",
+    "junit": "pages.junit_and_csv",
+    "csv": "pages.junit_and_csv",
     "sarif": "formats.sarif",
     "privacy_card": "formats.privacy_card",
-    "privacy_card_markdown": "formats.card_markdown",
+    "privacy_card_markdown": "formats.privacy_card",
     "plot": "figures.plot",
     "kinds_of": "figures.plot",
-    "save_figures": "figures.figure_files",
+    "save_figures": "figures.svg_figure",
 }
 
 __all__ = [

@@ -32,7 +32,7 @@ ROOMS = [
     "mechanisms.faulty.composition", "mechanisms.faulty.synthetic", "mechanisms.faulty", "mechanisms.adapters",
     "mechanisms.training",
     "mechanisms.faulty.training",
-    "reports.plain_text", "reports.cautions", "reports.source_places",
+    "reports.plain_text",
     "reports.figures", "reports.pages", "reports.formats", "reports.pytest_plugin", "reports.cli",
     "experiments.cases", "experiments.statements", "experiments.documents", "experiments.suite",
     "experiments.catalogue", "experiments.published.google_cases", "experiments.published", "experiments.libraries",

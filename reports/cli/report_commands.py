@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...audit.records.baseline_comparison import Comparison
     from ...audit.records.suite import Suite
     from ..formats.results_files import ResultsFile
-    from ..pages.page_tables import PageTable
+    from ..pages.html_page import PageTable
 
 FORMS = {
     "html": "report.html",
@@ -84,7 +84,7 @@ def report(
     files = [results_file(path, one) for path, one in zip(results, read, strict=True)]
     written = write_reports(suite, folder, forms, files=files)
     if figures is not None:
-        from ..figures.figure_files import save_figures
+        from ..figures.svg_figure import save_figures
 
         written.append(f"figures: {len(save_figures(suite, figures)):,} in {figures}")
     show(suite, written)
@@ -112,7 +112,7 @@ def compare(
     """
     from ...audit.records.baseline_comparison import compare as compared
     from ...audit.records.json_codec import load
-    from ..pages.comparison_table import comparison_table
+    from ..pages.terminal_tables import comparison_table
 
     check_results(before, after)
     now = load(after)
@@ -211,11 +211,11 @@ def _text(
 
             return markdown(suite, comparisons=comparisons)
         case "junit":
-            from ..pages.junit_page import junit
+            from ..pages.junit_and_csv import junit
 
             return junit(suite)
         case "csv":
-            from ..pages.csv_page import csv
+            from ..pages.junit_and_csv import csv
 
             return csv(suite)
         case "json":
@@ -223,7 +223,7 @@ def _text(
 
             return to_json(suite)
         case "privacy card":
-            from ..formats.card_markdown import privacy_card_markdown
+            from ..formats.privacy_card import privacy_card_markdown
 
             return privacy_card_markdown(suite, files=files)
         case "privacy card as JSON":
@@ -262,7 +262,7 @@ def plan(
     Example: `dpaudit plan --epsilon 1 --resolution 0.02 --runs 1000000`
     """
     from ...audit.canaries.plan_canaries import plan_canaries
-    from ..pages.plan_table import plan_table
+    from ..pages.terminal_tables import plan_table
 
     claim = claim_from_options(epsilon, delta, mu, rho)
     if canaries:

@@ -19,8 +19,7 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import detectable, lower_limit, number, symbol, visible
-from .figure_style import BLUE, COLOUR
-from .page_style import style_class, themed
+from .figure_style import BLUE, COLOUR, style_class, themed
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 389.0, 170.0, 50.0, 371.0, 24.0, 132.0
 _SPAN: Final = 16.0  # the axis runs from a sixteenth of the runs to sixteen times as many

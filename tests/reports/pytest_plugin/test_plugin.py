@@ -14,7 +14,7 @@ import pytest
 
 import dpaudit.reports.cli.main
 import dpaudit.reports.pytest_plugin.fixture
-import dpaudit.reports.pytest_plugin.session_table
+import dpaudit.reports.pytest_plugin.session
 from dpaudit import load
 
 pytest_plugins = ["pytester"]

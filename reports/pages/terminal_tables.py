@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...audit.claims.claim import Claim
@@ -12,12 +13,56 @@ from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, even
 from ...audit.power.joint_test_power import resolution, runs_needed
 from ...audit.procedures.check import runs_by_divergence
 from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
+from ...audit.records.baseline_comparison import Comparison
+from ...audit.records.suite import Entry
 from ...audit.results.audit_result import FINAL_SHARE
 from ...audit.sampling.block_plan import main_runs, pilot_runs, with_pilot
-from ..plain_text import symbol
+from ..plain_text import MARKS, counted, empty_table, found, p_text, size, stated, symbol, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+# Terminal table that compares two records of the same audits.
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """A row for each audit: verdict, bound, claim and runs before and after, and the changes."""
+    table = empty_table(numbers_of(comparisons))
+    from rich.text import Text
+
+    table.add_column("audit", overflow="fold", min_width=10)
+    table.add_column("before", overflow="fold", min_width=12)
+    table.add_column("after", overflow="fold", min_width=12)
+    table.add_column("p-value", justify="right")
+    table.add_column("changes", overflow="fold", min_width=20)
+    for one in comparisons:
+        said = [Text(visible(change), style="bold red") for change in one.changes]
+        said += [Text(visible(one.not_compared), style="bold")] if one.not_compared else []
+        said += [Text(visible(note)) for note in one.notes]
+        table.add_row(
+            Text(visible(one.name, 80)),
+            *(Text("\n".join(side_of(entry))) for entry in (one.before, one.after)),
+            Text(p_text(one.p_value)),
+            Text("\n").join(said) if said else Text("none"),
+        )
+    return table
+
+
+def numbers_of(comparisons: Sequence[Comparison]) -> str:
+    """Count the audits, those that changed and those that could not be compared."""
+    changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
+    said = f"{counted(len(comparisons), 'audit')}, {changed:,} changed"
+    return f"{said}, {missed:,} not compared" if missed else said
+
+
+def side_of(entry: Entry | None) -> list[str]:
+    """Verdict, bound, claim and runs before or after; "–" where the audit is missing."""
+    if entry is None:
+        return ["–"]
+    result = entry.result
+    verdict = f"{MARKS[result.verdict]} {result.verdict.value}"
+    return [verdict, visible(found(result)), visible(stated(result), 100), size(result, " runs")]
+
 
 _SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested resolution
 _CAPTION = (
