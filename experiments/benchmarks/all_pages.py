@@ -7,14 +7,12 @@ from pathlib import Path
 
 from ...audit.files import write_atomically
 from .canaries.canaries_page import CANARIES
-from .core.audit_cost import Table, cost
-from .core.bench_json import Row, load_record, measured_on
+from .core.bench_json import Row, Table, cost, load_record, measured_on
 from .core.page import Page, effort_of, run_benches
 from .detection.detection_page import DETECTION
 from .faults.faults_page import FAULTS
-from .google_page import GOOGLE
 from .inference.inference_page import INFERENCE
-from .libraries_page import LIBRARIES
+from .libraries.libraries_page import GOOGLE, LIBRARIES
 from .peers.peer_table import Measured, peer_page, short_table
 from .regression.regression_page import REGRESSION
 from .replays.replays_page import REPLAYS

@@ -58,7 +58,7 @@ def bench_cost(
 
     Example: `dpaudit bench cost --runs 10000000`
     """
-    from .core.audit_cost import cost
+    from .core.bench_json import cost
 
     _print_table(str(cost(runs, jobs, repeat)), out)
 
@@ -78,7 +78,7 @@ def bench_experiments(
     Example: `dpaudit bench experiments all --seeds 3`
     """
     from ..suite.run_suite import chosen_experiments
-    from .seeds import over_seeds
+    from .experiment_pages import over_seeds
 
     tables, all_met = over_seeds(chosen_experiments(names, document), seeds, runs, alpha, jobs)
     _print_table("\n".join(map(str, tables)), out)
@@ -112,7 +112,7 @@ def bench_gallery(out: Annotated[Path, typer.Option(help="File of the page; the 
     Example: `dpaudit bench gallery --out docs/gallery.md`
     """
     from ...audit.files import check_target, write_atomically
-    from .gallery import gallery_page
+    from .experiment_pages import gallery_page
 
     check_target(out)
     write_atomically(out, gallery_page(out.parent / "pictures" / "gallery"))
@@ -176,9 +176,11 @@ PAGES = {
     "scale.scale_page": "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask "
     "and psutil.",
     "faults.faults_page": "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
-    "libraries_page": "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, "
+    "libraries.libraries_page": "Libraries: audits of releases, and defects found by the search. Needs the extras "
+    "opendp, "
     "diffprivlib and pydp; rows of missing libraries are left out.",
-    "google_page": "Google's statistical test cases, with twins that have 5% too little noise. Needs the extra pydp; "
+    "libraries.google_page": "Google's statistical test cases, with twins that have 5% too little noise. Needs the "
+    "extra pydp; "
     "rows that draw from it are left out otherwise.",
     "replays.replays_page": "Record and replay: false findings, composite mechanisms. Needs the "
     "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",

@@ -13,7 +13,7 @@ from dpaudit import Local, PureDP, Verdict, load
 from dpaudit.audit.errors import OptionError, UnknownNameError
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.experiments import documents
-from dpaudit.experiments.benchmarks.seeds import over_seeds
+from dpaudit.experiments.benchmarks.experiment_pages import over_seeds
 from dpaudit.experiments.cases.experiment import Experiment, false_version, select, true_statement, true_version
 from dpaudit.experiments.cases.simulate import blocks, event_hits, outcome_counts
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments

@@ -20,9 +20,8 @@ from ....audit.datasets.domains import Rows
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
 from ....audit.search.find_worst_pair import find_worst_pair
-from ..core.bench_json import Figures, at_least, columns
-from ..core.effort import Bench, Effort, one_row_each, seeds_of
-from ..core.timing import timed
+from ..core.bench_json import Figures, at_least, columns, timed
+from ..core.page import Bench, Effort, one_row_each, seeds_of
 
 _ROW_KEYS, _KEY, _ROWS, _SHIFT = 300, 117, 8, 3.0
 

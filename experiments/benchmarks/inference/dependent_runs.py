@@ -21,7 +21,7 @@ from ....audit.sampling.block_plan import pilot_runs
 from ....audit.sampling.draw import count_hits, draw_pilot, plan_blocks, shapes_of
 from ....audit.sampling.sampler import as_sampler
 from ..core.bench_json import CERTAIN, Figures, Value, at_least, at_most, columns
-from ..core.effort import ALPHA, Bench, Effort, Task, batches, in_batches, once, one_row_each, seeds_of, spread
+from ..core.page import ALPHA, Bench, Effort, Task, batches, in_batches, once, one_row_each, seeds_of, spread
 from . import dependence_stream
 
 _KINDS = ("fixed size", "sequential")

@@ -48,9 +48,8 @@ from ....audit.power import (
     guess_test_power,
     joint_test_power,
 )
-from ..core.bench_json import Figures, Value, at_most, columns
-from ..core.effort import ALPHA, Bench, Effort, Task, once
-from ..core.timing import timed
+from ..core.bench_json import Figures, Value, at_most, columns, timed
+from ..core.page import ALPHA, Bench, Effort, Task, once
 
 _RUNS, _JUDGED_RUNS = (10_000_000, 10_000_000_000), 10_000_000
 _MOST_SECONDS = {"boundary_test.p_value": 0.050, "boundary_test.strength_lower": 0.300}

@@ -17,7 +17,7 @@ from ....audit.extras import require
 from ....audit.printing import rounded_down
 from ...published.dp_sniper import PUBLISHED
 from ..core.bench_json import Record, load_record
-from ..detection.leaks_and_low_bits import RUNS as LEAK_RUNS
+from ..detection.detection_page import RUNS as LEAK_RUNS
 
 _TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("published_figures.toml").read_text(encoding="utf-8"))
 STATDP_TRIALS: dict[str, dict[str, Any]] = _TEXTS["statdp_trials"]

@@ -15,9 +15,8 @@ from ....audit.claims.claim import PureDP
 from ....audit.errors import OptionError
 from ....audit.procedures.check import check
 from ....mechanisms import LaplaceMechanism, RandomisedResponse
-from ..core.bench_json import Figures, Value, at_most, columns
-from ..core.effort import Bench, Effort, Task, once
-from ..core.timing import timed
+from ..core.bench_json import Figures, Value, at_most, columns, timed
+from ..core.page import Bench, Effort, Task, once
 
 _WORKERS = 2
 _MOST_MIB = 400.0  # for each worker
@@ -97,7 +96,7 @@ def peak_memory(command: list[str]) -> float:
     return most / 2**20
 
 
-def _cells(effort: Effort, name: str, runs: int) -> Figures:
+def _memory_cells(effort: Effort, name: str, runs: int) -> Figures:
     code = f"from dpaudit.experiments.benchmarks.scale.memory import audit; audit({name!r}, {runs})"
     peak, seconds = timed(peak_memory, [sys.executable, "-c", code])
     each = peak / _WORKERS
@@ -109,7 +108,7 @@ def _tasks(effort: Effort) -> Iterator[Task]:
     for name, subject in _SUBJECTS.items():
         for runs in effort.either((_QUICK[name],) if name in _QUICK else (), subject.runs):
             if effort.wants(name):
-                yield once(f"{name}, {runs}", _cells, effort, name, runs)
+                yield once(f"{name}, {runs}", _memory_cells, effort, name, runs)
 
 
 MEMORY = Bench(

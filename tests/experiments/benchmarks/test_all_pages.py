@@ -8,8 +8,7 @@ import pytest
 
 from dpaudit.experiments.benchmarks.all_pages import PAGES, measure_all, overview
 from dpaudit.experiments.benchmarks.core.bench_json import Column, Record, Row, Target, measured_on, save_record
-from dpaudit.experiments.benchmarks.core.effort import Bench, once
-from dpaudit.experiments.benchmarks.core.page import Page, effort_of
+from dpaudit.experiments.benchmarks.core.page import Bench, Page, effort_of, once
 
 
 def bench(name, value):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP
-from dpaudit.experiments.benchmarks.canaries import false_alarms
+from dpaudit.experiments.benchmarks.canaries import known_scores
 from dpaudit.experiments.benchmarks.canaries.canaries_page import CANARIES
 from dpaudit.experiments.benchmarks.canaries.known_scores import KNOWN, Known, _worst_law, epsilon_of_gaussian
-from dpaudit.experiments.benchmarks.core.effort import Effort
+from dpaudit.experiments.benchmarks.core.page import Effort
 
 BENCHES = {bench.name: bench for bench in CANARIES.benches}
 
@@ -37,7 +37,7 @@ def test_the_quick_form_meets_its_targets(table, only):
 def test_a_mechanism_that_leaks_more_misses_its_target(monkeypatch):
     """The wrong twin: scores that tell every canary, among those that keep their claim."""
     monkeypatch.setitem(
-        false_alarms.KNOWN,
+        known_scores.KNOWN,
         "randomised response",
         Known(lambda m: PureDP(1.0), lambda included, rng: included.astype(np.float64)),
     )

@@ -10,17 +10,9 @@ from scipy import stats
 from dpaudit import epsilon_lower
 from dpaudit.audit.events.events import Intervals
 from dpaudit.experiments.benchmarks.core.bench_json import Row
-from dpaudit.experiments.benchmarks.detection import (
-    dp_sniper_pairs,
-    leaks_and_low_bits,
-    local_protocols,
-    published_suites,
-    rare_leaks,
-    searched_bugs,
-    wrong_outcomes,
-)
+from dpaudit.experiments.benchmarks.detection import detection_page, dp_sniper_pairs, rare_leaks
 from dpaudit.experiments.benchmarks.detection.detection_page import DETECTION
-from dpaudit.experiments.benchmarks.detection.exact_events import Probabilities, best_event, event_probabilities
+from dpaudit.experiments.benchmarks.detection.dp_sniper_pairs import Probabilities, best_event, event_probabilities
 from dpaudit.mechanisms import LaplaceMechanism
 from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 from dpaudit.reports.cli.main import main
@@ -28,14 +20,14 @@ from dpaudit.reports.cli.main import main
 LAPLACE = LaplaceMechanism(0.5)
 FEWER = [
     (dp_sniper_pairs, "_QUICK_EXECUTIONS", 10_000),
-    (published_suites, "_QUICK_RUNS", 10_000),
-    (wrong_outcomes, "_QUICK_RUNS", 10_000),
-    (leaks_and_low_bits, "_QUICK_RUNS", 50_000),
-    (leaks_and_low_bits, "_QUICK_SEARCH", 1_000),
-    (searched_bugs, "_QUICK_RUNS", 4_000),
+    (detection_page, "_QUICK_RUNS", 10_000),
+    (rare_leaks, "_QUICK_RUNS", 10_000),
+    (detection_page, "_QUICK_RUNS", 50_000),
+    (detection_page, "_QUICK_SEARCH", 1_000),
+    (detection_page, "_QUICK_RUNS", 4_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
-    (local_protocols, "_QUICK_RUNS", 10_000),
-    (wrong_outcomes, "_ERRORS", (0, 20)),
+    (detection_page, "_QUICK_RUNS", 10_000),
+    (rare_leaks, "_ERRORS", (0, 20)),
 ]
 
 

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpaudit.experiments.benchmarks.core.effort import Effort
-from dpaudit.experiments.benchmarks.faults import attacks, kill_and_resume
-from dpaudit.experiments.benchmarks.faults.attacks import ATTACKS, Attack
-from dpaudit.experiments.benchmarks.faults.faults_page import FAULTS
+from dpaudit.experiments.benchmarks.core.page import Effort
+from dpaudit.experiments.benchmarks.faults import faults_page
+from dpaudit.experiments.benchmarks.faults.faults_page import ATTACKS, FAULTS, Attack
 from dpaudit.reports.cli.main import main
 
 BENCHES = {bench.name: bench for bench in FAULTS.benches}
@@ -32,7 +31,7 @@ def only_killed_in_processes(monkeypatch):
         assert not ended.value.code
 
     names = {name: getattr(subprocess, name) for name in ("Popen", "DEVNULL", "TimeoutExpired")}
-    monkeypatch.setattr(kill_and_resume, "subprocess", SimpleNamespace(run=run, **names))
+    monkeypatch.setattr(faults_page, "subprocess", SimpleNamespace(run=run, **names))
 
 
 @pytest.mark.usefixtures("only_killed_in_processes", "without_pages")
@@ -48,8 +47,8 @@ def test_the_quick_form_meets_its_targets(name):
 
 @pytest.mark.parametrize("program", ["print('another')", "raise SystemExit(3)", "import time; time.sleep(60)"])
 def test_another_outcome_is_a_missed_target(monkeypatch, program):
-    monkeypatch.setattr(attacks, "_HEAD", "")  # imports the library, which these programs do not use
-    monkeypatch.setattr(attacks, "_PATIENCE", 1.0)
+    monkeypatch.setattr(faults_page, "_HEAD", "")  # imports the library, which these programs do not use
+    monkeypatch.setattr(faults_page, "_PATIENCE", 1.0)
     monkeypatch.setitem(ATTACKS, "wrong", Attack(program, "as it should be"))
-    _, (target,) = attacks._cells(Effort(), 0, "wrong")
+    _, (target,) = faults_page._attack_cells(Effort(), 0, "wrong")
     assert not target.is_met

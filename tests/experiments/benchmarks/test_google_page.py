@@ -6,11 +6,10 @@ import sys
 
 import pytest
 
-from dpaudit.experiments.benchmarks import google_page
 from dpaudit.experiments.benchmarks.core.bench_json import Record
-from dpaudit.experiments.benchmarks.core.effort import Effort
-from dpaudit.experiments.benchmarks.core.page import document
-from dpaudit.experiments.benchmarks.google_page import ALPHA, GOOGLE, SUITE_ALPHA, needs_pydp, summary
+from dpaudit.experiments.benchmarks.core.page import Effort, document
+from dpaudit.experiments.benchmarks.libraries import libraries_page
+from dpaudit.experiments.benchmarks.libraries.libraries_page import ALPHA, GOOGLE, SUITE_ALPHA, needs_pydp, summary
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.published.google_cases.all_cases import closeness_cases, dp_cases
 
@@ -54,9 +53,9 @@ def test_without_pydp_only_cases_of_reference_mechanisms_are_left(monkeypatch):
 
 def test_a_twin_that_is_not_found_misses_its_target(monkeypatch):
     """The wrong twin: it has all of the noise."""
-    monkeypatch.setattr(google_page, "TWIN_SHARE", 1.0)
-    right = google_page.noise
-    monkeypatch.setattr(google_page, "release", lambda case: right(case, alpha=ALPHA))
+    monkeypatch.setattr(libraries_page, "TWIN_SHARE", 1.0)
+    right = libraries_page.noise
+    monkeypatch.setattr(libraries_page, "release", lambda case: right(case, alpha=ALPHA))
     (row,) = rows_of(BOUNDS, quick=False)
     assert [target.what for target in row.targets if not target.is_met] == ["refuted twins"]
 
@@ -78,5 +77,5 @@ def test_sums_by_file_precede_the_cases():
 @pytest.mark.parametrize(("share", "is_refuted"), [(1.0, False), (0.7, True)])
 def test_the_law_of_noise_is_checked(share, is_refuted):
     case = next(case for case in closeness_cases() if case.key == LAW)
-    found = google_page.closeness_check(case, share, runs=2_000, seed=1)
+    found = libraries_page.closeness_check(case, share, runs=2_000, seed=1)
     assert found.is_refuted == is_refuted

@@ -25,20 +25,15 @@ from dpaudit.experiments.benchmarks.core.bench_json import (
     markdown,
     save_record,
 )
-from dpaudit.experiments.benchmarks.core.effort import Effort, seeds_of
-from dpaudit.experiments.benchmarks.core.page import run_benches, select_benches
-from dpaudit.experiments.benchmarks.inference import (
-    dependent_runs,
-    exact_sizes_and_coverage,
-    false_alarms_and_tightness,
-    known_pairs,
-    runs_to_refutation,
-    speed,
-    stated_power,
+from dpaudit.experiments.benchmarks.core.page import Effort, run_benches, seeds_of, select_benches
+from dpaudit.experiments.benchmarks.inference import dependent_runs, inference_page, known_events, speed
+from dpaudit.experiments.benchmarks.inference.inference_page import (
+    INFERENCE,
+    exact_size,
+    outcome_laws,
+    smallest_refuted,
 )
-from dpaudit.experiments.benchmarks.inference.exact_sizes_and_coverage import exact_size, outcome_laws, smallest_refuted
-from dpaudit.experiments.benchmarks.inference.inference_page import INFERENCE
-from dpaudit.experiments.benchmarks.inference.known_pairs import (
+from dpaudit.experiments.benchmarks.inference.known_events import (
     asymptotic_bounds,
     best_events,
     expected_bound,
@@ -254,7 +249,7 @@ def test_a_row_that_is_continued_is_the_row_of_one_go(tmp_path):
 @pytest.mark.usefixtures("without_resolution", "learned_seldom", "looked_seldom")
 def test_a_test_that_refutes_what_holds_misses_the_target(tmp_path, monkeypatch):
     wrong = dataclasses.replace(SUBJECTS["randomised-response"], claim=PureDP(0.3))
-    monkeypatch.setattr(false_alarms_and_tightness, "_subjects", lambda: {wrong.name: wrong})
+    monkeypatch.setattr(inference_page, "_subjects", lambda: {wrong.name: wrong})
     met, row = quick(tmp_path, 10)
     assert not met
     assert row.cells["refuted"] > 7
@@ -262,8 +257,8 @@ def test_a_test_that_refutes_what_holds_misses_the_target(tmp_path, monkeypatch)
 
 
 def test_too_narrow_intervals_miss_the_target(monkeypatch):
-    honest = exact_sizes_and_coverage.maximum_interval
-    monkeypatch.setattr(exact_sizes_and_coverage, "maximum_interval", lambda *counts, alpha: honest(*counts, alpha=0.9))
+    honest = inference_page.maximum_interval
+    monkeypatch.setattr(inference_page, "maximum_interval", lambda *counts, alpha: honest(*counts, alpha=0.9))
     effort = Effort(is_quick=True, only=frozenset({"distinct-5"}))
     assert not run_benches(INFERENCE, select_benches(INFERENCE, ["coverage"], []), effort, show=lambda _: None)
 
@@ -284,7 +279,7 @@ def test_a_mechanism_called_correct_that_uses_noise_again_misses_the_target(monk
 
 def test_an_oracle_that_knows_no_law_says_so():
     with pytest.raises(TypeError, match="no grid"):
-        known_pairs.best_events(object(), object())  # type: ignore[arg-type]
+        known_events.best_events(object(), object())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no exact probability"):
         probability(object(), LaplaceLaw(0.0, 1.0))  # type: ignore[arg-type]
 
@@ -302,8 +297,10 @@ def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
 
     The one audit of a module's stream, which none can miss either, runs in this process.
     """
-    for name in stated_power._QUICK:
-        monkeypatch.setitem(stated_power._SUBJECTS, name, dataclasses.replace(stated_power._SUBJECTS[name], runs=2_000))
+    for name in inference_page._POWER_QUICK:
+        monkeypatch.setitem(
+            inference_page._SUBJECTS, name, dataclasses.replace(inference_page._SUBJECTS[name], runs=2_000)
+        )
     monkeypatch.setattr(dependent_runs, "_QUICK_RUNS", 2_000)
     monkeypatch.setattr(dependent_runs, "_STREAM_WORKERS", 1)
     monkeypatch.setattr(speed, "_RUNS", (1_000,))
@@ -338,8 +335,8 @@ def test_options_that_measure_nothing_are_refused(monkeypatch, capsys, arguments
     assert err.startswith(message)
 
 
-@pytest.mark.parametrize("kind", runs_to_refutation.KINDS)
+@pytest.mark.parametrize("kind", inference_page.KINDS)
 @pytest.mark.parametrize("truth", [1.5, 1.01])
 def test_the_refuted_mechanisms_have_the_loss_that_is_stated(kind, truth):
-    subject = runs_to_refutation.Kind(kind)
+    subject = inference_page.Kind(kind)
     assert strength_by_laws(subject.mechanism(truth), subject.pair, subject.claim) == pytest.approx(truth, rel=1e-6)

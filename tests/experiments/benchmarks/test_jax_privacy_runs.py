@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.benchmarks.canaries import jax_privacy_runs
-from dpaudit.experiments.benchmarks.canaries.canaries_page import CANARIES
-from dpaudit.experiments.benchmarks.canaries.jax_privacy_runs import JAX_PRIVACY_RUNS
-from dpaudit.experiments.benchmarks.core.effort import Effort
+from dpaudit.experiments.benchmarks.canaries import canaries_page
+from dpaudit.experiments.benchmarks.canaries.canaries_page import CANARIES, JAX_PRIVACY_RUNS
+from dpaudit.experiments.benchmarks.core.page import Effort
 from dpaudit.experiments.libraries.installed import is_installed
 
 needs_jax_privacy = pytest.mark.skipif(not is_installed("jax-privacy"), reason="jax-privacy cannot be imported")
@@ -48,7 +47,7 @@ def test_the_quick_form_meets_its_targets(name):
 @needs_jax_privacy
 def test_a_bound_that_is_not_the_published_one_misses_its_target(monkeypatch):
     """The wrong twin of the published numbers."""
-    monkeypatch.setitem(jax_privacy_runs._PUBLISHED, 1.0, (1.143, 2.165))
+    monkeypatch.setitem(canaries_page._PUBLISHED, 1.0, (1.143, 2.165))
     (row,) = rows_of("published numbers")
     assert row.cells["bonferroni"] == pytest.approx(1.13346, rel=1e-4)
     assert not row.is_met
@@ -58,7 +57,7 @@ def test_a_bound_that_is_not_the_published_one_misses_its_target(monkeypatch):
 def test_guesses_that_are_always_right_are_false_alarms(monkeypatch):
     """The wrong twin of the identical laws."""
     monkeypatch.setattr(
-        jax_privacy_runs, "right_from_both_ends", lambda draws, rng: np.ones(len(draws.scores), dtype=bool)
+        canaries_page, "right_from_both_ends", lambda draws, rng: np.ones(len(draws.scores), dtype=bool)
     )
     (row,) = rows_of("false alarms")
     assert (row.cells["audits"], row.cells["dpaudit_alarms"], row.cells["dpaudit_refuted"]) == (5, 5, 1.0)

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, PureDP
-from dpaudit.experiments.benchmarks.core.effort import once_beside
+from dpaudit.experiments.benchmarks.core.page import once_beside
+from dpaudit.experiments.benchmarks.inference.inference_page import KINDS, Kind
 from dpaudit.experiments.benchmarks.inference.known_events import (
     KnownPair,
     best_bet,
@@ -19,7 +20,6 @@ from dpaudit.experiments.benchmarks.inference.known_events import (
     runs_of_best_bet,
     runs_of_known_events,
 )
-from dpaudit.experiments.benchmarks.inference.runs_to_refutation import KINDS, Kind
 from dpaudit.mechanisms import FiniteLaw, GaussianMechanism, LaplaceLaw, LaplaceMechanism, RandomisedResponse
 
 AUDITS = 200

@@ -8,9 +8,9 @@ import pytest
 
 from dpaudit import Answers, Within
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.benchmarks import libraries_page
-from dpaudit.experiments.benchmarks.core.effort import Effort
-from dpaudit.experiments.benchmarks.libraries_page import LIBRARIES
+from dpaudit.experiments.benchmarks.core.page import Effort
+from dpaudit.experiments.benchmarks.libraries import libraries_page
+from dpaudit.experiments.benchmarks.libraries.libraries_page import LIBRARIES
 from dpaudit.experiments.libraries.defects import Defect, Searched
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.libraries.target import Subject
@@ -67,7 +67,7 @@ def test_targets_are_missed_where_they_should_be(monkeypatch):
     """The wrong twins: a subject that breaks its claim, a defect that is none."""
     broken = Subject(name="broken", make=lambda: LaplaceMechanism(1.0, sensitivity=0.5), pair=(0.0, 1.0), runs=5_000)
     monkeypatch.setitem(libraries_page._SUBJECTS, "opendp", lambda: [broken])
-    cells, targets = libraries_page._cells("opendp", "broken", 0, QUICK)
+    cells, targets = libraries_page._library_cells("opendp", "broken", 0, QUICK)
     assert cells["refuted"] == 1
     assert not targets[0].is_met
     sound = Searched(

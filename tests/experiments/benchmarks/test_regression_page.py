@@ -10,10 +10,19 @@ from scipy.stats import binom, pearsonr
 
 from dpaudit import PureDP, check, check_same_distribution
 from dpaudit.audit.procedures.count_again import recount
-from dpaudit.experiments.benchmarks.core.effort import Effort, finished, seeds_of
-from dpaudit.experiments.benchmarks.regression import pytest_sessions, rewritten_mechanisms
-from dpaudit.experiments.benchmarks.regression.pytest_sessions import BUGS, _session, bugs, right
-from dpaudit.experiments.benchmarks.regression.rewritten_mechanisms import _ALPHAS, _REWRITES, _cells, _p_values, _tasks
+from dpaudit.experiments.benchmarks.core.page import Effort, finished, seeds_of
+from dpaudit.experiments.benchmarks.regression import regression_page
+from dpaudit.experiments.benchmarks.regression.regression_page import (
+    _REWRITE_ALPHAS,
+    _REWRITES,
+    BUGS,
+    _p_values,
+    _rewrite_cells,
+    _session,
+    _tasks,
+    bugs,
+    right,
+)
 from dpaudit.reports.cli.main import main
 from dpaudit.reports.pytest_plugin.session import compared_with, saved_as
 
@@ -67,21 +76,21 @@ def test_one_stream_makes_counts_depend_on_each_other():
 
 def counts(repetitions, changed):
     return Counter(
-        {"repetitions": repetitions, **{f"changed at {a:g}": n for a, n in zip(_ALPHAS, changed, strict=True)}}
+        {"repetitions": repetitions, **{f"changed at {a:g}": n for a, n in zip(_REWRITE_ALPHAS, changed, strict=True)}}
     )
 
 
 def test_the_target_of_baselines_sees_what_one_stream_does():
     """The figures are those of 2,000 rewrites with one stream, and with two."""
     for refuted, is_met in (([148, 52, 10, 0], False), ([70, 10, 1, 0], True), ([70, 10, 1, 2], False)):
-        _, (target,) = _cells("coin, r >= 1 - p", False, counts(2_000, refuted))
+        _, (target,) = _rewrite_cells("coin, r >= 1 - p", False, counts(2_000, refuted))
         assert target.is_met is is_met
 
 
 def test_a_row_of_baselines_that_was_cut_goes_on():
     effort = Effort(is_quick=True, only=frozenset(["coin, r >= 1 - p"]))
     done = counts(20, [0, 0, 0, 0])
-    cut = finished("coin, r >= 1 - p, two streams", *_cells("coin, r >= 1 - p", False, done), 1.0)
+    cut = finished("coin, r >= 1 - p, two streams", *_rewrite_cells("coin, r >= 1 - p", False, done), 1.0)
     *_, resumed = next(iter(_tasks(effort))).measure(cut)
     last = _p_values("coin, r >= 1 - p", False, seeds_of(18, list(_REWRITES).index("coin, r >= 1 - p"), 20, 20))
     assert resumed.cells["repetitions"] == 40
@@ -94,8 +103,8 @@ def test_a_row_of_baselines_that_was_cut_goes_on():
 )
 def test_the_quick_form(rows, capsys, monkeypatch):
     """With fewer audits of a session and fewer comparisons than on the command line."""
-    monkeypatch.setattr(pytest_sessions, "_QUICK_EVERY", 15)
-    monkeypatch.setattr(rewritten_mechanisms, "_REPETITIONS", (10, 2_000))
+    monkeypatch.setattr(regression_page, "_QUICK_EVERY", 15)
+    monkeypatch.setattr(regression_page, "_REWRITE_REPETITIONS", (10, 2_000))
     options = [part for row in rows for part in ("--only", row)]
     monkeypatch.setattr(
         "sys.argv", ["dpaudit", "bench", "regression", "--quick", "--jobs", "1", "--audits", "1", *options]

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from dpaudit import Within
-from dpaudit.experiments.benchmarks.core.effort import Effort
-from dpaudit.experiments.benchmarks.replays import composites, false_findings, noise_sources
-from dpaudit.experiments.benchmarks.replays.replays_page import REPLAYS
-from dpaudit.experiments.benchmarks.replays.verdicts import verdicts
+from dpaudit.experiments.benchmarks.core.page import Effort
+from dpaudit.experiments.benchmarks.replays import noise_sources, replays_page
+from dpaudit.experiments.benchmarks.replays.replays_page import REPLAYS, verdicts
 from dpaudit.experiments.libraries.diffprivlib_fits import diffprivlib_fits
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.mechanisms import LaplaceMechanism
@@ -46,7 +45,7 @@ def test_the_quick_form_meets_its_targets(table, library, name):
 
 def test_a_false_finding_misses_its_target(monkeypatch):
     """The wrong twin: a mechanism that breaks its claim, among those that keep it."""
-    monkeypatch.setitem(false_findings.REFERENCES, "LaplaceMechanism", (WRONG, lambda rng: (0.0, 1.0)))
+    monkeypatch.setitem(replays_page.REFERENCES, "LaplaceMechanism", (WRONG, lambda rng: (0.0, 1.0)))
     (row,) = rows_of("false-findings", "LaplaceMechanism")
     assert (row.cells["excess"], row.cells["bounded"], row.is_met) == (3, 0, False)
 
@@ -60,9 +59,9 @@ def test_more_pairs_are_added_to_a_former_row():
 
 
 def test_an_excess_of_a_right_twin_misses_its_target(monkeypatch):
-    side = composites.Side(make=lambda: WRONG, pair=(0.0, 1.0), adjacency=Within("l1"))
-    monkeypatch.setattr(composites, "composites", lambda: (composites.Composite(name="none", right=side),))
-    cells, targets = composites._cells(Effort(is_quick=True, jobs=1), 0, "none")
+    side = replays_page.Side(make=lambda: WRONG, pair=(0.0, 1.0), adjacency=Within("l1"))
+    monkeypatch.setattr(replays_page, "composites", lambda: (replays_page.Composite(name="none", right=side),))
+    cells, targets = replays_page._composite_cells(Effort(is_quick=True, jobs=1), 0, "none")
     assert (cells["right_excess"], targets[0].is_met) == (1, False)
     assert (cells["call"], cells["moved"], cells["wrong_pairs"]) == ("laplace_on_grid", "1", None)
 

@@ -3,9 +3,8 @@
 import pytest
 
 from dpaudit.audit.results.audit_result import AuditResult, Verdict
-from dpaudit.experiments.benchmarks.reports import sample_report
-from dpaudit.experiments.benchmarks.reports.reports_page import REPORTS, _sample
-from dpaudit.experiments.benchmarks.reports.sample_report import suite_of
+from dpaudit.experiments.benchmarks.reports import reports_page
+from dpaudit.experiments.benchmarks.reports.reports_page import REPORTS, _sample, suite_of
 from dpaudit.reports import kinds_of
 from dpaudit.reports.cli.main import main
 
@@ -13,7 +12,7 @@ from dpaudit.reports.cli.main import main
 @pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_the_quick_form_and_its_sample(capsys, monkeypatch):
     """One test, as the sample takes seconds to make and is kept; of half the runs."""
-    monkeypatch.setattr(sample_report, "_RUNS", 50_000)
+    monkeypatch.setattr(reports_page, "_RUNS", 50_000)
     assert set(REPORTS.benches[0].names) >= {"HTML", "CSV"}
     monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "reports", "--quick", "--jobs", "1"])
     with pytest.raises(SystemExit) as left:

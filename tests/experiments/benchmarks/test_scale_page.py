@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from dpaudit.experiments.benchmarks.core.effort import Effort
+from dpaudit.experiments.benchmarks.core.page import Effort
 from dpaudit.experiments.benchmarks.scale.memory import peak_memory
 from dpaudit.experiments.benchmarks.scale.scale_page import SCALE
 
