@@ -1,4 +1,4 @@
-"""Module with a global generator; every process that imports the module has a copy of it."""
+"""Global generator, apart, as every process that imports this module has a copy of it."""
 
 from __future__ import annotations
 
