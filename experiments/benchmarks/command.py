@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...reports.cli.options import Jobs, Seed, completion, optional, say, whole
 from ..commands import Documents, Names, RunsOfCases
+
+if TYPE_CHECKING:
+    from .core.page import Page
 
 TABLES = {
     "inference": (
@@ -124,7 +127,14 @@ def _tables(ctx: typer.Context, incomplete: str) -> list[str]:
     return completion(TABLES.get(str(ctx.info_name), ()))(incomplete)
 
 
-def _add_page(name: str, module: str, purpose: str) -> None:
+def page_of(name: str) -> Page:
+    """Return a page; its module is imported here."""
+    folder = "libraries" if name == "google" else name
+    found: Page = getattr(import_module(f".{folder}.{folder}_page", __package__), name.upper())
+    return found
+
+
+def _add_page(name: str, purpose: str) -> None:
     """Add the command that measures a page."""
 
     def measure(
@@ -146,7 +156,7 @@ def _add_page(name: str, module: str, purpose: str) -> None:
     ) -> None:
         from .core.page import effort_of, run_benches, select_benches
 
-        page = getattr(import_module(f".{module}", __package__), name.upper())
+        page = page_of(name)
         effort = effort_of(
             page,
             quick=quick,
@@ -167,30 +177,28 @@ def _add_page(name: str, module: str, purpose: str) -> None:
 
 
 PAGES = {
-    "inference.inference_page": "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, "
+    "inference": "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, "
     "time, dependence, power.",
-    "detection.detection_page": "Detection: published suites, the catalogue of bugs, rare leaks and low bits, and the "
+    "detection": "Detection: published suites, the catalogue of bugs, rare leaks and low bits, and the "
     "cost of an event.",
-    "regression.regression_page": "Regression testing: failed sessions over correct mechanisms, planted bugs, "
+    "regression": "Regression testing: failed sessions over correct mechanisms, planted bugs, "
     "checks of noise, baselines.",
-    "scale.scale_page": "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask "
+    "scale": "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask "
     "and psutil.",
-    "faults.faults_page": "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
-    "libraries.libraries_page": "Libraries: audits of releases, and defects found by the search. Needs the extras "
-    "opendp, "
+    "faults": "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
+    "libraries": "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, "
     "diffprivlib and pydp; rows of missing libraries are left out.",
-    "libraries.google_page": "Google's statistical test cases, with twins that have 5% too little noise. Needs the "
-    "extra pydp; "
-    "rows that draw from it are left out otherwise.",
-    "replays.replays_page": "Record and replay: false findings, composite mechanisms. Needs the "
+    "google": "Google's statistical test cases, with twins that have 5% too little noise. Needs the extra pydp; rows "
+    "that draw from it are left out otherwise.",
+    "replays": "Record and replay: false findings, composite mechanisms. Needs the "
     "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",
-    "canaries.canaries_page": "Audits of one training run: false alarms, bounds beside published ones, seconds.",
-    "reports.reports_page": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
+    "canaries": "Audits of one training run: false alarms, bounds beside published ones, seconds.",
+    "reports": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
 }
-"""Modules of the pages and their purposes; the command and the constant are named like the page."""
+"""The pages and their purposes; the command, the constant and, but for `google`, the module are named like the page."""
 
-for _module, _purpose in PAGES.items():
-    _add_page(_module.rpartition(".")[2].removesuffix("_page"), _module, _purpose)
+for _name, _purpose in PAGES.items():
+    _add_page(_name, _purpose)
 
 
 @bench.command("pictures")

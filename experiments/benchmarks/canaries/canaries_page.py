@@ -173,14 +173,13 @@ DP_SGD_BOUNDS = Bench(
     title="Lower bounds on DP-SGD beside the accountant's epsilon",
     method=(
         f"Poisson batches at rate {_SGD_RATE:g}, {_SGD_STEPS} steps, noise multiplier such that the claim for added "
-        "records is "
-        f"(ε, {_SGD_DELTA:g})-DP. One run: logistic regression on 569 records with {_SGD_CANARIES:,} canaries of the "
-        "clipping "
-        "norm, each along a parameter of its own; scores are the log-likelihood ratio of all noisy sums, or the change "
-        "of the weights. Worst case: one record of the clipping norm and no other gradients; the log-likelihood ratio "
-        "of all steps, or the last iterate. Real data: the loss of a mislabelled record after logistic regression on "
-        "569 records, from weights of 0, or from weights that classify nearly all other records with certainty. "
-        f"Medians and ranges of {_SGD_SEEDS} seeds at confidence {1 - ALPHA:g}; seconds on one worker, audit included."
+        f"records is (ε, {_SGD_DELTA:g})-DP. One run: logistic regression on 569 records with {_SGD_CANARIES:,} "
+        "canaries of the clipping norm, each along a parameter of its own; scores are the log-likelihood ratio of "
+        "all noisy sums, or the change of the weights. Worst case: one record of the clipping norm and no other "
+        "gradients; the log-likelihood ratio of all steps, or the last iterate. Real data: the loss of a mislabelled "
+        "record after logistic regression on 569 records, from weights of 0, or from weights that classify nearly "
+        f"all other records with certainty. Medians and ranges of {_SGD_SEEDS} seeds at confidence {1 - ALPHA:g}; "
+        "seconds on one worker, audit included."
     ),
     columns=columns(
         "setting | claimed epsilon = epsilon :g | noise multiplier = sigma :.3f | runs on each dataset = runs :, | "
@@ -386,8 +385,7 @@ TRAINING_MISTAKES = Bench(
     title="Mistakes in training",
     method=(
         f"Wrong twins of DP-SGD and the right trainings, {_MISTAKE_SEEDS} seeds each. Repeated runs: `check` on the "
-        "entry's "
-        f"pair at alpha {_RUNS_ALPHA:g}, with as many runs on each dataset as the column says. One run: "
+        f"entry's pair at alpha {_RUNS_ALPHA:g}, with as many runs on each dataset as the column says. One run: "
         f"`check_canaries` on the canaries' projections at alpha {ALPHA:g}, for mistakes that canaries show; δ times "
         "the number of canaries allows no much smaller alpha. Epsilon at the claim's δ of 1e-5: claimed, on the pair "
         "(computed, or a lower bound), and over all pairs. Bounds are medians of the wrong trainings. Step by step: "
@@ -653,18 +651,17 @@ JAX_PRIVACY_RUNS = Bench(
     method=(
         f"Medians of lower bounds on epsilon at confidence {1 - ALPHA:g}, and shares of audits that refute the claim. "
         "The library: `epsilon_one_run` and `epsilon_one_run_fdp`, which is a bound for Gaussian noise only, with "
-        "default thresholds (Bonferroni) and with Split. dpaudit: `check_canaries` by default, with a "
-        "claim for (ε, δ), and with a claim for a Gaussian curve, whose bound on μ is given as the ε of μ-GDP at δ. "
-        f"Training: logistic regression on 1,000 rows and canaries included by fair coins, Poisson batches at rate "
+        "default thresholds (Bonferroni) and with Split. dpaudit: `check_canaries` by default, with a claim for (ε, "
+        "δ), and with a claim for a Gaussian curve, whose bound on μ is given as the ε of μ-GDP at δ. Training: "
+        "logistic regression on 1,000 rows and canaries included by fair coins, Poisson batches at rate "
         f"{_JAX_RATE:g}, {_JAX_STEPS} steps, noise multiplier {_NOISE:g}, {_JAX_SEEDS} seeds; the number of canaries "
-        "and of steps "
-        "was chosen on simulated scores such that half the noise shows in one run. Step scores are log likelihood "
-        "ratios of all noisy gradients, last scores the change of the weights; Gaussian bounds are not bounds for "
-        "these subsampled trainings. Published numbers: the library's test, quantiles on an even grid with a fixed "
-        f"split. Random scores: N(μ, 1) in and N(0, 1) out, fair coins, {_JAX_DRAWS} draws, the same for both tools. "
-        "False "
-        "alarms: scores independent of the coins; refuted is a bound above 0 or a refuted claim of ε = 0. --audits "
-        "sets their number. Seconds are medians on one worker: all four bounds of the library, both of dpaudit."
+        "and of steps was chosen on simulated scores such that half the noise shows in one run. Step scores are log "
+        "likelihood ratios of all noisy gradients, last scores the change of the weights; Gaussian bounds are not "
+        "bounds for these subsampled trainings. Published numbers: the library's test, quantiles on an even grid "
+        f"with a fixed split. Random scores: N(μ, 1) in and N(0, 1) out, fair coins, {_JAX_DRAWS} draws, the same for "
+        "both tools. False alarms: scores independent of the coins; refuted is a bound above 0 or a refuted claim of "
+        "ε = 0. --audits sets their number. Seconds are medians on one worker: all four bounds of the library, both "
+        "of dpaudit."
     ),
     columns=columns(
         "setting | canaries :, | delta :g | audits :, | claimed epsilon = claimed :.3g | true epsilon = truth :.3f | "

@@ -123,9 +123,8 @@ CATALOGUE = Bench(
     title="Catalogue of bugs",
     method=(
         f"Audits with {_CAUGHT_SEEDS} seeds at alpha {CAUGHT_ALPHA:g}, with 10⁶ runs on each dataset of the pair or "
-        "more where the "
-        "entry needs more. Sequential audits have the same number of runs at most; their median is over the refuted "
-        "audits. The correct twin is audited as often, at fixed size."
+        "more where the entry needs more. Sequential audits have the same number of runs at most; their median is "
+        "over the refuted audits. The correct twin is audited as often, at fixed size."
     ),
     columns=columns(
         "fault | family | cause | claim | exact strength = exact :.4g | detection rate = caught :.0% | "
@@ -204,10 +203,9 @@ SEARCHED = Bench(
     title="Catalogue of bugs, pairs searched",
     method=(
         f"Searches and audits with {_SEARCHED_SEEDS} seeds at alpha {SEARCHED_ALPHA:g}, for the entries whose "
-        "catalogue states where "
-        "datasets may lie, with 2·10⁵ runs on each dataset of the found pair or more where the entry needs more, and "
-        "the search's default number of runs. Exact strength: on the pair of the catalogue. Searches of the correct "
-        "twins as often. Seconds of one search and audit of the bug."
+        "catalogue states where datasets may lie, with 2·10⁵ runs on each dataset of the found pair or more where "
+        "the entry needs more, and the search's default number of runs. Exact strength: on the pair of the "
+        "catalogue. Searches of the correct twins as often. Seconds of one search and audit of the bug."
     ),
     columns=columns(
         "fault | claim | exact strength = exact :.4g | runs on each dataset = runs :,d | detection rate = caught :.0% "
@@ -490,12 +488,11 @@ LOCAL = Bench(
     title="Local differential privacy",
     method=(
         f"Audits of the worst pair at alpha {LOCAL_ALPHA:g} with 10⁶ runs on each value, one seed. Exact ε: from the "
-        "laws. "
-        "Best event: the bound that one event in one direction, known from the laws, gives with as many runs; the "
-        "bound should be .9 of it. The twins are those of the catalogue. LDP-Auditor's protocols are at ε = 1: its "
-        "attack guesses the value from the report, and shows at most the limit; its bound is at the expected counts of "
-        "the attack with 10⁶ runs at its alpha, 0.01. Its published bounds were not found as "
-        "numbers, so they are not quoted."
+        "laws. Best event: the bound that one event in one direction, known from the laws, gives with as many runs; "
+        "the bound should be .9 of it. The twins are those of the catalogue. LDP-Auditor's protocols are at ε = 1: "
+        "its attack guesses the value from the report, and shows at most the limit; its bound is at the expected "
+        "counts of the attack with 10⁶ runs at its alpha, 0.01. Its published bounds were not found as numbers, so "
+        "they are not quoted."
     ),
     columns=columns(
         "protocol | kind | claim | exact ε = exact :.4g | lower bound = bound :.4g | best event = best :.4g | "
@@ -592,11 +589,10 @@ SYNTHETIC = Bench(
     title="Generators of synthetic tables",
     method=(
         f"Faulty generators and the right ones. Share of {_AUDITS} audits of the catalogue's pair at alpha "
-        f"{SYNTHETIC_ALPHA:g}, "
-        f"with {_SYNTHETIC_RUNS:,} runs on each dataset or as many as the entry needs, that refute the claim; 95% "
-        "should. "
-        f"One search over tables with values outside the declared ones ({_SEARCH:,} executions), followed by an audit, "
-        "should find each twin. No right generator should be refuted, on the pairs and by the search."
+        f"{SYNTHETIC_ALPHA:g}, with {_SYNTHETIC_RUNS:,} runs on each dataset or as many as the entry needs, that "
+        f"refute the claim; 95% should. One search over tables with values outside the declared ones ({_SEARCH:,} "
+        "executions), followed by an audit, should find each twin. No right generator should be refuted, on the "
+        "pairs and by the search."
     ),
     columns=columns(
         "twin = fault | cause | claim | exact ε = exact :.4g | caught :.0% | median lower bound = bound :.4g | "

@@ -280,8 +280,7 @@ def _summary(tables: Mapping[str, Mapping[str, Row]]) -> str:
     measured, oracle = (len(_reached(rows, column)) for column in ("expected", "oracle"))
     return (
         f"At or above the published bound: the expected bound in {measured} of {len(rows)} rows, the oracle bound in "
-        f"{oracle}. One search and audit of each row take "
-        f"{seconds / 60:.0f} minutes together."
+        f"{oracle}. One search and audit of each row take {seconds / 60:.0f} minutes together."
     )
 
 

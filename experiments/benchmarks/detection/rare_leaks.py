@@ -137,12 +137,10 @@ SMALL_EXCESSES = Bench(
     title="Small excesses in one place amid noise",
     method=(
         f"Normal noise that takes one value, or falls in an interval of width {_EXCESS_WIDTH:g}, with the probability "
-        "stated "
-        f"on one dataset; on the other one this exceeds the claim ε by 0 (correct) or {_EXCESS_ERRORS} standard errors "
-        "of all "
-        f"{_RUNS:,} runs. The noise is a number, one of two coordinates, their difference or norm, or the sum of ten "
-        f"coordinates. Share of {_EXCESS_AUDITS} audits at alpha {ALPHA:g} that refute the claim, by `check(...)` and "
-        f"`check(..., sequential=True)`."
+        f"stated on one dataset; on the other one this exceeds the claim ε by 0 (correct) or {_EXCESS_ERRORS} "
+        f"standard errors of all {_RUNS:,} runs. The noise is a number, one of two coordinates, their difference or "
+        f"norm, or the sum of ten coordinates. Share of {_EXCESS_AUDITS} audits at alpha {ALPHA:g} that refute the "
+        "claim, by `check(...)` and `check(..., sequential=True)`."
     ),
     columns=columns(
         f"place | ε = epsilon :g | probability = q :g | audit = kind | correct :.2f | {_EXCESS_ERRORS} errors = found "
@@ -373,18 +371,15 @@ RARE_LEAKS = Bench(
     title="Rare leaks",
     method=(
         "Laplace noise for the claimed ε = 1 that reveals the dataset with probability p: by numbers far beyond the "
-        f"noise, in two intervals of length 1e-4, or at two values. Median runs to refutation of {_LEAK_AUDITS} audits "
-        "by "
-        "`check(..., sequential=True)` with planned runs of 36 ln(1/alpha)/p, and as a multiple of 3 ln(1/alpha)/p. "
-        f"Known leak: {_SIMULATED[1]} simulated audits that know both leaks, and how often noise falls there, and "
-        "place the best bet on them from the first run. "
-        f"For p = {_SHARE_PROBABILITY:g} and alpha {_SHARE_ALPHA:g}: shares found in {_SHARE_RUNS:,} runs by audits of "
-        "fixed size and by sequential ones."
+        f"noise, in two intervals of length 1e-4, or at two values. Median runs to refutation of {_LEAK_AUDITS} "
+        "audits by `check(..., sequential=True)` with planned runs of 36 ln(1/alpha)/p, and as a multiple of 3 "
+        f"ln(1/alpha)/p. Known leak: {_SIMULATED[1]} simulated audits that know both leaks, and how often noise falls "
+        f"there, and place the best bet on them from the first run. For p = {_SHARE_PROBABILITY:g} and alpha "
+        f"{_SHARE_ALPHA:g}: shares found in {_SHARE_RUNS:,} runs by audits of fixed size and by sequential ones."
     ),
     columns=columns(
         "leak = place | p = probability :g | alpha :g | median runs = median :,.0f | multiple = times :.2f | "
-        "multiple, known leak = known :.2f | "
-        "found, fixed = fixed :.2f | found, sequential = sequential :.2f"
+        "multiple, known leak = known :.2f | found, fixed = fixed :.2f | found, sequential = sequential :.2f"
     ),
     names=tuple(_LEAK_CASES),
     tasks=_tasks,

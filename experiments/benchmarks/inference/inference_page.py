@@ -283,20 +283,18 @@ TIGHTNESS = Bench(
         "strength. Best event: one event in one direction, known from the exact laws, with every run counted and the "
         "expected hits. Chosen event: the event or the two events of the audit's pilot, with the remaining runs, the "
         "expected hits and the alpha of their test, median over audits. Known events: the same for the best event or "
-        "the best two, known from the exact laws, on as many runs on x as on y; with every run and all of alpha, with "
-        "the alpha and the coins of the audits' test, and with the runs that their pilots left too, so that what "
-        "remains is the choice. Audit and "
-        "two limits: medians of the audit's bound and of the bound by two Clopper-Pearson limits on the same hits. A "
-        "gap is the truth less a bound, relative to the gap of the best event. Medians of bounds from hits include the "
-        "noise of the hits."
+        "the best two, known from the exact laws, on as many runs on x as on y; with every run and all of alpha, "
+        "with the alpha and the coins of the audits' test, and with the runs that their pilots left too, so that "
+        "what remains is the choice. Audit and two limits: medians of the audit's bound and of the bound by two "
+        "Clopper-Pearson limits on the same hits. A gap is the truth less a bound, relative to the gap of the best "
+        "event. Medians of bounds from hits include the noise of the hits."
     ),
     columns=columns(
-        "mechanism = subject | runs :, | audits | truth :.4f | bound of the best event = oracle :.4f | "
-        "bound of the chosen event = chosen :.4f | bound of the audit = bound :.4f | "
-        "bound by two limits = two_limits :.4f | relative gap of known events = ratio_known :.3f | "
-        "with the alpha of the test = ratio_shared :.3f | with the runs left = ratio_left :.3f | "
-        "relative gap of the chosen event = ratio_chosen :.3f | "
-        "relative gap of the audit = ratio_bound :.3f | relative gap of two limits = ratio_two_limits :.3f"
+        "mechanism = subject | runs :, | audits | truth :.4f | bound of the best event = oracle :.4f | bound of the "
+        "chosen event = chosen :.4f | bound of the audit = bound :.4f | bound by two limits = two_limits :.4f | "
+        "relative gap of known events = ratio_known :.3f | with the alpha of the test = ratio_shared :.3f | with the "
+        "runs left = ratio_left :.3f | relative gap of the chosen event = ratio_chosen :.3f | relative gap of the "
+        "audit = ratio_bound :.3f | relative gap of two limits = ratio_two_limits :.3f"
     ),
     names=_NAMES,
     tasks=_tightness_tasks,

@@ -342,11 +342,11 @@ SUITES = Bench(
     name="library-suites",
     title="Suites of whole libraries",
     method=(
-        f"`dpaudit suite` of the installed release, with alpha {_SUITE_ALPHA:g} for each suite. A suite has one worker "
-        "for "
-        "the stated minutes; what it reaches depends on the machine and on other work there. Not audited: callables "
-        "that no form covers, that could not be audited, or that were not reached; `coverage.md` of a suite gives the "
-        "reasons. Without a known cause: callables refuted by values that the findings do not describe."
+        f"`dpaudit suite` of the installed release, with alpha {_SUITE_ALPHA:g} for each suite. A suite has one "
+        "worker for the stated minutes; what it reaches depends on the machine and on other work there. Not audited: "
+        "callables that no form covers, that could not be audited, or that were not reached; `coverage.md` of a "
+        "suite gives the reasons. Without a known cause: callables refuted by values that the findings do not "
+        "describe."
     ),
     columns=columns(
         "release | seed | minutes :.3g | public callables = public | audited | audited as another = same | "
@@ -480,10 +480,9 @@ def _bench(library: str, title: str) -> Bench:
         title=title,
         method=(
             f"Audits at alpha {_LIBRARY_ALPHA:g} with different seeds, by values and again with bits=True. Pairs are "
-            "declared "
-            "where the worst pair is known, and otherwise found by a search with as many executions as runs. No object "
-            "is known to break its claim by values. Bounds are in the unit of the claim, from the smallest to the "
-            "largest. Seconds of an audit include its search."
+            "declared where the worst pair is known, and otherwise found by a search with as many executions as "
+            "runs. No object is known to break its claim by values. Bounds are in the unit of the claim, from the "
+            "smallest to the largest. Seconds of an audit include its search."
         ),
         columns=columns(
             "object = subject | release = version | claim | pair | source of the pair = pairs_by | runs :, | audits | "

@@ -249,8 +249,8 @@ SESSIONS = Bench(
         "A file of thirty tests with the fixture; each audits a true claim, most with equality. The audits are "
         "sequential (one is of fixed size), on given or searched pairs; one test compares a mechanism with itself. "
         f"{_SESSION_RUNS:,} runs on each dataset, a different seed for each session. A session fails if any test "
-        "fails, which "
-        "includes inconclusive audits. Limit of the family-wise error: the sum of the alphas. The limits are exact."
+        "fails, which includes inconclusive audits. Limit of the family-wise error: the sum of the alphas. The "
+        "limits are exact."
     ),
     columns=columns(
         "alpha of an audit = alpha :g | family-wise error limit = budget :.3g | sessions :,d | "
@@ -472,10 +472,9 @@ BASELINES = Bench(
     method=(
         "Old code is saved as a baseline and compared with new code of the same law, as by `--dp-audit-save` and "
         f"`--dp-audit-compare` with the same seed; {_REWRITE_RUNS:,} runs on each dataset. False-alarm rates over "
-        "repetitions "
-        "with different seeds, with exact 95% intervals. Two streams: the new code has other random numbers than the "
-        "baseline, as in the plugin. One stream: both have the same random numbers; the test is then not valid, "
-        "`compare` gives no p-value, and there are no targets."
+        "repetitions with different seeds, with exact 95% intervals. Two streams: the new code has other random "
+        "numbers than the baseline, as in the plugin. One stream: both have the same random numbers; the test is "
+        "then not valid, `compare` gives no p-value, and there are no targets."
     ),
     columns=(
         *columns("rewritten code = rewrite | random numbers = streams | repetitions :,d"),

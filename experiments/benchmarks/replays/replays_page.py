@@ -261,11 +261,10 @@ COMPOSITES = Bench(
         "excess names."
     ),
     columns=columns(
-        "composite | release | wrong, pairs = wrong_pairs | excess = wrong_excess | bounded = wrong_bounded | "
-        "open = wrong_open | raised = wrong_raised | the pair of the bug = of_the_bug | "
-        "call | line | moved | declared sensitivity = sensitivity | "
-        "right, pairs = right_pairs | excess = right_excess | bounded = right_bounded | open = right_open | "
-        "raised = right_raised | pairs a second = rate :.3g"
+        "composite | release | wrong, pairs = wrong_pairs | excess = wrong_excess | bounded = wrong_bounded | open = "
+        "wrong_open | raised = wrong_raised | the pair of the bug = of_the_bug | call | line | moved | declared "
+        "sensitivity = sensitivity | right, pairs = right_pairs | excess = right_excess | bounded = right_bounded | "
+        "open = right_open | raised = right_raised | pairs a second = rate :.3g"
     ),
     names=tuple(composite.name for composite in composites()),
     tasks=_composite_tasks,

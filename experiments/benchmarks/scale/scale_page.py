@@ -125,16 +125,14 @@ LARGE = Bench(
     method=(
         f"Audits with {_RUNS:,} runs on each dataset, of functions that draw one output in a call, on a dataset and "
         f"the same dataset without its last row. Medians of {_LARGE_ROUNDS} rounds after the start of the workers. "
-        "Ratio to "
-        "ten rows: the seconds on all rows, less those of two deep copies, over those on ten rows. Two workers are "
-        "compared with one for a slower function. Sent: bytes that the audit with two workers writes to pipes and "
-        "shared memory."
+        "Ratio to ten rows: the seconds on all rows, less those of two deep copies, over those on ten rows. Two "
+        "workers are compared with one for a slower function. Sent: bytes that the audit with two workers writes to "
+        "pipes and shared memory."
     ),
     columns=columns(
-        "dataset = name | rows :,d | seconds for ten rows = few :.2f | seconds for all rows = quick :.2f | "
-        "seconds for two copies = copies :.2f | ratio to ten rows = times :.2f | "
-        "slower function, seconds with one worker = slow :.2f | "
-        "slower function, seconds with two workers = spread :.2f | MiB sent = sent :.0f"
+        "dataset = name | rows :,d | seconds for ten rows = few :.2f | seconds for all rows = quick :.2f | seconds "
+        "for two copies = copies :.2f | ratio to ten rows = times :.2f | slower function, seconds with one worker = "
+        "slow :.2f | slower function, seconds with two workers = spread :.2f | MiB sent = sent :.0f"
     ),
     names=tuple(_MADE),
     tasks=one_row_each(_MADE, _large_cells, quick=tuple(_MADE)[:1]),

@@ -15,7 +15,7 @@ import typer
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.experiments import commands
-from dpaudit.experiments.benchmarks.command import PAGES, TABLES
+from dpaudit.experiments.benchmarks.command import PAGES, TABLES, page_of
 from dpaudit.experiments.library_suites.library_names import LIBRARIES
 from dpaudit.experiments.suite.run_suite import all_experiments
 from dpaudit.reports.cli.commands import COMMANDS, command_line
@@ -73,11 +73,9 @@ def test_known_names_are_those_of_the_suite():
     assert [case.name for case in reference.cases] == list(commands.REFERENCE_CASES)
     assert [check.value for check in HealthCheck] == list(HEALTH_CHECKS)
     assert set(commands.LIBRARIES) == set(LIBRARIES)
-    pages = {module.rpartition(".")[2].removesuffix("_page"): module for module in PAGES}
-    assert set(pages) == set(TABLES)
-    for name, module in pages.items():
-        page = getattr(import_module(f"dpaudit.experiments.benchmarks.{module}"), name.upper())
-        assert tuple(bench.name for bench in page.benches) == TABLES[name]
+    assert set(PAGES) == set(TABLES)
+    for name, tables in TABLES.items():
+        assert tuple(bench.name for bench in page_of(name).benches) == tables
 
 
 def test_benchmarks_are_offered_where_they_are(monkeypatch, capsys):
