@@ -19,40 +19,24 @@ if TYPE_CHECKING:
     from .plain_text import lines, table
 
 _WHERE = {
-    "html": "pages.html_page",
-    "markdown": "pages.markdown_page",
-    "table": "plain_text",
-    "lines": "plain_text",
-    "PageTable": "pages.html_page",
-    "PageCell": "pages.html_page",
-    "table_page": "pages.html_page",
-    "junit": "pages.junit_and_csv",
-    "csv": "pages.junit_and_csv",
-    "sarif": "formats.sarif",
-    "privacy_card": "formats.privacy_card",
-    "privacy_card_markdown": "formats.privacy_card",
-    "plot": "figures.plot",
-    "kinds_of": "figures.plot",
-    "save_figures": "figures.svg_figure",
+    name: module
+    for module, names in {
+        "pages.html_page": "html PageTable PageCell table_page",
+        "pages.markdown_page": "markdown",
+        "pages.junit_and_csv": "junit csv",
+        "plain_text": "table lines",
+        "formats.sarif": "sarif",
+        "formats.privacy_card": "privacy_card privacy_card_markdown",
+        "figures.plot": "plot kinds_of",
+        "figures.svg_figure": "save_figures",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
-    "html",
-    "markdown",
-    "table",
-    "lines",
-    "PageTable",
-    "PageCell",
-    "table_page",
-    "junit",
-    "csv",
-    "sarif",
-    "privacy_card",
-    "privacy_card_markdown",
-    "plot",
-    "kinds_of",
-    "save_figures",
-]
+    "html", "markdown", "table", "lines", "PageTable", "PageCell", "table_page", "junit", "csv", "sarif",
+    "privacy_card", "privacy_card_markdown", "plot", "kinds_of", "save_figures",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -403,17 +403,10 @@ APART: Final = frozenset[Kind]({"silenced", "idle", "excess"})
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """A reason to read a verdict with care.
-
-    Attributes
-    ----------
-    kind : {"low bits", "pair", "silenced", "idle", "excess"}
-    text : str
-        Not escaped.
-    """
+    """A reason to read a verdict with care."""
 
     kind: Kind
-    text: str
+    text: str  # not escaped
 
 
 def cautions(result: Checked) -> tuple[Caution, ...]:

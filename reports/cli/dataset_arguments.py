@@ -28,13 +28,7 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def read_json(text: str, name: str) -> Any:
-    """Return the value of a JSON text.
-
-    Raises
-    ------
-    DatasetError
-        If the text is not JSON; the error has the position and a remedy.
-    """
+    """Return the value of a JSON text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -126,11 +120,6 @@ def read_dataset(text: str, option: str = "--x") -> Any:
     ----------
     text, option : str
         Value of an option, and its name.
-
-    Raises
-    ------
-    DatasetError
-        If the text or the file cannot be read.
     """
     if not text.startswith("@"):
         return _noted(read_json(text, f"{option} {shown(text)}"), option)
@@ -187,13 +176,7 @@ def _read_csv(path: Path) -> Any:
 
 
 def _csv_lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the number and the cells of each line of a CSV file that is not empty.
-
-    Raises
-    ------
-    DatasetError
-        For a line with more or fewer cells than the first, and for quotes that do not match.
-    """
+    """Return the number and the cells of each line of a CSV file that is not empty."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -212,13 +195,7 @@ def _csv_lines(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _column_names(path: Path, lines: list[tuple[int, list[str]]]) -> list[str]:
-    """Return the names in the first line.
-
-    Raises
-    ------
-    DatasetError
-        If a name occurs twice, so that one of the columns would be lost, or is a number, as in a line of values.
-    """
+    """Return the names in the first line."""
     line, cells = lines[0]
     names = [cell.strip() for cell in cells]
     for name in names:
@@ -246,13 +223,7 @@ def _is_number(cell: str) -> bool:
 
 
 def import_object(path: str) -> Any:
-    """Return the object at ``package.module:object``; modules in the current folder can be imported.
-
-    Raises
-    ------
-    UnknownNameError
-        If the module or the object does not exist; the error names it.
-    """
+    """Return the object at ``package.module:object``; modules in the current folder can be imported."""
     module_name, colon, attribute = path.partition(":")
     if not (module_name and colon and attribute):
         raise UnknownNameError(f"{path!r} does not name an object; use package.module:object.", path=path)
@@ -303,13 +274,6 @@ def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Ar
     score, included : str
         Names of the columns, or of the arrays of an ``.npz``. An ``.npy`` holds a structured array with these names,
         or an array of shape (canaries, 2), score first.
-
-    Raises
-    ------
-    DatasetError
-        If a file cannot be read, or the files have different numbers of canaries.
-    UnknownNameError
-        If a file lacks a column.
     """
     runs = [_run_scores(path, score, included) for path in paths]
     if len(runs) == 1:

@@ -33,17 +33,7 @@ _NOTE, _COMMAND = "run", "command"  # keys of notes in a store
 
 @contextmanager
 def store_for(folder: Path, command: Command, *, is_resumed: bool) -> Iterator[Store]:
-    """Open the store in a folder: the existing store for resumed work, otherwise a new store.
-
-    Raises
-    ------
-    OptionError
-        If there is nothing to resume, if the store belongs to another command, or if new work would overwrite it.
-    StoreError
-        If the store cannot be opened.
-    WriteError
-        If the results could not be written to the folder.
-    """
+    """Open the store in a folder: the existing store for resumed work, otherwise a new store."""
     path = folder / FILE
     is_empty = path.is_file() and not path.is_symlink() and path.stat().st_size == 0
     has_begun = os.path.lexists(path) and not is_empty
@@ -84,13 +74,7 @@ def _why_nothing(folder: Path) -> str:
 
 @contextmanager
 def telling_what_is_kept(store: Store | None, way_on: str) -> Iterator[None]:
-    """Report an error of the system in the block, such as a full disk, together with the way to continue.
-
-    Raises
-    ------
-    StoreError
-        If a file cannot be written and there is a store.
-    """
+    """Report an error of the system in the block, such as a full disk, together with the way to continue."""
     try:
         yield
     except OSError as error:
@@ -122,13 +106,6 @@ class Begun:
         ----------
         **options
             Requested values of the attributes; None for no request.
-
-        Raises
-        ------
-        OptionError
-            If a requested option differs from the stored option.
-        StoreError
-            If the stored options cannot be read.
         """
         asked = {name: value for name, value in options.items() if value is not None}
         note = store.told(_NOTE)

@@ -24,15 +24,9 @@ _decided: int | None = None  # exit status of the program
 
 
 class _Stream(io.FileIO):
-    """A standard stream that takes no part in the exit status: what cannot be written is dropped.
+    """A standard stream that takes no part in the exit status: what cannot be written is dropped."""
 
-    Attributes
-    ----------
-    failure : OSError, optional
-        The first failure to write.
-    """
-
-    failure: OSError | None = None
+    failure: OSError | None = None  # the first failure to write
 
     def write(self, data: Any) -> int:
         if self.failure is None:

@@ -45,23 +45,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure of a report.
-
-    Attributes
-    ----------
-    figure : Figure
-    label : str
-        Description with the main numbers, for screen readers.
-    caption : str
-        Text below the figure.
-    is_of_the_bound : bool
-        Whether the figure shows the bound against the number of runs or guesses.
-    """
+    """A figure of a report."""
 
     figure: Figure
-    label: str
+    label: str  # description with the main numbers, for screen readers
     caption: str
-    is_of_the_bound: bool = False
+    is_of_the_bound: bool = False  # the bound against the number of runs or guesses
 
 
 def figures_of(result: Checked) -> list[Drawn]:

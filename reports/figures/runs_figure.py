@@ -29,28 +29,16 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """What an audit would state after other numbers of runs.
+    """What an audit would state after other numbers of runs."""
 
-    Attributes
-    ----------
-    runs : int
-        Runs of the audit, or canaries.
-    unit, letter : str
-        "runs" or "canaries", and the symbol of the claim's strength.
-    verdict : Verdict
-    claimed, bound : float
-    estimate, excess : float
-        NaN or infinite where the curve is not drawn.
-    """
-
-    runs: int
-    unit: str
-    letter: str
+    runs: int  # of the audit, or canaries
+    unit: str  # "runs" or "canaries"
+    letter: str  # of the claim's strength
     verdict: Verdict
     claimed: float
     bound: float
-    estimate: float
-    excess: float
+    estimate: float  # NaN or infinite where the curve is not drawn
+    excess: float  # the same
 
     def bound_after(self, runs: float) -> float:
         """Projected lower bound if the observed frequencies stay the same; NaN without a positive bound and estimate.

@@ -89,31 +89,15 @@ def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultsFile:
-    """A file of results by name and hash.
+    """A file of results by name and hash."""
 
-    Attributes
-    ----------
-    name : str
-        Path with forward slashes, relative to the working directory if the file lies below it.
-    sha256 : str
-        Of the file's bytes.
-    entries : int
-        Number of its entries; the files of a merged suite have them in order.
-    """
-
-    name: str
-    sha256: str
-    entries: int
+    name: str  # path with forward slashes, relative to the working directory if the file lies below it
+    sha256: str  # of the file's bytes
+    entries: int  # their number; the files of a merged suite have them in order
 
 
 def results_file(path: Path, suite: Suite) -> ResultsFile:
-    """Return the file from which a suite was read.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read.
-    """
+    """Return the file from which a suite was read."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -124,13 +108,7 @@ def results_file(path: Path, suite: Suite) -> ResultsFile:
 
 
 def file_of_each(suite: Suite, files: Sequence[ResultsFile]) -> list[ResultsFile]:
-    """Return the file of each entry of a suite.
-
-    Raises
-    ------
-    OptionError
-        If the files have another number of entries together.
-    """
+    """Return the file of each entry of a suite."""
     found = [file for file in files for _ in range(file.entries)]
     if len(found) != len(suite.entries):
         raise OptionError(

@@ -99,26 +99,13 @@ _LAST_LINE: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePlace:
-    """A line of a file.
+    """A line of a file."""
 
-    Attributes
-    ----------
-    file : str
-        Path with forward slashes; relative unless a replay says otherwise.
-    line : int, optional
-    function : str
-        Empty if unknown.
-    root : str
-        `SOURCE_ROOT` or `INSTALLED`; empty if unknown.
-    sha256 : str
-        Of the file when the audit ran; empty if unknown.
-    """
-
-    file: str
+    file: str  # path with forward slashes; relative unless a replay says otherwise
     line: int | None = None
-    function: str = ""
-    root: str = ""
-    sha256: str = ""
+    function: str = ""  # empty if unknown
+    root: str = ""  # `SOURCE_ROOT` or `INSTALLED`; empty if unknown
+    sha256: str = ""  # of the file when the audit ran; empty if unknown
 
     @property
     def uri(self) -> str:
