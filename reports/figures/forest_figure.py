@@ -87,7 +87,7 @@ def _text(axes: Axes, y: int, name: tuple[str, int], numbers: tuple[str, int], n
 
 
 def _draw(axes: Axes, comparisons: Sequence[Comparison], narrow: bool) -> None:
-    rows = np.arange(len(comparisons)) + 0.14 * narrow
+    rows = np.arange(len(comparisons), dtype=np.float64) + 0.14 * narrow
     before, after = (
         np.array([_bound(entry) for entry in entries])
         for entries in ([one.before for one in comparisons], [one.after for one in comparisons])
@@ -171,7 +171,7 @@ def audits(suite: Suite) -> Rows:
 def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     """Draw the rows, with names left and numbers right of the axes."""
     rows = audits(suite)
-    at = np.arange(len(rows)) + 0.14 * narrow
+    at = np.arange(len(rows), dtype=np.float64) + 0.14 * narrow
     claimed = [result.claim.strength for _, result in rows]
     bounds, estimates, exacts, found = (
         np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
