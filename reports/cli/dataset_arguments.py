@@ -9,7 +9,8 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,6 @@ def _remedy(text: str, error: json.JSONDecodeError) -> str:
 
 Array = npt.NDArray[np.float64]
 
-_SCORE_FILES = (".csv", ".npy", ".npz")
 _FLAGS = {"true": 1.0, "false": 0.0, "in": 1.0, "out": 0.0, "yes": 1.0, "no": 0.0}
 
 
@@ -124,17 +124,24 @@ def read_dataset(text: str, option: str = "--x") -> Any:
     if not text.startswith("@"):
         return _noted(read_json(text, f"{option} {shown(text)}"), option)
     path = Path(text[1:])
-    readers = {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv}
+    dataset = _read(path, {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv})
+    return _noted(dataset, option) if path.suffix == ".json" else dataset
+
+
+def _read(path: Path, readers: Mapping[str, Callable[[Path], Any]]) -> Any:
+    """Return what the reader of the file's ending makes of a file."""
     if path.suffix not in readers:
+        *others, last = readers
         hint = near_file(path, readers) or "."
-        raise DatasetError(f"{path} has an unknown ending; use .json, .npy or .csv{hint}", path=str(path))
+        raise DatasetError(f"{path} has an unknown ending; use {', '.join(others)} or {last}{hint}", path=str(path))
     try:
-        dataset = readers[path.suffix](path)
+        return readers[path.suffix](path)
     except FileNotFoundError as error:
         raise DatasetError(f"{path} cannot be read: {no_such_file(path, readers)}", path=str(path)) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except DatasetError:
+        raise
+    except (OSError, ValueError, EOFError) as error:
         raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
-    return _noted(dataset, option) if path.suffix == ".json" else dataset
 
 
 def _noted(dataset: Any, option: str) -> Any:
@@ -289,20 +296,8 @@ def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Ar
 
 
 def _run_scores(path: Path, score: str, included: str) -> tuple[Array, Array]:
-    if path.suffix not in _SCORE_FILES:
-        hint = near_file(path, _SCORE_FILES) or "."
-        raise DatasetError(f"{path} has an unknown ending; use .csv, .npy or .npz{hint}", path=str(path))
-    try:
-        if path.suffix == ".csv":
-            columns: dict[str, Any] = _csv_columns(path)
-        else:
-            columns = _arrays(path, score, included)
-    except FileNotFoundError as error:
-        raise DatasetError(f"{path} cannot be read: {no_such_file(path, _SCORE_FILES)}", path=str(path)) from error
-    except DatasetError:
-        raise
-    except (OSError, UnicodeDecodeError, ValueError, EOFError) as error:
-        raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
+    arrays = partial(_arrays, score=score, included=included)
+    columns: dict[str, Any] = _read(path, {".csv": _csv_columns, ".npy": arrays, ".npz": arrays})
     for name, option in ((score, "--score"), (included, "--included")):
         if name not in columns:
             hint = did_you_mean(name, columns)
