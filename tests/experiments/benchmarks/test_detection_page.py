@@ -20,14 +20,14 @@ from dpaudit.reports.cli.main import main
 LAPLACE = LaplaceMechanism(0.5)
 FEWER = [
     (dp_sniper_pairs, "_QUICK_EXECUTIONS", 10_000),
-    (detection_page, "_QUICK_RUNS", 10_000),
-    (rare_leaks, "_QUICK_RUNS", 10_000),
-    (detection_page, "_QUICK_RUNS", 50_000),
+    (detection_page, "_SUITE_QUICK_RUNS", 10_000),
+    (rare_leaks, "_OUTCOME_QUICK_RUNS", 10_000),
+    (detection_page, "_LOW_BIT_QUICK_RUNS", 50_000),
     (detection_page, "_QUICK_SEARCH", 1_000),
-    (detection_page, "_QUICK_RUNS", 4_000),
-    (rare_leaks, "_QUICK_AUDITS", 1),
-    (detection_page, "_QUICK_RUNS", 10_000),
-    (rare_leaks, "_ERRORS", (0, 20)),
+    (detection_page, "_SEARCHED_QUICK_RUNS", 4_000),
+    (rare_leaks, "_LEAK_QUICK_AUDITS", 1),
+    (detection_page, "_LOCAL_QUICK_RUNS", 10_000),
+    (rare_leaks, "_OUTCOME_ERRORS", (0, 20)),
 ]
 
 
