@@ -1,7 +1,8 @@
-"""Table of ``dpaudit plan``: runs of an audit and its detectable excess."""
+"""Tables for the terminal: of a plan, of changes between two records, and of the audits of a test session."""
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,10 +15,24 @@ from ...audit.power.joint_test_power import resolution, runs_needed
 from ...audit.procedures.check import runs_by_divergence
 from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
 from ...audit.records.baseline_comparison import Comparison
-from ...audit.records.suite import Entry
-from ...audit.results.audit_result import FINAL_SHARE
+from ...audit.records.suite import Entry, seconds
+from ...audit.results.audit_result import FINAL_SHARE, AuditResult, Verdict
 from ...audit.sampling.block_plan import main_runs, pilot_runs, with_pilot
-from ..plain_text import MARKS, counted, empty_table, found, p_text, size, stated, symbol, visible
+from ..plain_text import (
+    MARKS,
+    acceptance_note,
+    counted,
+    detectable_text,
+    empty_table,
+    found,
+    number,
+    p_text,
+    prose,
+    size,
+    stated,
+    symbol,
+    visible,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -101,9 +116,9 @@ def plan_table(
     )
     for column in shown.columns:
         column.justify = "right"
-    for excess, number, pilot, early, rate in rows:
+    for excess, of_each, pilot, early, rate in rows:
         of_event = "in bins" if q is None and claim.divergence_slopes else f"{rate:.3g}"
-        shown.add_row(f"{excess:.4g}", f"{number:,}", f"{pilot:,}", f"{early:.3g}", of_event)
+        shown.add_row(f"{excess:.4g}", f"{of_each:,}", f"{pilot:,}", f"{early:.3g}", of_event)
     return shown
 
 
@@ -171,3 +186,64 @@ def _detectable(claim: Claim, number: int, power: float, alpha: float, q: float 
         rate = event_of(claim, found, alternative).q
         main = main_runs(number, rate)
     return found, main, rate
+
+
+# Table of audits at the end of a test session.
+
+_HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")
+_WIDEST = 60
+
+
+def table_lines(entries: Sequence[Entry]) -> list[str]:
+    """A line for each audit; inconclusive and refuted audits come last, next to the end of the output."""
+    late = (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)
+    ordered = sorted(entries, key=lambda entry: (late.index(entry.result.verdict), entry.name))
+    rows = [_HEADINGS, *map(_row, ordered)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def remarks(entries: Sequence[Entry]) -> list[str]:
+    """Warnings about low bits, notes, and acceptances that can be withdrawn, which concern tests that pass too."""
+    said = []
+    for entry in entries:
+        result = entry.result
+        if isinstance(result, AuditResult) and result.pair.doubt:
+            said.append(f"WARNING {_short(entry.name)}: {result.pair.doubt}")
+        if isinstance(result, AuditResult) and result.low_bits is not None:
+            said.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
+        said += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]
+        if entry.accepted is not None and result.verdict is Verdict.NOT_REFUTED:
+            said.append(
+                f"note {_short(entry.name)}: no longer refuted, so the acceptance can be withdrawn (accepted= in the "
+                f"marker, and in the file of a baseline): {prose(str(entry.accepted))}"
+            )
+    return said
+
+
+def _short(name: str) -> str:
+    name = visible(name)
+    return name if len(name) <= _WIDEST else "…" + name[1 - _WIDEST :]
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    result = entry.result
+    return (
+        _short(entry.name),
+        visible(stated(result), 40),
+        found(result),
+        "–" if result.is_refuted else detectable_text(result),
+        size(result),
+        number(seconds(result)),
+        f"{MARKS[result.verdict]} {result.verdict.value}{_acceptance(entry)}",
+    )
+
+
+def _acceptance(entry: Entry) -> str:
+    """The acceptance of a refutation, or why it does not cover it; or that the verdict was expected."""
+    today = datetime.date.today()
+    if entry.expected is not None:
+        return ", as expected" if entry.is_met else f", expected: {entry.expected.value}"
+    if entry.accepted is None or not entry.result.is_refuted:
+        return ""
+    return f", {prose(str(entry.accepted)) if entry.is_excused(today) else acceptance_note(entry, today)}"
