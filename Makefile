@@ -27,7 +27,7 @@ test: $(VENV)/installed-test $(VENV)/source
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(MAKE) --jobs 2 types doctests
-	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests --numprocesses 2 --dist worksteal --ignore tests/experiments/bench \
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests --numprocesses 2 --dist worksteal --ignore tests/experiments/benchmarks \
 		--ignore tests/mechanisms/adapters/answering_program.py
 
 types: $(VENV)/installed-test $(VENV)/source
@@ -39,23 +39,23 @@ doctests: $(VENV)/installed-test
 
 # What the documents say of dpaudit itself. The tables in docs/benchmarks take days, so --resume continues them.
 evidence: $(VENV)/installed-test $(VENV)/source
-	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments/bench --numprocesses 2 --dist worksteal
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments/benchmarks --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/python -m dpaudit bench all --resume --out docs/benchmarks
 
 # The scikit-learn that diffprivlib needs is an old one, so its tests have an environment of their own.
 test-diffprivlib: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
-	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/bench/test_libraries_page.py tests/experiments/bench/test_replays_page.py
+	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/benchmarks/test_libraries_page.py tests/experiments/benchmarks/test_replays_page.py
 
 # JAX is large and only these tests need it, so they have an environment of their own.
 test-jax-privacy: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-jax-privacy
 	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
-	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/bench/test_jax_privacy_runs.py
+	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/benchmarks/test_jax_privacy_runs.py
 
-docs: $(VENV)/installed-test
-	$(BIN)/mkdocs build --strict
+docs: $(VENV)/installed-test $(VENV)/source
+	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'

@@ -135,7 +135,7 @@ def _shown_by(module: str, name: str) -> Any:
 
 
 show_with("to_dict", _shown_by(".audit.records.flat_result", "flat"))
-show_with("card", _shown_by(".reports.pages.card", "card"))
+show_with("card", _shown_by(".reports.pages.audit_facts", "card"))
 show_with("plot", _shown_by(".reports.figures.plot", "plot"))
 register_primitives(
     "diffprivlib", "diffprivlib", _shown_by(".mechanisms.adapters.diffprivlib_primitives", "diffprivlib_patches")

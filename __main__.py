@@ -1,6 +1,6 @@
 """The command line, as `python -m dpaudit`."""
 
-from .experiments.cli.main import program
+from .reports.cli.main import program
 
 if __name__ == "__main__":
     program()

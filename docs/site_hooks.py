@@ -32,7 +32,7 @@ def on_config(config: Any) -> Any:
 
 def command_page() -> str:
     """Every command with its arguments and options, in Markdown."""
-    from dpaudit.experiments.cli.commands import app
+    from dpaudit.reports.cli.commands import app
 
     command = typer.main.get_command(app)
     with command.make_context("dpaudit", [], resilient_parsing=True) as context:

@@ -9,53 +9,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .figures.figure_files import save_figures
     from .figures.plot import kinds_of, plot
-    from .formats.card_markdown import privacy_card_markdown
-    from .formats.privacy_card import privacy_card
+    from .figures.svg_figure import save_figures
+    from .formats.privacy_card import privacy_card, privacy_card_markdown
     from .formats.sarif import sarif
-    from .pages.csv_page import csv
-    from .pages.html_page import html
-    from .pages.junit_page import junit
+    from .pages.html_page import PageCell, PageTable, html, table_page
+    from .pages.junit_and_csv import csv, junit
     from .pages.markdown_page import markdown
-    from .pages.page_tables import PageCell, PageTable, table_page
     from .plain_text import lines, table
 
 _WHERE = {
-    "html": "pages.html_page",
-    "markdown": "pages.markdown_page",
-    "table": "plain_text",
-    "lines": "plain_text",
-    "PageTable": "pages.page_tables",
-    "PageCell": "pages.page_tables",
-    "table_page": "pages.page_tables",
-    "junit": "pages.junit_page",
-    "csv": "pages.csv_page",
-    "sarif": "formats.sarif",
-    "privacy_card": "formats.privacy_card",
-    "privacy_card_markdown": "formats.card_markdown",
-    "plot": "figures.plot",
-    "kinds_of": "figures.plot",
-    "save_figures": "figures.figure_files",
+    name: module
+    for module, names in {
+        "pages.html_page": "html PageTable PageCell table_page",
+        "pages.markdown_page": "markdown",
+        "pages.junit_and_csv": "junit csv",
+        "plain_text": "table lines",
+        "formats.sarif": "sarif",
+        "formats.privacy_card": "privacy_card privacy_card_markdown",
+        "figures.plot": "plot kinds_of",
+        "figures.svg_figure": "save_figures",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
-    "html",
-    "markdown",
-    "table",
-    "lines",
-    "PageTable",
-    "PageCell",
-    "table_page",
-    "junit",
-    "csv",
-    "sarif",
-    "privacy_card",
-    "privacy_card_markdown",
-    "plot",
-    "kinds_of",
-    "save_figures",
-]
+    "html", "markdown", "table", "lines", "PageTable", "PageCell", "table_page", "junit", "csv", "sarif",
+    "privacy_card", "privacy_card_markdown", "plot", "kinds_of", "save_figures",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit import experiments, reports
+from dpaudit import experiments
 from dpaudit.audit.families import event_families
 from dpaudit.audit.procedures import conclude, sequential
 from dpaudit.audit.procedures.detectable_excess import Detectable
@@ -47,7 +47,7 @@ def without_pages(monkeypatch):
 
     For commands whose results and messages are tested, and not their pages.
     """
-    monkeypatch.setattr(reports, "html", lambda *_, **__: "page")
+    monkeypatch.setattr("dpaudit.reports.pages.html_page.html", lambda *_, **__: "page")
 
 
 @pytest.fixture

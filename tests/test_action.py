@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()
     note = 'if [ "$2" = "$NOTED" ]; then printf "%s\\n" "$@" > "$RUNNER_TEMP/noted"; exit; fi'
-    command = f'exec {sys.executable} -c "from dpaudit.experiments.cli.main import program; program()" "$@"'
+    command = f'exec {sys.executable} -c "from dpaudit.reports.cli.main import program; program()" "$@"'
     for name, line in (("python", f'{note}\nexec {sys.executable} "$@"'), ("dpaudit", command)):
         (programs / name).write_text(f"#!/bin/sh\n{line}\n")
         (programs / name).chmod(stat.S_IRWXU)

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from typer.main import get_command
 
-from dpaudit.experiments.cli.commands import app
+from dpaudit.reports.cli.commands import app
 from dpaudit.reports.pages.html_page import GLOSSARY
 
 ROOT = Path(__file__).resolve().parents[1]

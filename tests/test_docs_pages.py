@@ -59,7 +59,7 @@ def said(command: str, folder: Path) -> str:
 
 def said_by_dpaudit(arguments: list[str], folder: Path) -> str:
     """What the command line prints, run in this process, which has imported the library already."""
-    from dpaudit.experiments.cli.main import main
+    from dpaudit.reports.cli.main import main
 
     output, errors = io.StringIO(), io.StringIO()
     with (

@@ -20,7 +20,7 @@ import dpaudit
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("audit", "mechanisms", "experiments", "reports")
-BENCHMARKS = "experiments/bench"
+BENCHMARKS = "experiments/benchmarks"
 BESIDE = ("docs", "examples", "tests", ".ci", BENCHMARKS)
 """Folders that the sdist has and the wheel does not."""
 AT_THE_ROOT = (
@@ -164,7 +164,7 @@ def test_public_names_exist_and_hide_no_folder():
 def test_importing_the_library_stays_light():
     slow = {"matplotlib", "statsmodels", "pandas", "scipy.stats", "scipy.optimize", "jinja2"}
     names = "[getattr(dpaudit, name) for name in dpaudit.__all__]"  # importing the package alone imports none of them
-    modules = "sys, dpaudit, dpaudit.experiments.cli.main, dpaudit.mechanisms.faulty"
+    modules = "sys, dpaudit, dpaudit.reports.cli.main, dpaudit.mechanisms.faulty"
     code = f"import {modules}; {names}; print(sorted({slow} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...reports.pages.page_tables import CellStyle, PageCell, PageTable
+from ...reports.pages.html_page import CellStyle, PageCell, PageTable
 from ...reports.plain_text import visible
 from .coverage import AUDITED, Coverage, Line, Status
 from .plan import Plan

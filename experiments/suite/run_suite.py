@@ -1,16 +1,93 @@
-"""Experiments run into a suite of results."""
+"""All experiments: their registry, their lists for the terminal, their run into a suite, and their figures there."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...audit.claims.claim import claim_at
 from ...audit.records.json_codec import save
 from ...audit.records.suite import Entry, Suite, Topic
+from ...audit.results.audit_result import Verdict
 from ...audit.store.sqlite_store import Store
-from ..cases.experiment import Case, Experiment
+from ...reports.plain_text import number, symbol
+from ..cases.experiment import AuditCase, Case, Experiment, select
+from ..documents import (
+    analytic_gaussian,
+    definition,
+    exponential_mechanism,
+    laplace_composition,
+    named_mechanisms,
+    renyi_proposition,
+)
+from . import reference_mechanisms
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MODULES = (
+    reference_mechanisms,
+    exponential_mechanism,
+    analytic_gaussian,
+    renyi_proposition,
+    definition,
+    laplace_composition,
+    named_mechanisms,
+)
+
+
+@cache
+def all_experiments() -> tuple[Experiment, ...]:
+    """Return the reference suite, then the experiments of the documents."""
+    return tuple(experiment for module in _MODULES for experiment in module.experiments())
+
+
+def chosen_experiments(names: Sequence[str] | None, documents: Sequence[str] | None) -> list[Experiment]:
+    """Return the requested experiments, by default the reference suite."""
+    if not names and not documents:
+        documents = ["reference"]
+    return select(all_experiments(), names or [], documents or [])
+
+
+def overview(experiments: Sequence[Experiment]) -> Any:
+    """Return a table of ids, documents and statements, with the numbers of true and false versions."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table("id", "document", "statement", "true", "false", show_lines=True)
+    for each in experiments:
+        n_true = sum(case.expected is Verdict.NOT_REFUTED for case in each.cases)
+        cells = (each.id, each.document, each.statement, str(n_true), str(len(each.cases) - n_true))
+        shown.add_row(*map(Text, cells))
+    return shown
+
+
+def details(experiments: Sequence[Experiment]) -> Iterator[Any]:
+    """Yield for each experiment its statement, its source and a table of its cases."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    for each in experiments:
+        yield Text.assemble((each.id, "bold"), f"  {each.statement}")
+        yield Text(f"{each.document}: {each.source}", style="dim")
+        shown = Table(box=SIMPLE_HEAD)
+        shown.add_column("case", no_wrap=True)  # users type it, so it is never cut
+        for name in ("claim", "expected", "exact value", "what it shows"):
+            shown.add_column(name)
+        for case in each.cases:
+            shown.add_row(*map(Text, (case.name, case.claimed, case.expected.value, _exact(case), case.note)))
+        yield shown
+
+
+def _exact(case: Case) -> str:
+    """``ε = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
+    if case.exact is None or not isinstance(case, AuditCase):
+        return number(case.exact)
+    return f"{symbol(claim_at(case.claim, case.distance).strength_name)} = {number(case.exact)}"
 
 
 def run_experiments(
@@ -74,3 +151,15 @@ def _title(ids: Sequence[str]) -> str:
         return "Reference suite"
     shown = ", ".join(ids[:8])
     return f"Experiment{'s' * (len(ids) != 1)} {shown}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+
+
+def drawings(suite: Suite) -> list[tuple[str, str, Figure]]:
+    """Return (id, statement, figure) for each experiment with a figure whose cases are all in the suite."""
+    if not any(entry.experiment for entry in suite.entries):
+        return []
+    found = []
+    for experiment in all_experiments():
+        entries = [entry for entry in suite.entries if entry.experiment == experiment.id]
+        if experiment.draw is not None and {case.name for case in experiment.cases} <= {e.name for e in entries}:
+            found.append((experiment.id, experiment.statement, experiment.draw(entries)))
+    return found

@@ -13,14 +13,30 @@ from ...audit.results.canary_result import CanaryResult
 from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import lower_limit, number, prose, symbol, visible
-from .canary_figures import are_quick, draw_guess_bounds, draw_scores
-from .cell_figures import draw_profile, draw_ratios, draw_trade_off
-from .distance_figure import draw_distances, series_by_distance
-from .figure_style import WIDTH, in_report_style, legend_above, panel
-from .light_ticks import light_ticks
-from .look_figure import draw_bound, stopped
-from .output_figures import claimed_epsilon, not_drawn, outputs_figure, usable_sketch
-from .series_figures import MOST_POINTS, draw_points, draw_series, drawn_points, fraction_outside
+from .figure_style import WIDTH, in_report_style, legend_above, light_ticks, panel
+from .output_figures import (
+    claimed_epsilon,
+    draw_profile,
+    draw_ratios,
+    draw_trade_off,
+    not_drawn,
+    outputs_figure,
+    usable_sketch,
+)
+from .series_figures import (
+    MOST_POINTS,
+    are_quick,
+    draw_bound,
+    draw_distances,
+    draw_guess_bounds,
+    draw_points,
+    draw_scores,
+    draw_series,
+    drawn_points,
+    fraction_outside,
+    series_by_distance,
+    stopped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,23 +45,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure of a report.
-
-    Attributes
-    ----------
-    figure : Figure
-    label : str
-        Description with the main numbers, for screen readers.
-    caption : str
-        Text below the figure.
-    is_of_the_bound : bool
-        Whether the figure shows the bound against the number of runs or guesses.
-    """
+    """A figure of a report."""
 
     figure: Figure
-    label: str
+    label: str  # description with the main numbers, for screen readers
     caption: str
-    is_of_the_bound: bool = False
+    is_of_the_bound: bool = False  # the bound against the number of runs or guesses
 
 
 def figures_of(result: Checked) -> list[Drawn]:

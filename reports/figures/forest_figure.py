@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import found as found_words
-from ..plain_text import number, severity_text
-from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
-from .light_ticks import light_ticks
+from ..plain_text import number, severity, severity_text
+from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible, light_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,11 +25,120 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 Array = npt.NDArray[np.float64]
+
+# Lower bounds before and after, for a comparison of two records of the same audits.
+
+MOST_ROWS = 60
+_FARTHEST = 2.0  # times the claim, as in the forest
+
+
+def compared_bounds(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons with a bound before or after, changed ones first; at most `MOST_ROWS`."""
+    known = [one for one in comparisons if not (math.isnan(_bound(one.before)) and math.isnan(_bound(one.after)))]
+    return sorted(known, key=lambda one: (not one.has_changed, one.not_compared is None))[:MOST_ROWS]
+
+
+@in_report_style
+def before_after_figure(comparisons: Sequence[Comparison], *, narrow: bool = False) -> Figure:
+    """Return a figure with a row for each comparison: hollow marker before, filled marker after, line between."""
+    figure = _of_rows(
+        len(comparisons), narrow, 0.46 if narrow else 0.27, 0.95 if narrow else 0.72,
+        lambda axes: _draw(axes, comparisons, narrow),
+    )  # fmt: skip
+    figure.legend(handles=_keys(), loc="upper center", ncols=3, borderaxespad=0.2)
+    return figure
+
+
+def _of_rows(n: int, narrow: bool, row: float, above: float, draw: Callable[[Axes], None]) -> Figure:
+    """A figure of `n` rows of `row` inches with the axis above them, and with room for names and numbers."""
+    from matplotlib.figure import Figure
+
+    width, left, right, below = (4.3, 0.15, 0.2, 0.1) if narrow else (10.0, 2.95, 3.55, 0.08)
+    rows = max(n, 1) * row
+    height = rows + above + below
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((left / width, below / height, (width - left - right) / width, rows / height))
+    draw(axes)
+    axes.spines["bottom"].set_visible(False)
+    axes.spines["top"].set_visible(True)
+    light_ticks(axes, is_above=True)
+    return figure
+
+
+def _multiples(axes: Axes, at: Array, limit: float, narrow: bool) -> None:
+    """Set up rows at `at` over an axis of multiples of the claim, from 0 to `limit`, with a line at 1."""
+    axes.set_xlim(0, limit)
+    axes.set_ylim(max(len(at), 1) - 0.5, -0.5 - 0.15 * narrow)
+    axes.set_yticks([])
+    axes.spines[["left", "right", "top"]].set_visible(False)
+    axes.axvline(0, color=GREY, linewidth=0.6)
+    if narrow:  # the line must not cross the texts
+        axes.vlines(np.ones(len(at)), at - 0.25, at + 0.25, colors=ink(), linewidths=1.3, zorder=2)
+    else:
+        axes.axvline(1, color=ink(), linewidth=1.3)
+    axes.set_xlabel("lower bound as a multiple of the claim (beyond 1: refuted)", labelpad=2)
+
+
+def _text(axes: Axes, y: int, name: tuple[str, int], numbers: tuple[str, int], narrow: bool) -> None:
+    """Write a name and numbers, each with its largest length, beside a row, or above it."""
+    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
+    axes.text(0.04 if narrow else -0.05, y - 0.3 * narrow, legible(*name), ha="left" if narrow else "right", **place)
+    axes.text(1 if narrow else 1.03, y - 0.3 * narrow, legible(*numbers), ha="right" if narrow else "left", **place)
+
+
+def _draw(axes: Axes, comparisons: Sequence[Comparison], narrow: bool) -> None:
+    rows = np.arange(len(comparisons), dtype=np.float64) + 0.14 * narrow
+    before, after = (
+        np.array([_bound(entry) for entry in entries])
+        for entries in ([one.before for one in comparisons], [one.after for one in comparisons])
+    )
+    pooled = np.concatenate([before, after])
+    limit = min(max(1.06 * float(pooled[np.isfinite(pooled)].max(initial=0.0)), 1.2), _FARTHEST)
+    _multiples(axes, rows, limit, narrow)
+    both = ~np.isnan(before) & ~np.isnan(after)
+    axes.hlines(rows[both], before[both].clip(0, limit), after[both].clip(0, limit), colors=GREY, linewidths=1.0)
+    look: dict[str, Any] = {"linestyle": "", "clip_on": False, "zorder": 3, "markersize": 7}
+    for values, entries, is_filled in (
+        (before, [one.before for one in comparisons], False),
+        (after, [one.after for one in comparisons], True),
+    ):
+        for verdict in Verdict:
+            own = np.array([entry is not None and entry.result.verdict is verdict for entry in entries], dtype=np.bool_)
+            own &= ~np.isnan(values)
+            colour = COLOUR[verdict] if is_filled else "white"
+            axes.plot(
+                values[own].clip(0, limit), rows[own], MARKER[verdict], color=colour, markeredgecolor=COLOUR[verdict],
+                markeredgewidth=1.2, **look,
+            )  # fmt: skip
+    for y, one in enumerate(comparisons):
+        texts = " → ".join("missing" if each is None else found_words(each.result) for each in (one.before, one.after))
+        texts += ", changed" if one.has_changed else ", not compared" if one.not_compared and not narrow else ""
+        _text(axes, y, (one.name, 20 if narrow else 40), (texts, 60 if narrow else 80), narrow)
+
+
+def _bound(entry: Entry | None) -> float:
+    """The lower bound as a multiple of the claim; NaN where there is none."""
+    if entry is None or isinstance(entry.result, StatementResult):
+        return math.nan
+    if isinstance(entry.result, AuditResult) and entry.result.findings:
+        return math.nan
+    return severity(entry.result)
+
+
+def _keys() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    shared: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgecolor": GREY}
+    return [
+        Line2D([], [], color="white", label="before", **shared),
+        Line2D([], [], color=GREY, label="after", **shared),
+    ]
+
+
 Audit = AuditResult | CanaryResult
 Rows = list[tuple[Entry, Audit]]
 
 _NARROW = 54  # characters of a name and its numbers on a phone
-_FARTHEST = 2.0  # times the claim; a leak of 11 times the claim must not flatten the other rows
 
 
 @in_report_style
@@ -40,19 +150,11 @@ def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Fi
     right edge. `narrow` is the layout for phones, with names above the bars. Legend and axis are above the rows, where
     the first screen of a report shows them. Statements are omitted.
     """
-    from matplotlib.figure import Figure
-
-    n = max(len(audits(suite)), 1)
-    width, row = (4.3, 0.46) if narrow else (10.0, 0.25)
-    left, right, above, below = (0.15, 0.2, 1.4, 0.1) if narrow else (2.95, 3.55, 0.72, 0.08)
-    above = above if has_legend else 0.5
-    height = n * row + above + below
-    figure = Figure(figsize=(width, height))
-    axes = figure.add_axes((left / width, below / height, (width - left - right) / width, n * row / height))
-    draw_forest(axes, suite, narrow=narrow)
-    axes.spines["bottom"].set_visible(False)
-    axes.spines["top"].set_visible(True)
-    light_ticks(axes, is_above=True)
+    row, above = (0.46, 1.4) if narrow else (0.25, 0.72)
+    figure = _of_rows(
+        len(audits(suite)), narrow, row, above if has_legend else 0.5,
+        lambda axes: draw_forest(axes, suite, narrow=narrow),
+    )  # fmt: skip
     if has_legend:
         figure.legend(
             handles=forest_marks(), loc="upper center", ncols=2 if narrow else 7, columnspacing=1.2, handletextpad=0.4,
@@ -69,7 +171,7 @@ def audits(suite: Suite) -> Rows:
 def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     """Draw the rows, with names left and numbers right of the axes."""
     rows = audits(suite)
-    at = np.arange(len(rows)) + 0.14 * narrow
+    at = np.arange(len(rows), dtype=np.float64) + 0.14 * narrow
     claimed = [result.claim.strength for _, result in rows]
     bounds, estimates, exacts, found = (
         np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
@@ -85,16 +187,7 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     )
     pooled = np.concatenate([bounds, estimates, exacts, found])
     limit = min(1.06 * float(pooled[np.isfinite(pooled)].max(initial=1.2)), _FARTHEST)  # right end of the axis
-    axes.set_xlim(0, limit)
-    axes.set_ylim(max(len(rows), 1) - 0.5, -0.5 - 0.15 * narrow)
-    axes.set_yticks([])
-    axes.spines[["left", "right", "top"]].set_visible(False)
-    axes.axvline(0, color=GREY, linewidth=0.6)
-    if narrow:  # the line must not cross the texts
-        axes.vlines(np.ones(len(rows)), at - 0.25, at + 0.25, colors=ink(), linewidths=1.3, zorder=2)
-    else:
-        axes.axvline(1, color=ink(), linewidth=1.3)
-    axes.set_xlabel("lower bound as a multiple of the claim (beyond 1: refuted)", labelpad=2)
+    _multiples(axes, at, limit, narrow)
     verdicts = [result.verdict for _, result in rows]
     known = ~np.isnan(bounds)
     axes.barh(
@@ -150,13 +243,8 @@ def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> Non
         figures += f" ({factor})"
     if entry.exact is not None and not narrow:
         figures += f", exact {number(entry.exact)}"
-    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
-    if narrow:
-        axes.text(0.04, y - 0.3, legible(entry.name, max(_NARROW - len(figures), 10)), **place)
-        axes.text(1, y - 0.3, legible(figures, _NARROW - 10), ha="right", **place)
-    else:
-        axes.text(-0.05, y, legible(entry.name), ha="right", **place)
-        axes.text(1.03, y, legible(figures, 80), **place)
+    longest = max(_NARROW - len(figures), 10) if narrow else 40
+    _text(axes, y, (entry.name, longest), (figures, _NARROW - 10 if narrow else 80), narrow)
 
 
 def _fraction(value: float | None, claimed: float) -> float:

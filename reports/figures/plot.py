@@ -14,13 +14,26 @@ from ...audit.results.canary_result import CanaryResult
 from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import visible
-from .canary_figures import draw_guess_bounds, draw_scores
-from .cell_figures import are_outcomes, draw_profile, draw_ratios, draw_trade_off
-from .distance_figure import draw_distances, series_by_distance
 from .forest_figure import audits, draw_forest, forest_marks
-from .look_figure import draw_bound
-from .output_figures import draw_ratio, draw_shares, usable_sketch
-from .series_figures import draw_points, draw_series, drawn_points
+from .output_figures import (
+    are_outcomes,
+    draw_profile,
+    draw_ratio,
+    draw_ratios,
+    draw_shares,
+    draw_trade_off,
+    usable_sketch,
+)
+from .series_figures import (
+    draw_bound,
+    draw_distances,
+    draw_guess_bounds,
+    draw_points,
+    draw_scores,
+    draw_series,
+    drawn_points,
+    series_by_distance,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,8 +19,7 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import detectable, lower_limit, number, symbol, visible
-from .figure_style import BLUE, COLOUR
-from .page_style import style_class, themed
+from .figure_style import BLUE, COLOUR, style_class, themed
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 389.0, 170.0, 50.0, 371.0, 24.0, 132.0
 _SPAN: Final = 16.0  # the axis runs from a sixteenth of the runs to sixteen times as many
@@ -30,28 +29,16 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """What an audit would state after other numbers of runs.
+    """What an audit would state after other numbers of runs."""
 
-    Attributes
-    ----------
-    runs : int
-        Runs of the audit, or canaries.
-    unit, letter : str
-        "runs" or "canaries", and the symbol of the claim's strength.
-    verdict : Verdict
-    claimed, bound : float
-    estimate, excess : float
-        NaN or infinite where the curve is not drawn.
-    """
-
-    runs: int
-    unit: str
-    letter: str
+    runs: int  # of the audit, or canaries
+    unit: str  # "runs" or "canaries"
+    letter: str  # of the claim's strength
     verdict: Verdict
     claimed: float
     bound: float
-    estimate: float
-    excess: float
+    estimate: float  # NaN or infinite where the curve is not drawn
+    excess: float  # the same
 
     def bound_after(self, runs: float) -> float:
         """Projected lower bound if the observed frequencies stay the same; NaN without a positive bound and estimate.

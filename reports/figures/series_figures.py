@@ -2,19 +2,244 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ...audit.canaries.canary_tests import has_lines, refuted_strength
+from ...audit.claims.claim import Claim, GaussianDP, GroupClaim, PureDP
+from ...audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ...audit.records.suite import Entry, Suite
+from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.canary_result import CanaryResult
+from ...audit.results.score_sketch import ScoreSketch
 from ...audit.results.statement_result import Point, Series, StatementResult
-from .figure_style import GREY, ink, legible
-from .interval_marks import draw_intervals, window
+from ..plain_text import number, symbol
+from .figure_style import COLOUR, DASHED, EVENT, GREY, MARKER, draw_intervals, ink, legible, sides, window
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Running lower bound of a sequential audit.
+
+_WHY: Final = {
+    "refuted": "refuted after {} runs",
+    "runs": "all {} runs done",
+    "time": "time limit after {} runs",
+    "request": "stopped on request after {} runs",
+}
+
+
+def stopped(result: AuditResult) -> str:
+    """Say when and why the audit stopped."""
+    return _WHY.get(result.stopped or "", "last interim analysis after {} runs").format(f"{result.looks[-1].runs:,}")
+
+
+def draw_bound(axes: Axes, result: AuditResult) -> None:
+    """Draw the bound against the runs, the claim, and the point and reason of stopping."""
+    claim = result.directed_claim
+    runs = np.array([look.runs for look in result.looks], dtype=np.float64)
+    bounds = np.array([look.bound for look in result.looks], dtype=np.float64)
+    claimed = claim.strength
+    top = window(0.0, bounds, claimed, 0.1, room=0.12)[1]
+    bounds = np.minimum(bounds, top)
+    axes.step(runs, bounds, where="post", color=sides()[0], label="running lower bound")
+    axes.axhline(claimed, color=ink(), linewidth=1.0, linestyle=":", label=legible(f"claimed {number(claimed)}"))
+    verdict = result.verdict
+    size = 8 if verdict is Verdict.REFUTED else 6
+    axes.plot(
+        runs[-1:], bounds[-1:], MARKER[verdict], color=COLOUR[verdict], markersize=size, linestyle="",
+        clip_on=False, zorder=3, label=stopped(result),
+    )  # fmt: skip
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    first, last = runs.min(), runs.max()
+    axes.set_xlim(first / 1.1, max(last, 1.1 * first) * 1.1)
+    axes.set_ylim(0, top if math.isfinite(top) else 1)
+    axes.set_xlabel("runs on each dataset")
+    each = " per step" if isinstance(claim, GroupClaim) else ""
+    axes.set_ylabel(legible(f"{symbol(claim.strength_name)}{each}"))
+
+
+# Bounds and claims of one mechanism against the distance between the datasets.
+
 Array = npt.NDArray[np.float64]
+
+
+def series_by_distance(suite: Suite, *, fewest: int) -> list[list[Entry]]:
+    """Group audits of one mechanism under one adjacency at `fewest` distances or more.
+
+    Claims of a group are one claim for groups of rows, or claims of one type given as a function of the distance.
+    Lambdas are omitted, because their names do not identify them; so are audits with a failed health check.
+    """
+    groups: dict[tuple[object, ...], list[Entry]] = {}
+    for entry in suite.entries:
+        result = entry.result
+        if isinstance(result, AuditResult) and not result.findings and result.mechanism != "<lambda>":
+            claim, code = result.claim, (result.mechanism, result.provenance, result.pair.adjacency)
+            is_grouped = isinstance(claim, GroupClaim)
+            base = claim.base if isinstance(claim, GroupClaim) else claim
+            if is_grouped or result.pair.distance == 1:
+                groups.setdefault((*code, "for groups", str(base)), []).append(entry)
+            if not is_grouped:  # an audit at distance 1 may belong to either kind
+                groups.setdefault((*code, "by distance", type(base), base.strength_name), []).append(entry)
+    return [
+        group
+        for group in groups.values()
+        if len({each.result.pair.distance for each in group if isinstance(each.result, AuditResult)}) >= fewest
+    ]
+
+
+def draw_distances(axes: Axes, entries: Sequence[Entry]) -> None:
+    """Draw bound, estimate and exact value of each audit over its distance, with the claim's strength as a line.
+
+    Strengths of claims for groups are per step; ε and μ add up, so their totals are drawn.
+    """
+    results = [entry.result for entry in entries if isinstance(entry.result, AuditResult)]
+    at = np.array([result.pair.distance for result in results])
+    factors = np.array([_factor(result.claim) for result in results])
+    claimed, bounds, estimates, exact = (
+        np.array([math.nan if value is None else value for value in values]) * factors
+        for values in (
+            [result.claim.strength for result in results],
+            [result.bound for result in results],
+            [result.estimate for result in results],
+            [entry.exact for entry in entries],
+        )
+    )
+    top = window(0.0, claimed, bounds, exact, 0.1)[1]
+    order = np.argsort(at, kind="stable")
+    axes.plot(at[order], claimed[order], color=ink(), linewidth=1.2, label="claimed")
+    axes.vlines(at, bounds.clip(0, top), np.fmin(np.fmax(estimates, bounds), top), colors=ink(), linewidths=0.6)
+    axes.plot(at, _within(exact, top), "*", color="none", markeredgecolor=ink(), markersize=10, label="exact")
+    axes.plot(at, _within(estimates, top), "o", color=ink(), markersize=3, zorder=4, label="estimate")
+    for verdict in Verdict:
+        own = np.array([result.verdict is verdict for result in results])
+        if own.any():
+            axes.plot(
+                at[own], bounds[own].clip(0, top), MARKER[verdict], color=COLOUR[verdict], clip_on=False, zorder=3,
+                linestyle="", markersize=6, markeredgewidth=0, label=f"lower bound, {verdict.value}",
+            )  # fmt: skip
+    beyond = at[(bounds > top) | (estimates > top) | (exact > top)]
+    axes.plot(beyond, np.full(len(beyond), top), "^", color=ink(), clip_on=False, zorder=2)
+    axes.set_xlim(0, window(0.0, at)[1])
+    axes.set_ylim(0, top)
+    axes.set_xlabel("distance k")
+    claim = results[0].claim
+    is_whole = all(not isinstance(result.claim, GroupClaim) or _factor(result.claim) > 1 for result in results)
+    axes.set_ylabel(legible(symbol(claim.strength_name) + ("" if is_whole else " per step")))
+
+
+def _within(values: Array, top: float) -> Array:
+    return np.where(values <= top, values, math.nan)
+
+
+def _factor(claim: Claim) -> float:
+    """Factor from a strength per step to the strength at the whole distance."""
+    if isinstance(claim, GroupClaim) and isinstance(claim.base, (PureDP, GaussianDP)):
+        return float(claim.distance)
+    return 1.0
+
+
+# Figures of an audit of a training run: scores of canaries, and lower bounds by number of guesses.
+
+_POINTS, _FEWEST = 16, 8  # numbers of guesses of a curve, and the smallest of them
+
+
+def draw_scores(axes: Axes, result: CanaryResult, sketch: ScoreSketch) -> None:
+    """Draw the histograms of scores in and out, with the guessed scores shaded."""
+    edges, of = np.array(sketch.edges), "pairs" if result.coins == "fixed" else "canaries"
+    names = ("first in", "second in") if result.coins == "fixed" else ("in", "out")
+    for counts, name, colour in zip((sketch.inside, sketch.outside), names, sides(), strict=True):
+        axes.stairs(counts, edges, color=colour, fill=True, alpha=0.25, linewidth=0)
+        axes.stairs(counts, edges, color=colour, label=f"{of} {name}", linewidth=1.2)
+    low, high = sketch.edges[0], sketch.edges[-1]
+    guesses = result.best_guesses[0]
+    label: str | None = f"{guesses:,} guesses"
+    place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "va": "top", "size": "small"}
+    said_in, said_out = (f"guessed {name}" for name in names)
+    if sketch.said_out is not None:
+        axes.axvspan(low, min(max(sketch.said_out, low), high), label=label, **EVENT)
+        axes.text(low, 0.99, f" {said_out}", ha="left", **place)
+        label = None
+    if sketch.said_in is not None:
+        axes.axvspan(max(min(sketch.said_in, high), low), high, label=label, **EVENT)
+        axes.text(high, 0.99, f"{said_in} ", ha="right", **place)
+    axes.set_xlim(low, high)
+    axes.set_ylim(0, 1.14 * max(*sketch.inside, *sketch.outside, 1))
+    axes.set_xlabel("score of the first less that of the second" if result.coins == "fixed" else "score")
+    axes.set_ylabel(of)
+
+
+def draw_guess_bounds(axes: Axes, result: CanaryResult) -> None:
+    """Draw the bound that each number of guesses gives alone, what it could give at most, and the claim."""
+    numbers, bounds, most = (np.array(each, dtype=np.float64) for each in guess_bounds(result))
+    claimed, (guesses, _) = result.claim.strength, result.best_guesses
+    top = window(0.0, bounds, most, result.bound, claimed, 0.1, room=0.12)[1]
+    letter = legible(symbol(result.claim.strength_name))
+    alone = {"marker": "o", "markersize": 2.5} if len(numbers) > 1 else {"marker": "o", "linestyle": ""}
+    axes.plot(numbers, np.minimum(bounds, top), color=sides()[0], label="so many guesses alone", **alone)
+    axes.plot(numbers, np.minimum(most, top), color=GREY, linestyle=DASHED, label="if all of them were right")
+    axes.axhline(claimed, color=ink(), linewidth=1.0, linestyle=":", label=legible(f"claimed {number(claimed)}"))
+    axes.plot(
+        [guesses], [min(result.bound, top)], MARKER[result.verdict], color=COLOUR[result.verdict],
+        markersize=8 if result.verdict is Verdict.REFUTED else 6, linestyle="", clip_on=False, zorder=3,
+        label="bound of the audit",
+    )  # fmt: skip
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlim(numbers.min() / 1.1, max(numbers.max(), 1.1 * numbers.min()) * 1.1)
+    axes.set_ylim(0, top if math.isfinite(top) else 1)
+    axes.set_xlabel("guesses, from the farthest score on")
+    axes.set_ylabel(letter)
+
+
+def guess_bounds(result: CanaryResult) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
+    """Return numbers of guesses, the bound of each number alone at all of alpha, and its bound if all were right.
+
+    For (ε, δ) and profiles by counts, for other claims by the recursion for trade-off curves.
+    """
+    return _bounds(result.claim, result.guesses, result.alpha, _numbers(result))
+
+
+def are_quick(result: CanaryResult) -> bool:
+    """Whether the bounds are computed in about a second."""
+    return has_lines(result.claim)
+
+
+def _numbers(result: CanaryResult) -> tuple[int, ...]:
+    """Numbers of guesses of the curve; of claims whose tests are slow those that the audit tested."""
+    known = result.guesses.numbers
+    tested = {test.guesses for test in result.tests} | {result.best_guesses[0]}
+    if not has_lines(result.claim):
+        return tuple(sorted(tested))
+    wanted = np.geomspace(min(_FEWEST, known[-1]), known[-1], _POINTS)
+    return tuple(sorted({min(known, key=lambda n: abs(math.log(n / each))) for each in wanted.tolist()} | tested))
+
+
+@lru_cache(maxsize=64)
+def _bounds(
+    claim: Claim, guesses: CanaryGuesses, alpha: float, numbers: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
+    kind = "counts" if has_lines(claim) and not isinstance(claim, GaussianDP) else "f-dp"
+    perfect = CanaryGuesses(
+        canaries=guesses.canaries,
+        numbers=guesses.numbers,
+        right=guesses.numbers,
+        said=guesses.said,
+        probability=guesses.probability,
+    )
+    tests = [CanaryTest(kind, each, alpha) for each in numbers]  # type: ignore[arg-type]
+    found = (tuple(refuted_strength(test, claim, each) for test in tests) for each in (guesses, perfect))
+    bounds, most = found
+    return numbers, bounds, most
+
 
 MOST_POINTS = 40
 """Largest number of rows in a figure."""

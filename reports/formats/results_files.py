@@ -3,41 +3,101 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 from ...audit.errors import OptionError, RecordError
-from ...audit.records.suite import Suite
+from ...audit.records.suite import Entry, Scalar, Suite
+from ...audit.results.audit_result import AuditResult
+from ..pages.audit_facts import repetition
+from ..plain_text import cautions, visible
+
+# JSON without literals that a strict reader refuses, and the recorded values of an entry as JSON.
+
+_LARGEST: Final = 2**53  # from here on many readers round whole numbers
+_LONG: Final = 2_000
+
+_COLUMNS: Final = (
+    "kind", "mechanism", "claim", "claim_type", "claim_source", "strength_name", "claimed_strength", "adjacency",
+    "unit", "distance", "difference", "doubt", "verdict", "expected", "bound", "estimate", "alpha", "p_value",
+    "adjusted_p_value", "resolution", "power", "event", "likelier_on", "hits_x", "runs_x", "hits_y", "runs_y",
+    "quantity", "at", "lower", "upper", "low", "high", "coins", "canaries", "included", "guesses", "right_guesses",
+    "ceiling", "runs", "pilot_runs", "stopped", "seed", "is_replayable", "low_bits", "findings", "notes", "accepted",
+    "provenance", "versions",
+)  # fmt: skip
+_OF_COUNTS: Final = frozenset({"bound", "estimate", "p_value", "resolution"})
+"""What a failed health check leaves without a meaning."""
+
+
+def json_text(value: Any) -> str:
+    """Return JSON for a value: infinite and undefined numbers and whole numbers from 2⁵³ on are text.
+
+    Lone surrogates, which UTF-8 cannot encode, are written as visible escapes.
+
+    Examples
+    --------
+    >>> print(json_text([1.5, float("inf"), float("nan"), 2**53]), end="")
+    [
+     1.5,
+     "inf",
+     "nan",
+     "9007199254740992"
+    ]
+    """
+    return json.dumps(_strict(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_strict(name): _strict(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        return str(value)
+    if isinstance(value, str):
+        return "".join(visible(char) if "\ud800" <= char <= "\udfff" else char for char in value)
+    return value
+
+
+def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
+    """Return what a results file says of an entry, by the names of `Suite.to_frame`, and the call that repeats it.
+
+    Silenced health checks are under ``ignored``, and what weakens the verdict under ``cautions``.
+
+    Left out are bound, estimate, p-value and detectable excess after a failed health check; the detectable excess of an
+    audit that stopped at a refutation; and the estimate of bets, which is biased.
+    """
+    result, left_out = entry.result, frozenset[str]()
+    if isinstance(result, AuditResult):
+        left_out = _OF_COUNTS if result.findings else frozenset()
+        left_out |= {"resolution"} if result.stopped == "refuted" else set()
+        left_out |= {"estimate"} if result.stopped is not None and not result.is_closed else set()
+    found = {name: row[name] for name in _COLUMNS if row[name] is not None and name not in left_out}
+    own = {name: visible(value, _LONG) if isinstance(value, str) else value for name, value in found.items()}
+    if isinstance(result, AuditResult) and result.ignored:
+        own["ignored"] = visible(", ".join(result.ignored), _LONG)
+    if read_with := cautions(result):
+        own["plain_text"] = visible("; ".join(one.text for one in read_with), _LONG)
+    return own | {"repeat": visible(repetition(entry), _LONG)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultsFile:
-    """A file of results by name and hash.
+    """A file of results by name and hash."""
 
-    Attributes
-    ----------
-    name : str
-        Path with forward slashes, relative to the working directory if the file lies below it.
-    sha256 : str
-        Of the file's bytes.
-    entries : int
-        Number of its entries; the files of a merged suite have them in order.
-    """
-
-    name: str
-    sha256: str
-    entries: int
+    name: str  # path with forward slashes, relative to the working directory if the file lies below it
+    sha256: str  # of the file's bytes
+    entries: int  # their number; the files of a merged suite have them in order
 
 
 def results_file(path: Path, suite: Suite) -> ResultsFile:
-    """Return the file from which a suite was read.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read.
-    """
+    """Return the file from which a suite was read."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -48,13 +108,7 @@ def results_file(path: Path, suite: Suite) -> ResultsFile:
 
 
 def file_of_each(suite: Suite, files: Sequence[ResultsFile]) -> list[ResultsFile]:
-    """Return the file of each entry of a suite.
-
-    Raises
-    ------
-    OptionError
-        If the files have another number of entries together.
-    """
+    """Return the file of each entry of a suite."""
     found = [file for file in files for _ in range(file.entries)]
     if len(found) != len(suite.entries):
         raise OptionError(

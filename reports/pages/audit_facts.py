@@ -2,32 +2,176 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from ...audit.claims.claim import GroupClaim
 from ...audit.printing import percent
-from ...audit.records.suite import Entry
+from ...audit.records.suite import Checked, Entry, Suite
 from ...audit.results.audit_result import AuditResult, SequentialResult, least_in_words
 from ...audit.results.canary_result import CanaryResult
+from ...audit.results.replay_table import ReplayRow
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.object_identity import ELSEWHERE
 from ..plain_text import (
     canaries_in_words,
+    canary_facts,
     error_budget,
     exact,
     exact_text,
     expectation,
+    lines_below,
     number,
     other_way,
     p_text,
     runs_made,
     visible,
 )
-from ..source_places import place_of_mechanism
+
+if TYPE_CHECKING:
+    from ...audit.results.result import Result
+
+# The card of a result in a notebook: the verdict, what must be read with it, and figures.
+
+_COLOURS = {"REFUTED": "#D55E00", "DIFFERENT": "#D55E00", "INCONCLUSIVE": "#757575"}
+_OTHERWISE = "#0072B2"
+_BOX = (
+    "max-width:46em;padding:.6em 1em;border:1px solid #ccc;border-left:6px solid {};border-radius:4px;"
+    "background:#fff;color:#111;font:14px/1.45 sans-serif"
+)
+_REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
+
+
+def card(result: Result) -> str:
+    """Return HTML without scripts or external resources; figures need matplotlib and are left out without it."""
+    told = [f"  {remark}" for remark in result.remarks] + lines_below(result)
+    sentence, *remarks = [html.escape(visible(line, 2_000)) for line in (result.sentence, *told)]
+    colour = _COLOURS.get(result.verdict.name, _OTHERWISE)
+    parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
+    if remarks:
+        parts.append(f'<pre style="{_REMARKS}">{chr(10).join(remarks)}</pre>')
+    if isinstance(result, AuditResult):
+        parts += [f"<div>{html.escape(visible(line, 2_000))}</div>" for line in result.evidence.splitlines()]
+    if isinstance(result, CanaryResult):
+        shown = [
+            f"{name}: {value}" for name, value in canary_facts(result) if name in ("canaries", "guesses", "ceiling")
+        ]
+        parts += [f"<div>{html.escape(line)}</div>" for line in shown]
+    drawn = result.audit if isinstance(result, WorstPair) else result
+    if isinstance(drawn, Checked) and find_spec("matplotlib") is not None:
+        parts += [f'<div style="margin-top:.5em;max-width:30em">{figure}</div>' for figure in _figures(drawn)]
+    return "".join([*parts, "</div>"])
+
+
+def _figures(result: Checked) -> list[str]:
+    """The row of the forest plot, and the figure that says most."""
+    from ..figures.figures import figures_of
+    from ..figures.forest_figure import forest
+    from ..figures.svg_figure import svg
+
+    found = [svg(drawn.figure, label=drawn.label) for drawn in figures_of(result)[:1]]
+    if not isinstance(result, StatementResult):
+        suite = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
+        found.insert(0, svg(forest(suite, narrow=True, has_legend=False), label=result.sentence))
+    return found
+
+
+# Where the source of a mechanism lies, as URIs: from the environment of a result, a replay, or the name of a test.
+
+SOURCE_ROOT, INSTALLED = "SRCROOT", "SITEPACKAGES"
+"""Roots of relative URIs: the working directory of the audit, and the folder of installed packages."""
+
+_ROOTS: Final = {"working directory": SOURCE_ROOT, "installed packages": INSTALLED}
+_ROW: Final = re.compile(r"(?P<file>.+):(?P<line>\d{1,9}) in (?P<function>.*)", re.DOTALL)
+_TEST: Final = re.compile(r"(?:^|: )(?P<file>[^:\n]+\.py)::")
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+_LAST_LINE: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePlace:
+    """A line of a file."""
+
+    file: str  # path with forward slashes; relative unless a replay says otherwise
+    line: int | None = None
+    function: str = ""  # empty if unknown
+    root: str = ""  # `SOURCE_ROOT` or `INSTALLED`; empty if unknown
+    sha256: str = ""  # of the file when the audit ran; empty if unknown
+
+    @property
+    def uri(self) -> str:
+        """The path as a URI reference."""
+        return uri_of(self.file)
+
+
+def uri_of(path: str) -> str:
+    """Return a path as a URI reference, a relative one if the path is relative.
+
+    Examples
+    --------
+    >>> uri_of("my lib/counts.py"), uri_of("C:\\\\code\\\\a.py"), uri_of("/code/a.py"), uri_of("a:b.py")
+    ('my%20lib/counts.py', 'file:///C:/code/a.py', 'file:///code/a.py', 'a%3Ab.py')
+    """
+    drive = re.match(r"[A-Za-z]:(?=[/\\])", path)
+    if drive or "\\" in path:
+        path = path.replace("\\", "/")
+    rest = quote(path[2:] if drive else path, safe="/", errors="surrogatepass")
+    if drive:
+        return f"file:///{drive[0]}{rest}"
+    return f"file://{rest}" if rest.startswith("/") else rest
+
+
+def place_of_mechanism(entry: Entry) -> SourcePlace | None:
+    """Return the recorded place of a mechanism; None if there is none, or if it is not a path below its root."""
+    found = entry.result.environment.get("source")
+    if not isinstance(found, dict):
+        return None
+    file, line, digest = (found.get(name) for name in ("file", "line", "sha256"))
+    root = _ROOTS.get(str(found.get("below")))
+    if root is None or not _is_below(file) or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        return None
+    if isinstance(line, bool) or not isinstance(line, int) or not 1 <= line <= _LAST_LINE:
+        return None
+    return SourcePlace(file=str(file), line=line, root=root, sha256=digest)
+
+
+def _is_below(file: Any) -> bool:
+    """Whether a file names a path below a root, in a form that no system reads as another path."""
+    if not isinstance(file, str) or not file or "\\" in file or ":" in file.partition("/")[0]:
+        return False
+    return not any(part in ("", ".", "..") for part in file.split("/"))
+
+
+def place_of_test(entry: Entry) -> SourcePlace | None:
+    """Return the file of the test that made an audit, from a name such as "tests/test_it.py::test_noisy"."""
+    found = _TEST.search(entry.name)
+    return SourcePlace(file=found["file"], root=SOURCE_ROOT) if found and _is_below(found["file"]) else None
+
+
+def place_of_row(row: ReplayRow) -> SourcePlace | None:
+    """Return the place of a call of a replay; None for code without a file, such as a prompt."""
+    found = _ROW.fullmatch(row.place)
+    if found is None or found["file"].startswith("<") or int(found["line"]) < 1:
+        return None
+    return SourcePlace(file=found["file"], line=int(found["line"]), function=found["function"])
+
+
+def logical_name(entry: Entry) -> str:
+    """Return the qualified name of the mechanism, such as "mylib.counts.noisy_count", or its name in the results."""
+    code = None if isinstance(entry.result, CanaryResult) else entry.result.provenance
+    if code is not None and ":" in code.where:
+        return code.where.replace(":", ".")
+    return str(getattr(entry.result, "mechanism", "") or entry.name)
+
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import datetime
 import functools
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import quote
 
 from ...audit.options import checked
 from ...audit.printing import percent
@@ -19,21 +23,122 @@ from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
-from ..cautions import APART, KINDS, cautions, heading
-from ..figures.before_after_figure import MOST_ROWS, before_after_figure, compared_bounds
+from ..figures.figure_style import rules
 from ..figures.figures import distance_figures
-from ..figures.forest_figure import forest
-from ..figures.page_style import rules
-from ..figures.svg_batches import drawings_of
-from ..figures.svg_figure import svg
-from ..libraries import require_for_html
+from ..figures.forest_figure import MOST_ROWS, before_after_figure, compared_bounds, forest
+from ..figures.svg_figure import drawings_of, svg
+from ..plain_text import APART, KINDS, cautions, heading, prose, require_for_html, visible
 from .audit_facts import facts, in_words
-from .comparison_table import numbers_of, side_of
 from .page_limits import about, by_severity, limits_of, what_to_do
-from .page_tables import PageTable, content_policy, shown_table, templates
+from .terminal_tables import numbers_of, side_of
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.figure import Figure
+
+# Tables of text on a page of HTML: sections of a report, or a page of their own.
+
+CellStyle: TypeAlias = Literal["", "refuted", "not-refuted", "inconclusive", "soft"]
+_LONGEST = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class PageCell:
+    """Text of a cell with a colour, and a remark below it."""
+
+    text: str
+    style: CellStyle = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTable:
+    """A table with a heading.
+
+    Attributes
+    ----------
+    id : str
+        Target of links to the heading; letters and hyphens.
+    title, caption : str
+    columns : tuple of str
+    rows : tuple of tuple of (str or PageCell)
+        The first cell of a row is its heading.
+    """
+
+    id: str
+    title: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | PageCell, ...], ...]
+
+
+def shown_table(table: PageTable) -> dict[str, Any]:
+    """Return the values of a table for the template, as safe text."""
+    return {
+        "id": table.id,
+        "title": visible(table.title, 100),
+        "caption": prose(table.caption),
+        "columns": [visible(column, 100) for column in table.columns],
+        "rows": [[_shown_cell(cell) for cell in row] for row in table.rows],
+    }
+
+
+def _shown_cell(cell: str | PageCell) -> PageCell:
+    held = PageCell(cell) if isinstance(cell, str) else cell
+    return PageCell(visible(held.text, _LONGEST), held.style, visible(held.remark, _LONGEST))
+
+
+def table_page(
+    title: str, paragraphs: Sequence[str], tables: Sequence[PageTable], links: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return a self-contained page of tables, without scripts.
+
+    Parameters
+    ----------
+    title : str
+    paragraphs : sequence of str
+        Text before the tables.
+    tables : sequence of PageTable
+    links : sequence of (name, relative path)
+        Files that the page links to.
+    """
+    require_for_html()
+    return (
+        templates()
+        .get_template("table_page.html.j2")
+        .render(
+            title=visible(title, 150),
+            policy=content_policy(),
+            styles="",
+            paragraphs=[prose(paragraph) for paragraph in paragraphs],
+            links=[(visible(name, 100), quote(target)) for name, target in links],
+            tables=[shown_table(table) for table in tables],
+        )
+    )
+
+
+@functools.cache
+def templates() -> Environment:
+    """Return the templates of all pages, which escape what they are given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(__package__ or "dpaudit.reports.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def content_policy(script: str = "") -> str:
+    """Return the content security policy: inline styles and drawings, the given script, and nothing external."""
+    allowed = ["default-src 'none'", "style-src 'unsafe-inline'"]
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        allowed.append(f"script-src 'sha256-{digest}'")
+    return "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
+
 
 # Definitions of the terms in results and reports.
 
@@ -160,7 +265,7 @@ def html(
         warnings=[
             (heading(kind, len(own)), own)
             for kind in KINDS
-            if (own := [audit for audit in audits if kind in audit["cautions"]])
+            if (own := [audit for audit in audits if kind in audit["plain_text"]])
         ],
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
@@ -328,7 +433,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "sentence": sentence,
         "remarks": remarks,
-        "cautions": [one.kind for one in read_with],
+        "plain_text": [one.kind for one in read_with],
         "claim": plain.visible(plain.stated(result), 100),
         "short_bound": plain.visible(plain.found(result)),
         "exact": plain.exact_text(entry),

@@ -15,10 +15,10 @@ from ...audit.results.canary_result import CanaryResult
 from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
-from ..cautions import KINDS, cautions, heading
+from ..plain_text import KINDS, cautions, heading
 from .audit_facts import repetition
-from .comparison_table import numbers_of
 from .page_limits import about, by_severity, limits_of, what_to_do
+from .terminal_tables import numbers_of
 
 _MOST_NAMED = 5  # audits of one verdict in the summary
 _MOST_WARNED = 20  # audits with one kind of caution

@@ -45,23 +45,12 @@ def _rank(entry: Entry) -> tuple[int, bool, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Statements on all audits of a page together.
+    """Statements on all audits of a page together."""
 
-    Attributes
-    ----------
-    headline : str
-        Family-wise alpha and confidence, for the first screen.
-    sentences : tuple of str
-    refuted_together : tuple of str
-        Names of the claims that are refuted at family-wise error 0.05.
-    refuted_alone : tuple of str
-        Names of the claims that are refuted, but not at that family-wise error.
-    """
-
-    headline: str
+    headline: str  # family-wise alpha and confidence, for the first screen
     sentences: tuple[str, ...]
-    refuted_together: tuple[str, ...]
-    refuted_alone: tuple[str, ...]
+    refuted_together: tuple[str, ...]  # names of the claims that are refuted at family-wise error 0.05
+    refuted_alone: tuple[str, ...]  # names of the other refuted claims
 
 
 def limits_of(suite: Suite) -> Limits:

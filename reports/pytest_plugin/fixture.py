@@ -51,8 +51,7 @@ from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
 from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
-from .session import AuditSession, Failure, compared_with, saved_as
-from .session_settings import DEFAULTS, Settings
+from .session import DEFAULTS, AuditSession, Failure, Settings, compared_with, saved_as
 
 # Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
 

@@ -46,11 +46,6 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         File of the test.
     options : mapping
         Options of the audit.
-
-    Raises
-    ------
-    ScriptError
-        If the mechanism, a dataset or the event has no short form as code.
     """
     if names_in(result.event) or options.get("output") is not None:
         raise ScriptError("named parts of outputs cannot be read in a few lines.")

@@ -17,13 +17,68 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .session_settings import Settings
-
 if sys.platform != "win32":
     import fcntl
 
 if TYPE_CHECKING:
     from ...audit.records.suite import Checked, Entry, Suite
+
+# Settings of a session: their defaults, their help, and their form on the command line.
+
+HELP = {
+    "alpha": "Probability that one audit refutes a correct mechanism",
+    "budget": "Largest sum of the alphas of all audits in a session",
+    "runs": "Largest number of runs on each dataset if no resolution is requested",
+    "resolution": "Excess over the claim that every audit must be able to detect; determines the number of runs",
+    "seconds": "Time limit of an audit in seconds",
+    "seed": 'Whole number that determines the random seeds together with the tests\' names, or "random"',
+}
+_RULES = {
+    "alpha": "a probability, 0 < alpha < 1, such as 1e-5",
+    "budget": "a probability, 0 < budget < 1, such as 0.01",
+    "runs": "a whole number of runs, 40 or more",
+    "resolution": "a positive number in the units of the claims",
+    "seconds": "a positive number of seconds",
+    "seed": 'a whole number >= 0, or "random"',
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a session. Precedence: call, marker, command line, configuration file."""
+
+    alpha: float = 1e-5
+    budget: float = 0.01
+    runs: int = 100_000
+    resolution: float | None = None
+    seconds: float | None = None
+    seed: int = 0
+
+
+DEFAULTS: dict[str, Any] = vars(Settings())
+
+
+def setting_from_text(name: str, text: str) -> Any:
+    """Parse a setting from the command line or the configuration file, with a `ValueError` for an invalid one."""
+    if name == "seed" and text == "random":
+        return text
+    digits = text.replace("_", "")
+    is_whole = name in ("runs", "seed")
+    try:
+        value = float(digits)
+        if is_whole:
+            is_right = value >= (40 if name == "runs" else 0) and value == math.floor(value)
+        else:
+            is_right = 0.0 < value < (1.0 if name in ("alpha", "budget") else math.inf)
+    except (ValueError, OverflowError):
+        is_right = False
+    if not is_right:
+        raise ValueError(
+            f"--dp-audit-{name} (or dp_audit_{name} in the configuration) is {text!r}; use {_RULES[name]}."
+        )
+    if is_whole:
+        return int(digits) if digits.isdigit() else int(value)
+    return value
 
 
 _MOST_NAMED = 10  # tests in a line of the summary
@@ -32,28 +87,14 @@ _IN_PROCESS = threading.Lock()  # where processes do not fork, so that no child 
 
 @dataclass(slots=True)
 class Failure:
-    """An audit that failed, or ended in an error.
-
-    Attributes
-    ----------
-    test : str
-    message : str
-    has_verdict : bool
-        Whether the audit was refuted, inconclusive or changed, so that a rerun does not audit again.
-    is_settled : bool
-        Whether the test expected the exception, or a rerun made the audit without an error.
-    is_reported : bool
-        Whether a report of pytest has shown that the test failed, in the present run of the test.
-    error : BaseException, optional
-        The last exception that the audit raised; unknown if another process raised it.
-    """
+    """An audit that failed, or ended in an error."""
 
     test: str
     message: str
-    has_verdict: bool
-    is_settled: bool = False
-    is_reported: bool = False
-    error: BaseException | None = field(default=None, repr=False)
+    has_verdict: bool  # refuted, inconclusive or changed, so that a rerun does not audit again
+    is_settled: bool = False  # the test expected the exception, or a rerun made the audit without an error
+    is_reported: bool = False  # a report of pytest has shown that the test failed, in the present run of the test
+    error: BaseException | None = field(default=None, repr=False)  # the last one that the audit raised
 
     @property
     def is_lost(self) -> bool:
@@ -72,78 +113,41 @@ class Failure:
 
 @dataclass(slots=True, kw_only=True)
 class AuditSession:
-    """State of a session or of one xdist worker.
-
-    Attributes
-    ----------
-    baselines : Path
-        Folder of the named baselines.
-    started_in : Path
-        Folder in which the session started; a test may change the working folder.
-    explain : bool
-        Whether the message of a refuted audit has a replay of its pair.
-    save, compare : str, optional
-        Baselines to write and to compare with.
-    planned : dict of str to float
-        Alpha that each test has reserved.
-    charges : dict of str to dict of str to tuple
-        Alpha that each process has used for each test, and the number of audits, also of those without a result.
-    running : str
-        Name of the audit that is being made.
-    notes : dict of str to str
-        Remarks by audit, such as what became of the draws that an earlier session had left in the store.
-    entries : dict of str to Entry
-        Results by name; a rerun replaces the result of its test.
-    failed : dict of str to Failure
-        Failures by audit. A test must not be green with one that is not settled, and a rerun gets no second chance.
-    unfinished : dict of str to str
-        The test of each audit that has begun and not ended.
-    finished : set of str
-        Tests with an audit that has ended, also without an entry.
-    journal : Path, optional
-        Folder in which xdist workers and child processes write what they find, since they may crash.
-    read : dict of Path to int
-        Bytes of the files of the journal that were read.
-    identity : tuple of int and str
-        The process, and its name in the journal, which no other process gets.
-    compared : dict of str to str
-        How each audit was compared, such as "by counts" or "new".
-    files, left_out, red : set of str
-        Files of all collected tests, tests that were deselected or skipped, and tests that failed.
-    before : Suite, optional
-        The baseline to compare with, once loaded.
-    """
+    """State of a session or of one xdist worker."""
 
     settings: Settings
-    baselines: Path
-    started_in: Path = field(default_factory=Path.cwd)
+    baselines: Path  # folder of the named baselines
+    started_in: Path = field(default_factory=Path.cwd)  # a test may change the working folder
     report: Path | None = None
     scripts: Path | None = None
     store: Path | None = None
-    explain: bool = False
-    save: str | None = None
-    compare: str | None = None
+    explain: bool = False  # whether the message of a refuted audit has a replay of its pair
+    save: str | None = None  # baseline to write
+    compare: str | None = None  # baseline to compare with
     n_workers: int = 1
     is_worker: bool = False
-    planned: dict[str, float] = field(default_factory=dict)
+    planned: dict[str, float] = field(default_factory=dict)  # alpha that each test has reserved
     alphas: set[float] = field(default_factory=set)
+    # Alpha that each process has used for each test, and the number of audits, also of those without a result.
     charges: dict[str, dict[str, tuple[float, int]]] = field(default_factory=dict)
-    running: str = ""
-    notes: dict[str, str] = field(default_factory=dict)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    running: str = ""  # name of the audit that is being made
+    notes: dict[str, str] = field(default_factory=dict)  # remarks by audit, such as what became of draws in the store
+    entries: dict[str, Entry] = field(default_factory=dict)  # results by name; a rerun replaces the result of its test
+    # By audit; a test must not be green with one that is not settled.
     failed: dict[str, Failure] = field(default_factory=dict)
-    unfinished: dict[str, str] = field(default_factory=dict)
-    finished: set[str] = field(default_factory=set)
+    unfinished: dict[str, str] = field(default_factory=dict)  # the test of each audit that has begun and not ended
+    finished: set[str] = field(default_factory=set)  # tests with an audit that has ended, also without an entry
+    # Folder in which xdist workers and child processes write what they find, since they may crash.
     journal: Path | None = None
-    read: dict[Path, int] = field(default_factory=dict)
+    read: dict[Path, int] = field(default_factory=dict)  # bytes of the files of the journal that were read
     process: int = field(default_factory=os.getpid)
-    identity: tuple[int, str] = (0, "")
-    compared: dict[str, str] = field(default_factory=dict)
-    files: set[str] = field(default_factory=set)
-    left_out: set[str] = field(default_factory=set)
-    red: set[str] = field(default_factory=set)
+    identity: tuple[int, str] = (0, "")  # the process, and its name in the journal, which no other process gets
+    compared: dict[str, str] = field(default_factory=dict)  # how each audit was compared, such as "by counts" or "new"
+    files: set[str] = field(default_factory=set)  # of all collected tests
+    left_out: set[str] = field(default_factory=set)  # tests that were deselected or skipped
+    red: set[str] = field(default_factory=set)  # tests that failed
     messages: list[str] = field(default_factory=list)
-    before: Suite | None = None
+    before: Suite | None = None  # the baseline to compare with, once loaded
 
     def plan(self, name: str, audits: Any, alpha: Any) -> None:
         """Reserve a test's share of the budget, with a `ValueError` for an invalid number of audits or alpha."""
@@ -227,13 +231,7 @@ class AuditSession:
         )
 
     def baseline_path(self, name: str) -> Path:
-        """Return the file of a baseline: a name lies in the folder of baselines, and a path ends in .json.
-
-        Raises
-        ------
-        ValueError
-            If the name would leave the folder.
-        """
+        """Return the file of a baseline: a name lies in the folder of baselines, and a path ends in .json."""
         if name.endswith(".json"):
             return self.started_in / name
         parts = re.split(r"[/\\]", name)
@@ -257,13 +255,7 @@ class AuditSession:
         )
 
     def check_former(self) -> None:
-        """Read the baseline that is to be replaced, since its entries outside this session are kept.
-
-        Raises
-        ------
-        RecordError
-            If the file exists and cannot be read.
-        """
+        """Read the baseline that is to be replaced, since its entries outside this session are kept."""
         from ...audit.records.json_codec import load
 
         if self.save is not None and self.baseline_path(self.save).exists():
@@ -551,7 +543,7 @@ class AuditSession:
         """Return the table of audits with remarks, budget and messages."""
         lines: list[str] = []
         if self.entries:
-            from .session_table import remarks, table_lines
+            from ..pages.terminal_tables import remarks, table_lines
 
             entries = list(self.entries.values())
             lines = [*table_lines(entries), *remarks(entries)]

@@ -63,7 +63,7 @@ def test_an_audit_needs_no_extra_and_all_else_names_its_own():
 
 
 def test_the_shell_says_what_to_install():
-    done = in_a_process("from dpaudit.experiments.cli.main import main; main()")
+    done = in_a_process("from dpaudit.reports.cli.main import main; main()")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "MissingExtraError: the command line needs typer and rich; pip install 'dpaudit[cli]'.\n"
 

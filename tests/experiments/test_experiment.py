@@ -13,11 +13,10 @@ from dpaudit import Local, PureDP, Verdict, load
 from dpaudit.audit.errors import OptionError, UnknownNameError
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.experiments import documents
-from dpaudit.experiments.bench.seeds import over_seeds
+from dpaudit.experiments.benchmarks.experiment_pages import over_seeds
 from dpaudit.experiments.cases.experiment import Experiment, false_version, select, true_statement, true_version
 from dpaudit.experiments.cases.simulate import blocks, event_hits, outcome_counts
-from dpaudit.experiments.suite.registry import all_experiments
-from dpaudit.experiments.suite.run_suite import run_experiments
+from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 from dpaudit.mechanisms import LaplaceMechanism, RandomisedResponse
 
 

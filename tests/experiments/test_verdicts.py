@@ -18,7 +18,7 @@ from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.experiments.cases.experiment import AuditCase
 from dpaudit.experiments.catalogue.entries import entries
-from dpaudit.experiments.suite.registry import all_experiments
+from dpaudit.experiments.suite.run_suite import all_experiments
 
 NOT_REFUTED = Verdict.NOT_REFUTED
 ALPHA = 1e-7

@@ -191,7 +191,7 @@ def _run(words: list[str]) -> bool:
     MisstepError
         For a traceback, an error without a message, or another status than the documented ones.
     """
-    from dpaudit.experiments.cli.main import main
+    from dpaudit.reports.cli.main import main
 
     words = [word.replace("\0", "") for word in words]  # no system passes one on
     out, errors = (

@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from dpaudit.experiments.bench.core.bench_json import Column, Value
-from dpaudit.experiments.bench.core.bench_json import Target as Limit
-from dpaudit.experiments.bench.core.effort import Bench, Effort, Task, once
-from dpaudit.experiments.bench.core.page import Page, effort_of, run_benches
+from dpaudit.experiments.benchmarks.core.bench_json import Column, Value
+from dpaudit.experiments.benchmarks.core.bench_json import Target as Limit
+from dpaudit.experiments.benchmarks.core.page import Bench, Effort, Page, Task, effort_of, once, run_benches
 
 from .command_lines import commands
 from .sandbox import TooSlow, Yard, hook

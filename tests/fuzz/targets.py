@@ -22,8 +22,8 @@ from dpaudit.audit.records.json_codec import load, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
-from dpaudit.experiments.cli.claim_options import claim_or_none
 from dpaudit.reports import csv, junit, markdown, privacy_card, privacy_card_markdown, sarif
+from dpaudit.reports.cli.options import claim_or_none
 
 from .mutations import mutated_bytes, mutated_json, odd_number, odd_text, odd_value
 from .sandbox import MisstepError, Yard

@@ -17,7 +17,7 @@ import pytest
 from dpaudit import PureDP, check, save
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.store.sqlite_store import FILE, Store
-from dpaudit.experiments.cli.main import main
+from dpaudit.reports.cli.main import main
 
 from .sandbox import OUT, Yard, hook
 
@@ -131,7 +131,7 @@ def test_the_locale_c_without_utf_8_is_enough(yard):
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment.pop("PYTHONIOENCODING", None)
     save(check(lambda dataset, rng: "é", 0, 1, claim=PureDP(1.0), runs=100, jobs=1), yard.out / "é.json")
-    code = "from dpaudit.experiments.cli.main import main; main()"
+    code = "from dpaudit.reports.cli.main import main; main()"
     words = ("report", f"{OUT}/é.json", "--markdown", "--out", f"{OUT}/ü")
     done = subprocess.run([sys.executable, "-c", code, *words], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")

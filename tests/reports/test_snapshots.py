@@ -32,7 +32,7 @@ from dpaudit.audit.results.score_sketch import ScoreSketch
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table
-from dpaudit.reports.pages.comparison_table import comparison_table
+from dpaudit.reports.pages.terminal_tables import comparison_table
 
 FOLDER = Path(__file__).with_name("snapshots")
 TODAY = datetime.date(2027, 1, 31)

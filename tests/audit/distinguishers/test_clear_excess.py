@@ -15,7 +15,7 @@ from dpaudit.audit.events.scores import Number
 from dpaudit.audit.families.number_families import Family, ordered_families
 from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.inference.betting_test import Line, supporting_line
-from dpaudit.experiments.bench.detection.small_excesses import CrowdedNoise
+from dpaudit.experiments.benchmarks.detection.rare_leaks import CrowdedNoise
 
 RUNS = 10_000
 WHERE = Intervals(((0.0, 1.0),))

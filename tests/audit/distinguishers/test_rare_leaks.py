@@ -7,7 +7,7 @@ import pytest
 
 from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.errors import MechanismError
-from dpaudit.experiments.bench.detection.rare_leaks import LeakyLaplace
+from dpaudit.experiments.benchmarks.detection.rare_leaks import LeakyLaplace
 
 RARE = 1e-6  # alpha where a correct mechanism has to pass
 

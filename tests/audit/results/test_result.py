@@ -128,7 +128,7 @@ def test_a_card_has_the_verdict_and_needs_nothing_else(results, kind):
 
 
 def test_a_card_without_matplotlib_is_text(results, monkeypatch):
-    monkeypatch.setattr("dpaudit.reports.pages.card.find_spec", lambda name: None)
+    monkeypatch.setattr("dpaudit.reports.pages.audit_facts.find_spec", lambda name: None)
     assert "<svg" not in results["audit"]._repr_html_()
 
 

@@ -30,7 +30,6 @@ from dpaudit import (
     find_worst_pair,
 )
 from dpaudit.audit.errors import AdjacencyError, ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.experiments.cli.main import main
 from dpaudit.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -50,6 +49,7 @@ from dpaudit.mechanisms.faulty import (
     SparseVectorWithoutQueryNoise,
     UnderstatedSensitivityLaplace,
 )
+from dpaudit.reports.cli.main import main
 
 LINF = Within("linf")
 RARE = 1e-8  # alpha of audits that must not refute: the false-alarm probability of each

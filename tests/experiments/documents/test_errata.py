@@ -7,8 +7,7 @@ import pytest
 from dpaudit import Verdict
 from dpaudit.experiments.cases.experiment import select
 from dpaudit.experiments.documents.errata import ERRATA, cases_of, errata_page
-from dpaudit.experiments.suite.registry import all_experiments
-from dpaudit.experiments.suite.run_suite import run_experiments
+from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 
 NAMES = cases_of()
 DEDUCED = {"Definition of the error function", "Misprints"}

@@ -18,7 +18,7 @@ from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.public_callables import public_callables
 from dpaudit.experiments.library_suites.run_target import example_of
 
-from ..cli.test_main import run
+from ...reports.cli.test_main import run
 
 __all__ = ["run"]
 

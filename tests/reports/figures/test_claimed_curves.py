@@ -17,7 +17,7 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.reports.figures.cell_figures import ClaimedCurve
+from dpaudit.reports.figures.output_figures import ClaimedCurve
 
 CLAIMS = [
     PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-3), ApproxDP(0.5, 1e-3, bound_on="delta"), GaussianDP(1.0),

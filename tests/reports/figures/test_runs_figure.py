@@ -12,9 +12,8 @@ from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.power.guess_test_power import guess_resolution
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.reports.figures.figure_files import save_figures
 from dpaudit.reports.figures.runs_figure import Projection, projection_of, runs_svg
-from dpaudit.reports.figures.svg_batches import drawings_of
+from dpaudit.reports.figures.svg_figure import drawings_of, save_figures
 
 from .test_figures import result
 

@@ -15,8 +15,8 @@ from dpaudit.audit.records.merge import merge
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.reports import sarif
 from dpaudit.reports.formats.results_files import ResultsFile
-from dpaudit.reports.formats.sarif_rules import rule
-from dpaudit.reports.source_places import place_of_mechanism, place_of_row, uri_of
+from dpaudit.reports.formats.sarif import rule
+from dpaudit.reports.pages.audit_facts import place_of_mechanism, place_of_row, uri_of
 
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
 DAY = datetime.date(2027, 6, 30)

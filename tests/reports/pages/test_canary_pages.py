@@ -17,11 +17,10 @@ from dpaudit.audit.canaries.canary_tests import refuted_strength
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.guesses.canary_guesses import CanaryTest
 from dpaudit.reports import html, junit, kinds_of, lines, markdown, plot
-from dpaudit.reports.figures.canary_figures import guess_bounds
 from dpaudit.reports.figures.figures import figures_of
+from dpaudit.reports.figures.series_figures import guess_bounds
 from dpaudit.reports.figures.svg_figure import svg
-from dpaudit.reports.pages.audit_facts import facts
-from dpaudit.reports.pages.card import card
+from dpaudit.reports.pages.audit_facts import card, facts
 from dpaudit.reports.plain_text import detectable_text, exact_text, found, size
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "results.json"

@@ -17,7 +17,7 @@ from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
 from dpaudit.audit.results.audit_result import FixedSizeResult, Pair
 from dpaudit.audit.results.statement_result import Point, StatementResult
-from dpaudit.reports.pages.csv_page import csv
+from dpaudit.reports.pages.junit_and_csv import csv
 from dpaudit.reports.plain_text import visible
 
 RESULT = FixedSizeResult(

@@ -21,7 +21,7 @@ from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Pai
 from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
-from dpaudit.reports.pages.junit_page import junit
+from dpaudit.reports.pages.junit_and_csv import junit
 from dpaudit.reports.plain_text import lines, prose, visible
 
 DAY = datetime.date(2027, 6, 30)
@@ -236,5 +236,5 @@ def test_any_text_comes_out_as_visible_text(name):
 
 
 def test_the_library_is_imported_when_it_is_used():
-    code = "import sys, dpaudit.reports.pages.junit_page; sys.exit('junitparser' in sys.modules)"
+    code = "import sys, dpaudit.reports.pages.junit_and_csv; sys.exit('junitparser' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

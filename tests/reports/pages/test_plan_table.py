@@ -9,7 +9,7 @@ from rich.console import Console
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.reports.pages.plan_table import plan_table
+from dpaudit.reports.pages.terminal_tables import plan_table
 
 
 def columns(table):

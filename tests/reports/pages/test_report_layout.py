@@ -18,9 +18,8 @@ from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Pai
 from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import html, markdown
-from dpaudit.reports.figures.before_after_figure import before_after_figure, compared_bounds
-from dpaudit.reports.figures.forest_figure import forest
-from dpaudit.reports.figures.page_style import THEMED
+from dpaudit.reports.figures.figure_style import THEMED
+from dpaudit.reports.figures.forest_figure import before_after_figure, compared_bounds, forest
 from dpaudit.reports.figures.svg_figure import svg
 from dpaudit.reports.pages.page_limits import about, by_severity, limits_of, what_to_do
 from dpaudit.reports.plain_text import expectations, severity_note, severity_text

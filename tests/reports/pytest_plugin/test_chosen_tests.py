@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from dpaudit import load
-from dpaudit.reports.pytest_plugin.chosen_tests import concerned
+from dpaudit.reports.pytest_plugin.plugin import concerned
 
 from .test_plugin import ONE_OF_EACH, _loaded, full_project, project, run, text_of
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpaudit.experiments.cli.main
+import dpaudit.reports.cli.main
 import dpaudit.reports.pytest_plugin.fixture
-import dpaudit.reports.pytest_plugin.session_table
+import dpaudit.reports.pytest_plugin.session
 from dpaudit import load
 
 pytest_plugins = ["pytester"]

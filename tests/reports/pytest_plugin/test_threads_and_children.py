@@ -8,8 +8,7 @@ import os
 import pytest
 
 from dpaudit import load
-from dpaudit.reports.pytest_plugin.session import AuditSession
-from dpaudit.reports.pytest_plugin.session_settings import Settings
+from dpaudit.reports.pytest_plugin.session import AuditSession, Settings
 
 from .test_lost_failures import HEAD
 from .test_plugin import _loaded, full_project, project, run, text_of

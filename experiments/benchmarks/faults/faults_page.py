@@ -1,0 +1,620 @@
+"""Page on attacks on an audit and on killed audits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....audit.store.sqlite_store import FILE
+from ..core.bench_json import Figures, Value, at_most, columns, timed
+from ..core.page import Bench, Effort, Page, one_row_each
+
+# Attacks on an audit by code, data and machine, with the required outcomes.
+
+_HEAD = """
+import os, signal, subprocess, sys, time
+import numpy as np
+from dpaudit import AddRemove, PureDP, check, save
+
+def settings(**changed):
+    return {"claim": PureDP(1.0), "runs": 4_000, "seed": 1, "jobs": 1, "bits": False} | changed
+
+def noisy(dataset, rng):
+    return dataset + rng.laplace()
+
+def told(work):
+    try:
+        print(work())
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A program that attacks an audit.
+
+    Attributes
+    ----------
+    program : str
+        Python code; it prints its outcome.
+    outcome : str
+        Regular expression that must match the whole output.
+    is_quick : bool
+        Whether the attack belongs to the quick form.
+    """
+
+    program: str
+    outcome: str
+    is_quick: bool = False
+
+    @property
+    def script(self) -> str:
+        return _HEAD + self.program
+
+
+def _raising(statement: str) -> str:
+    return f"""
+def stopped(dataset, rng):
+    if rng.random() < 1e-3:
+        {statement}
+    return dataset + rng.laplace()
+
+if __name__ == "__main__":
+    told(lambda: check(stopped, 0, 1, **settings(jobs=JOBS)))
+"""
+
+
+_ENDS = r"MechanismError: stopped {words}.* \(in block \d+ of the \w+ runs on x, seed 1; .*\)"
+_LARGE = """
+def large(dataset, {parameters}):
+    return {value}
+
+told(lambda: " ".join(check(large, 0, 1, **settings(runs={runs}, ignore="idle-event")).notes))
+"""
+
+ATTACKS: dict[str, Attack] = {
+    "numpy.seterr(all='raise')": Attack(
+        """
+plain = check(noisy, 0, 1, **settings())
+np.seterr(all="raise")
+told(lambda: f"the same result: {check(noisy, 0, 1, **settings()) == plain}")
+""",
+        "the same result: True",
+    ),
+    "joblib's multiprocessing backend": Attack(
+        """
+import joblib
+
+if __name__ == "__main__":
+    plain = check(noisy, 0, 1, **settings())
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        told(lambda: f"the same result: {check(noisy, 0, 1, **settings(jobs=None)) == plain}")
+""",
+        "the same result: True",
+    ),
+    "outputs nested 5,000 deep": Attack(
+        """
+def deep(dataset, rng):
+    output = dataset
+    for _ in range(5_000):
+        output = [output]
+    return output
+
+told(lambda: check(deep, 0, 1, **settings()))
+""",
+        "MechanismError: deep returned an output that is nested more than 100 deep; .*",
+    ),
+    **{
+        f"the mechanism: {statement}, jobs={jobs}": Attack(
+            _raising(statement).replace("JOBS", str(jobs)),
+            _ENDS.format(words=words),
+        )
+        for statement, words in (
+            ("raise GeneratorExit", "raised GeneratorExit and would end the audit"),
+            ("raise MemoryError", "ran out of memory, which is a fault of the machine"),
+            ("sys.exit(3)", r"called exit\(3\) and would end the audit"),
+        )
+        for jobs in (1, 2)
+    },
+    "exceptions in the main runs only": Attack(
+        """
+def rare(dataset, rng):
+    if rng.random() < 1e-4:
+        raise ValueError
+    return dataset + rng.laplace()
+
+told(lambda: "; ".join(check(rare, 0, 1, **settings(runs=60_000)).notes))
+""",
+        r"ValueError was raised in \d+ of 57,000 main runs on x; ValueError was raised in \d+ of 57,000 main runs on y",
+    ),
+    "antithetic noise at half a block": Attack(
+        """
+def antithetic(dataset, size, rng):
+    half = rng.laplace(size=(size + 1) // 2)
+    return dataset + np.concatenate([half, -half])[:size]
+
+told(lambda: check(antithetic, 0, 1, **settings(runs=20_000)).findings[0])
+""",
+        r"the \w+.* on x vary 0\.0\d times as much between the .* blocks as they would in independent runs .*",
+        is_quick=True,
+    ),
+    "strings of 1 MB": Attack(
+        _LARGE.format(parameters="rng", value="'x' * 10**6 + str(rng.integers(2))", runs=600),
+        "an output takes .* KiB, so events were learned from 134 runs on each dataset and not from 300; .*",
+    ),
+    "vectors of 200,000 numbers": Attack(
+        _LARGE.format(parameters="size, rng", value="dataset + rng.laplace(size=(size, 200_000))", runs=200),
+        r"an output takes 1\.53 MiB, so events were learned from 83 runs on each dataset and not from 100; .*",
+    ),
+    "strings of 50 MB": Attack(
+        _LARGE.format(parameters="rng", value="'x' * 50_000_000", runs=600),
+        r"MechanismError: an output of large takes 47\.7 MiB, and fewer than 32 of them fit into the 128 MiB .*",
+    ),
+    "sets with different hash seeds": Attack(
+        """
+program = '''
+from dpaudit import PureDP, check
+def drawn(dataset, rng):
+    return frozenset("abcdefg"[: int(rng.integers(3)) + 2 + dataset])
+print(check(drawn, 0, 1, claim=PureDP(1.0), runs=2_000, seed=1, jobs=1).event)
+'''
+said = {
+    subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": str(seed)}, capture_output=True, text=True
+    ).stdout.strip()
+    for seed in range(3)
+}
+print(*said)
+""",
+        r"output = \{'a', 'b'\}",
+    ),
+    "the parent process is killed": Attack(
+        """
+program = '''
+import os, time
+from dpaudit import PureDP, check
+def slow(dataset, rng):
+    open(f"worker-{os.getpid()}", "w").close()
+    time.sleep(0.2)
+    return dataset + rng.laplace()
+check(slow, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=2)
+'''
+
+def running(pid):
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")
+
+parent = subprocess.Popen([sys.executable, "-c", program])
+workers, end = set(), time.monotonic() + 60
+while len(workers) < 2 and time.monotonic() < end:
+    time.sleep(0.1)
+    workers = {int(name.split("-")[1]) for name in os.listdir() if name.startswith("worker-")} - {parent.pid}
+parent.kill()
+parent.wait()
+started = time.monotonic()
+while any(map(running, workers)) and time.monotonic() < started + 30:
+    time.sleep(0.1)
+print(len(workers), "workers, ended within 5 seconds:", time.monotonic() - started < 5)
+""",
+        "2 workers, ended within 5 seconds: True",
+    ),
+    "the clock is set back": Attack(
+        """
+told(lambda: check(noisy, 0, 1, **settings(runs=None, sequential=True, seconds=0.2)).stopped)
+real = time.time
+def turned(dataset, rng):
+    time.time = lambda: real() - 86_400 * rng.random()
+    return dataset + rng.laplace()
+started = time.monotonic()
+told(lambda: check(turned, 0, 1, **settings(runs=None, sequential=True, seconds=0.2)).stopped)
+print("in time:", time.monotonic() - started < 5)
+""",
+        r"time\ntime\nin time: True",
+        is_quick=True,
+    ),
+    "a file that the mechanism reads changes under a store": Attack(
+        """
+def reading(dataset, rng):
+    with open("scale.txt") as file:
+        return dataset + rng.laplace(scale=float(file.read()))
+
+def until(look):
+    return look.runs > 1_000
+
+kept = settings(runs=20_000, sequential=True, store="kept")
+with open("scale.txt", "w") as file:
+    file.write("1")
+check(reading, 0, 1, on_look=until, **kept)
+with open("scale.txt", "w") as file:
+    file.write("1.5")
+told(lambda: check(reading, 0, 1, **kept))
+""",
+        r"StoreError: reading draws other outputs than those in the store, from the same seed: .*",
+    ),
+    "an environment variable changes under a store, with one bit of output": Attack(
+        """
+def coin(dataset, rng):
+    return int(rng.random() < float(os.environ["SHARE"]))
+
+class Stopped(Exception):
+    pass
+
+def stop(runs):
+    raise Stopped
+
+kept = settings(store="kept")
+os.environ["SHARE"] = "0.5"
+try:
+    check(coin, 0, 1, progress=stop, **kept)
+except Stopped:
+    os.environ["SHARE"] = "0.6"
+    told(lambda: check(coin, 0, 1, **kept))
+""",
+        r"StoreError: coin draws other outputs than those in the store, from the same seed: .*",
+    ),
+    "a dataset is changed in a worker process": Attack(
+        """
+def rarely(rows, rng):
+    if rng.random() < 0.01:
+        rows.append(1)
+    return rng.laplace()
+
+if __name__ == "__main__":
+    told(lambda: check(rarely, [1, 2], [1], **settings(jobs=2)))
+""",
+        r"INCONCLUSIVE: failed health check: dataset-mutated\s+the mechanism changed 2 of the 2 datasets "
+        r".*its copy in a worker process.*",
+    ),
+    "a worker process dies under joblib's multiprocessing backend": Attack(
+        """
+import joblib
+
+def dies(dataset, rng):
+    if rng.random() < 1e-3:
+        os._exit(3)
+    return rng.laplace()
+
+if __name__ == "__main__":
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        told(lambda: check(dies, 0, 1, **settings(jobs=None)))
+""",
+        r"MechanismError: a worker process that ran dies died .*",
+    ),
+    "a dataset is an iterator": Attack(
+        "told(lambda: check(lambda rows, rng: sum(rows) + rng.laplace(), iter([1, 2]), iter([1]), **settings()))",
+        r"DatasetError: x is an iterator \(list_iterator\), which the first run would use up; pass a list\.",
+    ),
+    "vectors of 50,000 numbers, test of low bits": Attack(
+        """
+import resource
+
+def wide(dataset, size, rng):
+    return dataset + rng.laplace(size=(size, 50_000))
+
+result = check(wide, 0.0, 1.0, **settings(runs=64, bits="warn"))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10  # MiB
+print(f"{result.verdict.value}, within 1 GiB: {peak < 1024}")
+""",
+        "refuted, within 1 GiB: True",
+    ),
+    "a read-only folder, unprivileged user": Attack(
+        """
+os.mkdir("locked")
+os.chmod("locked", 0o555)
+if os.getuid() == 0:
+    os.chmod(".", 0o755)
+    os.setuid(65534)
+told(lambda: check(noisy, 0, 1, **settings(store="locked")))
+""",
+        r"StoreError: .*/locked/audit\.sqlite cannot be used \(.*Permission denied.*\).* permit writing .*",
+    ),
+    "a baseline name outside its folder": Attack(
+        """
+with open("test_it.py", "w") as file:
+    file.write("def test_it(dp_audit):\\n    pass\\n")
+command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--dp-audit-save=../../x"]
+done = subprocess.run(command, capture_output=True, text=True)
+print(done.returncode, done.stderr.strip().splitlines()[-1])
+""",
+        r"4 ERROR: the baseline '\.\./\.\./x' would not lie in .*",
+    ),
+    "an array that the query fills again": Attack(
+        """
+from dpaudit import Rows, check_sensitivity
+
+kept = np.zeros(1)
+def query(rows):
+    kept[0] = 3.0 * len(rows)
+    return kept
+
+told(lambda: check_sensitivity(query, Rows(high=1.0), adjacency="add-remove", bound=1.0, evaluations=200).verdict.value)
+""",
+        "refuted",
+        is_quick=True,
+    ),
+    "a mechanism that changes the folder": Attack(
+        """
+with open("mine.py", "w") as file:
+    file.write("import os\\ndef moving(dataset, rng):\\n    if os.path.isdir('elsewhere'):\\n")
+    file.write("        os.chdir('elsewhere')\\n    return dataset + rng.laplace()\\n")
+os.mkdir("elsewhere")
+program = "from dpaudit.reports.cli.main import program; program()"
+options = "audit mine:moving --x 0 --y 1 --epsilon 1 --adjacency local --runs 4000 --out report".split()
+done = subprocess.run([sys.executable, "-c", program, *options], capture_output=True)
+print(done.returncode, os.path.exists("report/report.html"), os.listdir("elsewhere"))
+""",
+        r"0 True \[\]",
+    ),
+    "a link planted as the journal of a store": Attack(
+        """
+def until(look):
+    return look.runs > 1_000
+
+kept = settings(runs=20_000, sequential=True, store="kept")
+check(noisy, 0, 1, on_look=until, **kept)
+with open("victim", "w") as file:
+    file.write("of somebody else")
+os.symlink("../victim", "kept/audit.sqlite-journal")
+told(lambda: check(noisy, 0, 1, **kept))
+with open("victim") as file:
+    print(file.read())
+""",
+        r"StoreError: .*audit\.sqlite-journal.*\nof somebody else",
+    ),
+    "a refuted audit in a thread of a test": Attack(
+        """
+with open("test_it.py", "w") as file:
+    file.write(
+        "import threading\\n"
+        "def noisy(dataset, rng):\\n    return 3 * dataset + rng.laplace()\\n"
+        "def test_it(dp_audit):\\n"
+        "    audit = lambda: dp_audit(noisy, 0, 1, claim=1.0, adjacency='local', runs=4_000)\\n"
+        "    thread = threading.Thread(target=audit)\\n    thread.start()\\n    thread.join()\\n"
+    )
+command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:threadexception"]
+done = subprocess.run(command, capture_output=True, text=True)
+print(done.returncode, "1 failed" in done.stdout)
+""",
+        "1 True",
+    ),
+    "a damaged pyproject.toml around the project": Attack(
+        """
+with open("pyproject.toml", "w") as file:
+    file.write("[tool.dpaudit\\nruns = ")
+told(lambda: check(noisy, 0, 1, **settings()).verdict.value)
+""",
+        "not refuted",
+        is_quick=True,
+    ),
+    "a reader that left before the verdict": Attack(
+        """
+with open("mine.py", "w") as file:
+    file.write("def noisy(dataset, rng):\\n    return dataset + rng.laplace()\\n")
+program = "from dpaudit.reports.cli.main import program; program()"
+options = "audit mine:noisy --x 0 --y 1 --epsilon 1 --adjacency local --runs 4000".split()
+reading, writing = os.pipe()
+os.close(reading)
+done = subprocess.run([sys.executable, "-c", program, *options], stdout=writing, stderr=subprocess.DEVNULL)
+print(done.returncode)
+""",
+        "0",
+    ),
+    "files without comparable counts": Attack(
+        """
+save(check(noisy, 0, 1, **settings()), "a.json")
+program = "from dpaudit.reports.cli.main import program; program()"
+command = [sys.executable, "-c", program, "compare", "a.json", "a.json"]
+done = subprocess.run(command, capture_output=True, text=True)
+print(done.returncode, done.stdout.strip().splitlines()[-1].strip())
+""",
+        "3 1 audit, 0 changed, 1 not compared",
+    ),
+}
+
+
+_PATIENCE = 300.0  # seconds
+_SHOWN = 160
+
+
+def _run(program: Path, folder: str) -> tuple[str, bool]:
+    """Return the output of a program, or its errors, and whether its exit status was 0."""
+    command = [sys.executable, str(program)]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return f"still running after {_PATIENCE:g} seconds", False
+    return (done.stdout.strip(), True) if done.returncode == 0 else (done.stderr.strip(), False)
+
+
+def _attack_cells(effort: Effort, place: int, name: str) -> Figures:
+    attack = ATTACKS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "attack.py")
+        program.write_text(attack.script, encoding="utf-8")
+        program.chmod(0o644)
+        Path(folder).chmod(0o755)
+        (said, has_ended), seconds = timed(_run, program, folder)
+    is_met = has_ended and re.fullmatch(attack.outcome, said, re.DOTALL) is not None
+    shown = " / ".join(said.splitlines())
+    cells: dict[str, Value] = {
+        "name": name,
+        "outcome": shown[:_SHOWN] + "…" * (len(shown) > _SHOWN),
+        "seconds": seconds,
+    }
+    return cells, [at_most("unexpected outcomes", not is_met, 0)]
+
+
+OUTCOMES = Bench(
+    name="faults",
+    title="Attacks",
+    method=(
+        "Programs that attack an audit, each in a separate process. The outcome is the output of the program; it must "
+        "match an expression written down beforehand."
+    ),
+    columns=columns("attack = name | outcome | seconds :.1f"),
+    names=tuple(ATTACKS),
+    tasks=one_row_each(ATTACKS, _attack_cells, quick=[name for name, attack in ATTACKS.items() if attack.is_quick]),
+)
+
+# Audits that are killed repeatedly and resumed, compared with undisturbed audits.
+
+_KILLS, _QUICK_KILLS = 15, 1
+_LONGEST = 3.0  # seconds until a process is killed; it takes about one to start
+_QUICK_LONGEST = 0.1  # seconds from the existence of the store; a slow machine would kill most processes before it
+_POLLED = 0.01  # seconds between two looks for the store
+
+# The additional means make the functions slow, so that a kill interrupts their work, and hardly change the noise.
+_MODULE = """
+import numpy as np
+from dpaudit import Rows
+
+def block(dataset, size, rng):
+    return dataset + rng.laplace(size=size) + 1e-3 * rng.normal(size=(40, size)).mean(axis=0)
+
+def looped(dataset, rng):
+    return float(dataset + rng.laplace() + 1e-3 * rng.normal(size=2_000).mean())
+
+def vectors(dataset, size, rng):
+    return dataset + rng.laplace(scale=5.0, size=(size, 5)) + 1e-3 * rng.normal(size=(20, size, 5)).mean(axis=0)
+
+def texts(dataset, rng):
+    return f"{dataset + rng.geometric(0.6) - rng.geometric(0.6) + 0 * rng.normal(size=1_000).mean():.0f}"
+
+def counting(rows, rng):
+    return looped(len(rows), rng)
+
+domain = Rows(low=0.0, high=1.0, most=3)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Kind of audit: the function, its runs and further options of the command line."""
+
+    function: str
+    runs: int
+    options: tuple[str, ...] = ("--x", "0", "--y", "1")
+
+
+_KINDS = {
+    "fixed size": _Kind("block", 20_000_000),
+    "sequential": _Kind("block", 20_000_000, ("--x", "0", "--y", "1", "--sequential")),
+    "one run at a time": _Kind("looped", 300_000),
+    "vectors": _Kind("vectors", 5_000_000),
+    "texts": _Kind("texts", 300_000),
+    "search": _Kind("counting", 200_000, ("--search", "slow_noise:domain", "--adjacency", "add-remove")),
+}
+_QUICK_RUNS = 300_000
+
+
+def _command(kind: str, runs: int, out: Path) -> list[str]:
+    own = _KINDS[kind]
+    program = [sys.executable, "-c", "from dpaudit.reports.cli.main import program; program()"]
+    audit = ["audit", f"slow_noise:{own.function}", *own.options, "--epsilon", "1", "--alpha", "1e-6", "--jobs", "2"]
+    return [*program, *audit, "--runs", str(runs), "--out", str(out)]
+
+
+def _results(out: Path) -> Any:
+    body = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    body.pop("environment")
+    return body
+
+
+def _is_sound(file: Path) -> bool:
+    """Return whether SQLite finds the store intact."""
+    connection = sqlite3.connect(file)
+    try:
+        return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
+    finally:
+        connection.close()
+
+
+def _killed(command: list[str], folder: Path, seconds: float, store: Path | None) -> bool:
+    """Run the command for some seconds, then kill its process group; return whether it was still running.
+
+    The seconds begin when the file of the store exists, if one is given.
+    """
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while store is not None and process.poll() is None and not store.exists():
+        time.sleep(_POLLED)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=seconds)
+        return False
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return True
+
+
+def _kill_cells(effort: Effort, place: int, kind: str) -> Figures:
+    runs, wanted = effort.either(_QUICK_RUNS, _KINDS[kind].runs), effort.either(_QUICK_KILLS, _KILLS)
+    longest, rng = effort.either(_QUICK_LONGEST, _LONGEST), np.random.default_rng(place)
+    kills = early = rounds = unsound = different = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "slow_noise.py").write_text(_MODULE, encoding="utf-8")
+        whole = _command(kind, runs, folder / "whole")
+        _, seconds = timed(subprocess.run, whole, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        while kills < wanted:
+            rounds += 1
+            out = folder / f"round {rounds}"
+            command = _command(kind, runs, out)
+            store = out / FILE if effort.is_quick else None
+            while kills < wanted and _killed(command, folder, rng.uniform(0.0, longest), store):
+                if not (out / FILE).exists():
+                    early += 1
+                    continue
+                kills += 1
+                unsound += not _is_sound(out / FILE)
+                command = [*_command(kind, runs, out), "--resume"]
+            if not (out / "results.json").exists():
+                subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            different += _results(out) != _results(folder / "whole")
+    cells: dict[str, Value] = {
+        "kind": kind,
+        "runs": runs,
+        "seconds": seconds,
+        "kills": kills,
+        "early": early,
+        "rounds": rounds,
+        "unsound": unsound,
+        "different": different,
+    }
+    return cells, [at_most("damaged stores", unsound, 0), at_most("different results", different, 0)]
+
+
+KILLS = Bench(
+    name="kills",
+    title="Killed and resumed audits",
+    method=(
+        "`dpaudit audit --out` of slow functions, and a search. Each audit is killed with its workers (SIGKILL) at a "
+        f"random moment of its first {_LONGEST:g} seconds and resumed with --resume, until {_KILLS} kills have left a "
+        "store; kills before the store exists are counted separately. If the audit ends earlier, a new audit begins. "
+        "SQLite checks the store after every kill. The results of each audit are compared with those of an undisturbed "
+        "audit, except for `environment`."
+    ),
+    columns=columns(
+        "audit = kind | runs on each dataset = runs :,d | seconds undisturbed = seconds :.1f | kills | "
+        "kills before the store exists = early | audits = rounds | damaged stores = unsound | "
+        "different results = different"
+    ),
+    names=tuple(_KINDS),
+    tasks=one_row_each(_KINDS, _kill_cells, quick=tuple(_KINDS)[:1]),
+)
+
+FAULTS = Page("faults", "Benchmarks of fault handling", (OUTCOMES, KILLS))

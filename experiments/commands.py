@@ -1,0 +1,271 @@
+"""``dpaudit run | list | suite``: experiments, and every public callable of an installed library.
+
+The names that the shell completes are kept here so that completion does not load the experiments; tests compare them
+with the experiments.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..audit.errors import OptionError
+from ..audit.progress import display
+from ..reports.cli.options import Jobs, completion, environment_of_command, optional, say, whole
+from ..reports.cli.report_commands import FORMS, console, print_lines, show, write_reports
+
+if TYPE_CHECKING:
+    from .library_suites.run_plan import SuiteRun
+    from .library_suites.run_target import Outcome
+
+EXPERIMENTS = (
+    *(f"E{number}" for number in range(1, 11)),
+    *(f"G{number}" for number in range(1, 4)),
+    *(f"R{number}" for number in range(1, 4)),
+    *(f"D{number}" for number in range(1, 9)),
+    *(f"L{number}" for number in range(1, 7)),
+    *(f"M{number}" for number in range(1, 10)),
+    "reference",
+    "all",
+)
+DOCUMENTS = ("reference", "exponential", "analytic-gaussian", "renyi", "definition", "laplace-composition", "named")
+REFERENCE_CASES = (
+    "laplace", "geometric", "gaussian-analytic", "gaussian-classical", "randomised-response",
+    "randomised-response-5", "exponential", "noisy-max-laplace", "noisy-max-exponential", "noisy-max-gumbel",
+    "laplace-half-noise", "laplace-scale-epsilon", "geometric-per-row", "geometric-squared-ratio",
+    "gaussian-variance", "gaussian-classical-at-10", "randomised-response-lies", "randomised-response-binary-odds",
+    "exponential-missing-2", "noisy-max-missing-2", "noisy-max-value",
+)  # fmt: skip
+LIBRARIES = ("opendp", "diffprivlib", "pydp", "pipeline-dp")
+"""Libraries that have suites."""
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Ids such as E2, names of cases, or all.",
+        show_default=False,
+        autocompletion=completion((*EXPERIMENTS, *REFERENCE_CASES)),
+    ),
+]
+Documents = Annotated[
+    list[str] | None, optional("Select all experiments of a document.", "--document", complete=DOCUMENTS)
+]
+RunsOfCases = Annotated[
+    int | None, whole("Executions on each dataset; by default the number of each case.", show_default=False)
+]
+
+
+def run(
+    names: Names = None,
+    document: Documents = None,
+    runs: RunsOfCases = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Allowed false-alarm probability of each case.", show_default="1e-05")
+    ] = None,
+    budget: Annotated[
+        float | None, optional("Allowed family-wise error, split equally among the cases; replaces --alpha.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        whole("Random seed; results do not depend on the number of workers.", show_default="0"),
+    ] = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results and the report.", show_default="audit-report")
+    ] = None,
+    resume: Annotated[Path | None, optional("Folder of an interrupted run to resume with its options.")] = None,
+) -> None:
+    """Run experiments: by default the reference mechanisms and their faulty twins, or `all`.
+
+    Exit status 0 if every verdict is expected, 1 otherwise: a true version is refuted, a false version is not, or a
+    case is inconclusive, possibly because `--runs` is too small.
+
+    Ctrl-C stops after the current batch, and a second Ctrl-C immediately. The folder keeps all finished work, also
+    after a crash, and `--resume` continues from there.
+
+    Example: `dpaudit run E2 D7`
+    """
+    from ..audit.inference.multiplicity import split_budget
+    from ..reports.cli.interruption import Begun, interruptible, store_for, telling_what_is_kept
+    from ..reports.plain_text import require_for_html
+    from .suite.run_suite import chosen_experiments, run_experiments
+
+    if resume is not None and out not in (None, resume):
+        raise OptionError(f"--resume continues in {resume}, and --out {out} is a different folder; leave --out out.")
+    out = resume or out or Path("audit-report")
+    require_for_html()
+    way_on = f"`dpaudit run --resume {out}` continues"
+    with store_for(out, "run", is_resumed=resume is not None) as store:
+        begun = Begun.noted(
+            store, names=names or None, document=document or None, runs=runs, alpha=alpha, budget=budget, seed=seed
+        )
+        chosen, of_each = chosen_experiments(begun.names or None, begun.document or None), begun.alpha
+        if begun.budget is not None:
+            of_each = split_budget(begun.budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
+        with telling_what_is_kept(store, f"--resume {out}"), interruptible(say, way_on) as asked, display() as watch:
+            suite = run_experiments(
+                chosen,
+                alpha=of_each,
+                seed=begun.seed,
+                runs=begun.runs,
+                jobs=jobs,
+                out=out,
+                watch=lambda case, size: asked.progress(watch(case.name, 2 * size)),
+                environment=environment_of_command(),
+                store=store,
+            )
+        written: list[str] = []
+        try:  # the verdicts are printed even if the report cannot be written
+            with telling_what_is_kept(store, f"--resume {out}"):
+                written = write_reports(suite, out)
+        finally:
+            show(suite, written)
+        store.discard()
+    raise typer.Exit(0 if suite.is_met else 1)
+
+
+def list_experiments(names: Names = None, document: Documents = None) -> None:
+    """Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.
+
+    Example: `dpaudit list E2`
+    """
+    from .suite.run_suite import all_experiments, chosen_experiments, details, overview
+
+    if names or document:
+        console().print(*details(chosen_experiments(names, document)), sep="\n")
+    else:
+        console().print(overview(all_experiments()))
+        console().print("`dpaudit list E2` shows the cases of E2, `dpaudit run E2` runs them.")
+
+
+_OUT = Path("audit-suite")
+
+
+def suite(
+    library: Annotated[
+        str,
+        typer.Argument(metavar="LIBRARY", help=f"One of {', '.join(LIBRARIES)}.", autocompletion=completion(LIBRARIES)),
+    ],
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Show the plan and its coverage, and audit nothing.")
+    ] = False,
+    only: Annotated[
+        str | None, optional("Regular expression for the names of callables and points to audit.", metavar="PATTERN")
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="Time for all audits.")] = 30.0,
+    alpha: Annotated[
+        float, typer.Option(help="Allowed probability of refuting any correct callable, over the whole suite.")
+    ] = 1e-4,
+    bits: Annotated[
+        bool, typer.Option("--bits/--no-bits", help="Audit low bits too, where the pilot shows them.")
+    ] = True,
+    seed: Annotated[int, whole("Random seed.")] = 0,
+    jobs: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
+    deadline: Annotated[
+        float | None,
+        optional("Seconds after which a hanging point is ended; by default ten times its time, at least 60."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for results and reports.", show_default=str(_OUT))] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the suite in --out; repeat its options.")] = False,
+) -> None:
+    """Audit every public mechanism, tool and model of the installed version of a library.
+
+    Each callable is audited at several points of its parameter grid, on the worst pair that a search finds. Alpha is
+    divided equally among all audits of the plan before the first one, so it holds wherever the time ends. A refutation
+    is reported if fresh runs with another seed and the pair swapped refute the claim too. The coverage says what was
+    not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an error, 3
+    if audits are inconclusive, refutations are not confirmed, or nothing was audited.
+
+    Example: `dpaudit suite opendp --minutes 20 --jobs 2`
+    """
+    from ..reports.plain_text import require_for_html
+    from .library_suites.coverage import coverage_of_plan
+    from .library_suites.library_names import library_named
+    from .library_suites.plan import plan_of
+    from .library_suites.run_plan import run_plan
+    from .library_suites.suite_pages import coverage_text, plan_text
+
+    known = library_named(library)
+    plan = plan_of(known, alpha=alpha, only=only, with_bits=bits)
+    if list_only:
+        typer.echo(plan_text(plan))
+        typer.echo(coverage_text(coverage_of_plan(plan)))
+        return
+    require_for_html()
+    folder = out or _OUT
+
+    def watch(outcome: Outcome, done: int, total: int) -> None:
+        say(f"[{done}/{total}] {outcome.name}: {outcome.words}")
+
+    typer.echo(plan_text(plan, points=False))
+    try:
+        with _terminated_as_ctrl_c():
+            run = run_plan(
+                known,
+                plan,
+                seed=seed,
+                minutes=minutes,
+                workers=jobs,
+                out=folder,
+                is_resumed=resume,
+                only=only,
+                deadline=deadline,
+                watch=watch,
+            )
+    except KeyboardInterrupt:
+        say("interrupted; the same command with --resume continues")
+        raise typer.Exit(130) from None
+    _write(run, folder)
+    raise typer.Exit(run.status)
+
+
+@contextmanager
+def _terminated_as_ctrl_c() -> Iterator[None]:
+    """Let a termination of this process end its workers, one of which may hang and would go on for ever."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _write(run: SuiteRun, folder: Path) -> None:
+    """Write the reports of the audits and the coverage, and print the outcome."""
+    from ..audit.files import write_atomically
+    from ..reports.formats.results_files import results_file
+    from .library_suites.coverage import coverage_of_run
+    from .library_suites.suite_pages import counts_text, coverage_markdown, coverage_table, coverage_text, outcome_text
+
+    coverage = coverage_of_run(run)
+    written: list[str] = []
+    shared = {
+        "coverage": counts_text(coverage),
+        "alpha of the suite": run.plan.alpha,
+        "alpha of an audit": run.plan.share,
+    }
+    found = run.suite(environment_of_command() | shared)
+    if found.entries:
+        forms = ["html", "markdown", "junit", "json"]
+        written += write_reports(found, folder, forms, tables=[coverage_table(coverage)])
+        files = [results_file(folder / FORMS["json"], found)]
+        written += write_reports(found, folder, ["sarif", "code scanning"], files=files)
+    write_atomically(folder / "coverage.json", json.dumps(coverage.to_dict(), indent=1, ensure_ascii=False) + "\n")
+    write_atomically(folder / "coverage.md", coverage_markdown(coverage, run.plan.release))
+    typer.echo(coverage_text(coverage))
+    typer.echo(outcome_text(run))
+    print_lines([*written, f"coverage: {folder / 'coverage.md'}"])

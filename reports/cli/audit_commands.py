@@ -1,0 +1,451 @@
+"""``dpaudit audit | canaries``: a mechanism of the user on a pair of datasets or on the worst pair that a search
+finds, and one training run.
+
+Verdicts are shown with symbols and options in place of names in Python, and with what to do next.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...audit.errors import OptionError
+from ...audit.files import path_of
+from ...audit.progress import display
+from .options import (
+    ADJACENCIES,
+    BITS,
+    CANARY_ADJACENCIES,
+    CANARY_ANSWERS,
+    CANARY_COINS,
+    CANARY_METHODS,
+    HEALTH_CHECKS,
+    Alpha,
+    Delta,
+    Epsilon,
+    Jobs,
+    Mu,
+    Out,
+    Power,
+    Resolution,
+    Rho,
+    Seed,
+    adjacency_from_option,
+    bits_from_option,
+    check_choices,
+    claim_from_options,
+    claim_or_none,
+    completion,
+    environment_of_command,
+    in_options,
+    one_mechanism,
+    one_of,
+    optional,
+    say,
+    whole,
+)
+from .report_commands import on_terminal, print_lines, write_reports
+
+if TYPE_CHECKING:
+    from ...audit.claims.claim import Claim
+    from ...audit.results.audit_result import AuditResult
+    from ...audit.results.canary_result import CanaryResult
+
+
+def audit(
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:OBJECT]", help="Mechanism, as package.module:object.", show_default=False),
+    ] = None,
+    program: Annotated[str | None, optional("Program to audit instead of an object, with its arguments.")] = None,
+    x: Annotated[str | None, optional("Dataset x: JSON, @file.json, @file.npy or @file.csv.")] = None,
+    y: Annotated[str | None, optional("Dataset y, a neighbour of x.")] = None,
+    search: Annotated[
+        str | None,
+        optional("Domain such as Rows(), or source of pairs, to search for the worst pair.", metavar="MODULE:OBJECT"),
+    ] = None,
+    search_runs: Annotated[
+        int | None, whole("Maximum executions of the search; by default --runs.", show_default=False)
+    ] = None,
+    guide: Annotated[
+        str | None,
+        optional('"replay" ranks the pairs of a search by what the noise is given.', complete=("replay",)),
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    mu: Mu = None,
+    rho: Rho = None,
+    adjacency: Annotated[str | None, one_of("Neighbour relation of the pair", ADJACENCIES)] = None,
+    distance: Annotated[int, whole("Distance of the pair; above 1, the audit tests group privacy.")] = 1,
+    runs: Annotated[
+        int | None,
+        whole("Executions on each dataset; by default the number for --resolution, or 1,000,000.", show_default=False),
+    ] = None,
+    alpha: Alpha = 0.05,
+    resolution: Resolution = None,
+    power: Power = 0.95,
+    sequential: Annotated[bool, typer.Option(help="Stop as soon as the claim is refuted.")] = False,
+    seconds: Annotated[
+        float | None, optional("Time limit of the audit, without the search; makes the audit sequential.")
+    ] = None,
+    cells: Annotated[int, whole("Number of cells for ratios and curves; 0 for none.")] = 0,
+    bits: Annotated[
+        str,
+        typer.Option(
+            help='Test of the low bits of floats: "warn", "true" for part of the verdict, or "false".',
+            autocompletion=completion(BITS),
+        ),
+    ] = "warn",
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    ignore: Annotated[list[str] | None, optional("Health check to ignore.", complete=HEALTH_CHECKS)] = None,
+    keep_datasets: Annotated[bool, typer.Option(help="Store the datasets in the results.")] = False,
+    name: Annotated[str | None, optional("Name of the audit in the results; by default MODULE:OBJECT.")] = None,
+    block_seconds: Annotated[
+        float | None, optional("Time limit of a block of runs, for mechanisms that may hang.")
+    ] = None,
+    out: Out = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume the interrupted audit in --out; repeat its options.")
+    ] = False,
+) -> None:
+    """Audit a mechanism on a pair of datasets, or on the worst pair that a search finds.
+
+    The mechanism is a function f(dataset, size, rng) that draws `size` outputs, a function f(dataset, rng) or
+    f(dataset) that draws one output, or an object with sample(dataset, size, rng). A mechanism with an attribute
+    `claim` needs no options of the claim. Exit status: 0 if the claim is not refuted, 1 if it is refuted, 2 for invalid
+    input or an error, 3 if the audit is inconclusive, 130 after Ctrl-C without a verdict.
+
+    Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
+
+    With --search mycode.counts:domain, the audit uses the worst of many pairs. With --program "./count 0.5" the
+    mechanism is a program in any language; docs/guides/program.md describes its requests and answers.
+
+    Ctrl-C stops after the current batch; the verdict of a sequential audit at that point is valid and is shown. With
+    --out, all draws are kept, and the same command with --resume continues.
+    """
+    from ...audit.options import checked
+    from ...audit.procedures.check import check
+    from ...audit.search.find_worst_pair import find_worst_pair
+    from ..plain_text import error_budget, other_way, require_for_html
+    from .dataset_arguments import import_object, read_dataset
+    from .interruption import STATUS, interruptible, store_for, telling_what_is_kept
+
+    claim = claim_or_none(epsilon, delta, mu, rho)
+    one_mechanism(path, program)
+    check_choices(ignore or [], HEALTH_CHECKS, "--ignore")
+    folder = None if out is None else path_of(out)  # the audited code may change the working folder
+    pair = [None if text is None else read_dataset(text, option) for text, option in ((x, "--x"), (y, "--y"))]
+    mechanism, label = _mechanism(path, program)
+    label = label if name is None else name
+    options: dict[str, Any] = {
+        "claim": claim,
+        "adjacency": adjacency_from_option(adjacency),
+        "distance": distance,
+        "runs": runs,
+        "alpha": alpha,
+        "seed": seed,
+        "resolution": resolution,
+        "power": power,
+        "sequential": sequential or seconds is not None,
+        "seconds": seconds,
+        "cells": cells,
+        "bits": bits_from_option(bits),
+        "jobs": jobs,
+        "ignore": ignore or (),
+        "keep_datasets": keep_datasets,
+        "name": name,
+        "block_seconds": block_seconds,
+    }
+    if resume and out is None:
+        raise OptionError("--resume continues the audit in a folder; name the folder with --out.")
+    if out is not None:
+        require_for_html()
+    way_on = "the same command with --resume continues" if out else "with --out, all draws are kept"
+    with ExitStack() as stack:
+        store = None if folder is None else stack.enter_context(store_for(folder, "audit", is_resumed=resume))
+        with interruptible(say, way_on) as asked, display() as watch:
+            shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
+            if options["sequential"]:
+                options |= {"progress": shown_while.advance, "on_look": asked.look(shown_while)}
+            else:
+                options["progress"] = asked.progress(shown_while)
+            options["store"] = store
+            if search is not None and x is None and y is None:
+                options |= {"on_round": shown_while.lead, "guide": checked("guide", guide, or_none=True)}
+                found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
+                result, shown, complement = found.audit, str(found), ""
+            elif guide is not None:
+                raise OptionError("--guide is for a search; name a domain with --search.")
+            elif search is None and x is not None and y is not None:
+                result = check(mechanism, *pair, **options)
+                shown = f"{result}\n  pair    {result.pair.difference} ({result.pair.adjacency})"
+                shown += f"\n  event   {result.event_in_words}"
+                complement = other_way(result)
+            elif search is None:
+                missing, given = ("--x", "--y") if x is None else ("--y", "--x")
+                raise OptionError(
+                    "name a pair with --x and --y, or a domain to search with --search."
+                    if x is None and y is None
+                    else f"{missing} is missing; a pair needs it beside {given}."
+                )
+            else:
+                raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
+        if complement:
+            shown += f"\n          {complement}"
+        written: list[str] = []
+        try:  # a verdict is printed even if its report cannot be written
+            if out is not None and folder is not None:
+                with telling_what_is_kept(store, "the same command and --resume"):
+                    written = _saved(label, result, folder, out)
+        finally:
+            typer.echo(
+                f"{in_shell(shown, result)}\n  counts  {result.tested}\n  seed    {result.seed}\n"
+                f"  alpha   {error_budget(result)}"
+            )
+            if result.cells is not None:
+                typer.echo(f"  cells   {result.cells}")
+        print_lines(written)
+        if result.stopped == "request":
+            say(f"interrupted after {result.runs:,} runs on each dataset; {way_on}")
+            raise typer.Exit(STATUS)
+        if store is not None:
+            store.discard()
+    if on_terminal():
+        following = next_steps(result, has_runs=runs is not None, is_searched=search is not None, out=out)
+        typer.echo("\n".join(following))
+    raise typer.Exit(_status(result))
+
+
+def _saved(name: str, result: AuditResult | CanaryResult, folder: Path, shown: Path) -> list[str]:
+    """Write the results and the report of one audit; return a line about each file, which names it as `shown`."""
+    from ...audit.records.json_codec import save
+    from ...audit.records.suite import Entry, Suite
+
+    entries = (Entry(name=name, result=result),)
+    suite = Suite(title=f"Audit of {name}", entries=entries, environment=environment_of_command())
+    save(suite, folder / "results.json")
+    return [f"results: {shown / 'results.json'}", *write_reports(suite, folder, shown=shown)]
+
+
+def _status(result: AuditResult | CanaryResult) -> int:
+    from ...audit.results.audit_result import Verdict
+
+    return {Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict]
+
+
+def _mechanism(path: str | None, program: str | None) -> tuple[Any, str]:
+    """Return the named mechanism and its label."""
+    from .dataset_arguments import import_object
+
+    if program is None:
+        return import_object(str(path)), str(path)
+    from ...mechanisms.adapters import Program
+
+    try:
+        words = shlex.split(program)
+    except ValueError as error:
+        raise OptionError(
+            f"--program {program!r} cannot be split into words ({error}); check its quotes.", program=program
+        ) from error
+    return Program(words), program
+
+
+def canaries(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Scores and coins: .csv, .npy or .npz; a file for each training run."),
+    ],
+    score: Annotated[str, typer.Option(help="Column of the scores, large where the canary seems to be in.")] = "score",
+    included: Annotated[
+        str, typer.Option(help="Column that says whether the canary was in: 1 or 0, true or false.")
+    ] = "included",
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    mu: Mu = None,
+    rho: Rho = None,
+    alpha: Alpha = 0.05,
+    resolution: Resolution = None,
+    probability: Annotated[float, typer.Option(help="Probability with which each coin included its canary.")] = 0.5,
+    coins: Annotated[
+        str | None,
+        optional(
+            "independent, or fixed for a random split into fixed numbers; by default independent, unless exactly half "
+            "of the canaries are in.",
+            complete=CANARY_COINS,
+        ),
+    ] = None,
+    adjacency: Annotated[
+        str | None,
+        optional("Neighbours of the claim: add-remove (default) or replace.", complete=CANARY_ADJACENCIES),
+    ] = None,
+    answers: Annotated[
+        str | None,
+        optional("What is guessed: both, in or out; by default both for fair coins.", "--say", complete=CANARY_ANSWERS),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(help="Tests: auto, betting, counts, steinke or f-dp.", autocompletion=completion(CANARY_METHODS)),
+    ] = "auto",
+    guesses: Annotated[
+        list[int] | None,
+        whole(
+            "Number of guesses, chosen without a look at the scores; can be given several times.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int, whole("Random seed of the order of equal scores.")] = 0,
+    name: Annotated[str, typer.Option(help="Name of the training in the results.")] = "training run",
+    out: Out = None,
+) -> None:
+    """Audit one training run, from the scores of canaries that coins put in or left out.
+
+    Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
+    score from what the training releases. A .csv has a line of names; an .npz has arrays with these names; an .npy has
+    shape (canaries, 2), score first. Several files are independent runs with new coins. Exit status: 0 if the claim is
+    not refuted, 1 if it is refuted, 2 for invalid input or an error, 3 if so few canaries could not show an excess as
+    large as the claim.
+
+    Example: `dpaudit canaries scores.csv --epsilon 1 --delta 1e-5 --out report`
+    """
+    from ...audit.canaries.check_canaries import check_canaries
+    from ..plain_text import canary_facts, require_for_html
+    from .dataset_arguments import read_scores
+
+    claim = claim_from_options(epsilon, delta, mu, rho)
+    given = ((coins, CANARY_COINS, "--coins"), (adjacency, CANARY_ADJACENCIES, "--adjacency"))
+    for value, known, option in (*given, (answers, CANARY_ANSWERS, "--say"), (method, CANARY_METHODS, "--method")):
+        check_choices([value], known, option)
+    if out is not None:
+        require_for_html()
+    scores, flags = read_scores(paths, score, included)
+    options: dict[str, Any] = {"coins": coins, "adjacency": adjacency, "say": answers, "method": method}
+    result = check_canaries(
+        scores, flags, claim=claim, alpha=alpha, resolution=resolution, probability=probability,
+        guesses=guesses or None, seed=seed, name=name, **options,
+    )  # fmt: skip
+    written: list[str] = []
+    try:  # a verdict is printed even if its report cannot be written
+        if out is not None:
+            written = _saved(name, result, out, out)
+    finally:
+        typer.echo(in_shell(str(result), result))
+        for label, fact in canary_facts(result):
+            typer.echo(f"  {label:<8} {fact}")
+    print_lines(written)
+    if on_terminal():
+        typer.echo("\n".join(next_steps_for_canaries(result, out=out)))
+    raise typer.Exit(_status(result))
+
+
+_COMPARED = re.compile(r"\b(epsilon|delta|mu|rho) (>=|>) ")
+_AT = re.compile(r" at (epsilon|delta) (?=[\d.])")
+
+
+def with_symbols(text: str) -> str:
+    """Return a text whose bounds are written with symbols.
+
+    Examples
+    --------
+    >>> with_symbols("REFUTED: epsilon >= 1.02 at delta 1e-05, claimed 1")
+    'REFUTED: ε ≥ 1.02 at δ = 1e-05, claimed 1'
+    """
+    from ..plain_text import symbol
+
+    text = _COMPARED.sub(lambda found: f"{symbol(found[1])} {'≥' if found[2] == '>=' else '>'} ", text)
+    return _AT.sub(lambda found: f" at {symbol(found[1])} = ", text)
+
+
+def in_shell(text: str, result: AuditResult | CanaryResult) -> str:
+    """Return a text that contains the printed result, with the verdict in the words of the shell."""
+    from ...audit.printing import verdict_text
+
+    remarks = [with_symbols(in_options(remark)) for remark in result.remarks]
+    return text.replace(str(result), verdict_text(with_symbols(result.sentence), remarks), 1)
+
+
+def next_steps(result: AuditResult, *, has_runs: bool, is_searched: bool, out: object) -> list[str]:
+    """Return up to three lines on what to do after a verdict; `has_runs` says whether --runs was given."""
+    from ...audit.results.audit_result import Verdict
+
+    report = "--out DIR writes a report" if out is None else f"{out}/report.html shows the event"
+    if result.verdict is Verdict.REFUTED:
+        return [
+            f"next: --seed {result.seed + 1} repeats the audit on new runs; {report}",
+            "      in pytest, --dp-audit-scripts=DIR writes a script that shows the violation with numpy alone",
+        ]
+    if result.findings:
+        return [
+            "next: follow the remedy of each failed health check, and audit again; the verdict says nothing about the "
+            "claim"
+        ]
+    planned = _plan(result.claim, result)
+    below = [f"      {planned}"] if planned else []
+    cut_short = ["next: a larger --seconds allows more runs, which detect smaller excesses", *below]
+    if result.verdict is Verdict.INCONCLUSIVE:
+        wanted = result.requested_resolution
+        if result.stopped == "time":
+            return cut_short
+        more = f"--runs {10 * result.runs} detects smaller excesses"
+        if wanted is not None and has_runs:
+            more = f"without --runs, the audit makes as many runs as --resolution {wanted:g} needs"
+        return [f"next: {more}", *below]
+    smaller = [f"next: {planned}" if planned else "next: more --runs detect smaller excesses"]
+    if result.stopped == "time":
+        smaller = cut_short
+    other = (
+        "      more --search-runs try more pairs"
+        if is_searched
+        else "      --search MODULE:OBJECT in place of --x and --y looks for the worst pair of neighbours"
+    )
+    return [*smaller, other]
+
+
+def next_steps_for_canaries(result: CanaryResult, *, out: object) -> list[str]:
+    """Return one or two lines on what to do after the audit of a training run."""
+    from ...audit.results.audit_result import Verdict
+
+    report = "--out DIR writes a report" if out is None else f"{out}/report.html shows scores and guesses"
+    if result.verdict is Verdict.REFUTED:
+        return [f"next: look at the clipping, the noise and the sampling of the training; {report}"]
+    more = "more canaries, or files of several runs with new coins, raise the ceiling"
+    if result.verdict is Verdict.INCONCLUSIVE:
+        return [f"next: {more}"]
+    return [f"next: {more}", f"      scores that see more of the training raise the bound; {report}"]
+
+
+def _plan(claim: Claim, result: AuditResult) -> str:
+    """Name the command that plans a smaller detectable excess; empty for a claim that options cannot state."""
+    from ...audit.printing import rounded_down
+    from ...audit.results.audit_result import Verdict
+
+    options = _options_of(claim)
+    wanted = result.requested_resolution if result.verdict is Verdict.INCONCLUSIVE else result.resolution / 2
+    if not options or wanted is None or not 0.0 < wanted < math.inf:
+        return ""
+    excess = rounded_down(wanted, 2)
+    return f"`dpaudit plan {options} --resolution {excess:g}` shows the runs that detect an excess of {excess:g}"
+
+
+def _options_of(claim: Claim) -> str:
+    from ...audit.claims.claim import ApproxDP, GaussianDP, PureDP
+    from ...audit.claims.renyi import ZeroConcentratedDP
+
+    given: dict[str, Any]
+    match claim:
+        case PureDP():
+            given = {"epsilon": claim.epsilon}
+        case ApproxDP(bound_on="epsilon"):
+            given = {"epsilon": claim.epsilon, "delta": claim.delta}
+        case GaussianDP():
+            given = {"mu": claim.mu}
+        case ZeroConcentratedDP():
+            given = {"rho": claim.rho}
+        case _:
+            return ""
+    return " ".join(f"--{name} {value:g}" for name, value in given.items())

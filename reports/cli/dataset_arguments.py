@@ -1,0 +1,355 @@
+"""Datasets, mechanisms and scores of canaries from the arguments of the command line."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import importlib
+import json
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.errors import DatasetError, UnknownNameError, described
+from ...audit.printing import did_you_mean
+from .options import say
+
+# JSON in arguments: what is wrong with it, and the likely remedy.
+
+_SHOWN = 60
+_NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?\d+)?\s*", re.IGNORECASE)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def read_json(text: str, name: str) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DatasetError(
+            f"{name} is not JSON (character {error.pos + 1}: {error.msg}); {_remedy(text, error)}.", name=name
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"{name} is not JSON ({error}); use JSON such as [1, 0, 2].", name=name) from error
+
+
+def shown(text: str) -> str:
+    """Return a text in quotes, cut to its beginning."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def quoted_numbers(dataset: Any) -> str:
+    """Return how a dataset whose values are all numbers in quotes is written with numbers; empty for any other."""
+    texts = list(_leaves(dataset))
+    if not texts or not all(isinstance(text, str) and _NUMBER.fullmatch(text) for text in texts):
+        return ""
+    try:
+        numbers = json.dumps(_as_numbers(dataset))
+    except ValueError:
+        return ""
+    return numbers if len(numbers) <= _SHOWN else f"{numbers[:_SHOWN]}…"
+
+
+def _leaves(value: Any) -> Any:
+    if isinstance(value, (list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)
+    else:
+        yield value
+
+
+def _as_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_numbers(each) for each in value]
+    return int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+
+
+def _remedy(text: str, error: json.JSONDecodeError) -> str:
+    """Return the likely remedy: a file, Python in place of JSON, quotes that the shell removed, an open bracket."""
+    if not text.strip():
+        return "the text is empty; write JSON such as [1, 0, 2]"
+    if Path(text).suffix in (".json", ".npy", ".csv"):
+        return f"for a file write @{text}"
+    try:
+        value = ast.literal_eval(text)
+        meant = "" if isinstance(value, (int, float, complex)) else json.dumps(value, allow_nan=False)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        meant = ""
+    if 0 < len(meant) <= _SHOWN:
+        return f"in JSON this is {meant}"
+    if error.msg == "Extra data":
+        return "write a dataset of several values as a list, such as [1, 0, 2]"
+    if text.count("[") > text.count("]"):
+        return "a closing ] is missing"
+    if text.count("{") > text.count("}"):
+        return "a closing } is missing"
+    if re.search(r",\s*[\]}]", text):
+        return "remove the comma before the closing bracket"
+    if "'" in text:
+        return "JSON puts text in double quotes"
+    if (word := re.match(r"[^\W\d]\w*", text[error.pos :])) is not None:
+        in_json = _WORDS.get(word[0]) or json.dumps(word[0])
+        return f"JSON writes {word[0]} as {in_json}; put the whole argument in single quotes"
+    return "use JSON such as [1, 0, 2], or @file.json with the @"
+
+
+Array = npt.NDArray[np.float64]
+
+_FLAGS = {"true": 1.0, "false": 0.0, "in": 1.0, "out": 0.0, "yes": 1.0, "no": 0.0}
+
+
+def read_dataset(text: str, option: str = "--x") -> Any:
+    """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
+
+    JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
+    without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings,
+    keyed by the first line.
+
+    A note on standard error says if all values are numbers in quotes.
+
+    Parameters
+    ----------
+    text, option : str
+        Value of an option, and its name.
+    """
+    if not text.startswith("@"):
+        return _noted(read_json(text, f"{option} {shown(text)}"), option)
+    path = Path(text[1:])
+    dataset = _read(path, {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv})
+    return _noted(dataset, option) if path.suffix == ".json" else dataset
+
+
+def _read(path: Path, readers: Mapping[str, Callable[[Path], Any]]) -> Any:
+    """Return what the reader of the file's ending makes of a file."""
+    if path.suffix not in readers:
+        *others, last = readers
+        hint = near_file(path, readers) or "."
+        raise DatasetError(f"{path} has an unknown ending; use {', '.join(others)} or {last}{hint}", path=str(path))
+    try:
+        return readers[path.suffix](path)
+    except FileNotFoundError as error:
+        raise DatasetError(f"{path} cannot be read: {no_such_file(path, readers)}", path=str(path)) from error
+    except DatasetError:
+        raise
+    except (OSError, ValueError, EOFError) as error:
+        raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
+
+
+def _noted(dataset: Any, option: str) -> Any:
+    if numbers := quoted_numbers(dataset):
+        say(f"note: the dataset of {option} holds text; for numbers write {numbers}")
+    return dataset
+
+
+def _read_json(path: Path) -> Any:
+    return read_json(path.read_text(encoding="utf-8-sig"), str(path))
+
+
+def _read_npy(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DatasetError(f"{path} is not an array of numbers: {error}", path=str(path)) from error
+
+
+def _read_csv(path: Path) -> Any:
+    lines = _csv_lines(path)
+    if not lines:
+        raise DatasetError(f"{path} is empty; a dataset needs at least one line.", path=str(path))
+    rows = [row for _, row in lines]
+    has_names = not all(map(_is_number, rows[0]))
+    names, body = (_column_names(path, lines), rows[1:]) if has_names else ([], rows)
+    if body and all(_is_number(cell) for row in body for cell in row):
+        table = np.array([[float(cell.strip() or "nan") for cell in row] for row in body])
+        return table[:, 0] if table.shape[1] == 1 else table
+    if not has_names:
+        line = next(line for line, row in lines if not all(map(_is_number, row)))
+        raise DatasetError(
+            f"{path} begins with a line of numbers, and line {line} has text; put a line of names first, or write "
+            "numbers only.",
+            path=str(path),
+            line=line,
+        )
+    return [dict(zip(names, row, strict=True)) for row in body]
+
+
+def _csv_lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the number and the cells of each line of a CSV file that is not empty."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            lines = [(reader.line_num, row) for row in reader if row]
+        except csv.Error as error:
+            raise DatasetError(f"{path}, line {reader.line_num}: {error}.", path=str(path)) from error
+    for line, row in lines:
+        if len(row) != len(lines[0][1]):
+            raise DatasetError(
+                f"{path}, line {line}: {len(row)} cell{'s' * (len(row) != 1)}, and {len(lines[0][1])} in line "
+                f"{lines[0][0]}; give each line as many cells as the first.",
+                path=str(path),
+                line=line,
+            )
+    return lines
+
+
+def _column_names(path: Path, lines: list[tuple[int, list[str]]]) -> list[str]:
+    """Return the names in the first line."""
+    line, cells = lines[0]
+    names = [cell.strip() for cell in cells]
+    for name in names:
+        if names.count(name) > 1:
+            problem = f"the name {name!r} occurs {names.count(name)} times"
+        elif _is_number(name):
+            problem = f"the name {name!r} is a number"
+        else:
+            continue
+        raise DatasetError(
+            f"{path}, line {line}: {problem}; give each column its own name, in the first line.",
+            path=str(path),
+            line=line,
+        )
+    return names
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a number; an empty one is missing, NaN."""
+    try:
+        float(cell.strip() or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def import_object(path: str) -> Any:
+    """Return the object at ``package.module:object``; modules in the current folder can be imported."""
+    module_name, colon, attribute = path.partition(":")
+    if not (module_name and colon and attribute):
+        raise UnknownNameError(f"{path!r} does not name an object; use package.module:object.", path=path)
+    if module_name.endswith(".py"):
+        raise UnknownNameError(f"{path!r} names a file; leave out .py, as in an import.", path=path)
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = str(error.name)
+        hint = did_you_mean(missing, _modules_beside(missing)) if f"{module_name}.".startswith(f"{missing}.") else ""
+        raise UnknownNameError(
+            f"module {missing!r} of {path!r} does not exist"
+            f"{f'{hint} Otherwise' if hint else ';'} install it or run the command in its folder.",
+            path=path,
+        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also exit(), or a test framework's skip: no status of theirs is a verdict
+        raise UnknownNameError(
+            f"importing {module_name!r} failed with {described(error)}; import it in Python to see where.", path=path
+        ) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            hint = did_you_mean(part, [name for name in dir(found) if not name.startswith("_")])
+            raise UnknownNameError(
+                f"{module_name!r} has no {attribute!r}{hint or '; check the name after the colon.'}", path=path
+            )
+        found = getattr(found, part)
+    return found
+
+
+def _modules_beside(module: str) -> list[str]:
+    """Names of the modules in the folder or package in which a missing module was looked for."""
+    parent, dot, _ = module.rpartition(".")
+    folders = getattr(sys.modules.get(parent), "__path__", []) if dot else [str(Path.cwd())]
+    return [f"{parent}{dot}{found.name}" for found in pkgutil.iter_modules(list(folders))]
+
+
+def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Array]:
+    """Return scores and flags of one or several training runs, of shape (canaries,) or (runs, canaries).
+
+    Parameters
+    ----------
+    paths : list of Path
+        A file for each run.
+    score, included : str
+        Names of the columns, or of the arrays of an ``.npz``. An ``.npy`` holds a structured array with these names,
+        or an array of shape (canaries, 2), score first.
+    """
+    runs = [_run_scores(path, score, included) for path in paths]
+    if len(runs) == 1:
+        return runs[0]
+    shapes = sorted({scores.shape for scores, _ in runs})
+    if len(shapes) > 1 or len(shapes[0]) > 1:
+        raise DatasetError(
+            f"the files have scores of shapes {' and '.join(map(str, shapes))}; give a file with as many canaries for "
+            "each run, or audit each run alone.",
+            shapes=shapes,
+        )
+    return np.stack([scores for scores, _ in runs]), np.stack([flags for _, flags in runs])
+
+
+def _run_scores(path: Path, score: str, included: str) -> tuple[Array, Array]:
+    arrays = partial(_arrays, score=score, included=included)
+    columns: dict[str, Any] = _read(path, {".csv": _csv_columns, ".npy": arrays, ".npz": arrays})
+    for name, option in ((score, "--score"), (included, "--included")):
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise UnknownNameError(
+                f"{path} has no column {name!r}{hint or ';'} the columns are {', '.join(map(repr, columns))}; name one "
+                f"with {option}.",
+                path=str(path),
+            )
+    return _numbers(columns[score], path, score), _numbers(columns[included], path, included)
+
+
+def _csv_columns(path: Path) -> dict[str, list[str]]:
+    lines = _csv_lines(path)
+    if len(lines) < 2:
+        raise ValueError("a line of names and a line for each canary are needed.")
+    names = _column_names(path, lines)
+    return {name: [row[place].strip() for _, row in lines[1:]] for place, name in enumerate(names)}
+
+
+def _arrays(path: Path, score: str, included: str) -> dict[str, Any]:
+    found = np.load(path, allow_pickle=False)
+    if path.suffix == ".npz":
+        with found:
+            return {name: found[name] for name in found.files}
+    if found.dtype.names is not None:
+        return {name: found[name] for name in found.dtype.names}
+    if found.ndim == 2 and found.shape[1] == 2:
+        return {score: found[:, 0], included: found[:, 1]}
+    raise ValueError(
+        f"its array has shape {found.shape}; use shape (canaries, 2), score first, or an array with names."
+    )
+
+
+def _numbers(values: Any, path: Path, name: str) -> Array:
+    """Numbers of a column; "true", "in" and "yes" are 1, their opposites 0."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    cells = np.asarray(values, dtype=np.str_)
+    try:
+        return np.array(
+            [_FLAGS[cell.lower()] if cell.lower() in _FLAGS else float(cell) for cell in cells.ravel().tolist()]
+        ).reshape(cells.shape)
+    except ValueError as error:
+        raise DatasetError(f"column {name!r} of {path} is not made of numbers ({error}).", path=str(path)) from error
+
+
+def near_file(path: Path, endings: Collection[str]) -> str:
+    """Ask whether a file beside the path, with a similar name and one of the endings, was meant."""
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return did_you_mean(str(path), [str(each) for each in beside if each.suffix in endings])
+
+
+def no_such_file(path: Path, endings: Collection[str]) -> str:
+    """Say that a file does not exist, and which file was probably meant."""
+    return f"the file does not exist{near_file(path, endings) or '; check the path.'}"

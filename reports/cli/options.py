@@ -1,0 +1,264 @@
+"""The options of the commands: their declarations, what the shell completes, and their names in messages."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...audit.errors import OptionError
+from ...audit.printing import did_you_mean
+
+if TYPE_CHECKING:
+    from ...audit.claims.claim import Claim
+    from ...audit.datasets.adjacency import Adjacency
+    from ...audit.options import Bits
+
+# What the shell completes, kept here so that completion does not load the library; tests compare it with the library.
+ADJACENCIES = ("add-remove", "replace", "edge", "node", "local", "l1", "l2", "linf")
+CANARY_ADJACENCIES = ("add-remove", "replace")
+CANARY_ANSWERS = ("both", "in", "out")
+CANARY_COINS = ("independent", "fixed")
+CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
+BITS = ("warn", "true", "false")
+HEALTH_CHECKS = (
+    "repeated-blocks", "unsteady-hits", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
+    "constant-output", "idle-event",
+)  # fmt: skip
+
+_AUDITOR = ("DPAUDIT_AUDITOR", "GITHUB_ACTOR", "GITLAB_USER_LOGIN")
+"""Environment variables that name who audits, the first one that is set."""
+_MOST_DIGITS = 100
+"""Of a whole number with an exponent, since one of a billion digits would fill the memory."""
+
+
+def optional(text: str, *names: str, metavar: str | None = None, complete: Sequence[str] = ()) -> Any:
+    """Return an option whose help does not show its default, and which the shell completes from the given values."""
+    return typer.Option(
+        *names,
+        metavar=metavar,
+        help=text,
+        show_default=False,
+        autocompletion=completion(complete) if complete else None,
+    )
+
+
+def one_of(text: str, names: Sequence[str], *flags: str) -> Any:
+    """Return an option whose value is one of the names, which its help lists."""
+    return optional(f"{text}: {', '.join(names[:-1])} or {names[-1]}.", *flags, complete=names)
+
+
+def whole(text: str, *names: str, show_default: bool | str = True) -> Any:
+    """Return an option whose value is a whole number in any of the forms of `whole_number`."""
+    return typer.Option(*names, help=text, show_default=show_default, parser=whole_number)
+
+
+def whole_number(text: str | int) -> int:
+    """Return a whole number that may have underscores or an exponent.
+
+    Examples
+    --------
+    >>> whole_number("100_000"), whole_number("1e5"), whole_number("2.5e3"), whole_number("-1")
+    (100000, 100000, 2500, -1)
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = Decimal(text)
+        if value.adjusted() < _MOST_DIGITS and value == value.to_integral_value():
+            return int(value)
+    except (InvalidOperation, ValueError, OverflowError):  # letters, NaN, infinity
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number, such as 100000, 100_000 or 1e5")
+
+
+def completion(values: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return the function by which typer completes a value."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+Seed = Annotated[int, whole("Random seed; results do not depend on the number of workers.")]
+Epsilon = Annotated[float | None, optional("Claimed ε.")]
+Delta = Annotated[float, typer.Option(help="Claimed δ.")]
+Mu = Annotated[float | None, optional("Claimed μ, for Gaussian DP.")]
+Rho = Annotated[float | None, optional("Claimed ρ, for zero-concentrated DP.")]
+Alpha = Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")]
+Power = Annotated[float, typer.Option(help="Power of the audit at its detectable excess.")]
+Resolution = Annotated[
+    float | None, optional("Required detectable excess; an audit with a larger one is inconclusive.")
+]
+Out = Annotated[Path | None, optional("Folder for results.json and the report; by default none.")]
+Jobs = Annotated[
+    int | None, whole("Number of workers; by default every core, or one for a sampler of blocks.", show_default=False)
+]
+
+
+def check_choices(given: Sequence[str | None], known: Sequence[str], option: str) -> None:
+    """Raise an `OptionError` for a value that is neither None nor one of the known ones."""
+    for name in given:
+        if name is not None and name not in known:
+            hint = did_you_mean(name, known) or "."
+            raise OptionError(f"{option} {name!r} is unknown; use one of {', '.join(known)}{hint}", name=name)
+
+
+def one_mechanism(path: object, program: object) -> None:
+    """Raise an `OptionError` unless exactly one of the two names the mechanism of an audit."""
+    if (path is None) == (program is None):
+        raise OptionError(
+            "a mechanism is named as MODULE:OBJECT or as --program 'name arguments'; give one of the two."
+        )
+
+
+def say(text: str) -> None:
+    """Write a line to standard error."""
+    typer.echo(text, err=True)
+
+
+def environment_of_command() -> dict[str, Any]:
+    """Return the command line without its datasets, the machine, the time, and the auditor if one is named."""
+    from ...audit.records.json_codec import this_moment
+
+    words, shown = sys.argv[1:], ["dpaudit"]
+    for before, word in zip(["", *words], words, strict=False):
+        option, equals, value = word.partition("=")
+        start, value = (f"{option}=", value) if equals and option in ("--x", "--y") else ("", word)
+        is_dataset = (start or before in ("--x", "--y")) and not value.startswith("@")
+        shown.append(f"{start}…" if is_dataset and "--keep-datasets" not in words else word)
+    by = next((name for variable in _AUDITOR if (name := os.environ.get(variable))), None)
+    told = {"command": " ".join(shown), "machine": platform.platform(), "started": this_moment()}
+    return told if by is None else {**told, "by": by}
+
+
+def claim_or_none(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim | None:
+    """Return the claim of the options, or None if no option states a claim."""
+    if epsilon is None and mu is None and rho is None and delta == 0:
+        return None
+    return claim_from_options(epsilon, delta, mu, rho)
+
+
+def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim:
+    """Return the claim of exactly one of epsilon (with delta), mu and rho."""
+    from ...audit.claims.claim import ApproxDP, GaussianDP, PureDP
+    from ...audit.claims.renyi import ZeroConcentratedDP
+
+    given = {"--epsilon": epsilon, "--mu": mu, "--rho": rho}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise OptionError(
+            f"{' and '.join(named) or 'no claim'} given; give exactly one of --epsilon (with --delta), --mu and --rho.",
+            given=named,
+        )
+    if epsilon is None and delta != 0:
+        raise OptionError(f"--delta {delta:g} belongs to --epsilon, not to {named[0]}; leave it out.", delta=delta)
+    if mu is not None:
+        return GaussianDP(mu)
+    if rho is not None:
+        return ZeroConcentratedDP(rho)
+    assert epsilon is not None
+    return ApproxDP(epsilon, delta) if delta != 0 else PureDP(epsilon)
+
+
+def bits_from_option(name: str) -> Bits:
+    """Return the setting for low bits."""
+    check_choices([name], BITS, "--bits")
+    known: dict[str, Bits] = {"warn": "warn", "true": True, "false": False}
+    return known[name]
+
+
+def adjacency_from_option(name: str | None) -> Adjacency | None:
+    """Return the neighbour relation of the given name."""
+    from ...audit.datasets.named_adjacency import NAMED
+
+    check_choices([name], ADJACENCIES, "--adjacency")
+    return None if name is None else NAMED[name]
+
+
+_SAME_NAME = (
+    "adjacency", "alpha", "audits", "bits", "block_seconds", "budget", "cells", "coins", "delta", "distance", "epsilon",
+    "guesses", "ignore", "jobs", "keep_datasets", "method", "minutes", "mu", "name", "only", "out", "power",
+    "probability", "q", "resolution", "resume", "rho", "runs", "say", "search_runs", "seconds", "seed", "sequential",
+    "sequential_audits", "title",
+)  # fmt: skip
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
+    "command": "--program",
+    "domain": "--search",
+    "store": "--out",
+    "workers": "--jobs",
+}
+"""Options by the name of the parameter that they set: ``jobs=1`` in a message of the library becomes ``--jobs 1``."""
+
+_PHRASES = {
+    "Pass claim=PureDP(epsilon) or another claim (shell: --epsilon)": "Pass --epsilon, --mu or --rho",
+    " (--search-runs)": "",
+    ", or None for a fresh seed": "",
+    'use "warn", True or False': "use warn, true or false",
+    "use True where": "use 1 where",
+    "use an instance such as AddRemove() or Replace()": "use add-remove or replace",
+    "pass the claim for neighbours": "state the claim for neighbours",
+    "or integer=False": "or integer=False in the domain",
+    "(sharper: claim GaussianDP, or cells=)": "(sharper: --mu, or --cells)",
+    "seconds=inf without runs would never end; set runs": "--seconds inf without --runs would never end; set --runs",
+    "mechanism=": "mechanism ",
+    "claim=": "claim ",
+    "raise seconds=": "raise the limit (in Python, `seconds` of `Program`) from ",
+    "[program, argument, …], for example shlex.split(command_line)": "--program 'name arguments'",
+}
+"""Texts that the rule for names does not cover."""
+
+_FLAG = re.compile(r"\b(?:use|with|pass) (sequential|keep_datasets|resume)=False")
+_GIVEN = re.compile(
+    rf"(?<![\w.\-(\[{{])({'|'.join(sorted(OPTIONS, key=len, reverse=True))})=(?!=)(\"[^\"]*\"|'[^']*'|[^\s,;:)\"']*)"
+)
+_CALL = re.compile(r"\w+\([^()]*\)")
+_QUOTED = re.compile(r"(?:raised|failed with) [\w.]+: |Input should be ")
+"""What precedes the words of the caller's own code."""
+
+
+def in_options(text: str) -> str:
+    """Return a message with options in place of the library's parameters; quoted errors of the caller's code stay.
+
+    Examples
+    --------
+    >>> in_options("runs=3 is too few; use a whole number >= 40.")
+    '--runs 3 is too few; use a whole number >= 40.'
+    >>> in_options("bits=True audits the bits too, bits=False silences this.")
+    '--bits true audits the bits too, --bits false silences this.'
+    >>> in_options("cells need a fixed number of runs; use sequential=False.")
+    'cells need a fixed number of runs; leave out --sequential.'
+    """
+    quoted = _QUOTED.search(text)
+    own, rest = (text, "") if quoted is None else (text[: quoted.start()], text[quoted.start() :])
+    for phrase, words in _PHRASES.items():
+        own = own.replace(phrase, words)
+    own = _FLAG.sub(lambda found: f"leave out {OPTIONS[found[1]]}", own)
+    parts, at = [], 0
+    for call in _CALL.finditer(own):  # such as draw_block(…, seed=1), which is Python in the shell too
+        parts += [_GIVEN.sub(_as_option, own[at : call.start()]), call[0]]
+        at = call.end()
+    return "".join([*parts, _GIVEN.sub(_as_option, own[at:]), rest])
+
+
+def _as_option(found: re.Match[str]) -> str:
+    name, value = found[1], found[2]
+    dot = "." * value.endswith(".")
+    value = value.removesuffix(".") if dot else value
+    if name in ("sequential", "keep_datasets", "resume") and value == "True":
+        return f"{OPTIONS[name]}{dot}"
+    if name == "bits" and value in ("True", "False"):
+        value = value.lower()
+    if len(value) > 1 and value[0] == value[-1] == "'" and re.fullmatch(r"[\w-]+", value[1:-1]):
+        value = value[1:-1]
+    return f"{OPTIONS[name]} {value}{dot}".replace(" .", ".") if value else f"{OPTIONS[name]}{dot}"

@@ -1,0 +1,249 @@
+"""Tables for the terminal: of a plan, of changes between two records, and of the audits of a test session."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...audit.claims.claim import Claim
+from ...audit.errors import OptionError
+from ...audit.options import checked
+from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
+from ...audit.power.joint_test_power import resolution, runs_needed
+from ...audit.procedures.check import runs_by_divergence
+from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
+from ...audit.records.baseline_comparison import Comparison
+from ...audit.records.suite import Entry, seconds
+from ...audit.results.audit_result import FINAL_SHARE, AuditResult, Verdict
+from ...audit.sampling.block_plan import main_runs, pilot_runs, with_pilot
+from ..plain_text import (
+    MARKS,
+    acceptance_note,
+    counted,
+    detectable_text,
+    empty_table,
+    found,
+    number,
+    p_text,
+    prose,
+    size,
+    stated,
+    symbol,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+# Terminal table that compares two records of the same audits.
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """A row for each audit: verdict, bound, claim and runs before and after, and the changes."""
+    table = empty_table(numbers_of(comparisons))
+    from rich.text import Text
+
+    table.add_column("audit", overflow="fold", min_width=10)
+    table.add_column("before", overflow="fold", min_width=12)
+    table.add_column("after", overflow="fold", min_width=12)
+    table.add_column("p-value", justify="right")
+    table.add_column("changes", overflow="fold", min_width=20)
+    for one in comparisons:
+        said = [Text(visible(change), style="bold red") for change in one.changes]
+        said += [Text(visible(one.not_compared), style="bold")] if one.not_compared else []
+        said += [Text(visible(note)) for note in one.notes]
+        table.add_row(
+            Text(visible(one.name, 80)),
+            *(Text("\n".join(side_of(entry))) for entry in (one.before, one.after)),
+            Text(p_text(one.p_value)),
+            Text("\n").join(said) if said else Text("none"),
+        )
+    return table
+
+
+def numbers_of(comparisons: Sequence[Comparison]) -> str:
+    """Count the audits, those that changed and those that could not be compared."""
+    changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
+    said = f"{counted(len(comparisons), 'audit')}, {changed:,} changed"
+    return f"{said}, {missed:,} not compared" if missed else said
+
+
+def side_of(entry: Entry | None) -> list[str]:
+    """Verdict, bound, claim and runs before or after; "–" where the audit is missing."""
+    if entry is None:
+        return ["–"]
+    result = entry.result
+    verdict = f"{MARKS[result.verdict]} {result.verdict.value}"
+    return [verdict, visible(found(result)), visible(stated(result), 100), size(result, " runs")]
+
+
+_SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested resolution
+_CAPTION = (
+    "An audit that has to find its event usually needs one to three times as many runs, and far more if its pilot "
+    "shows only a rare event."
+)
+
+
+def plan_table(
+    claim: Claim, resolutions: list[float], runs: list[int], *, power: float, alpha: float, q: float | None
+) -> Table:
+    """Return a row for each excess and each number of runs, by default for shares of the strength of the claim.
+
+    Shares that no possible number of runs detects are left out.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
+    if not resolutions and not runs:
+        room = claim.max_strength - claim.strength
+        excesses = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
+        rows = [row for excess in excesses if (row := _row_if_possible(claim, excess, power, alpha, q)) is not None]
+    rows += [_row_of(claim, checked("runs", number), power, alpha, q) for number in runs]
+    event = _event_in_words(claim, q)
+    shown = Table(
+        f"detectable\nexcess of {symbol(claim.strength_name)}",
+        "runs on each\ndataset",
+        "of which\npilot runs",
+        "detectable excess,\nsequential audit",
+        "probability of\nthe event on y",
+        title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {event}"),
+        title_justify="left",
+        caption=_CAPTION if q is None else None,
+        caption_justify="left",
+    )
+    for column in shown.columns:
+        column.justify = "right"
+    for excess, of_each, pilot, early, rate in rows:
+        of_event = "in bins" if q is None and claim.divergence_slopes else f"{rate:.3g}"
+        shown.add_row(f"{excess:.4g}", f"{of_each:,}", f"{pilot:,}", f"{early:.3g}", of_event)
+    return shown
+
+
+Row = tuple[float, int, int, float, float]
+
+
+def _event_in_words(claim: Claim, q: float | None) -> str:
+    if q is not None:
+        return f"an event of probability {q:g}"
+    return "the best possible event" if claim.gaussian_mu is None else "Gaussian noise"
+
+
+def _alternative(claim: Claim, excess: float, q: float | None) -> Alternative:
+    """Return the planned event: of the given probability, an event of Gaussian noise, or the best event."""
+    if q is not None:
+        return q
+    if claim.gaussian_mu is not None:
+        return GaussianNoise(SHARE)
+    return best_q(claim, resolution=min(excess, 0.99 * (claim.max_strength - claim.strength)))
+
+
+def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row:
+    """Return the row of an excess, with the runs that detect it."""
+    alternative = _alternative(claim, excess, q)
+    rate = event_of(claim, excess, alternative).q
+    if q is None and claim.divergence_slopes:
+        number = runs_by_divergence(claim, excess, alpha=alpha, power=power)
+        return excess, number, pilot_runs(number), _early(claim, number, power, alpha, q), rate
+    main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
+    number = with_pilot(main, rate)
+    return excess, number, number - main_runs(number, rate), _early(claim, number, power, alpha, q), rate
+
+
+def _row_if_possible(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row | None:
+    """Return the row of an excess; None if no possible number of runs detects it."""
+    try:
+        return _row_for(claim, excess, power, alpha, q)
+    except OptionError:
+        return None
+
+
+def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
+    """Return the row of a number of runs, with its detectable excess."""
+    found, main, rate = _detectable(claim, number, power, alpha, q)
+    return found, number, number - main, _early(claim, number, power, alpha, q), rate
+
+
+def _early(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> float:
+    """Return the detectable excess of a sequential audit, which is that of its final test."""
+    return _detectable(claim, number, power, FINAL_SHARE * alpha, q)[0]
+
+
+def _detectable(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> tuple[float, int, float]:
+    """Return the detectable excess of a number of runs, the main runs among them, and the event's probability on y."""
+    found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
+    if q is None and claim.divergence_slopes:
+        found = detectable_by_divergence(claim, number - main, main, main, alpha=alpha, power=power)
+        return found, main, event_of(claim, found, GaussianNoise(SHARE)).q if found < math.inf else 0.5
+    rate = 0.5
+    for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
+        alternative = _alternative(claim, found, q)
+        found = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(power))
+        if found == math.inf:
+            break
+        rate = event_of(claim, found, alternative).q
+        main = main_runs(number, rate)
+    return found, main, rate
+
+
+# Table of audits at the end of a test session.
+
+_HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")
+_WIDEST = 60
+
+
+def table_lines(entries: Sequence[Entry]) -> list[str]:
+    """A line for each audit; inconclusive and refuted audits come last, next to the end of the output."""
+    late = (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)
+    ordered = sorted(entries, key=lambda entry: (late.index(entry.result.verdict), entry.name))
+    rows = [_HEADINGS, *map(_row, ordered)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def remarks(entries: Sequence[Entry]) -> list[str]:
+    """Warnings about low bits, notes, and acceptances that can be withdrawn, which concern tests that pass too."""
+    said = []
+    for entry in entries:
+        result = entry.result
+        if isinstance(result, AuditResult) and result.pair.doubt:
+            said.append(f"WARNING {_short(entry.name)}: {result.pair.doubt}")
+        if isinstance(result, AuditResult) and result.low_bits is not None:
+            said.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
+        said += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]
+        if entry.accepted is not None and result.verdict is Verdict.NOT_REFUTED:
+            said.append(
+                f"note {_short(entry.name)}: no longer refuted, so the acceptance can be withdrawn (accepted= in the "
+                f"marker, and in the file of a baseline): {prose(str(entry.accepted))}"
+            )
+    return said
+
+
+def _short(name: str) -> str:
+    name = visible(name)
+    return name if len(name) <= _WIDEST else "…" + name[1 - _WIDEST :]
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    result = entry.result
+    return (
+        _short(entry.name),
+        visible(stated(result), 40),
+        found(result),
+        "–" if result.is_refuted else detectable_text(result),
+        size(result),
+        number(seconds(result)),
+        f"{MARKS[result.verdict]} {result.verdict.value}{_acceptance(entry)}",
+    )
+
+
+def _acceptance(entry: Entry) -> str:
+    """The acceptance of a refutation, or why it does not cover it; or that the verdict was expected."""
+    today = datetime.date.today()
+    if entry.expected is not None:
+        return ", as expected" if entry.is_met else f", expected: {entry.expected.value}"
+    if entry.accepted is None or not entry.result.is_refuted:
+        return ""
+    return f", {prose(str(entry.accepted)) if entry.is_excused(today) else acceptance_note(entry, today)}"

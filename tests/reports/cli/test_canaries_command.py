@@ -1,0 +1,160 @@
+"""``dpaudit canaries``: scores from files, exit statuses and messages."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from dpaudit import check_canaries, load
+from dpaudit.audit.canaries.plan import METHODS
+from dpaudit.audit.errors import DatasetError, UnknownNameError
+from dpaudit.reports.cli.dataset_arguments import read_scores
+from dpaudit.reports.cli.main import main
+from dpaudit.reports.cli.options import CANARY_METHODS
+
+INCLUDED = np.arange(100) % 5 < 2
+SHOWN = np.linspace(0.0, 1.0, 100) + INCLUDED
+NAMES = ("score", "included")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Runs the command in a folder with scores: (exit status, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{score},0,{flag}" for score, flag in zip(SHOWN, INCLUDED, strict=True)]
+    (tmp_path / "scores.csv").write_text("\n".join(["score,flat,included", *rows]))
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dpaudit", "canaries", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "verdict"),
+    [
+        (("--epsilon", "0.5"), 1, "REFUTED: ε ≥ "),
+        (("--epsilon", "0.5", "--score", "flat"), 3, "INCONCLUSIVE: no "),
+        (("--epsilon", "0.5", "--score", "flat", "--resolution", "2"), 0, "NOT REFUTED: ε ≥ 0"),
+        (("--epsilon", "9"), 3, "INCONCLUSIVE: too few canaries (100, 95% confidence)"),
+        (("--mu", "0.5", "--method", "f-dp", "--guesses", "40"), 1, "REFUTED: μ ≥ "),
+        (("--epsilon", "0.5", "--coins", "fixed", "--adjacency", "replace"), 1, "of 40 pairs"),
+    ],
+    ids=["refuted", "nothing tested", "not refuted", "inconclusive", "mu", "pairs"],
+)
+def test_exit_status_and_verdict(run, arguments, status, verdict):
+    code, out, err = run("scores.csv", *arguments)
+    assert (code, err) == (status, "")
+    assert verdict in out
+    assert "\n  canaries 100, of which 40 were in the training data" in out
+    assert "\n  ceiling  " in out
+
+
+def test_it_audits_as_the_library_does(run):
+    code, out, _ = run("scores.csv", "--epsilon", "0.5", "--delta", "1e-5", "--out", "found", "--name", "run 1")
+    assert code == 1
+    assert "results: found/results.json\nreport: found/report.html\nmarkdown: found/report.md" in out
+    suite = load("found/results.json")
+    (entry,) = suite.entries
+    assert entry.name == "run 1"
+    assert entry.result == check_canaries(SHOWN, INCLUDED, claim=entry.result.claim, name="run 1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no claim given; give exactly one of --epsilon (with --delta), --mu and --rho."),
+        (
+            ("--epsilon", "1", "--score", "scor"),
+            "has no column 'scor'; did you mean 'score'? the columns are 'score', 'flat', ",
+        ),
+        (
+            ("--epsilon", "1", "--probability", "0.01"),
+            "pass the probability with which canaries were included, or --coins",
+        ),
+        (("--epsilon", "1", "--coins", "fixed"), 'pass --adjacency "replace" and a claim for replaced rows'),
+        (("--epsilon", "1", "--method", "bets"), "--method 'bets' is unknown; use one of auto, betting"),
+        (("--epsilon", "1", "--guesses", "101"), "--guesses"),
+        (("--gdp", "1"), "use --mu"),
+    ],
+    ids=["claim", "column", "probability", "split", "method", "guesses", "gdp"],
+)
+def test_mistakes_are_told_in_a_sentence(run, arguments, message):
+    code, out, err = run("scores.csv", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_known_names_are_those_of_the_library():
+    assert CANARY_METHODS == METHODS
+
+
+@pytest.mark.parametrize("form", ["csv", "words", "npz", "names", "pairs", "2-D"])
+def test_every_form_of_file_gives_the_same_numbers(form, tmp_path):
+    path = tmp_path / {"csv": "a.csv", "words": "a.csv", "npz": "a.npz", "2-D": "a.npz"}.get(form, "a.npy")
+    scores, flags = np.array([0.5, np.inf, -2.0]), np.array([True, False, True])
+    if form == "csv":
+        path.write_text("included, score\n1,0.5\n0,inf\n1,-2\n", encoding="utf-8-sig")
+    elif form == "words":
+        path.write_text("score,other,included\n0.5,x,in\ninf,y,Out\n-2,z,in\n")
+    elif form == "npz":
+        np.savez(path, score=scores, included=flags)
+    elif form == "2-D":
+        np.savez(path, score=scores[None], included=flags[None])
+    elif form == "names":
+        np.save(path, np.array(list(zip(scores, flags, strict=True)), dtype=[("score", float), ("included", bool)]))
+    else:
+        np.save(path, np.column_stack([scores, flags]))
+    found = read_scores([path], *NAMES)
+    assert found[0].shape == ((1, 3) if form == "2-D" else (3,))
+    assert found[0].ravel().tolist() == scores.tolist()
+    assert found[1].ravel().tolist() == [1.0, 0.0, 1.0]
+
+
+def test_several_files_are_several_runs(tmp_path):
+    paths = [tmp_path / f"{place}.npy" for place in range(3)]
+    for path, length in zip(paths, (3, 3, 4), strict=True):
+        np.save(path, np.column_stack([np.arange(length), np.ones(length)]))
+    assert [each.shape for each in read_scores(paths[:2], *NAMES)] == [(2, 3), (2, 3)]
+    with pytest.raises(DatasetError, match=r"shapes \(3,\) and \(4,\)"):
+        read_scores(paths, *NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "a line of names and a line for each canary"),
+        ("a.csv", b"score,included\n1\n", r"line 2: 1 cell, and 2 in line 1"),
+        ("a.csv", b"score,included\nhigh,1\n", "column 'score' of .* is not made of numbers"),
+        ("a.csv", b"\xff\xfe", "cannot be read"),
+        ("a.npy", b"no array", "cannot be read"),
+        ("a.npz", b"PK no zip", "cannot be read"),
+        ("a.txt", b"", "unknown ending; use .csv, .npy or .npz"),
+    ],
+    ids=["empty", "short line", "text", "encoding", "npy", "npz", "ending"],
+)
+def test_damaged_files_are_refused(name, content, message, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DatasetError, match=message):
+        read_scores([tmp_path / name], *NAMES)
+
+
+def test_missing_files_pickles_and_other_shapes_are_refused(tmp_path):
+    with pytest.raises(DatasetError, match="the file does not exist"):
+        read_scores([tmp_path / "none.csv"], *NAMES)
+    np.save(tmp_path / "objects.npy", np.array([{}, []], dtype=object), allow_pickle=True)
+    with pytest.raises(DatasetError, match="allow_pickle=False"):
+        read_scores([tmp_path / "objects.npy"], *NAMES)
+    np.save(tmp_path / "three.npy", np.zeros((4, 3)))
+    with pytest.raises(DatasetError, match=r"its array has shape \(4, 3\)"):
+        read_scores([tmp_path / "three.npy"], *NAMES)
+    np.savez(tmp_path / "other.npz", scores=np.zeros(3))
+    with pytest.raises(UnknownNameError, match="has no column 'score'; did you mean 'scores'"):
+        read_scores([tmp_path / "other.npz"], *NAMES)

@@ -1,0 +1,57 @@
+"""Tables in files: what would lose a column or a row without a word is an error with the line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpaudit.audit.errors import DatasetError
+from dpaudit.reports.cli.dataset_arguments import read_dataset, read_scores
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("age,name,age\n1,a,2\n", "line 1: the name 'age' occurs 2 times"),
+        ("age, age\n1,2\n", "line 1: the name 'age' occurs 2 times"),
+        ("\n\nage,age\n1,2\n", "line 3: the name 'age' occurs 2 times"),
+        ("a,2\n1,2\n3,4\n", "line 1: the name '2' is a number"),
+        ("NA,2\n1,2\n3,4\n", "line 1: the name '2' is a number"),
+        ("1,2\n3,4\n\nb,5\n", "begins with a line of numbers, and line 4 has text"),
+        ("name,age\nann,3\n\nbob\n", "line 4: 1 cell, and 2 in line 1"),
+        ("1,2\n3,4,5\n", "line 2: 3 cells, and 2 in line 1"),
+        ("a,b,c\n1,2\n3,4\n", "line 2: 2 cells, and 3 in line 1"),
+        ('name\n"two\nlines"\nb,c\n', "line 4: 2 cells, and 1 in line 1"),
+        ('name\n"ann\nbob\n', "line 3: unexpected end of data"),
+    ],
+)
+def test_a_table_that_would_lose_something(tmp_path, content, message):
+    (tmp_path / "x.csv").write_text(content)
+    with pytest.raises(DatasetError, match=message):
+        read_dataset(f"@{tmp_path}/x.csv")
+
+
+def test_tables_that_lose_nothing(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"\xef\xbb\xbf1,2\n3,4\n")
+    assert np.array_equal(read_dataset(f"@{path}"), [[1, 2], [3, 4]])
+    path.write_bytes(b"\xef\xbb\xbfage, name\n1,a\n")
+    assert read_dataset(f"@{path}") == [{"age": "1", "name": "a"}]
+    path.write_text("age\n1\n\n2\n")
+    assert np.array_equal(read_dataset(f"@{path}"), [1, 2])
+    path.write_text("age,name\n")
+    assert read_dataset(f"@{path}") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("score,included,score\n1,1,0\n", "line 1: the name 'score' occurs 2 times"),
+        ("0.5,1\n0.7,0\n", "line 1: the name '0.5' is a number"),
+        ("score,included\n1,1\n2\n", "line 3: 1 cell, and 2 in line 1"),
+    ],
+)
+def test_scores_that_would_lose_something(tmp_path, content, message):
+    (tmp_path / "scores.csv").write_text(content)
+    with pytest.raises(DatasetError, match=message):
+        read_scores([tmp_path / "scores.csv"], "score", "included")

@@ -1,0 +1,142 @@
+"""An exit status is that of the verdict, or 2: whatever audited code does, and wherever the output goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dpaudit.audit.errors import UnknownNameError
+from dpaudit.audit.records.json_codec import load
+from dpaudit.reports.cli.dataset_arguments import import_object
+
+MODULE = """
+import os, sys
+from pathlib import Path
+
+def noisy(rows, size, rng):
+    return len(rows) + rng.laplace(size=size)
+
+def moving(rows, size, rng):
+    os.chdir(Path(__file__).parent / "other")
+    return noisy(rows, size, rng)
+
+def closing(rows, size, rng):
+    sys.stdout.close()
+    return noisy(rows, size, rng)
+
+def leaving(rows, size, rng):
+    if size > 20:
+        os._exit(0)
+    return noisy(rows, size, rng)
+
+def one(rows, rng):
+    os._exit(0)
+
+"""
+LATER = "import atexit, os; atexit.register(os._exit, 0)\nfrom mine import noisy as f"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "leaves.py").write_text("import os; os._exit(0)")
+    (tmp_path / "later.py").write_text(LATER)
+    return tmp_path
+
+
+def dpaudit(folder, mechanism, *options, epsilon="1", into="1>&1", **how):
+    """The exit status, standard output and standard error of an audit in a shell."""
+    command = ["audit", mechanism, "--x", "[1,1]", "--y", "[1]", "--epsilon", epsilon, "--runs", "2000", *options]
+    shell = ["sh", "-c", f'"$@" {into}', "sh", sys.executable, "-m", "dpaudit", *command, "--bits", "false"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
+    done = subprocess.run(shell, cwd=folder, text=True, check=False, **streams)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["raise SystemExit(0)", "raise GeneratorExit", "import pytest; pytest.skip('no', allow_module_level=True)"],
+)
+def test_a_module_that_ends_on_import_is_an_error(tmp_path, monkeypatch, code):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "ends_on_import.py").write_text(code)
+    with pytest.raises(UnknownNameError, match=r"ends_on_import' failed with (SystemExit|GeneratorExit|Skip)"):
+        import_object("ends_on_import:f")
+
+
+@pytest.mark.parametrize(("mechanism", "jobs"), [("leaves:f", "1"), ("mine:leaving", "1"), ("mine:one", "2")])
+def test_code_that_ends_the_process_gives_no_verdict(folder, mechanism, jobs):
+    status, out, err = dpaudit(folder, mechanism, "--jobs", jobs, "--out", "out")
+    assert (status, out) == (2, "")
+    assert err.startswith("MechanismError: ")
+
+
+def test_what_runs_at_the_end_does_not_change_the_status(folder):
+    assert dpaudit(folder, "later:f", epsilon="0.1")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("into", "epsilon", "verdict"), [("1>&-", "0.1", 1), ("1>&- 2>&-", "1", 0), ("1>/dev/full 2>&1", "1", 0)]
+)
+def test_the_report_is_written_although_nobody_reads_the_output(folder, into, epsilon, verdict):
+    """A closed output takes no part in the status; where output was wanted and lost, the status is 2."""
+    status, out, err = dpaudit(folder, "mine:noisy", "--jobs", "1", "--out", "out", epsilon=epsilon, into=into)
+    assert (status, out, err) == (2 if "full" in into else verdict, "", "")
+    assert load(folder / "out" / "results.json").entries[0].result.is_refuted == bool(verdict)
+
+
+def test_a_reader_who_left_takes_no_part_in_the_status(folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    status, _, err = dpaudit(folder, "mine:noisy", "--jobs", "1", "--cells", "4", "--out", "out", stdout=writer)
+    os.close(writer)
+    assert (status, err) == (0, "")
+    assert (folder / "out" / "report.html").exists()
+
+
+def test_a_full_disk_behind_the_output_is_an_error_in_words(folder):
+    status, _, err = dpaudit(folder, "mine:noisy", "--jobs", "1", into=">/dev/full")
+    assert (status, err) == (2, "OSError: standard output cannot be written (No space left on device).\n")
+
+
+def test_a_mechanism_that_closes_the_output(folder):
+    status, out, err = dpaudit(folder, "mine:closing", "--jobs", "1")
+    assert (status, err) == (0, "")
+    assert out.startswith("NOT REFUTED")
+
+
+def test_every_path_is_resolved_at_the_start(folder):
+    other = folder / "other" / "out"
+    other.mkdir(parents=True)
+    (other / "audit.sqlite").write_text("draws")
+    (other / "results.json").write_text("results")
+    (folder / "x.json").write_text("[1, 1]")
+    status, out, _ = dpaudit(folder, "mine:moving", "--x", "@x.json", "--jobs", "1", "--out", "out")
+    assert status == 0
+    assert "report: out/report.html\n" in out
+    assert sorted(os.listdir(folder / "out")) == ["report.html", "report.md", "results.json"]
+    assert {path.name: path.read_text() for path in other.iterdir()} == {
+        "audit.sqlite": "draws",
+        "results.json": "results",
+    }
+
+
+def test_a_verdict_is_printed_although_its_report_cannot_be_written(folder):
+    """A link is refused before an audit that may take hours, and after one of a moment."""
+    (folder / "out").mkdir()
+    (folder / "out" / "report.html").symlink_to("elsewhere")
+    status, out, err = dpaudit(folder, "mine:noisy", "--jobs", "1", "--out", "out")
+    assert (status, out) == (2, "")
+    assert "report.html is a symbolic link" in err
+    coins = np.random.default_rng(1).random(400) < 0.5
+    (folder / "scores.csv").write_text("score,included\n" + "".join(f"{coin},{coin}\n" for coin in coins))
+    command = [sys.executable, "-m", "dpaudit", "canaries", "scores.csv", "--epsilon", "1", "--out", "out"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout.startswith("REFUTED")
+    assert json.loads((folder / "out" / "results.json").read_text())["summary"]["refuted"] == ["training run"]

@@ -1,0 +1,179 @@
+"""Mistaken command lines: each is told in one sentence that names options, with a remedy, and none is a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit.reports.cli.dataset_arguments import quoted_numbers
+
+from .test_main import run
+
+__all__ = ["run"]
+
+MODULE = """
+def noisy_count(rows, size, rng):
+    return len(rows) + rng.laplace(scale=1.25, size=size)
+
+def complains(rows, size, rng):
+    raise ValueError("runs=3 of the caller")
+
+def constant(rows, size, rng):
+    return [1.0] * size
+"""
+AUDIT = ("audit", "mine:noisy_count")
+PAIR = ("--x", "[1, 1]", "--y", "[1]", "--runs", "2000", "--bits", "false")
+CLAIM = ("--epsilon", "1")
+
+
+@pytest.fixture(name="run")
+def run_with_files(tmp_path, run):
+    """Run a command line in a folder with a module, results and data: (status, standard output, standard error)."""
+    (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "people.csv").write_text("income\n1\n")
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "results.json").write_text("{}")
+    return run
+
+
+MISTAKES = [
+    (("adit",), "UsageError: 'adit' is not a command; did you mean 'audit'? `dpaudit --help` lists the commands."),
+    (("frobnicate",), "UsageError: 'frobnicate' is not a command; `dpaudit --help` lists the commands."),
+    (("--versoin",), "UsageError: --versoin is not an option of `dpaudit`; did you mean '--version'?"),
+    (("bench", "cots"), "UsageError: 'cots' is not a command; did you mean 'cost'? `dpaudit bench --help`"),
+    (
+        ("audit", "--epsilno", "1"),
+        "UsageError: --epsilno is not an option of `dpaudit audit`; did you mean '--epsilon'? `dpaudit audit --help`",
+    ),
+    (("audit",), "OptionError: a mechanism is named as MODULE:OBJECT or as --program"),
+    ((*AUDIT, "--x"), "UsageError: option '--x' requires an argument"),
+    ((*AUDIT, "[1]", *PAIR), "UsageError: unexpected argument '[1]'; quote a value"),
+    (
+        (*AUDIT, "--runs", "many"),
+        "UsageError: invalid value for '--runs': 'many' is not a whole number, such as 100000, 100_000 or 1e5;",
+    ),
+    ((*AUDIT, "--seed", "1.5"), "UsageError: invalid value for '--seed': '1.5' is not a whole number"),
+    ((*AUDIT, "--runs", "1e999999999"), "UsageError: invalid value for '--runs': '1e999999999' is not a whole number"),
+    ((*AUDIT, "--jobs", "nan"), "UsageError: invalid value for '--jobs': 'nan' is not a whole number"),
+    (("report",), "UsageError: the argument RESULTS is missing; `dpaudit report --help`"),
+    (("compare", "one.json"), "UsageError: the argument AFTER is missing; `dpaudit compare --help`"),
+    (
+        (*AUDIT, *PAIR),
+        "ClaimError: no claim given, and noisy_count has no attribute claim. Pass --epsilon, --mu or --rho",
+    ),
+    (("plan",), "OptionError: no claim given; give exactly one of --epsilon (with --delta), --mu and --rho."),
+    ((*AUDIT, *PAIR, "--epsilon", "-1"), "ClaimError: --epsilon -1.0 is not allowed"),
+    ((*AUDIT, *PAIR, *CLAIM, "--alpha", "2"), "OptionError: --alpha 2.0 is not an allowed error probability"),
+    (
+        (*AUDIT, *PAIR, *CLAIM, "--seed", "-1"),
+        "OptionError: --seed -1 is not a seed; use a whole number >= 0 of at most 256 bits.",
+    ),
+    (
+        (*AUDIT, *PAIR, *CLAIM, "--cells", "8", "--sequential"),
+        "OptionError: --cells 8 needs a fixed number of runs; leave out --sequential.",
+    ),
+    ((*AUDIT, *PAIR, *CLAIM, "--block-seconds", "0"), "OptionError: --block-seconds 0.0 is not a time limit"),
+    (
+        (*AUDIT, *PAIR, *CLAIM, "--adjacency", "Replce"),
+        "OptionError: --adjacency 'Replce' is unknown; use one of add-remove, replace, edge, node, local, l1, l2, "
+        "linf; did you mean 'replace'?",
+    ),
+    ((*AUDIT, *PAIR, *CLAIM, "--bits", "ture"), "OptionError: --bits 'ture' is unknown; use one of warn, true, false;"),
+    ((*AUDIT, *PAIR, *CLAIM, "--ignore", "idle-evnt"), "OptionError: --ignore 'idle-evnt' is unknown; use one of"),
+    (
+        ("audit", "mine:noisy_cuont", *PAIR, *CLAIM),
+        "UnknownNameError: 'mine' has no 'noisy_cuont'; did you mean 'noisy_c",
+    ),
+    (
+        ("audit", "mien:noisy_count", *PAIR, *CLAIM),
+        "UnknownNameError: module 'mien' of 'mien:noisy_count' does not exist; did you mean 'mine'?",
+    ),
+    (("audit", "mine:complains", *PAIR, *CLAIM), "MechanismError: complains raised ValueError: runs=3 of the caller"),
+    ((*AUDIT, "--x", "[1]", *CLAIM), "OptionError: --y is missing; a pair needs it beside --x"),
+    ((*AUDIT, "--search", "mine:noisy_count", *CLAIM, "--search-runs", "1"), "OptionError: --search-runs 1 is not"),
+    ((*AUDIT, "--search", "mine:MODULE", *CLAIM), "UnknownNameError: 'mine' has no 'MODULE'"),
+    (
+        (*AUDIT, "--x", "['a']", "--y", "[]", *CLAIM),
+        'DatasetError: --x "[\'a\']" is not JSON (character 2: Expecting value); in JSON this is ["a"].',
+    ),
+    (
+        (*AUDIT, "--x", "[ann, bob]", "--y", "[]", *CLAIM),
+        "DatasetError: --x '[ann, bob]' is not JSON (character 2: Expecting value); JSON writes ann as \"ann\"",
+    ),
+    ((*AUDIT, "--x", "[]", "--y", "[1", *CLAIM), "DatasetError: --y '[1' is not JSON (character 3: "),
+    (
+        (*AUDIT, "--x", "people.csv", "--y", "[]", *CLAIM),
+        "DatasetError: --x 'people.csv' is not JSON (character 1: Expecting value); for a file write @people.csv.",
+    ),
+    (
+        (*AUDIT, "--x", "", "--y", "[]", *CLAIM),
+        "DatasetError: --x '' is not JSON (character 1: Expecting value); the text",
+    ),
+    (
+        (*AUDIT, "--x", "@peple.csv", "--y", "[]", *CLAIM),
+        "DatasetError: peple.csv cannot be read: the file does not exist; did you mean 'people.csv'?",
+    ),
+    (
+        (*AUDIT, "--x", "@people.csw", "--y", "[]", *CLAIM),
+        "DatasetError: people.csw has an unknown ending; use .json, .npy or .csv; did you mean 'people.csv'?",
+    ),
+    (
+        ("report", "report/result.json"),
+        "RecordError: report/result.json cannot be read: the file does not exist; did you mean 'report/results.json'?",
+    ),
+    (
+        ("report", "report"),
+        "RecordError: report cannot be read: it is a folder; did you mean 'report/results.json'?",
+    ),
+    (("run", "E22"), "UnknownNameError: 'E22' is not an experiment or a case; did you mean 'E2'?"),
+    (("list", "--document", "exponental"), "UnknownNameError: 'exponental' is not a document; use one of reference, "),
+    (("bench", "inference", "--table", "size"), "UnknownNameError: 'size' is not a table; use false-alarms, sizes, "),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[" ".join(line) for line, _ in MISTAKES])
+def test_a_mistake_is_told_in_one_line_with_status_2(run, arguments, message):
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+
+
+def test_help_without_arguments_has_status_0(run):
+    status, out, err = run()
+    assert (status, err) == (0, "")
+    assert "Usage: dpaudit" in out
+    status, out, _ = run("bench")
+    assert (status, "Usage: dpaudit bench" in out) == (0, True)
+
+
+@pytest.mark.usefixtures("without_resolution")
+def test_numbers_in_quotes_are_noted(run):
+    status, out, err = run(*AUDIT, "--x", '["1", "2.5"]', "--y", "[1]", *PAIR[4:], *CLAIM)
+    assert status == 0
+    assert err == "note: the dataset of --x holds text; for numbers write [1, 2.5]\n"
+    assert out.startswith("NOT REFUTED: ε ≥ ")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "noted"),
+    [
+        (["1", "-2e3"], "[1, -2000.0]"),
+        ([{"age": "3"}], '[{"age": 3}]'),
+        (["1", "a"], ""),
+        (["1", 2], ""),
+        ([], ""),
+        (["1.2.3"], ""),
+        (["2024-01-01"], ""),
+        ("7", "7"),
+    ],
+)
+def test_only_datasets_of_nothing_but_quoted_numbers_are_noted(dataset, noted):
+    assert quoted_numbers(dataset) == noted
+
+
+def test_remarks_name_options(run):
+    status, out, _ = run("audit", "mine:constant", *PAIR, *CLAIM)
+    assert status == 3
+    assert "Silence this check with --ignore constant-output." in out
+    _, out, _ = run(*AUDIT, *PAIR[:-1], "warn", *CLAIM)
+    assert "--bits true audits the bits too, --bits false silences this." in " ".join(out.split())

@@ -1,0 +1,147 @@
+"""``dpaudit report``, ``compare`` and ``schema``: the files asked for, several results as one, and what has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from dpaudit import Entry, PureDP, Suite, check, load, save
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.procedures.count_again import recount
+from dpaudit.reports.cli.main import main
+
+EVENT = Intervals(((1.0, math.inf),))
+
+
+def entry(scale, name="tests/test_it.py::test_noisy"):
+    def noisy(answer, size, rng):
+        return answer + rng.laplace(scale=scale, size=size)
+
+    result = check(noisy, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1)
+    again = recount(noisy, 1.0, 0.0, EVENT, stream=f"scale {scale}", runs=20_000, jobs=1)
+    return Entry(name=name, result=result, recounts=(again,))
+
+
+ONE, OTHER = entry(1.0), entry(1.3)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Runs a command in a folder of its own: its exit status, what it printed, and its complaint."""
+    monkeypatch.chdir(tmp_path)
+    for name, one in (("a", ONE), ("b", OTHER)):
+        save(Suite(title=f"Suite {name}", entries=(one,)), tmp_path / f"{name}.json")
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["dpaudit", *arguments])
+        try:
+            main()
+            status = 0
+        except SystemExit as left:
+            status = left.code or 0
+        shown = capsys.readouterr()
+        return status, " ".join(shown.out.split()), shown.err
+
+    return call
+
+
+def test_the_page_and_markdown_are_written_where_nothing_is_asked_for(run, tmp_path):
+    assert run("report", "a.json", "--out", "r")[0] == 0
+    assert {path.name for path in (tmp_path / "r").iterdir()} == {"report.html", "report.md"}
+
+
+def test_only_what_is_asked_for_is_written(run, tmp_path):
+    status, out, _ = run("report", "a.json", "--junit", "--csv", "--figures", "drawn", "--out", "r")
+    assert status == 0
+    assert {path.name for path in (tmp_path / "r").iterdir()} == {"junit.xml", "results.csv"}
+    assert "junit: r/junit.xml" in out
+    drawn = sorted(path.name for path in (tmp_path / "drawn").iterdir())
+    name = "001-tests-test-it-py--test-noisy"
+    assert drawn == [f"{name}-1.svg", f"{name}-2.svg", "forest.svg"]
+    for path in (tmp_path / "drawn").iterdir():
+        assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_several_results_become_one_report(run, tmp_path):
+    status, out, _ = run("report", "a.json", "b.json", "--json", "--html", "--out", "r")
+    assert status == 0
+    merged = load(tmp_path / "r" / "results.json")
+    assert [one.result for one in merged.entries] == [ONE.result, OTHER.result]
+    assert len({one.name for one in merged.entries}) == 2
+    assert "2 files of results: a.json, b.json" in out
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert all(page.count(name) >= 2 for name in ("a.json", "b.json"))  # in the title, and where environments are
+    assert run("report", "a.json", "a.json")[0] == 2
+
+
+def test_evidence_for_reviewers_is_written_with_the_hash_of_the_results(run, tmp_path):
+    status, out, _ = run("report", "a.json", "--sarif", "--code-scanning", "--card", "--out", "r")
+    assert status == 0
+    names = {"results.sarif", "code-scanning.sarif", "privacy-card.md", "privacy-card.json"}
+    assert {path.name for path in (tmp_path / "r").iterdir()} == names
+    assert "sarif: r/results.sarif" in out
+    digest = hashlib.sha256((tmp_path / "a.json").read_bytes()).hexdigest()
+    artifacts = json.loads((tmp_path / "r/results.sarif").read_text())["runs"][0]["artifacts"]
+    assert artifacts[0]["hashes"] == {"sha-256": digest}  # the source of the mechanism may follow
+    assert json.loads((tmp_path / "r/privacy-card.json").read_text())["results"][0]["sha256"] == digest
+
+
+def test_evidence_of_merged_results_names_every_file(run, tmp_path):
+    status, _, _ = run("report", "a.json", "b.json", "--sarif", "--card", "--out", "r")
+    assert status == 0
+    card = json.loads((tmp_path / "r/privacy-card.json").read_text())
+    assert [one["file"] for one in card["results"]] == ["a.json", "b.json"]
+
+
+def test_a_comparison_has_a_section_in_the_reports_of_now(run, tmp_path):
+    status, _, _ = run("compare", "a.json", "b.json", "--html", "--markdown", "--out", "r")
+    assert status == 1
+    page, text = (tmp_path / "r" / "report.html").read_text(), (tmp_path / "r" / "report.md").read_text()
+    for shown in (page, text):
+        assert "Before and after" in shown
+        assert "1 audit, 1 changed" in shown
+    assert "Pr[output ≥ 1 | y] was" in page
+    assert "Before and after" not in page.split("<h2")[0].split("<nav")[0]
+    status, _, _ = run("compare", "a.json", "a.json", "--html", "--out", "same")
+    assert status == 0
+    assert "1 audit, 0 changed" in (tmp_path / "same" / "report.html").read_text()
+    run("report", "a.json", "--html", "--out", "alone")
+    assert "Before and after" not in (tmp_path / "alone" / "report.html").read_text()
+
+
+def test_compare_alone_writes_nothing(run, tmp_path):
+    before = set(tmp_path.iterdir())
+    assert run("compare", "a.json", "b.json")[0] == 1
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_the_schema_is_that_of_the_files(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["dpaudit", "schema"])
+    with pytest.raises(SystemExit):
+        main()
+    validator = Draft202012Validator(json.loads(capsys.readouterr().out))
+    body = json.loads((tmp_path / "a.json").read_text())
+    validator.validate(body)
+    assert not validator.is_valid({**body, "schema": 10**6})
+
+
+def test_a_file_of_a_newer_schema_is_refused_with_its_version(run, tmp_path):
+    body = json.loads((tmp_path / "a.json").read_text())
+    (tmp_path / "new.json").write_text(json.dumps({**body, "schema": 12}))
+    status, _, err = run("report", "new.json")
+    assert status == 2
+    assert "schema=12 is of another version of dpaudit" in err
+    assert list(tmp_path.glob("report*")) == []
+
+
+def test_names_make_no_files_elsewhere(run, tmp_path):
+    save(Suite(title="", entries=(replace(ONE, name="../../etc/x\x00\n" + "w" * 1000),)), tmp_path / "c.json")
+    assert run("report", "c.json", "--figures", "drawn", "--out", "r")[0] == 0
+    assert {path.parent.name for path in tmp_path.rglob("*.svg")} == {"drawn"}
+    assert len(list((tmp_path / "drawn").iterdir())) == 3
