@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..extras import require
 from ..inference.multiplicity import holm
-from ..results.audit_result import AuditResult, Verdict, least_beside
+from ..results.audit_result import AuditResult, ClaimResult, Verdict, least_beside
 from ..results.canary_result import CanaryResult
+from ..results.equivalence_result import EquivalenceResult
 from ..results.recount import Accepted, Recount, Uncovered
 from ..results.replay_table import ReplayTable
 from ..results.statement_result import StatementResult
@@ -140,8 +141,7 @@ class Suite:
         A failed health check gives 1, because the counts then prove nothing.
         """
         results = [entry.result for entry in self.entries]
-        is_sick = [isinstance(result, AuditResult) and bool(result.findings) for result in results]
-        return tuple(holm([1.0 if sick else one.p_value for one, sick in zip(results, is_sick, strict=True)]).tolist())
+        return tuple(holm([1.0 if one.findings else one.p_value for one in results]).tolist())
 
     def __repr__(self) -> str:
         shown = [f"  {entry.name}: {entry.result.sentence}" for entry in self.entries[:_LISTED]]
@@ -228,42 +228,54 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
     own: dict[str, Any] = {
         "is_met": None if entry.expected is None else entry.is_met,
         "adjusted_p_value": adjusted,
+        "findings": "; ".join(f"{each.check.value}: {each.message}" for each in result.findings),
         "notes": "; ".join(result.notes),
         "seconds": seconds(result),
         "versions": ", ".join(f"{name} {version}" for name, version in result.versions),
     }
     sources: tuple[Any, ...]
-    if isinstance(result, AuditResult):
+    if isinstance(result, ClaimResult):
         own |= {
-            "kind": "audit",
             "claim_type": type(result.claim).__name__,
             "strength_name": result.claim.strength_name,
             "claimed_strength": result.directed_claim.strength,
-            "event": result.event_in_words,
-            "findings": _findings(result),
         }
+    if isinstance(result, AuditResult):
+        own |= {"kind": "audit", "event": result.event_in_words}
         sources = (entry, result, result.pair, result.counts)
     elif isinstance(result, CanaryResult):
         guesses, right = result.best_guesses
-        own |= {
-            "kind": "canaries",
-            "claim_type": type(result.claim).__name__,
-            "strength_name": result.claim.strength_name,
-            "claimed_strength": result.claim.strength,
-            "guesses": guesses,
-            "right_guesses": right,
-        }
+        own |= {"kind": "canaries", "guesses": guesses, "right_guesses": right}
         sources = (entry, result)
     else:
-        own |= {"kind": "statement", "claim": result.statement, "findings": _findings(result)}
+        own |= {"kind": "statement", "claim": result.statement}
         if len(result.points) > 1:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
     return {name: _scalar(own[name] if name in own else _first(sources, name), kind) for name, kind in COLUMNS.items()}
 
 
-def _findings(result: AuditResult | StatementResult) -> str:
-    return "; ".join(f"{each.check.value}: {each.message}" for each in result.findings)
+_OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
+_OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate", "scope", "alpha", "runs", "seed")
+
+
+def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
+    """Return the values of `Suite.to_frame` that the result has, or those of a comparison of two versions.
+
+    Examples
+    --------
+    >>> from dpaudit import check
+    >>> def noisy(value, size, rng):
+    ...     return value + rng.laplace(size=size)
+    >>> found = flat(check(noisy, 0, 1, claim=0.5, runs=10_000))
+    >>> found["verdict"], found["claimed_strength"], found["bound"] > 0.8
+    ('refuted', 0.5, True)
+    """
+    if isinstance(result, EquivalenceResult):
+        own: dict[str, Any] = {name: getattr(result, name) for name in _OF_VERSIONS}
+        return {"verdict": result.verdict.value, **own, "event": result.event_in_words}
+    (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
+    return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
 
 
 def _first(sources: tuple[Any, ...], name: str) -> Any:
