@@ -33,9 +33,8 @@ from typing import Any, Final
 import numpy as np
 import scipy
 
-from ..datasets.contents import without_padding
-from ..datasets.rows import is_graph, is_of_pandas, parts_of_pandas
-from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
+from ..datasets.contents import table_parts, without_padding
+from ..datasets.rows import is_of_pandas
 
 # The provenance of the audited code: its location, the version of its package, and a fingerprint.
 
@@ -389,13 +388,10 @@ class _Walk:
                 self.each(type(value).__name__, [value.__func__])
             case functools.cached_property():  # without its lock
                 self.each("cached property", [value.func])
-            case _ if is_tensor(value):  # equal tensors may have different pickles
-                self.each("tensor", [type(value).__name__, *marks_of_tensor(value), numpy_of(value)])
-            case _ if is_of_pandas(value):  # without its caches
-                self.each(f"pandas {type(value).__name__}", parts_of_pandas(value))
-            case _ if is_graph(value):
-                parts = [value.graph, list(value.nodes(data=True)), list(value.edges(data=True))]
-                self.each(f"graph {type(value).__name__}", parts)
+            case _ if (parts := table_parts(value)) is not None:  # without caches, and for equal tensors alike
+                labels, columns = parts
+                values = [np.asarray(each) if is_of_pandas(each) else each for _, each in columns]
+                self.each(f"table {type(value).__name__}", [labels, [kind for kind, _ in columns], values])
             case _:
                 self.object(value)
 
