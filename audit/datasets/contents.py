@@ -38,6 +38,8 @@ class Reader:
 
     __slots__ = ()
     dictionaries: ClassVar[type[Any]] = dict
+    apart: ClassVar[frozenset[type[Any]]] = frozenset({float})
+    """Types of numbers that are not read as they are."""
     is_ordered: bool = True
     """Whether the order of dictionaries is read."""
 
@@ -46,7 +48,7 @@ class Reader:
         raise NotImplementedError
 
     def numbers(self, numbers: list[Any]) -> Any:
-        """Return what stands for floats and integers of Python."""
+        """Return what stands for several numbers of the types in `apart`."""
         raise NotImplementedError
 
     def array(self, values: Any) -> Any:
@@ -76,7 +78,9 @@ class Reader:
     def form(self, value: Any, depth: int = 0) -> Any:
         """Return the form of a value."""
         kind = type(value)
-        if kind in PLAIN and kind is not int:
+        if kind in self.apart:
+            return kind, self.number(value)
+        if kind in PLAIN:
             return kind, value
         if depth > _DEEPEST or isinstance(value, (type, enum.Enum)):
             return self.itself(value)
@@ -131,9 +135,9 @@ class Reader:
         kinds = set(map(type, items))
         if kinds <= _SINGLE:  # read together, which is faster
             numbers, others = items, list[Any]()
-            if not kinds <= {float, int}:
-                numbers = [item for item in items if type(item) in (float, int)] if kinds & {float, int} else []
-                others = [item for item in items if type(item) not in (float, int)] if numbers else items
+            if not kinds <= self.apart:
+                numbers = [item for item in items if type(item) in self.apart] if kinds & self.apart else []
+                others = [item for item in items if type(item) not in self.apart] if numbers else items
             return kinds if len(kinds) <= 1 else tuple(map(type, items)), len(items), self.numbers(numbers), others
         rows = self._of_rows(items, kinds, depth + 1) if depth < _DEEPEST else None
         return [self.form(item, depth) for item in items] if rows is None else rows
@@ -210,9 +214,7 @@ class _OfDataset(Reader):
         return number.tobytes() if isinstance(number, np.generic) else number.hex() if type(number) is float else number
 
     def numbers(self, numbers: list[Any]) -> Any:
-        if int not in map(type, numbers):
-            return self.array(np.array(numbers))
-        return list(map(type, numbers)), [number if type(number) is int else number.hex() for number in numbers]
+        return self.array(np.array(numbers))
 
     def array(self, values: Any) -> Any:
         # Processors have instructions for SHA-256.

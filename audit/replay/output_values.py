@@ -135,6 +135,7 @@ class _OfOutput(Reader):
 
     found: list[Any]
     dictionaries = Mapping
+    apart = frozenset({float, int})
 
     def number(self, number: Any) -> Any:
         self.found.append(int(number) if isinstance(number, (int, np.integer)) else float(number))
