@@ -329,6 +329,13 @@ class Form:
 
     names: tuple[str, ...] = field(default=(), compare=False)
     structure: Any = None
+    keys: tuple[str, ...] | None = field(default=None, init=False, compare=False, repr=False)
+    """The keys of a dictionary of leaves by texts, which is read at once; None for another structure."""
+
+    def __post_init__(self) -> None:
+        entries = self.structure.entries if type(self.structure) is Dictionary else ()
+        if entries and all(type(key) is str and inner is Mark.LEAF for key, inner in entries):
+            object.__setattr__(self, "keys", tuple(key for key, _ in entries))
 
     @property
     def has_labels(self) -> bool:
@@ -339,6 +346,10 @@ class Form:
 
     def values_of(self, output: Any) -> tuple[Any, ...] | None:
         """Return the columns of a plain output of this form; None for any other output."""
+        if self.keys is not None and type(output) is Dictionary and output.entries:
+            keys, values = zip(*output.entries, strict=True)
+            if keys == self.keys:
+                return values
         found: list[Any] = []
         return tuple(found) if _read(self.structure, output, found) else None
 
@@ -375,14 +386,6 @@ def _read(structure: Any, output: Any, found: list[Any]) -> bool:
         return all(_read(inner, part, found) for inner, part in zip(structure, output, strict=True))
     if type(structure) is not Dictionary:
         return False
-    already = len(found)
-    for (key, inner), (own, part) in zip(structure.entries, output.entries, strict=False):
-        if own is not key or inner is not Mark.LEAF or type(key) is not str:
-            break
-        found.append(part)
-    if len(found) - already == len(structure.entries) == len(output.entries):
-        return True
-    del found[already:]
     held = dict(output.entries)
     if structure.entries and structure.entries[0][0] is Mark.COUNTS:
         found += [held.pop(key, 0) for key, _ in structure.entries[1:]]
@@ -549,7 +552,7 @@ def is_vector(value: Any) -> bool:
     return type(value) in (list, tuple) and len(value) > 0 and all(map(is_number, value))
 
 
-def are_plain(outputs: Iterable[Any], kinds: frozenset[type[Any]] = PLAIN) -> bool:
+def are_plain(outputs: Iterable[Any], kinds: frozenset[Any] = PLAIN) -> bool:
     """Whether all outputs are numbers, texts or None, or of the given types."""
     try:
         return kinds.issuperset(map(type, outputs))

@@ -35,6 +35,7 @@ import scipy
 
 from ..datasets.contents import table_parts, without_padding
 from ..datasets.rows import is_of_pandas
+from ..events.named_parts import class_name
 
 # The provenance of the audited code: its location, the version of its package, and a fingerprint.
 
@@ -330,8 +331,8 @@ class _Walk:
             else:
                 self.content(value)
         except Exception:  # objects may raise anything when inspected; nesting may be too deep
-            self.put("failed", _name_of(type(value)))
-            self.failed.add(_name_of(type(value)))
+            self.put("failed", class_name(type(value)))
+            self.failed.add(class_name(type(value)))
         finally:
             del self._above[id(value)]
             inner, self.hash = self.hash, outer
@@ -401,7 +402,7 @@ class _Walk:
         try:
             made = value.__reduce_ex__(4)
         except Exception:  # objects may raise anything when copied
-            self.opaque.add(_name_of(type(value)))
+            self.opaque.add(class_name(type(value)))
             return
         if isinstance(made, str):
             self.put(made)
@@ -473,10 +474,6 @@ def _is_plain(value: Any, depth: int) -> bool:
     if kind is list or kind is tuple:
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
     return value is None or kind in _PLAIN
-
-
-def _name_of(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _hasher() -> hashlib.blake2b:

@@ -12,8 +12,7 @@ from ...audit.canaries.canary_tests import has_lines, refuted_strength
 from ...audit.claims.claim import Claim, GaussianDP
 from ...audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ...audit.results.audit_result import Verdict
-from ...audit.results.canary_result import CanaryResult
-from ...audit.results.score_sketch import ScoreSketch
+from ...audit.results.canary_result import CanaryResult, ScoreSketch
 from ..plain_text import number, symbol
 from .figure_style import COLOUR, DASHED, EVENT, GREY, MARKER, ink, legible, sides
 from .interval_marks import window
