@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from ..audit.records.suite import Entry
+from ..audit.records.suite import Entry, ReplayRow
 from ..audit.results.canary_result import CanaryResult
-from ..audit.results.replay_table import ReplayRow
 
 SOURCE_ROOT, INSTALLED = "SRCROOT", "SITEPACKAGES"
 """Roots of relative URIs: the working directory of the audit, and the folder of installed packages."""

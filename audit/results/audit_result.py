@@ -308,7 +308,7 @@ class ClaimResult(SampledResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AuditResult(ClaimResult):
-    """One audited claim on one pair of datasets: what the results of both kinds of audit have in common.
+    """One audited claim on one pair of datasets: what fixed and sequential audits have in common.
 
     `check` returns a `FixedSizeResult`, or a `SequentialResult` if the audit was sequential.
 

@@ -16,8 +16,7 @@ from ....audit.inference.binomial_tails import probability_limits
 from ....audit.procedures.check import check
 from ....audit.procedures.count_again import recount
 from ....audit.records.baseline_comparison import compare
-from ....audit.records.suite import Entry, Suite
-from ....audit.results.recount import Recount
+from ....audit.records.suite import Entry, Recount, Suite
 from ....reports.pytest_plugin.session import compared_with, saved_as
 from ..core.bench_json import CERTAIN, Column, Figures, Row, Value, at_most, columns
 from ..core.effort import Bench, Effort, Task, counted, seeds_of

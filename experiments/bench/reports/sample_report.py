@@ -16,9 +16,8 @@ from ....audit.distribution_checks.check_noise import check_noise
 from ....audit.distribution_checks.check_slope import check_slope
 from ....audit.distribution_checks.noise_laws import GaussianNoise, LaplaceNoise
 from ....audit.procedures.check import check
-from ....audit.records.suite import Entry, Suite
+from ....audit.records.suite import Accepted, Entry, Suite
 from ....audit.results.audit_result import Verdict
-from ....audit.results.recount import Accepted
 from ....mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from ....mechanisms.faulty import VarianceAsScaleGaussian
 

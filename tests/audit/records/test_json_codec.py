@@ -64,7 +64,7 @@ from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.json_schema import json_schema, schema_text
-from dpaudit.audit.records.suite import Entry, Suite, Topic
+from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
 from dpaudit.audit.results.audit_result import (
     AuditResult,
     FixedSizeResult,
@@ -74,8 +74,6 @@ from dpaudit.audit.results.audit_result import (
     SequentialResult,
 )
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.recount import Accepted, Recount
-from dpaudit.audit.results.replay_table import ReplayRow, ReplayTable
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 
