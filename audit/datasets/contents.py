@@ -109,7 +109,8 @@ class Reader:
 
     def _of_array(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.ma.MaskedArray):
-            return np.ma.getmaskarray(value).tolist(), repr(value.fill_value), self._of_array(value.data, depth)
+            parts = (np.ma.getmaskarray(value), np.asarray(value.data))
+            return [self._of_array(part, depth) for part in parts], repr(value.fill_value)
         if value.dtype.names is not None:
             return value.shape, [(name, self._of_array(value[name], depth)) for name in value.dtype.names]
         if value.dtype.hasobject:
