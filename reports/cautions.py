@@ -49,7 +49,7 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
     """
     if isinstance(result, StatementResult):
         return ()
-    claimed = (result.directed_claim if isinstance(result, AuditResult) else result.claim).strength
+    claimed = result.directed_claim.strength
     found = []
     if isinstance(result, AuditResult):
         if result.low_bits is not None:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from ..audit.records.suite import Entry, ReplayRow
-from ..audit.results.canary_result import CanaryResult
 
 SOURCE_ROOT, INSTALLED = "SRCROOT", "SITEPACKAGES"
 """Roots of relative URIs: the working directory of the audit, and the folder of installed packages."""
@@ -103,7 +102,7 @@ def place_of_row(row: ReplayRow) -> SourcePlace | None:
 
 def logical_name(entry: Entry) -> str:
     """Return the qualified name of the mechanism, such as "mylib.counts.noisy_count", or its name in the results."""
-    code = None if isinstance(entry.result, CanaryResult) else entry.result.provenance
+    code = entry.result.provenance
     if code is not None and ":" in code.where:
         return code.where.replace(":", ".")
     return str(getattr(entry.result, "mechanism", "") or entry.name)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import Verdict
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import found, severity
 from .figure_style import COLOUR, GREY, MARKER, in_report_style, ink, legible
@@ -98,7 +98,7 @@ def _bound(entry: Entry | None) -> float:
     """The lower bound as a multiple of the claim; NaN where there is none."""
     if entry is None or isinstance(entry.result, StatementResult):
         return math.nan
-    if isinstance(entry.result, AuditResult) and entry.result.findings:
+    if entry.result.findings:
         return math.nan
     return severity(entry.result)
 

@@ -134,7 +134,7 @@ def _cut(axes: Axes, rows: Array, limit: float, half: float) -> None:
 
 
 def _is_sick(result: Audit) -> bool:
-    return isinstance(result, AuditResult) and bool(result.findings)
+    return bool(result.findings)
 
 
 def _estimate(result: Audit) -> float:
