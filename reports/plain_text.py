@@ -189,11 +189,11 @@ def stated(result: Checked) -> str:
 
 def found(result: Checked) -> str:
     """``ε ≥ 1.2``, or the interval of a statement's worst number; "–" after a failed health check."""
-    if isinstance(result, AuditResult | StatementResult) and result.findings:
+    if result.findings:
         return "–"
     if isinstance(result, StatementResult):
         return result.worst.interval
-    claim = result.directed_claim if isinstance(result, AuditResult) else result.claim
+    claim = result.directed_claim
     per_step = " per step" * isinstance(claim, GroupClaim)
     sign = least_beside(result.bound, claim.strength)[0].replace(">=", "≥")
     return f"{symbol(claim.strength_name)} {sign} {lower_limit(result.bound, claim.strength)}{per_step}"
@@ -421,7 +421,7 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
     """
     if isinstance(result, StatementResult):
         return ()
-    claimed = (result.directed_claim if isinstance(result, AuditResult) else result.claim).strength
+    claimed = result.directed_claim.strength
     found = []
     if isinstance(result, AuditResult):
         if result.low_bits is not None:

@@ -21,8 +21,7 @@ from ..options import checked, in_a_tuple, is_whole
 from ..printing import shorten
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import Verdict, largest_excess
-from ..results.canary_result import CanaryResult, best_guesses
-from ..results.score_sketch import score_sketch
+from ..results.canary_result import CanaryResult, best_guesses, score_sketch
 from ..sampling.object_identity import versions
 from .canary_draws import REPLACED, CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
 from .canary_tests import refuted_strength, tail

@@ -313,6 +313,7 @@ PLAIN = frozenset({float, int, bool, str, type(None)})
 _TOLD = frozenset({Mark.CLASS, Mark.NAME, Mark.INDEX, Mark.ORDER})  # keys of what is not a part
 _LEAVES: tuple[Any, ...] = (Mark.LEAF,)
 _FIXED = PLAIN | STATED | {datetime.datetime}  # well-known classes of plain outputs
+_TEXT = frozenset({str})
 _COMPARED = 64  # outputs of a class with which each different one is compared, which takes about 10 µs
 
 
@@ -328,6 +329,13 @@ class Form:
 
     names: tuple[str, ...] = field(default=(), compare=False)
     structure: Any = None
+    keys: tuple[str, ...] | None = field(default=None, init=False, compare=False, repr=False)
+    """The keys of a dictionary of leaves by texts, which is read at once; None for another structure."""
+
+    def __post_init__(self) -> None:
+        entries = self.structure.entries if type(self.structure) is Dictionary else ()
+        if entries and all(type(key) is str and inner is Mark.LEAF for key, inner in entries):
+            object.__setattr__(self, "keys", tuple(key for key, _ in entries))
 
     @property
     def has_labels(self) -> bool:
@@ -338,6 +346,10 @@ class Form:
 
     def values_of(self, output: Any) -> tuple[Any, ...] | None:
         """Return the columns of a plain output of this form; None for any other output."""
+        if self.keys is not None and type(output) is Dictionary and output.entries:
+            keys, values = zip(*output.entries, strict=True)
+            if keys == self.keys:
+                return values
         found: list[Any] = []
         return tuple(found) if _read(self.structure, output, found) else None
 
@@ -540,12 +552,28 @@ def is_vector(value: Any) -> bool:
     return type(value) in (list, tuple) and len(value) > 0 and all(map(is_number, value))
 
 
-def are_plain(outputs: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether all outputs are numbers, texts or None."""
+def are_plain(outputs: Iterable[Any], kinds: frozenset[Any] = PLAIN) -> bool:
+    """Whether all outputs are numbers, texts or None, or of the given types."""
     try:
-        return PLAIN.issuperset(map(type, outputs))
+        return kinds.issuperset(map(type, outputs))
     except TypeError:  # a class that cannot be hashed
         return False
+
+
+def of_plain_parts(output: Any) -> Any:
+    """Return a list or a tuple of plain outputs, or a dictionary of them by texts, as a plain output; else None."""
+    kind = type(output)
+    if kind is tuple or kind is list:
+        return tuple(output) if are_plain(output) else None
+    if kind is not dict or not are_plain(output, _TEXT) or not are_plain(output.values()):
+        return None
+    return Dictionary(tuple([(key, output[key]) for key in _sorted_texts(tuple(output))]))
+
+
+@functools.lru_cache(maxsize=1_000)
+def _sorted_texts(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the keys in the order of a `Dictionary`, for equal keys the same objects."""
+    return tuple(key for key, _ in Dictionary.of((key, None) for key in keys).entries)
 
 
 def plain_output(output: Any, name: str) -> Any:
@@ -576,8 +604,10 @@ def _plain(output: Any, name: str, depth: int) -> Any:
             f"{name} returned an output that is nested more than {_MOST_NESTED} deep; return a flat output.",
             mechanism=name,
         )
-    if type(output) is Part:
+    if kind is Part:
         return _plain(output.value, name, depth + 1)
+    if (simple := of_plain_parts(output)) is not None:
+        return simple
     refuse_masked(output, name)
     if not has_own_equality(output):
         if (entries := entries_of(output)) is not None:
@@ -588,8 +618,6 @@ def _plain(output: Any, name: str, depth: int) -> Any:
         if isinstance(output, (set, frozenset)):
             return frozenset(_key(part, name, depth) for part in output)
         if isinstance(output, (list, tuple)):  # also named tuples, which are equal to tuples
-            if are_plain(output):
-                return tuple(output)
             return tuple(_plain(part, name, depth + 1) for part in output)
         if is_column(output) or is_foreign_array(output):
             return _plain(read_array(output, name), name, depth + 1)

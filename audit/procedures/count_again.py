@@ -20,7 +20,7 @@ from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
 from ..floating_point_errors import with_own_arithmetic
 from ..options import checked
 from ..random_streams import Stream, seed_of
-from ..results.recount import Recount
+from ..records.suite import Recount
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
 from ..sampling.tasks import total_counts

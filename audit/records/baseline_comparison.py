@@ -20,10 +20,9 @@ from ..inference.multiplicity import holm
 from ..inference.two_sample_test import change_p_value
 from ..results.audit_result import AuditResult, Verdict
 from ..results.canary_result import CanaryResult
-from ..results.recount import Recount
 from ..results.statement_result import StatementResult
 from .json_codec import told_apart
-from .suite import Checked, Entry, Suite
+from .suite import Checked, Entry, Recount, Suite
 
 ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"
 """Why the counts of two searches are not compared; not a failure, because each audit is valid for its pair."""

@@ -56,14 +56,11 @@ from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..printing import shorten
 from ..results.audit_result import AuditResult, FixedSizeResult, Look, OtherDirection, Pair, SequentialResult, Verdict
-from ..results.canary_result import CanaryResult
+from ..results.canary_result import CanaryResult, ScoreSketch
 from ..results.cell_result import CellCounts
-from ..results.recount import Accepted, Recount
-from ..results.replay_table import ReplayRow, ReplayTable
-from ..results.score_sketch import ScoreSketch
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.object_identity import Provenance
-from .suite import Checked, Entry, Suite, Topic
+from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
 
 SCHEMA = 6
 """Version of the file format, the only one that is read."""

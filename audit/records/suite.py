@@ -1,19 +1,22 @@
-"""Suites of audit results, and their table."""
+"""Suites of audit results with what a file keeps beside each, and their table."""
 
 from __future__ import annotations
 
 import datetime
 import enum
+import math
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..errors import RecordError
+from ..events.events import Event
 from ..extras import require
+from ..inference.boundary_test import Counts
 from ..inference.multiplicity import holm
-from ..results.audit_result import AuditResult, Verdict, least_beside
+from ..results.audit_result import AuditResult, ClaimResult, Verdict, least_beside
 from ..results.canary_result import CanaryResult
-from ..results.recount import Accepted, Recount, Uncovered
-from ..results.replay_table import ReplayTable
+from ..results.equivalence_result import EquivalenceResult
 from ..results.statement_result import StatementResult
 
 if TYPE_CHECKING:
@@ -23,6 +26,165 @@ _LISTED = 10  # entries in the printed form of a suite
 
 Checked: TypeAlias = AuditResult | StatementResult | CanaryResult
 """The results that files and reports hold."""
+
+
+# What a file keeps beside a result: counts of an event in separate runs, an acceptance, a replay as texts.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recount:
+    """Hits of an event in runs that neither chose nor tested it.
+
+    Attributes
+    ----------
+    event : Event or None
+        None if a file cannot hold the types of the event's outcomes; then only the forms are compared.
+    counts : Counts or None
+    forms : tuple of (str, int, int)
+        Kinds of outputs, such as "number", "None" or "raises ValueError", with their counts on x and on y.
+    looked_at : int
+        Runs on each dataset whose forms were recorded.
+    seed : int or None
+        None if the file does not say.
+    stream : str
+        Purpose of the runs, such as "baseline main". Runs of other seeds or streams are independent of these.
+    """
+
+    event: Event | None
+    counts: Counts | None
+    forms: tuple[tuple[str, int, int], ...]
+    looked_at: int
+    seed: int | None = None
+    stream: str = ""
+
+    def is_independent_of(self, other: Recount) -> bool:
+        """Whether the random numbers were different: another seed or stream.
+
+        False if neither recount records them; a recount without a stream counts as different from one with a stream.
+        """
+        return (self.seed, self.stream) != (other.seed, other.stream)
+
+
+class Uncovered(enum.Enum):
+    """Why an acceptance does not cover a refutation, as reports state it."""
+
+    EXPIRED = "expired"
+    LARGER = "bound above the accepted one"
+    STOPPED = "stopped early, so up_to does not cover it"
+    BOUNDLESS = "a statement has no bound, so up_to does not cover it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A refutation that is accepted for a stated reason until a date.
+
+    Attributes
+    ----------
+    reason : str
+    until : str
+        Last day of the acceptance, such as "2027-06-30".
+    up_to : float
+        Largest accepted bound, in the units of the claim's strength. The bound of an audit that stopped at its
+        refutation lies just above the claim, however large the loss is, so a finite limit does not cover it.
+    """
+
+    reason: str
+    until: str
+    up_to: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.up_to > 0.0:  # NaN fails
+            raise RecordError(f"up_to={self.up_to!r} accepts nothing; use a positive bound.", up_to=self.up_to)
+        if not self.reason.strip():
+            raise RecordError("an accepted finding needs a reason; state it.")
+        try:
+            datetime.date.fromisoformat(self.until)
+        except (TypeError, ValueError) as error:
+            raise RecordError(
+                f"until={self.until!r} is not a date; write it like 2027-06-30.", until=self.until
+            ) from error
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a largest accepted bound."""
+        return self.up_to < math.inf
+
+    def uncovered(self, bound: float | None, day: datetime.date, *, has_stopped_early: bool) -> Uncovered | None:
+        """Return why a refutation is not accepted on a day, or None if it is.
+
+        Parameters
+        ----------
+        bound : float or None
+            None for a statement, which has no bound.
+        day : date
+        has_stopped_early : bool
+            Whether the audit stopped at its refutation, before all runs were made.
+        """
+        if day > datetime.date.fromisoformat(self.until):
+            return Uncovered.EXPIRED
+        if not self.is_limited:
+            return None
+        if bound is None:
+            return Uncovered.BOUNDLESS
+        if bound > self.up_to:
+            return Uncovered.LARGER
+        return Uncovered.STOPPED if has_stopped_early else None
+
+    def __str__(self) -> str:
+        limit = f" up to {self.up_to:g}" if self.is_limited else ""
+        return f"accepted{limit} until {self.until}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRow:
+    """A call of a noise primitive.
+
+    Attributes
+    ----------
+    place, source : str
+        File, line and function, and the text of the line; the text is empty if the file could not be read.
+    primitive, law : str
+        What was called, and its law on x.
+    moved, allowed, loss : str
+        How far its input moved between x and y, the sensitivity that it declares, and its largest loss; empty if
+        unknown, as of noise that was handed nothing that may depend on data.
+    finding : str
+        What is wrong; empty if nothing is.
+    """
+
+    place: str
+    source: str
+    primitive: str
+    law: str
+    moved: str
+    allowed: str
+    loss: str
+    finding: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayTable:
+    """The calls of a replay.
+
+    Attributes
+    ----------
+    sentence : str
+        The verdict of the replay.
+    seed : int
+        Fixes the path.
+    rows : tuple of ReplayRow
+        The first calls, and all with a finding.
+    n_calls : int
+        All calls.
+    remarks : tuple of str
+        Findings about the whole run, and why the calls do not bound the loss.
+    """
+
+    sentence: str
+    seed: int
+    rows: tuple[ReplayRow, ...]
+    n_calls: int
+    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +302,7 @@ class Suite:
         A failed health check gives 1, because the counts then prove nothing.
         """
         results = [entry.result for entry in self.entries]
-        is_sick = [isinstance(result, AuditResult) and bool(result.findings) for result in results]
-        return tuple(holm([1.0 if sick else one.p_value for one, sick in zip(results, is_sick, strict=True)]).tolist())
+        return tuple(holm([1.0 if one.findings else one.p_value for one in results]).tolist())
 
     def __repr__(self) -> str:
         shown = [f"  {entry.name}: {entry.result.sentence}" for entry in self.entries[:_LISTED]]
@@ -228,42 +389,54 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
     own: dict[str, Any] = {
         "is_met": None if entry.expected is None else entry.is_met,
         "adjusted_p_value": adjusted,
+        "findings": "; ".join(f"{each.check.value}: {each.message}" for each in result.findings),
         "notes": "; ".join(result.notes),
         "seconds": seconds(result),
         "versions": ", ".join(f"{name} {version}" for name, version in result.versions),
     }
     sources: tuple[Any, ...]
-    if isinstance(result, AuditResult):
+    if isinstance(result, ClaimResult):
         own |= {
-            "kind": "audit",
             "claim_type": type(result.claim).__name__,
             "strength_name": result.claim.strength_name,
             "claimed_strength": result.directed_claim.strength,
-            "event": result.event_in_words,
-            "findings": _findings(result),
         }
+    if isinstance(result, AuditResult):
+        own |= {"kind": "audit", "event": result.event_in_words}
         sources = (entry, result, result.pair, result.counts)
     elif isinstance(result, CanaryResult):
         guesses, right = result.best_guesses
-        own |= {
-            "kind": "canaries",
-            "claim_type": type(result.claim).__name__,
-            "strength_name": result.claim.strength_name,
-            "claimed_strength": result.claim.strength,
-            "guesses": guesses,
-            "right_guesses": right,
-        }
+        own |= {"kind": "canaries", "guesses": guesses, "right_guesses": right}
         sources = (entry, result)
     else:
-        own |= {"kind": "statement", "claim": result.statement, "findings": _findings(result)}
+        own |= {"kind": "statement", "claim": result.statement}
         if len(result.points) > 1:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
     return {name: _scalar(own[name] if name in own else _first(sources, name), kind) for name, kind in COLUMNS.items()}
 
 
-def _findings(result: AuditResult | StatementResult) -> str:
-    return "; ".join(f"{each.check.value}: {each.message}" for each in result.findings)
+_OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
+_OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate", "scope", "alpha", "runs", "seed")
+
+
+def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
+    """Return the values of `Suite.to_frame` that the result has, or those of a comparison of two versions.
+
+    Examples
+    --------
+    >>> from dpaudit import check
+    >>> def noisy(value, size, rng):
+    ...     return value + rng.laplace(size=size)
+    >>> found = flat(check(noisy, 0, 1, claim=0.5, runs=10_000))
+    >>> found["verdict"], found["claimed_strength"], found["bound"] > 0.8
+    ('refuted', 0.5, True)
+    """
+    if isinstance(result, EquivalenceResult):
+        own: dict[str, Any] = {name: getattr(result, name) for name in _OF_VERSIONS}
+        return {"verdict": result.verdict.value, **own, "event": result.event_in_words}
+    (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
+    return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
 
 
 def _first(sources: tuple[Any, ...], name: str) -> Any:

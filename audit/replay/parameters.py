@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from fractions import Fraction
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from .output_values import EXACT, same_output
+from .output_values import EXACT, NotCopied, kept, same_output
 
 _SAME: Final = 1e-9
 """Relative difference of two scales below which they count as equal: rounding, not the data, separates them."""
@@ -21,18 +20,10 @@ def copied(value: Any) -> Any:
     """Return a copy of a parameter, which the caller may change later; the value itself if it cannot be copied."""
     if type(value) in _PLAIN or isinstance(value, np.generic):
         return value
-    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
-        return value.copy()
     if getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
         return value  # compared by identity
-    if type(value) is tuple and all(type(each) in _PLAIN for each in value):
-        return value
-    if type(value) is dict and all(type(each) in _PLAIN for each in value.values()):
-        return dict(value)
-    try:
-        return copy.deepcopy(value)
-    except Exception:  # an object's own copying may raise anything
-        return value
+    found = kept(value)
+    return value if isinstance(found, NotCopied) else found
 
 
 def shown(value: Any) -> str:

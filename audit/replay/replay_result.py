@@ -12,7 +12,7 @@ from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..errors import ExcessError, OptionError
 from ..printing import shorten
-from ..results.replay_table import ReplayRow, ReplayTable
+from ..records.suite import ReplayRow, ReplayTable
 from .claim_excess import SLACK, is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
 

@@ -7,23 +7,22 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from ..claims.claim import Claim, GroupClaim
 from ..distinguishers.low_bits_warning import FALSE_WARNING, LowBits
-from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
 from ..inference.boundary_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, strength_estimate
 from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..inference.multiplicity import Ledger
-from ..options import Bits, check_fields
+from ..options import Bits, checked
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down, rounded_up, shorten, verdict_text
+from ..printing import rounded_down, rounded_up
 from ..sampling.object_identity import Provenance
 from .cell_result import CellCounts
-from .result import Result
+from .result import SampledResult
 
 # An interim analysis of a sequential audit.
 
@@ -92,8 +91,8 @@ def verdict_of(
 ) -> Verdict:
     """REFUTED if and only if the bound exceeds the claim and no health check failed.
 
-    The bound is found from below to 0.4% of its gap, so the bound may not exceed the claim although the p-value equals
-    alpha up to rounding.
+    INCONCLUSIVE without a detectable excess. The bound is found from below to 0.4% of its gap, so it may not exceed
+    the claim although the p-value equals alpha up to rounding.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ def verdict_of(
         return Verdict.INCONCLUSIVE
     if bound > claim.strength:
         return Verdict.REFUTED
-    if resolution > (largest_excess(claim) if requested is None else requested):
+    if math.isinf(resolution) or resolution > (largest_excess(claim) if requested is None else requested):
         return Verdict.INCONCLUSIVE
     return Verdict.NOT_REFUTED
 
@@ -241,21 +240,80 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult(Result):
-    """One audited claim on one pair of datasets: what the results of both kinds of audit have in common.
+class ClaimResult(SampledResult):
+    """A claim tested on runs: what the results of audits of outputs and of trainings have in common.
+
+    Attributes
+    ----------
+    mechanism : str
+        Name of the mechanism, or of the training.
+    claim : Claim
+        The claim at the pair's distance.
+    claim_source : str
+        Where the claim is from, in the caller's words; may be empty.
+    p_value, bound : float
+        p-value of the claim, never below 1e-10 (of a training 1e-12), and lower bound on the strength of the claim's
+        family at confidence 1 − alpha.
+    resolution : float
+        Smallest excess over the claim that is detected with probability `power`; may be infinite.
+    power : float
+    requested_resolution : float, optional
+        The resolution that the caller requested.
+    """
+
+    mechanism: str
+    claim: Claim
+    claim_source: str = ""
+    p_value: float
+    bound: float
+    resolution: float
+    power: float = 0.95
+    requested_resolution: float | None = None
+
+    def __post_init__(self) -> None:
+        SampledResult.__post_init__(self)
+        self._refuse_impossible(
+            p_value=0.0 <= self.p_value <= 1.0,
+            bound=self.bound >= 0.0,
+            resolution=self.resolution > 0.0,
+        )
+        checked("power", self.power)
+
+    @property
+    def directed_claim(self) -> Claim:
+        """The claim in the direction that is tested."""
+        return self.claim
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED if and only if the bound exceeds the claim and no health check failed."""
+        return verdict_of(self.directed_claim, self.bound, self.resolution, self.requested_resolution, self.findings)
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return self.bound, math.inf
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value, by the name that results of scipy.stats have for it."""
+        return self.p_value
+
+    def __repr__(self) -> str:
+        sign, least, _ = least_beside(self.bound, self.claim.strength)
+        return (
+            f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
+            f"{self.claim.strength_name} {sign} {least}, claim {self.claim}>"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AuditResult(ClaimResult):
+    """One audited claim on one pair of datasets: what fixed and sequential audits have in common.
 
     `check` returns a `FixedSizeResult`, or a `SequentialResult` if the audit was sequential.
 
     Attributes
     ----------
-    mechanism : str
-        Name of the mechanism.
-    provenance : Provenance, optional
-        The mechanism's code; None if it was not recorded.
-    claim : Claim
-        The claim at the pair's distance.
-    claim_source : str
-        Where the claim is from, in the caller's words; may be empty.
     pair : Pair
     event : Event
         The event tested, chosen on the pilot runs.
@@ -268,19 +326,9 @@ class AuditResult(Result):
     divergence : DivergenceTest, optional
         The test of all bins of outputs at once, for a claim on Rényi divergences. In a sequential audit that its bets
         ended, what bets on a divergence showed, if they won more than those on events.
-    alpha : float
-        Largest probability that a correct mechanism is refuted.
-    p_value, bound : float
-        p-value of the claim, never below 1e-10, and lower bound on the strength of the claim's family at confidence
-        1 − alpha.
-    resolution : float
-        Smallest excess over the claim that this audit detects with probability `power`; may be infinite.
     resolution_basis : {"event", "gaussian", "common"}
         Whether the resolution is for an event as frequent as this one, for Gaussian noise, or for an event of
         probability 1/2.
-    power : float
-    requested_resolution : float, optional
-        The resolution that the caller requested.
     reserve_alpha : float
         Error probability of tests in reserve: of the better direction alone, beside the test of both, and of an event
         that a cautious choice passes over; 0 if there are none.
@@ -288,66 +336,40 @@ class AuditResult(Result):
         Number of plain events that were tested too, each by its counts: single outcomes, and stretches of a number.
     net_alpha : float
         Error probability of these tests together; 0 without them.
-    runs, pilot_runs : int
-        Runs on each dataset, on average, and the number of them that chose the event. The others may be divided
-        unevenly: `counts` has the runs on either dataset.
+    pilot_runs : int
+        Number of the runs that chose the event. The others may be divided unevenly: `counts` has the runs on either
+        dataset.
     searched : int
         Independent runs on each dataset that a search made on its pair, and which chose the event; not among `runs`.
-    seed : int
-        Random seed that repeats every number; for outputs drawn elsewhere, it repeats the choice of the pilot.
     is_replayable : bool
         False if the mechanism has randomness that the seed does not fix.
-    findings : tuple of Finding
-        Failed health checks.
     ignored : tuple of str
         Health checks that were silenced.
-    notes : tuple of str
-        Remarks that qualify the result: exceptions, outputs that never vary.
     sketch : Sketch, optional
         Histogram of the kept outputs.
-    versions : tuple of (str, str)
-        Names and versions of the libraries.
     bits : {"warn", True, False}
         Whether events by the low bits of floating-point outputs belong to the verdict (True) or only give a warning.
     low_bits : LowBits, optional
         The warning that the low bits break the claim.
-    environment : dict
-        Timings and machine: all that may differ between two runs with the same seed. Not compared.
     """
 
-    mechanism: str
-    provenance: Provenance | None = None
-    claim: Claim
-    claim_source: str = ""
     pair: Pair
     event: Event
     likelier_on: Direction
     counts: Counts
     opposite: OtherDirection | None = None
     divergence: DivergenceTest | None = None
-    alpha: float
-    p_value: float
-    bound: float
-    resolution: float
     resolution_basis: Basis = "event"
-    power: float
-    requested_resolution: float | None = None
     reserve_alpha: float = 0.0
     net_events: int = 0
     net_alpha: float = 0.0
-    runs: int
     pilot_runs: int
-    seed: int
     searched: int = 0
     is_replayable: bool = True
-    findings: tuple[Finding, ...] = ()
     ignored: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     sketch: Sketch | None = None
-    versions: tuple[tuple[str, str], ...] = ()
     bits: Bits = "warn"
     low_bits: LowBits | None = None
-    environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     @abstractmethod
@@ -390,42 +412,8 @@ class AuditResult(Result):
         return self.stopped == "refuted" and not self.is_closed
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        possible = {
-            "alpha": 0.0 < self.alpha < 1.0,
-            "p_value": 0.0 <= self.p_value <= 1.0,
-            "bound": self.bound >= 0.0,
-            "resolution": self.resolution > 0.0,
-            "power": 0.0 < self.power < 1.0,
-            "runs": 1 <= self.runs < 2**63,
-            "pilot_runs": 0 <= self.pilot_runs <= self.runs,
-            "searched": 0 <= self.searched < 2**63,
-        }
-        for name, holds in possible.items():
-            if not holds:
-                value = getattr(self, name)
-                raise OptionError(
-                    f"{name}={shorten(value)} is impossible in a result; audit again.", name=name, value=value
-                )
-
-    @property
-    def verdict(self) -> Verdict:
-        """REFUTED if and only if the bound exceeds the claim and no health check failed."""
-        return verdict_of(self.directed_claim, self.bound, self.resolution, self.requested_resolution, self.findings)
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the bound exceeds the claim; false where a health check failed."""
-        return self.verdict is Verdict.REFUTED
-
-    @property
-    def _limits(self) -> tuple[float, float]:
-        return self.bound, math.inf
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value, by the name that results of scipy.stats have for it."""
-        return self.p_value
+        ClaimResult.__post_init__(self)
+        self._refuse_impossible(pilot_runs=0 <= self.pilot_runs <= self.runs, searched=0 <= self.searched < 2**63)
 
     @property
     def ledger(self) -> Ledger:
@@ -627,16 +615,6 @@ class AuditResult(Result):
         return (
             f"the bound exceeds the claim by less than {100 * _BARELY:g}%, and up to {100 * self.alpha:g}% of audits "
             f"refute a mechanism that just keeps its claim. Audit again with more runs {again}"
-        )
-
-    def __str__(self) -> str:
-        return verdict_text(self.sentence, self.remarks)
-
-    def __repr__(self) -> str:
-        sign, least, _ = least_beside(self.bound, self.claim.strength)
-        return (
-            f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.strength_name} {sign} {least}, claim {self.claim}>"
         )
 
 

@@ -3,69 +3,137 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from ..claims.claim import Claim
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import OptionError
-from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Said
 from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
-from ..options import check_fields, is_whole
+from ..options import is_whole
 from ..printing import confidence as confidence_words
-from ..printing import rounded_up, shorten, verdict_text
-from .audit_result import Verdict, bound_beside_claim, least_beside, untested_in_words, verdict_of
-from .result import Result
-from .score_sketch import ScoreSketch
+from ..printing import rounded_up
+from .audit_result import ClaimResult, Verdict, bound_beside_claim, untested_in_words
+
+# A small table of the scores for the figures of a report.
+
+_MOST_BINS = 64
+_EACH = 20  # canaries in a bin, about, where there are few
+_FAR = 3.0  # ranges between the outer deciles by which scores are drawn beyond them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CanaryResult(Result):
-    """A claim audited on guesses of which canaries were in the training data.
+class ScoreSketch:
+    """Canaries by score, those that were in and those that were out, and which scores were guessed.
 
     Attributes
     ----------
-    mechanism : str
-        Name of the training.
-    claim : Claim
-    claim_source : str
-        Where the claim is from, in the caller's words; may be empty.
+    edges : tuple of float
+        Edges of the bins, one more than the counts; scores beyond them are counted in the outer bins.
+    inside, outside : tuple of int
+        Canaries in each bin that were in, and those that were out. For pairs, whose score is the difference between
+        the first canary and the second one, pairs whose first canary was in, and the others.
+    said_out, said_in : float, optional
+        The guesses that carry the verdict were "out" for scores up to the first number, and "in" for scores from the
+        second one on; None where that was not guessed.
+    """
+
+    edges: tuple[float, ...]
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    said_out: float | None = None
+    said_in: float | None = None
+
+    def __post_init__(self) -> None:
+        bins = len(self.edges) - 1
+        is_rising = all(low < high for low, high in zip(self.edges, self.edges[1:], strict=False))
+        if not (1 <= bins <= _MOST_BINS and is_rising and len(self.inside) == len(self.outside) == bins):
+            raise OptionError(
+                f"{bins} bins with {len(self.inside)} and {len(self.outside)} counts are not a histogram; use "
+                f"increasing edges, and at most {_MOST_BINS} counts of each kind, one fewer than the edges.",
+                bins=bins,
+            )
+
+
+def score_sketch(
+    scores: npt.NDArray[np.float64], included: npt.NDArray[np.bool_], *, guessed: int, said: Said, middle: float | None
+) -> ScoreSketch:
+    """Return the table of so many scores.
+
+    Parameters
+    ----------
+    scores, included : ndarray, shape (canaries,)
+        Finite scores.
+    guessed : int
+        The number of guesses that carry the verdict, made from the farthest score on.
+    said : {"both", "in", "out"}
+    middle : float, optional
+        From which the distance is measured; by default the median.
+    """
+    ends, low, high = np.quantile(scores, [0.1, 0.9]), float(scores.min()), float(scores.max())
+    room = _FAR * float(ends[1] / 2 - ends[0] / 2) * 2
+    if room > 0.0:
+        low, high = max(low, float(ends[0]) - room), min(high, float(ends[1]) + room)
+    if not high - low > 1e-9 * max(abs(low), abs(high)):
+        around = max(1.0, abs(low)) / 2
+        low, high = low - around, high + around
+    bins = int(np.clip(len(scores) // _EACH, 8, _MOST_BINS))
+    edges = np.linspace(low, high, bins + 1)
+    kept = np.clip(scores, low, high)
+    inside, outside = (np.histogram(kept[included == flag], edges)[0] for flag in (True, False))
+    said_out, said_in = _guessed(np.sort(scores), guessed, said, middle)
+    return ScoreSketch(
+        edges=tuple(edges.tolist()),
+        inside=tuple(inside.tolist()),
+        outside=tuple(outside.tolist()),
+        said_out=said_out,
+        said_in=said_in,
+    )
+
+
+def _guessed(
+    ordered: npt.NDArray[np.float64], guessed: int, said: Said, middle: float | None
+) -> tuple[float | None, float | None]:
+    """The largest score that was guessed to be out, and the smallest one that was guessed to be in."""
+    if said == "in":
+        return None, float(ordered[-guessed])
+    if said == "out":
+        return float(ordered[guessed - 1]), None
+    centre = float(np.median(ordered)) if middle is None else middle
+    least = np.sort(np.abs(ordered - centre))[-guessed]
+    below, above = ordered[ordered <= centre - least], ordered[ordered >= centre + least]
+    return (float(below[-1]) if len(below) else None), (float(above[0]) if len(above) else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CanaryResult(ClaimResult):
+    """A claim audited on guesses of which canaries were in the training data; no health check can fail.
+
+    The resolution is for canaries that can be guessed as well as the claim's family allows; infinite if no excess is
+    detected. The seed is that of the order of equal scores.
+
+    Attributes
+    ----------
     adjacency : str
         The neighbours that the coins make: "add-remove" or "replace".
     coins : {"independent", "fixed"}
         Whether each canary had a coin of its own, or a fixed split was paired.
-    canaries, runs, included : int
-        Canaries of all runs together, runs, and how many canaries were in the training data.
+    canaries, included : int
+        Canaries of all runs together, and how many of them were in the training data.
     guesses : CanaryGuesses
         Right guesses by number of guesses.
     tests : tuple of CanaryTest
         The tests that share alpha.
     carried : CanaryTest
         The test that gives the bound, or the smallest p-value where no bound is above 0.
-    alpha : float
-        Largest probability that a training that keeps the claim is refuted.
-    p_value, bound : float
-        p-value of the claim, never below 1e-12, and lower bound on the strength of the claim's family at confidence
-        1 − alpha.
-    resolution : float
-        Smallest excess over the claim that is detected with probability `power` where canaries can be guessed as well
-        as the claim's family allows; infinite if no excess is.
     ceiling : float
         The bound if every guess had been right: no audit of so many canaries shows more.
-    power : float
-    requested_resolution : float, optional
-        The resolution that the caller requested.
-    seed : int
-        Random seed of the order of equal scores.
     sketch : ScoreSketch, optional
         Histogram of the scores for a figure.
-    notes, versions, environment
-        As in `AuditResult`.
     """
 
-    mechanism: str
-    claim: Claim
-    claim_source: str = ""
     adjacency: str
     coins: str
     canaries: int
@@ -74,65 +142,18 @@ class CanaryResult(Result):
     guesses: CanaryGuesses
     tests: tuple[CanaryTest, ...]
     carried: CanaryTest
-    alpha: float
-    p_value: float
-    bound: float
-    resolution: float
     ceiling: float
-    power: float = 0.95
-    requested_resolution: float | None = None
-    seed: int
     sketch: ScoreSketch | None = None
-    notes: tuple[str, ...] = ()
-    versions: tuple[tuple[str, str], ...] = ()
-    environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        possible = {
-            "alpha": 0.0 < self.alpha < 1.0,
-            "p_value": 0.0 <= self.p_value <= 1.0,
-            "bound": self.bound >= 0.0,
-            "resolution": self.resolution > 0.0,
-            "ceiling": self.ceiling >= 0.0,
-            "canaries": is_whole(self.canaries) and self.canaries > 0,
-            "included": 0 <= self.included <= self.canaries,
-            "tests": len(self.tests) > 0,
-            "carried": isinstance(self.carried, CanaryTest) and self.carried in self.tests,
-        }
-        for name, holds in possible.items():
-            if not holds:
-                value = getattr(self, name)
-                raise OptionError(
-                    f"{name}={shorten(value)} is impossible in a result of canaries={shorten(self.canaries)}; audit "
-                    "again.",
-                    name=name,
-                    value=value,
-                )
-
-    @property
-    def verdict(self) -> Verdict:
-        """REFUTED if and only if the bound exceeds the claim; INCONCLUSIVE if the canaries would not show an excess.
-
-        An excess as large as the claim, or the one that the caller requested.
-        """
-        if math.isinf(self.resolution) and self.bound <= self.claim.strength:
-            return Verdict.INCONCLUSIVE
-        return verdict_of(self.claim, self.bound, self.resolution, self.requested_resolution, ())
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the bound exceeds the claim."""
-        return self.verdict is Verdict.REFUTED
-
-    @property
-    def _limits(self) -> tuple[float, float]:
-        return self.bound, math.inf
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value, by the name that results of scipy.stats have for it."""
-        return self.p_value
+        ClaimResult.__post_init__(self)
+        self._refuse_impossible(
+            ceiling=self.ceiling >= 0.0,
+            canaries=is_whole(self.canaries) and self.canaries > 0,
+            included=0 <= self.included <= self.canaries,
+            tests=len(self.tests) > 0,
+            carried=isinstance(self.carried, CanaryTest) and self.carried in self.tests,
+        )
 
     @property
     def ledger(self) -> Ledger:
@@ -197,21 +218,6 @@ class CanaryResult(Result):
             f"{untested_in_words(self.claim, self.resolution)} ({100 * self.power:.6g}% power at best; "
             f"{self.canaries:,} canaries, {confidence_words(self.alpha)}); use more canaries (plan_canaries), or "
             f"accept this with resolution={rounded_up(self.resolution, 2):g}"
-        )
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The notes, as they are printed below the verdict."""
-        return tuple(f"note: {note}" for note in self.notes)
-
-    def __str__(self) -> str:
-        return verdict_text(self.sentence, self.remarks)
-
-    def __repr__(self) -> str:
-        sign, least, _ = least_beside(self.bound, self.claim.strength)
-        return (
-            f"<CanaryResult {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.strength_name} {sign} {least}, claim {self.claim}>"
         )
 
 

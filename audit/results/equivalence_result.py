@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..errors import OptionError
 from ..events.events import Event
-from ..health.findings import Finding, failed_checks
+from ..health.findings import failed_checks
 from ..inference.boundary_test import Counts, Direction
 from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
-from ..options import check_fields
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down, rounded_up, verdict_text
+from ..printing import rounded_down, rounded_up
 from ..sampling.block_plan import with_pilot
 from .cell_result import CellCounts
-from .result import Result
+from .result import SampledResult
 
 _PLANNED_Z = 1.645  # equal versions are shown to be within the sufficient margin 19 times in 20
 
@@ -37,7 +35,7 @@ class Equivalence(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EquivalenceResult(Result):
+class EquivalenceResult(SampledResult):
     """Total variation distance between the output distributions of two versions.
 
     The largest difference |P(A) − Q(A)| over the events A in `scope` is at most `upper`, and over all events it is at
@@ -61,8 +59,8 @@ class EquivalenceResult(Result):
         Events for which the upper limit holds.
     counts_unlisted : bool
         Whether the last cell counts in full as a difference, so that the upper limit holds for every event.
-    alpha, runs, pilot_runs, seed, findings, notes, versions, environment
-        As in `AuditResult`.
+    pilot_runs : int
+        Number of the runs that chose event and cells.
     """
 
     _question: ClassVar[str] = "is_shown"
@@ -78,23 +76,11 @@ class EquivalenceResult(Result):
     cells: CellCounts
     scope: str
     counts_unlisted: bool = False
-    alpha: float
-    runs: int
     pilot_runs: int
-    seed: int
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    versions: tuple[tuple[str, str], ...] = ()
-    environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if not (0.0 < self.margin < 1.0 and 0.0 <= self.lower <= 1.0 and 0.0 < self.alpha < 1.0):  # NaN fails
-            raise OptionError(
-                f"margin={self.margin!r}, lower={self.lower!r} and alpha={self.alpha!r} are impossible in a result; "
-                "repeat the comparison.",
-                margin=self.margin,
-            )
+        SampledResult.__post_init__(self)
+        self._refuse_impossible(margin=0.0 < self.margin < 1.0, lower=0.0 <= self.lower <= 1.0)  # NaN fails
 
     @property
     def upper(self) -> float:
@@ -189,9 +175,6 @@ class EquivalenceResult(Result):
         """What must be read with the verdict: failed health checks, the versions compared, and notes."""
         versions = f"x is {self.old}, y is {self.new}"
         return *map(str, self.findings), versions, *(f"note: {note}" for note in self.notes)
-
-    def __str__(self) -> str:
-        return verdict_text(self.sentence, self.remarks)
 
     @property
     def event_in_words(self) -> str:

@@ -9,18 +9,16 @@ Proof: docs/proofs/statements.md
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from ..errors import OptionError
-from ..health.findings import Finding, failed_checks
+from ..health.findings import failed_checks
 from ..options import check_fields, in_a_tuple
 from ..printing import confidence as confidence_words
-from ..printing import shorten, verdict_text
-from ..sampling.object_identity import Provenance
+from ..printing import shorten
 from .audit_result import Verdict
-from .result import Result
+from .result import SampledResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +135,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatementResult(Result):
+class StatementResult(SampledResult):
     """A statement checked by simulation; a true statement is refuted with probability at most `alpha`.
 
     Attributes
@@ -148,53 +146,27 @@ class StatementResult(Result):
         Name of the estimated quantity, such as "slope".
     points : tuple of Point
         Numbers of the statement; all intervals hold together with probability 1 − alpha.
-    alpha : float
     method : str
         Method that gives the intervals.
-    runs : int
-        Executions of the mechanism on each dataset.
-    seed : int
-        Random seed, which fixes every number.
     largest_width : float
         Width of an interval above which the check is inconclusive.
-    findings : tuple of Finding
-        Failed health checks of the runs, which make the result inconclusive.
-    notes : tuple of str
-        Remarks for the reader.
     series : Series, optional
         Curve for a figure.
-    provenance : Provenance, optional
-        Code of the mechanism, if one was run.
-    versions : tuple of (str, str)
-    environment : dict
-        Timings: all that may differ between two runs with the same seed. Not compared.
     """
 
     statement: str
     quantity: str
     points: tuple[Point, ...]
-    alpha: float
     method: str
-    runs: int
-    seed: int
     largest_width: float = math.inf
-    notes: tuple[str, ...] = ()
     series: Series | None = None
-    provenance: Provenance | None = None
-    versions: tuple[tuple[str, str], ...] = ()
-    environment: dict[str, Any] = field(default_factory=dict, compare=False)
-    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("points", "notes"):
             object.__setattr__(self, name, in_a_tuple(getattr(self, name)))
-        check_fields(self)
+        SampledResult.__post_init__(self)
         if not self.points or not all(isinstance(point, Point) for point in self.points):
             raise OptionError("points are the numbers of a statement; give at least one Point.", points=self.points)
-        if self.runs < 1:
-            raise OptionError(f"runs={shorten(self.runs)} is not a number of runs; use 1 or more.", runs=self.runs)
-        if not 0.0 < self.alpha < 1.0:
-            raise OptionError(f"alpha={self.alpha!r} is not an error probability; use 0 < alpha < 1.", alpha=self.alpha)
 
     @property
     def verdict(self) -> Verdict:
@@ -208,11 +180,6 @@ class StatementResult(Result):
         if empty or any(not width <= self.largest_width for width in widths):
             return Verdict.INCONCLUSIVE
         return Verdict.NOT_REFUTED
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the statement is refuted."""
-        return self.verdict is Verdict.REFUTED
 
     @property
     def worst(self) -> Point:
@@ -245,14 +212,6 @@ class StatementResult(Result):
             wanted = "" if math.isinf(self.largest_width) else f" at most {self.largest_width:.2g} wide"
             text += f"; every number needs an interval{wanted}, so use more runs"
         return text + (f"; worst of {len(self.points)} numbers" if len(self.points) > 1 else "")
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The failed health checks and the notes, as they are printed below the verdict."""
-        return *map(str, self.findings), *(f"note: {note}" for note in self.notes)
-
-    def __str__(self) -> str:
-        return verdict_text(self.sentence, self.remarks)
 
     def __repr__(self) -> str:
         return f"<StatementResult {self.quantity}: {self.verdict.value}, {self.worst.interval}, {self.worst.allowed}>"

@@ -106,11 +106,6 @@ class WorstPair(Result):
     audit: AuditResult
 
     @property
-    def is_refuted(self) -> bool:
-        """Whether the audit of fresh runs refuted the claim."""
-        return self.audit.is_refuted
-
-    @property
     def sentence(self) -> str:
         """The verdict of the audit in a sentence."""
         return self.audit.sentence

@@ -26,6 +26,7 @@ from ..events.named_parts import (
     Entries,
     Part,
     can_change,
+    column_of,
     columns_of_table,
     distinct,
     is_column,
@@ -36,7 +37,7 @@ from ..events.named_parts import (
     shown,
 )
 from ..events.outputs import Outputs, Raised, as_outputs, packed
-from ..events.records import PLAIN, Form, are_plain, form_of, form_of_block, plain_output
+from ..events.records import PLAIN, Form, form_of, form_of_block, of_plain_parts, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
 from ..options import checked
 from ..printing import shorten
@@ -65,8 +66,8 @@ def check_choice(choice: Any) -> OutputPart | None:
     )
 
 
-def pick_from_run(output: Any, choice: OutputPart, name: str) -> Any:
-    """Return the part of one output, with its name unless a function picked it.
+def pick_from_run(output: Any, choice: OutputPart, name: str, *, is_block: bool = False) -> Any:
+    """Return the part of one output, or of an output of many runs, with its name unless a function picked it.
 
     Raise a `MechanismError` if the output has no such part.
 
@@ -80,17 +81,17 @@ def pick_from_run(output: Any, choice: OutputPart, name: str) -> Any:
     Part(name='output[1]', value=2.5)
     """
     if callable(choice):
-        return _called(choice, output, name)
+        return _called(choice, output, name, " (it is given the outputs of all runs together)" if is_block else "")
     choice = _place_of_vector(output, choice)
     try:
         if isinstance(choice, int):
-            return Part(*_at_place(output, choice))
+            return Part(*_at_place(output, choice, is_block))
         try:
-            return Part(choice, _at_path(output, choice, _named_or_placed))
+            return Part(choice, _at_path(output, choice, is_block))
         except _MISSING:
-            return Part(choice, _at_path(output, _with_dots(choice), _named_or_placed))
+            return Part(choice, _at_path(output, _with_dots(choice), is_block))
     except _MISSING:
-        raise _absent(output, choice, name) from None
+        raise _absent(output, choice, name, is_block) from None
 
 
 def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
@@ -101,24 +102,11 @@ def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
     >>> pick_from_block(np.array([[1.5, 2.5], [3.5, 4.5]]), 1, "m")
     Part(name='output[1]', value=array([2.5, 4.5]))
     """
-    if callable(choice):
-        return _called(choice, raw, name, " (it is given the outputs of all runs together)")
-    if isinstance(raw, (list, tuple)):
+    if not callable(choice) and isinstance(raw, (list, tuple)):
         return [pick_from_run(output, choice, name) for output in raw]
-    choice = _place_of_vector(raw, choice)
-    try:
-        if is_table(raw):  # with a column for each part, also where it has a single row
-            columns = _columns_of_table(raw)
-            return Part(*columns[choice]) if isinstance(choice, int) else Part(choice, dict(columns)[choice])
-        if is_column(raw) and choice in (0, raw.name):
-            return Part(label_text(raw.name) or "output", raw)
-        if isinstance(choice, str):
-            return Part(choice, _column_at(raw, choice))
-        if isinstance(raw, Mapping) or getattr(getattr(raw, "dtype", None), "names", None):
-            return Part(*_at_place(raw, choice))
-        return Part(f"output[{choice}]", raw[:, choice])
-    except _MISSING:
-        raise _absent(raw, choice, name, is_block=True) from None
+    if not callable(choice) and is_column(raw) and choice in (0, raw.name):
+        return Part(label_text(raw.name) or "output", raw)
+    return pick_from_run(raw, choice, name, is_block=True)
 
 
 def _place_of_vector(output: Any, choice: str | int) -> str | int:
@@ -135,19 +123,7 @@ def _place_of_vector(output: Any, choice: str | int) -> str | int:
     return choice if is_named or not hasattr(output, "__getitem__") else int(found[found.lastindex or 0])
 
 
-def _column_at(raw: Any, path: str) -> Any:
-    """Return the column of a block with this name or path, or that of a matrix, such as weights[1]."""
-    try:
-        return _at_path(raw, path, _named)
-    except _MISSING:
-        first, dot, place = _with_dots(path).rpartition(".")
-        column = _at_path(raw, first, _named)
-        if not (dot and place.isdigit() and getattr(column, "ndim", 1) == 2):
-            raise
-        return column[:, int(place)]
-
-
-def _called(choice: Callable[[Any], Any], output: Any, name: str, hint: str = "") -> Any:
+def _called(choice: Callable[[Any], Any], output: Any, name: str, hint: str) -> Any:
     try:
         return choice(output)
     except AuditError:
@@ -160,15 +136,17 @@ def _called(choice: Callable[[Any], Any], output: Any, name: str, hint: str = ""
         ) from error
 
 
-def _at_path(value: Any, path: str, named: Callable[[Any, str], Any]) -> Any:
-    """Return the part with this name, or else at the path of the names between its dots."""
+def _at_path(value: Any, path: str, is_block: bool) -> Any:
+    """Return the part with this name, or at this place, or else at the path of the names between its dots."""
     try:
-        return named(value, path)
+        return _named(value, path, is_block)
     except _MISSING:
         first, dot, rest = path.partition(".")
-        if not dot:
+        if dot:
+            return _at_path(_at_path(value, first, is_block), rest, is_block)
+        if isinstance(value, Mapping) or not path.isdigit():
             raise
-        return _at_path(_at_path(value, first, named), rest, named)
+        return value[:, int(path)] if is_block else value[int(path)]
 
 
 def _with_dots(path: str) -> str:
@@ -182,20 +160,10 @@ def _with_dots(path: str) -> str:
     return re.sub(r"\[(['\"]?)(.*?)\1\]", r".\2", path).removeprefix("output.")
 
 
-def _named_or_placed(value: Any, name: str) -> Any:
-    """Return the part of one output with this name, or at this place."""
-    try:
-        return _named(value, name)
-    except _MISSING:
-        if isinstance(value, Mapping) or not name.isdigit():
-            raise
-        return value[int(name)]
-
-
-def _named(value: Any, name: str) -> Any:
-    if is_table(value):
+def _named(value: Any, name: str, is_block: bool) -> Any:
+    if is_table(value):  # of a single run, a row is its values
         column = dict(_columns_of_table(value))[name]
-        return column if len(column) != 1 else column[0] if not hasattr(column, "iloc") else column.iloc[0]
+        return column if is_block or len(column) != 1 else column_of(column)[0]
     if isinstance(value, Mapping) or hasattr(value, "iloc") or getattr(value, "dtype", None) is not None:
         try:
             if not isinstance(value, Mapping) or name in value:
@@ -215,7 +183,7 @@ def _columns_of_table(table: Any) -> list[tuple[str, Any]]:
     return list(zip(distinct(map(label_text, keys)), columns, strict=True))
 
 
-def _at_place(value: Any, place: int) -> tuple[str, Any]:
+def _at_place(value: Any, place: int, is_block: bool) -> tuple[str, Any]:
     """Return the part at a place, with its name."""
     if isinstance(value, Mapping):
         if place not in value:
@@ -223,11 +191,13 @@ def _at_place(value: Any, place: int) -> tuple[str, Any]:
         return str(place), value[place]
     if is_table(value):
         name, _ = _columns_of_table(value)[place]
-        return name, _named(value, name)
+        return name, _named(value, name, is_block)
     parts = parts_of(value)
-    if parts is not None:
+    if parts is not None and not (is_block and is_column(value)):
         label, part = parts[place]
         return label_text(label), part
+    if is_block:
+        return f"output[{place}]", value[:, place]
     return f"output[{place}]", value.iloc[place] if hasattr(value, "iloc") else value[place]
 
 
@@ -239,7 +209,7 @@ def _parts(output: Any) -> Entries | None:
         return None
 
 
-def _absent(output: Any, choice: OutputPart, name: str, *, is_block: bool = False) -> MechanismError:
+def _absent(output: Any, choice: OutputPart, name: str, is_block: bool) -> MechanismError:
     parts, places = _parts(output), _n_places(output, is_block)
     if known := ", ".join(shown(label_text(label)) for label, _ in parts or []):
         is_place = isinstance(output, Mapping) and isinstance(choice, int)
@@ -418,12 +388,11 @@ class Sampler:
 
     def _snapshot(self, output: Any) -> Any:
         """Return an output in the form that no later run changes, before the next run is made."""
-        kind: Any = type(output)
-        if kind in PLAIN:
+        if type(output) in PLAIN:
             return output
         self._refuse_shared(output)
-        if (kind is tuple or kind is list) and are_plain(output):
-            return tuple(output)
+        if (simple := of_plain_parts(output)) is not None:
+            return simple
         with own_arithmetic():
             return plain_output(output, self.name)
 

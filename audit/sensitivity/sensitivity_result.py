@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..printing import shorten, verdict_text
+from ..printing import shorten
 from ..results.audit_result import Verdict, least_beside
 from ..results.result import Result
 from .query_answer import Norm
@@ -146,11 +146,6 @@ class SensitivityResult(Result):
         return self.change == 0.0 < self.bound
 
     @property
-    def is_refuted(self) -> bool:
-        """Whether the pair refutes the bound."""
-        return self.verdict is Verdict.REFUTED
-
-    @property
     def shown(self) -> ChangedPair:
         """The simpler pair if it changes as much as the found one, else the found one."""
         is_as_large = self.simple is not None and self.simple.change >= self.change * (1.0 - 1e-9)
@@ -218,9 +213,6 @@ class SensitivityResult(Result):
         return {"verdict": self.verdict.value, **{name: getattr(self, name) for name in _IN_DICT}} | {
             "pair": self.pair.summary
         }
-
-    def __str__(self) -> str:
-        return verdict_text(self.sentence, self.remarks)
 
     def __repr__(self) -> str:
         return (

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from ...audit.printing import percent
 from ...audit.records.suite import Checked, Suite
-from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
 from ...reports.plain_text import number
 
@@ -189,7 +188,7 @@ class _Found:
         result = self.result
         verdict = f"**{result.verdict.value}**"
         if not isinstance(result, StatementResult):
-            claim = result.directed_claim if isinstance(result, AuditResult) else result.claim
+            claim = result.directed_claim
             text = f"{verdict}: {claim.describe_strength(result.bound)}, claimed {number(claim.strength)}"
         else:
             worst = result.worst

@@ -120,7 +120,7 @@ def _bound(entry: Entry | None) -> float:
     """The lower bound as a multiple of the claim; NaN where there is none."""
     if entry is None or isinstance(entry.result, StatementResult):
         return math.nan
-    if isinstance(entry.result, AuditResult) and entry.result.findings:
+    if entry.result.findings:
         return math.nan
     return severity(entry.result)
 
@@ -227,7 +227,7 @@ def _cut(axes: Axes, rows: Array, limit: float, half: float) -> None:
 
 
 def _is_sick(result: Audit) -> bool:
-    return isinstance(result, AuditResult) and bool(result.findings)
+    return bool(result.findings)
 
 
 def _estimate(result: Audit) -> float:

@@ -15,7 +15,7 @@ from typing import Final
 from ...audit.claims.claim import GroupClaim
 from ...audit.printing import rounded_down
 from ...audit.records.suite import Checked
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import detectable, lower_limit, number, symbol, visible
@@ -85,10 +85,10 @@ class Projection:
 
 def projection_of(result: Checked) -> Projection | None:
     """The numbers of the figure; None for a statement, and after a failed health check, which leaves no bound."""
-    if isinstance(result, StatementResult) or (isinstance(result, AuditResult) and result.findings):
+    if isinstance(result, StatementResult) or result.findings:
         return None
     is_training = isinstance(result, CanaryResult)
-    claim = result.claim if isinstance(result, CanaryResult) else result.directed_claim
+    claim = result.directed_claim
     excess = detectable(result)
     return Projection(
         runs=result.canaries if isinstance(result, CanaryResult) else result.runs,

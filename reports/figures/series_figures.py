@@ -15,8 +15,7 @@ from ...audit.claims.claim import Claim, GaussianDP, GroupClaim, PureDP
 from ...audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
-from ...audit.results.canary_result import CanaryResult
-from ...audit.results.score_sketch import ScoreSketch
+from ...audit.results.canary_result import CanaryResult, ScoreSketch
 from ...audit.results.statement_result import Point, Series, StatementResult
 from ..plain_text import number, symbol
 from .figure_style import COLOUR, DASHED, EVENT, GREY, MARKER, draw_intervals, ink, legible, sides, window

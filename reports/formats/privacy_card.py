@@ -163,7 +163,7 @@ def _implementation(entry: Entry) -> dict[str, Any]:
     known: dict[str, Any] = {"versions": {visible(name): visible(version) for name, version in result.versions}}
     if not isinstance(result, StatementResult):
         known = {"mechanism": visible(result.mechanism, 300), **known}
-    code = None if isinstance(result, CanaryResult) else result.provenance
+    code = result.provenance
     if code is not None:
         known |= {"code": visible(code.where)}
         parts = {"package": code.package, "fingerprint": code.fingerprint}

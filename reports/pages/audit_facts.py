@@ -14,10 +14,9 @@ from urllib.parse import quote
 
 from ...audit.claims.claim import GroupClaim
 from ...audit.printing import percent
-from ...audit.records.suite import Checked, Entry, Suite
+from ...audit.records.suite import Checked, Entry, ReplayRow, Suite
 from ...audit.results.audit_result import AuditResult, SequentialResult, least_in_words
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.replay_table import ReplayRow
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.batches import are_of_one_session
@@ -167,7 +166,7 @@ def place_of_row(row: ReplayRow) -> SourcePlace | None:
 
 def logical_name(entry: Entry) -> str:
     """Return the qualified name of the mechanism, such as "mylib.counts.noisy_count", or its name in the results."""
-    code = None if isinstance(entry.result, CanaryResult) else entry.result.provenance
+    code = entry.result.provenance
     if code is not None and ":" in code.where:
         return code.where.replace(":", ".")
     return str(getattr(entry.result, "mechanism", "") or entry.name)

@@ -17,10 +17,9 @@ from urllib.parse import quote
 from ...audit.options import checked
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
-from ...audit.records.suite import Entry, Suite, seconds
+from ...audit.records.suite import Entry, ReplayTable, Suite, seconds
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult, best_guesses
-from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 from ..figures.figure_style import rules

@@ -103,7 +103,7 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
 def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
     from junitparser import Properties, Property, TestCase
 
-    code = None if isinstance(entry.result, CanaryResult) else entry.result.provenance
+    code = entry.result.provenance
     module = "dpaudit" if code is None else code.where.partition(":")[0]
     group = visible(entry.experiment or module)  # by which build servers follow a case from run to run
     case: Any = TestCase(visible(entry.name), group, round(float(row["seconds"] or 0.0), 3))

@@ -9,10 +9,9 @@ from dataclasses import replace
 
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
-from ...audit.records.suite import Entry, Suite
+from ...audit.records.suite import Entry, ReplayTable, Suite
 from ...audit.results.audit_result import Verdict
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 from ..plain_text import KINDS, cautions, heading

@@ -34,14 +34,12 @@ from ...audit.procedures.check import check, refuse_unknown
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
 from ...audit.records.json_codec import is_storable
-from ...audit.records.suite import Entry, Suite
+from ...audit.records.suite import Accepted, Entry, Recount, ReplayTable, Suite
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.equivalence_result import Equivalence, EquivalenceResult
-from ...audit.results.recount import Accepted, Recount
-from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.sampler import picked

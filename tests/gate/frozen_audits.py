@@ -279,7 +279,7 @@ def json_of(found: Found) -> str:
     body.pop("environment")
     for place in _objects(body):
         place.pop("provenance", None)
-    return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(body, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:

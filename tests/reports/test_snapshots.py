@@ -23,12 +23,10 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
-from dpaudit.audit.records.suite import Entry, Suite, Topic
+from dpaudit.audit.records.suite import Accepted, Entry, Recount, Suite, Topic
 from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
-from dpaudit.audit.results.canary_result import CanaryResult
+from dpaudit.audit.results.canary_result import CanaryResult, ScoreSketch
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.recount import Accepted, Recount
-from dpaudit.audit.results.score_sketch import ScoreSketch
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table

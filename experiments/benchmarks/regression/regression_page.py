@@ -36,10 +36,9 @@ from ....audit.procedures.check_equivalence import check_same_distribution
 from ....audit.procedures.count_again import recount
 from ....audit.records.baseline_comparison import compare
 from ....audit.records.json_codec import load
-from ....audit.records.suite import Entry, Suite
+from ....audit.records.suite import Entry, Recount, Suite
 from ....audit.results.audit_result import Verdict
 from ....audit.results.canary_result import CanaryResult
-from ....audit.results.recount import Recount
 from ....mechanisms import GeometricMechanism, LaplaceMechanism
 from ....reports.pytest_plugin.session import compared_with, saved_as
 from ...catalogue.entries import entries

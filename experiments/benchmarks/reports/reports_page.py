@@ -28,9 +28,8 @@ from ....audit.errors import OptionError
 from ....audit.files import write_atomically
 from ....audit.procedures.check import check
 from ....audit.records.json_codec import to_json
-from ....audit.records.suite import Entry, Suite
+from ....audit.records.suite import Accepted, Entry, Suite
 from ....audit.results.audit_result import Verdict
-from ....audit.results.recount import Accepted
 from ....mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from ....mechanisms.faulty import VarianceAsScaleGaussian
 from ....reports import csv, html, junit, markdown

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dpaudit import ApproxDP
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
-from dpaudit.audit.results.canary_result import CanaryResult
-from dpaudit.audit.results.score_sketch import ScoreSketch
+from dpaudit.audit.results.canary_result import CanaryResult, ScoreSketch
 
 TESTS = (CanaryTest("betting", 1_000, 0.025), CanaryTest("counts", 100, 0.0125), CanaryTest("counts", 1_000, 0.0125))
 REFUTED = CanaryResult(

@@ -18,8 +18,8 @@ from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from dpaudit.audit.records.json_codec import from_json, is_storable, to_json
+from dpaudit.audit.records.suite import Accepted
 from dpaudit.audit.results.audit_result import AuditResult, Look, SequentialResult
-from dpaudit.audit.results.recount import Accepted
 
 X, Y = 1.0, 0.0
 UPPER = Intervals(((1.0, math.inf),))

@@ -14,8 +14,7 @@ from dpaudit.audit.errors import RecordError
 from dpaudit.audit.records.baseline_comparison import compare
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.json_schema import json_schema
-from dpaudit.audit.records.suite import rows
-from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.records.suite import Accepted, rows
 
 from .canaries_by_hand import REFUTED
 

@@ -1,8 +1,9 @@
-"""Results survive the way to a file and back; any other file is refused with a RecordError and nothing else."""
+"""Results survive the way to a file and back, and fulfil the schema; any other file is refused with a RecordError."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import enum
 import functools
@@ -14,6 +15,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,114 +23,277 @@ from hypothesis import strategies as st
 
 import dpaudit as dp
 from dpaudit import PureDP, Verdict
+from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, Sketch
+from dpaudit.audit.events.events import Apart, ExceptFor, Intervals, Outcomes, Scored, Sketch
+from dpaudit.audit.events.features import (
+    Conditional,
+    Coordinates,
+    OrderStatistics,
+    Parities,
+    Products,
+    Released,
+    Statistics,
+)
+from dpaudit.audit.events.leaves import KeyedValues, Leaves, Summaries
+from dpaudit.audit.events.named_parts import Dictionary
 from dpaudit.audit.events.outputs import Raised
-from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.events.records import Foreign
+from dpaudit.audit.events.scores import (
+    Additive,
+    Column,
+    Decimals,
+    DifferentSizes,
+    Forest,
+    LastDigits,
+    LowestBit,
+    NegativeZero,
+    Number,
+    Remainder,
+    Residue,
+    TrailingZeros,
+    Tree,
+    Units,
+    Weighted,
+)
+from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.divergence_test import DivergenceTest
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, load, save, to_json, told_apart
-from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import FixedSizeResult, OtherDirection, Pair
+from dpaudit.audit.records import json_codec
+from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, load, save, to_json, told_apart
+from dpaudit.audit.records.json_schema import json_schema, schema_text
+from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
+from dpaudit.audit.results.audit_result import (
+    AuditResult,
+    FixedSizeResult,
+    Look,
+    OtherDirection,
+    Pair,
+    SequentialResult,
+)
+from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.statement_result import Point, Series, StatementResult
+from dpaudit.audit.sampling.object_identity import Provenance
+
+from .canaries_by_hand import REFUTED as CANARIES
 
 INF, NAN = math.inf, math.nan
-
+COMMITTED = Path(__file__).parents[3] / "docs" / "results.schema.json"
+VALIDATOR = jsonschema.Draft202012Validator(json_schema())
+COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
 
 RESULT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-INF, -0.1), (2.0, INF)), others=True),
     likelier_on="y", pair=Pair(x="list of 2", y="list of 1", difference="1 row", adjacency="add", distance=1),
-    counts=Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10), alpha=0.05, p_value=0.5, bound=0.1, resolution=INF,
-    power=0.95, requested_resolution=0.5, runs=20, pilot_runs=10, seed=2**80, is_replayable=False,
-    findings=(Finding(HealthCheck.UNSTEADY_HITS, "“odd” ε"),), sketch=Sketch(("a",), (), (1,), (2,)),
-    versions=(("numpy", "2.0"),), environment={"seconds": 0.5},
+    counts=COUNTS, alpha=0.05, p_value=0.5, bound=0.1, resolution=INF, power=0.95, runs=20, pilot_runs=10, seed=2**80,
+    environment={"seconds": 0.5},
+)  # fmt: skip
+STATEMENT = StatementResult(
+    statement="The error halves.", quantity="slope", alpha=0.05, method="bootstrap", runs=1_000, seed=1,
+    points=(Point(at="t = 1", estimate=NAN, lower=-INF, upper=0.5, low=-1), Point(estimate=1.0, lower=0.5, upper=INF)),
+    notes=("note",), versions=(("numpy", "2.0"),),
+)  # fmt: skip
+SERIES = Series(
+    x_name="t", y_name="Pr", x=(1.0, 2.0), estimate=(0.5, NAN), lower=(0.4, 0.0), upper=(0.6, INF), stated=(0.5, 0.1),
+    intervals="Clopper-Pearson",
+)  # fmt: skip
+BITS = LowBits(Scored(LowestBit(Number()), Intervals(((-INF, -53.0),))), "x", COUNTS, 9.5, "epsilon")
+CELLS = CellCounts(names=("a", "b"), hits_x=(3, 1), hits_y=(1, 3), alpha=0.005, n_known=1, scope="cells")
+RECOUNT = Recount(
+    event=RESULT.event, counts=COUNTS, forms=(("number", 10, 9), ("None", 0, 1)), looked_at=10, seed=2**63,
+    stream="baseline main",
+)  # fmt: skip
+ROW = ReplayRow(
+    place="a.py:1 in f",
+    source="f()",
+    primitive="laplace",
+    law="laplace(0, 1)",
+    moved="1",
+    allowed="",
+    loss="1",
+    finding="",
+)
+ENTRY = Entry(
+    name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS),
+    expected=Verdict.REFUTED, exact=INF, note="n", experiment="laplace",
+    recounts=(RECOUNT, Recount(event=None, counts=None, forms=(), looked_at=10)),
+    accepted=Accepted(reason="known", until="2027-06-30", up_to=2),
+    replay=ReplayTable(sentence="EXCESS", seed=1, rows=(ROW,), n_calls=2, remarks=("open",)),
+)  # fmt: skip
+SUITE = Suite(
+    title="t", entries=(ENTRY, Entry(name="slope", result=dataclasses.replace(STATEMENT, series=SERIES))),
+    topics=(Topic(id="laplace", statement="s", source="Dwork"),), environment={"command": "dpaudit run"},
 )  # fmt: skip
 
 
-def suite(**changes):
-    entry = Entry(
-        name="é", result=dataclasses.replace(RESULT, **changes), expected=Verdict.REFUTED, exact=INF, note="n"
+def body_of(suite):
+    return json.loads(to_json(suite))
+
+
+def audit(**changes):
+    return Suite(
+        title="t",
+        entries=(Entry(name="é", result=dataclasses.replace(RESULT, **changes), exact=INF),),
+        environment={"host": "h"},
     )
-    return Suite(title="t", entries=(entry,), environment={"host": "h"})
 
 
 def assert_survives(before):
+    """A suite is read again as it was, its file fulfils the schema, and the first result of the file is returned."""
     text = to_json(before)
     after = from_json(text)
     assert repr(after) == repr(before) or after == before  # NaN equals nothing, but prints alike
     assert [e.result.environment for e in after.entries] == [e.result.environment for e in before.entries]
     assert (after.environment, to_json(after)) == (before.environment, text)
     assert [str(e.result) for e in after.entries] == [str(e.result) for e in before.entries]
-    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    return after.entries[0].result
+    VALIDATOR.validate(json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON")))
+    return after.entries[0].result if after.entries else None
+
+
+def test_it_is_a_schema_and_the_committed_copy_is_this_one():
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    assert json_schema()["$id"] == f"urn:dpaudit:results:{SCHEMA}"
+    said = "the form of results has changed: `dpaudit schema > docs/results.schema.json` writes it anew"
+    assert COMMITTED.read_text(encoding="utf-8") == schema_text(), said
+
+
+def test_every_type_of_a_file_is_described_with_all_that_is_compared():
+    definitions = json_schema()["$defs"]
+    for name, kind in TYPES.items():
+        fields = {each.name for each in dataclasses.fields(kind)} - {"environment"}
+        extra = {"summary"} if kind is Entry else set()
+        assert set(definitions[name]["properties"]) == {"type"} | fields | extra
+        assert definitions[name]["description"] == kind.__doc__.splitlines()[0]
 
 
 CLAIMS = [
     PureDP(0.1 + 0.2), dp.ApproxDP(1.0, 1e-300), dp.ApproxDP(1.0, 0.1, bound_on="delta"), dp.GaussianDP(1 / 3),
     dp.RenyiDP(2.0, 0.1), dp.ZeroConcentratedDP(0.5), dp.PrivacyProfile((0.0, 1.0), (0.4, 0.1), 0.01),
-    dp.TradeOffCurve((0.1, 0.4), (0.6, 0.2)), PureDP(0.5).group(3), dp.ZeroConcentratedDP(0.5).group(2),
-    dp.ProbabilityPreservation(2.0, 0.1), dp.NFoldComposition(0.1, 4),
+    dp.TradeOffCurve((0.1, 0.4), (0.6, 0.2)), PureDP(0.5).group(3),
+    dp.ZeroConcentratedDP(0.5).group(2), dp.ProbabilityPreservation(2.0, 0.1),
+    dp.NFoldComposition(0.1, 4),
 ]  # fmt: skip
+HALF_LINE = Intervals(((0.5, INF),))
+EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2), (3, 4))))
+LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
+TEXTS = TextColumns((TextColumn((0,), "number", 2), TextColumn((), "word", "a"), TextColumn((), "end", 0, ("ab",))))
+COLOUR = enum.Enum("Colour", "RED")
+SCORES = [
+    Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
+    Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))), Units(Number(), 3),
+    TrailingZeros(LastDigits()), LastDigits(1), NegativeZero(Number()), DifferentSizes(3),
+    Column(OrderStatistics(3), 4), Column(Released(3), 2), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
+    Column(KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)), ((), None, (Foreign("red"),)))), 0),
+    Column(TEXTS, 1), Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
+    Column(Parities(Coordinates(3), (((0, 0.5), (1, 0.0), (2, -0.5)),)), 0), Column(Summaries(), 2),
+    Column(Statistics(Coordinates(3), (0, 2)), 5),
+    Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
+    Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
+]  # fmt: skip
+STORED = [
+    None, NAN, INF, -INF, True, -0.0, 1e-320, 2**53, -(2**200), "a\n\u2028é\U0001f600", "\udcff", (),
+    (1, (2.5, ("b", None))), (NAN, (NAN, 1)), Raised("KeyError"), (Raised("A.B"), None),
+    Verdict.REFUTED, {"a": (1, NAN)}, PureDP(1.0), Dictionary.of([("b", 1), ("a", NAN)]),
+]  # fmt: skip
+TEXTS_ONLY = [COLOUR.RED, b"bytes", Fraction(1, 3), frozenset({1})]
+EVENTS = [
+    EXCEPTIONS, *(Scored(score, HALF_LINE) for score in SCORES), *(Outcomes((each, 1), others=True) for each in STORED),
+    Intervals(((-INF, math.nextafter(2.0, 0)),)), Intervals((), others=True), Outcomes(()), Outcomes(tuple(STORED)),
+    Apart(Intervals(((0.1, 0.2),)), Outcomes((0.1,))),
+]  # fmt: skip
+OPPOSITE = OtherDirection(
+    event=Apart(Outcomes((1,)), HALF_LINE),
+    counts=Counts(hits_x=2, runs_x=10, hits_y=1, runs_y=10),
+    guesses=Guesses(right=4, wrong=2, runs=18),
+)
+RESULTS = [
+    {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
+    {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
+    {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
+    {"opposite": OPPOSITE, "reserve_alpha": 0.0025, "event": Apart(HALF_LINE, Outcomes((1,)))},
+    {
+        "divergence": DivergenceTest(
+            order=1.5, way="both ways", bins=9, alpha=0.04, p_value=1.0, bound=0.0, estimate=0.4
+        )
+    },
+    {"requested_resolution": None, "seed": 0, "versions": (("numpy", "2.0"),), "is_replayable": False},
+    {"bound": INF, "p_value": 0.0, "seed": 2**53 + 1, "findings": (Finding(HealthCheck.UNSTEADY_HITS, "“odd” ε"),)},
+    {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
+]
+
+
+COMMON = {each.name: getattr(RESULT, each.name) for each in dataclasses.fields(AuditResult)}
+STOPPED = Suite(
+    title="t",
+    entries=(
+        Entry(
+            name="a",
+            result=SequentialResult(
+                **COMMON, looks=(Look(32, 0.0, 1.0), Look(48, INF, 0.01)), stopped="refuted", is_closed=True
+            ),
+        ),
+    ),
+)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_every_claim(claim):
-    assert assert_survives(suite(claim=claim)).claim == claim
+    assert assert_survives(audit(claim=claim)).claim == claim
 
 
-EVENTS = [
-    Intervals(((-INF, math.nextafter(2.0, 0)),)), Intervals((), others=True), Outcomes(()), Outcomes((NAN, (NAN, 1))),
-    Outcomes((1, -0.0, 1e-320, True, None, "a\n\u2028é\U0001f600", 2**53, -(2**200), INF, -INF), others=True),
-    Outcomes(((), (1,), (1, (2.5, "b")))), Outcomes((Raised("KeyError"), (Raised("A.B"), None))),
-    Scored(Weighted((0.5, -1.0, 0.0)), Intervals(((0.1, 0.2),))), Apart(Intervals(((0.1, 0.2),)), Outcomes((0.1,))),
-]  # fmt: skip
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: f"{event!r:.40}")
+def test_every_event_score_and_outcome(event):
+    kept = assert_survives(audit(event=event)).event
+    assert (str(kept), repr(kept)) == (str(event), repr(event))  # types and signs included
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=repr)
-def test_every_event_and_outcome(event):
-    kept = assert_survives(suite(event=event)).event
-    assert str(kept) == str(event)
-    assert repr(kept) == repr(event)  # types and signs included
-
-
-@pytest.mark.parametrize("outcome", [enum.Enum("Colour", "RED").RED, b"bytes", Fraction(1, 3), frozenset({1})])
+@pytest.mark.parametrize("outcome", TEXTS_ONLY)
 def test_outcomes_that_json_cannot_hold_are_kept_as_text(outcome):
-    before = suite(event=Outcomes((outcome,)))
-    after = from_json(to_json(before))
-    kept = after.entries[0].result.event
-    assert isinstance(kept.values[0], Opaque)
-    assert str(kept) == str(before.entries[0].result.event)
-    assert from_json(to_json(after)) == after
+    event = Outcomes((outcome,))
+    after = from_json(to_json(audit(event=event)))
+    assert isinstance(after.entries[0].result.event.values[0], Opaque)
+    assert str(after.entries[0].result.event) == str(event)
+    assert_survives(after)
 
 
-OPPOSITE = OtherDirection(
-    event=Outcomes((0.0,)),
-    counts=Counts(hits_x=2, runs_x=10, hits_y=1, runs_y=10),
-    guesses=Guesses(right=4, wrong=2, runs=18),
-)
-FIELDS_CHANGED = [
-    {"opposite": OPPOSITE, "reserve_alpha": 0.0025},
-    {"bound": INF, "p_value": 0.0, "resolution": INF, "pair": dataclasses.replace(RESULT.pair, contents=("[1]", "é"))},
-    {"requested_resolution": None, "seed": 0, "sketch": None, "findings": (), "versions": ()},
-    {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60)), "seed": 2**53 + 1},
-]
+@pytest.mark.parametrize("changes", RESULTS, ids=lambda changes: next(iter(changes)))
+def test_every_field_of_a_result(changes):
+    assert assert_survives(audit(**changes)).pair.distance == changes.get("pair", RESULT.pair).distance
 
 
-@pytest.mark.parametrize("changes", FIELDS_CHANGED)
-def test_every_field(changes):
-    assert_survives(suite(**changes))
+@pytest.mark.parametrize("whole", [SUITE, Suite(title="", entries=()), STOPPED], ids=["all", "none", "stopped"])
+def test_every_part_of_a_suite(whole):
+    assert_survives(whole)
 
 
-def test_a_distance_taken_from_an_array_is_a_number():
-    kept = from_json(to_json(suite(pair=dataclasses.replace(RESULT.pair, distance=np.int64(2)))))
-    assert kept.entries[0].result.pair.distance == 2
+def test_no_type_is_left_out_above():
+    suites = [SUITE, STOPPED, Suite(title="t", entries=(Entry(name="a", result=CANARIES),))]
+    suites += [audit(claim=claim) for claim in CLAIMS] + [audit(event=event) for event in EVENTS]
+    suites += [audit(**changes) for changes in RESULTS] + [audit(event=Outcomes((each,))) for each in TEXTS_ONLY]
+    text = " ".join(map(to_json, suites))
+    assert [name for name in TYPES if f'"type": "{name}"' not in text] == []
 
 
-def test_text_that_is_no_unicode_can_be_stored(tmp_path):
-    """A command's output decoded with surrogateescape is an outcome like any other."""
-    before = suite(event=Outcomes(("\udcff",)))
-    save(before, tmp_path / "r.json")
-    assert load(tmp_path / "r.json") == before
+def noisy(value, size, rng):
+    return value + rng.laplace(size=size)
+
+
+@pytest.mark.parametrize("options", [{}, {"sequential": True}, {"cells": 8}, {"bits": True}], ids=str)
+def test_results_of_audits(options):
+    result = dp.check(noisy, 0.0, 1.0, claim=PureDP(0.5), runs=2_000, seed=3, keep_datasets=True, **options)
+    assert_survives(Suite(title="t", entries=(Entry(name="a", result=result),)))
+
+
+def test_equal_seeds_give_equal_files():
+    def body(jobs):
+        result = dp.check(noisy, 0.0, 1.0, claim=PureDP(0.5), runs=140_000, seed=3, jobs=jobs)
+        found = body_of(Suite(title="t", entries=(Entry(name="a", result=result),)))
+        assert found.pop("environment")["audits"][0]["seconds"] > 0
+        return json.dumps(found)
+
+    assert body(1) == body(2)
 
 
 class Custom(PureDP):
@@ -137,30 +302,117 @@ class Custom(PureDP):
 
 def test_a_claim_that_cannot_be_stored_is_refused_or_stays_usable():
     with contextlib.suppress(RecordError):
-        text = to_json(suite(claim=Custom(1.0), findings=()))
+        text = to_json(audit(claim=Custom(1.0)))
         assert isinstance(from_json(text).entries[0].result.verdict, Verdict)
 
 
-def test_equal_seeds_give_equal_files():
-    def mechanism(dataset, size, rng):
-        return dataset + rng.laplace(size=size)
-
-    def body(jobs):
-        result = dp.check(mechanism, 0.0, 1.0, claim=PureDP(0.5), runs=140_000, seed=3, jobs=jobs)
-        found = json.loads(to_json(Suite(title="t", entries=(Entry(name="a", result=result),))))
-        assert found.pop("environment")["audits"][0]["seconds"] > 0
-        return json.dumps(found)
-
-    assert body(1) == body(2)
+ONE = audit(findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS)
+TEXT, BODY = to_json(ONE), body_of(SUITE)
+ENTRY_AT = ("suite", "entries", 0)
+RESULT_AT = (*ENTRY_AT, "result")
 
 
-TEXT = to_json(suite())
-BODY = json.loads(TEXT)
+def changed(path, value, whole=BODY):
+    """The body with one place changed; without it where the value is the type `KeyError`."""
+    body = copy.deepcopy(whole)
+    place = functools.reduce(operator.getitem, path[:-1], body)
+    place[path[-1]] = value
+    if value is KeyError:
+        del place[path[-1]]
+    return body
+
+
+def is_read(text):
+    try:
+        from_json(text)
+    except RecordError:
+        return False
+    return True
+
+
+OPAQUE = {"type": "Opaque", "text": "x"}
+WRONG = {
+    "schema too high": (("schema",), SCHEMA + 1),
+    "schema too low": (("schema",), SCHEMA - 1),
+    "schema as text": (("schema",), str(SCHEMA)),
+    "no suite": (("suite",), KeyError),
+    "no summary": (("summary",), KeyError),
+    "no summary of an entry": ((*ENTRY_AT, "summary"), KeyError),
+    "a verdict in the summary": (("summary", "verdicts", "é"), "verified"),
+    "timings of the suite": (("environment", "suite"), []),
+    "timings of an audit": (("environment", "audits", 0), 3),
+    "missing alpha": ((*RESULT_AT, "alpha"), KeyError),
+    "missing tag": ((*RESULT_AT, "type"), KeyError),
+    "runs as text": ((*RESULT_AT, "runs"), "20"),
+    "runs as a fraction": ((*RESULT_AT, "runs"), 20.5),
+    "runs as yes": ((*RESULT_AT, "runs"), True),
+    "replayable as text": ((*RESULT_AT, "is_replayable"), "yes"),
+    "other bits": ((*RESULT_AT, "bits"), "maybe"),
+    "alpha as nothing": ((*RESULT_AT, "alpha"), None),
+    "likelier on z": ((*RESULT_AT, "likelier_on"), "z"),
+    "unknown event": ((*RESULT_AT, "event"), {"type": "Interval", "intervals": []}),
+    "a claim as event": ((*RESULT_AT, "event"), {"type": "PureDP", "epsilon": 1.0}),
+    "an event as claim": ((*RESULT_AT, "claim"), {"type": "Intervals", "intervals": []}),
+    "an end missing": ((*RESULT_AT, "event", "intervals", 0), [1.0]),
+    "an end too many": ((*RESULT_AT, "event", "intervals", 0), [1.0, 2.0, 3.0]),
+    "unknown check": ((*RESULT_AT, "findings", 0, "check", "value"), "tiredness"),
+    "unknown verdict": ((*ENTRY_AT, "expected", "value"), "verified"),
+    "verdict as text": ((*ENTRY_AT, "expected"), "refuted"),
+    "odd float": ((*ENTRY_AT, "exact"), {"float": "1.5"}),
+    "odd int": ((*RESULT_AT, "seed"), {"int": "1e9"}),
+    "a statement's point": (("suite", "entries", 1, "result", "points", 0), OPAQUE),
+    "an entry that is none": (("suite", "entries", 0), BODY["suite"]["topics"][0]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_twins(name):
+    VALIDATOR.validate(BODY)
+    assert not VALIDATOR.is_valid(changed(*WRONG[name]))
+
+
+@pytest.mark.parametrize(("field", "value"), [("stopped", "rain"), ("stopped", None), ("looks", None)])
+def test_wrong_twins_of_a_sequential_result(field, value):
+    VALIDATOR.validate(body_of(STOPPED))
+    assert not VALIDATOR.is_valid(changed((*RESULT_AT, field), value, body_of(STOPPED)))
+
+
+@pytest.mark.parametrize("outcome", [{"type": "Blob", "text": "x"}, {"dict": [[1]]}, {"dict": [[1, 2, 3]]}, {}])
+def test_an_outcome_of_an_unknown_form_is_refused(outcome):
+    body = body_of(audit(event=Outcomes((Opaque("x"),))))
+    assert VALIDATOR.is_valid(body)
+    assert not VALIDATOR.is_valid(changed((*RESULT_AT, "event", "values"), [outcome], body))
+
+
+def paths(node, at=()):
+    """Every place below a node."""
+    for key, child in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield from ((*at, key), *paths(child, (*at, key)))
+
+
+PLACES = [("suite", *path) for path in paths(BODY["suite"]) if path[-1] not in ("summary", "int", "float")]
+
+
+@pytest.mark.parametrize("value", [KeyError, None, 1.5, [[0.5]], OPAQUE], ids=repr)
+def test_what_the_schema_refuses_is_not_read_either(value, monkeypatch):
+    """Wherever a value is put: the schema is no stricter than the reader, but for how numbers are spelt."""
+    monkeypatch.setattr(json_codec, "hints_of", functools.cache(json_codec.hints_of))
+    n_read, refused = 0, []
+    for path in PLACES[::2]:
+        body = changed(path, value)
+        if is_read(json.dumps(body)):
+            VALIDATOR.validate(body)
+            n_read += 1
+        else:
+            refused.append(body)
+    assert n_read < 3 / 4 * len(PLACES[::2])
+    refused = refused[::4]  # a schema that refuses nothing would pass
+    assert sum(not VALIDATOR.is_valid(body) for body in refused) > len(refused) / 4
 
 
 def test_every_prefix_is_refused():
-    assert accepted((end, TEXT[:end]) for end in range(len(TEXT.rstrip()))) == []
-    assert from_json(TEXT.rstrip()) == suite()
+    assert [end for end in range(len(TEXT.rstrip())) if is_read(TEXT[:end])] == []
+    assert from_json(TEXT.rstrip()) == ONE
 
 
 @pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1, 10**30, 0, -1, "1", 1.5, None])
@@ -173,43 +425,22 @@ def test_other_schemas_are_refused(schema):
     "text", ["", "null", "3", "[]", "{}", '"suite"', '{"schema": 1}', '{"schema": 1, "suite": []}']
 )
 def test_other_json_is_refused(text):
-    with pytest.raises(RecordError):
-        from_json(text)
+    assert not is_read(text)
 
 
-def changed(path, value):
-    """The file with one place changed, as text; removes the place where `value` is the type `KeyError`."""
-    body = json.loads(TEXT)
-    place = functools.reduce(operator.getitem, path[:-1], body)
-    place[path[-1]] = value
-    if value is KeyError:
-        del place[path[-1]]
-    return json.dumps(body)
-
-
-RESULT_AT = ("suite", "entries", 0, "result")
-FIELDS = [f for f in dataclasses.fields(FixedSizeResult) if f.name != "environment"]
-
-
-def accepted(texts):
-    """The names under which a text was read although it should not be."""
-    found = []
-    for name, text in texts:
-        with contextlib.suppress(RecordError):
-            from_json(text)
-            found.append(name)
-    return found
+FIELDS = [each for each in dataclasses.fields(FixedSizeResult) if each.name != "environment"]
 
 
 def test_missing_keys_are_refused():
-    required = [f.name for f in FIELDS if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
-    assert accepted((name, changed((*RESULT_AT, name), KeyError)) for name in required) == []
+    missing = dataclasses.MISSING
+    required = [each.name for each in FIELDS if each.default is each.default_factory is missing]
+    assert [name for name in required if is_read(json.dumps(changed((*RESULT_AT, name), KeyError)))] == []
 
 
-@pytest.mark.parametrize("value", [{"type": "Opaque", "text": "x"}, {"enum": "Verdict", "value": "refuted"}, [[0.5]]])
+@pytest.mark.parametrize("value", [OPAQUE, {"enum": "Verdict", "value": "refuted"}, [[0.5]]])
 def test_wrong_types_are_refused(value):
     """Read without a word, they would fail later and far away: in the verdict, in a report."""
-    assert accepted((f.name, changed((*RESULT_AT, f.name), value)) for f in FIELDS) == []
+    assert [each.name for each in FIELDS if is_read(json.dumps(changed((*RESULT_AT, each.name), value)))] == []
 
 
 GROUP = {"type": "GroupClaim", "base": {"type": "PureDP", "epsilon": 1.0}, "distance": 2}
@@ -234,14 +465,15 @@ INSIDE = {"hits_x": "counts", "runs_x": "counts", "epsilon": "claim"}
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_impossible_content_is_refused(name):
     at = (*RESULT_AT, INSIDE[name], name) if name in INSIDE else (*RESULT_AT, name)
-    assert accepted((str(value)[:40], changed(at, value)) for value in IMPOSSIBLE[name]) == []
+    assert [value for value in IMPOSSIBLE[name] if is_read(json.dumps(changed(at, value)))] == []
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"type":'])
 @pytest.mark.parametrize("depth", [500, 5_000, 200_000])
 def test_deep_nesting_is_refused(opening, depth):
     deep = opening * depth + "1" + ("]" if opening == "[" else "}") * depth
-    assert accepted(enumerate((deep, TEXT.replace('"noisy count"', deep)))) == []
+    assert not is_read(deep)
+    assert not is_read(TEXT.replace('"noisy count"', deep))
 
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-1, 3), st.just(10**400), st.floats(), st.text(max_size=3))
@@ -249,21 +481,11 @@ TAGS = st.sampled_from(["type", "enum", "int", "float", "dict", "value", "a"])
 JSON = st.recursive(SCALARS, lambda part: st.lists(part, max_size=3) | st.dictionaries(TAGS, part, max_size=3))
 
 
-def paths(node, at=()):
-    """Every place in a file below its root."""
-    for key, child in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
-        yield from ((*at, key), *paths(child, (*at, key)))
-
-
-PATHS = list(paths(BODY))
-
-
-@given(st.sampled_from(PATHS), st.one_of(JSON, st.just(KeyError)))
+@given(st.sampled_from(list(paths(json.loads(TEXT)))), st.one_of(JSON, st.just(KeyError)))
 @settings(derandomize=True, deadline=None, max_examples=200)
 def test_a_mutated_file_loads_or_is_refused(path, value):
-    text = changed(path, value)
     with contextlib.suppress(RecordError):
-        kept = from_json(text)
+        kept = from_json(json.dumps(changed(path, value, json.loads(TEXT))))
         assert isinstance(kept, Suite)
         assert all(isinstance(entry.result.verdict, Verdict) for entry in kept.entries)
 
@@ -275,14 +497,16 @@ def test_a_mutated_character_loads_or_is_refused(at, character):
         assert isinstance(from_json(TEXT[:at] + character + TEXT[at + 1 :]), Suite)
 
 
-def test_save_and_load(tmp_path):
+@pytest.mark.parametrize("before", [ONE, audit(event=Outcomes(("\udcff",)))], ids=["text", "no Unicode"])
+def test_save_and_load(tmp_path, before):
+    """A command's output decoded with surrogateescape is an outcome like any other."""
     path = tmp_path / "new" / "results.json"
-    save(suite(), path)
-    assert load(path) == load(str(path)) == suite()
+    save(before, path)
+    assert load(path) == load(str(path)) == before
 
 
 def test_a_title_names_few_of_many_results(tmp_path):
-    path, one = tmp_path / "r.json", suite().entries[0].result
+    path, one = tmp_path / "r.json", RESULT
     for names, title in (("abcd", "Audits of a, b, c, d"), ("abcde", "Audits of a, b, c and 2 more")):
         save(dict.fromkeys(names, one), path)
         assert load(path).title == title
@@ -302,7 +526,7 @@ def test_load_names_the_path(tmp_path, content):
 def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch, call):
     """The disk is full when the new file is opened, or cannot be put in place of the old one."""
     path = tmp_path / "r.json"
-    save(suite(), path)
+    save(ONE, path)
 
     def fails(*args, **kwargs):
         raise OSError("disk full")
@@ -310,17 +534,17 @@ def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch, call):
     for owner in (os, Path):
         monkeypatch.setattr(owner, call, fails)
     with pytest.raises(OSError, match="disk full"):
-        save(suite(bound=5.0), path)
+        save(audit(bound=5.0), path)
     monkeypatch.undo()
-    assert (load(path), os.listdir(tmp_path)) == (suite(), ["r.json"])
+    assert (load(path), os.listdir(tmp_path)) == (ONE, ["r.json"])
 
 
 @pytest.mark.parametrize("name", ["r", "r.txt", b"r\xff", "file:r?#%20"])
 def test_a_file_of_any_name_is_read_again(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    save(suite(), name)
+    save(ONE, name)
     assert os.listdir(tmp_path) == [os.fsdecode(name)]
-    assert load(name) == suite()
+    assert load(name) == ONE
 
 
 @pytest.mark.parametrize(
@@ -334,13 +558,13 @@ def test_a_file_of_any_name_is_read_again(tmp_path, monkeypatch, name):
 )
 def test_what_would_not_be_read_again_is_not_written(tmp_path, wrong):
     with pytest.raises(RecordError):
-        save(wrong(suite().entries[0].result), tmp_path / "r.json")
+        save(wrong(RESULT), tmp_path / "r.json")
     assert os.listdir(tmp_path) == []
 
 
 def test_time_is_in_proportion_to_the_entries():
     """At most a millisecond for each of 50,000 names, where comparing all pairs of names takes minutes."""
-    one = suite().entries[0]
+    one = ONE.entries[0]
     started = time.process_time()
     names = told_apart(Suite(title="t", entries=(one,) * 50_000))
     assert time.process_time() - started < 50.0
@@ -348,6 +572,6 @@ def test_time_is_in_proportion_to_the_entries():
 
 
 def test_repeated_names_avoid_names_that_are_taken():
-    one = suite().entries[0]
+    one = ONE.entries[0]
     entries = tuple(dataclasses.replace(one, name=name) for name in ("a", "a #2", "a", "a #3", "a"))
     assert told_apart(Suite(title="t", entries=entries)) == ["a", "a #2", "a #3", "a #3 #2", "a #4"]

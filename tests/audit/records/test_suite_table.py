@@ -14,9 +14,8 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
+from dpaudit.audit.records.suite import COLUMNS, Accepted, Entry, Suite, rows
 from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
-from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.statement_result import Point, StatementResult
 
 RESULT = FixedSizeResult(

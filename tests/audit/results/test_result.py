@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import math
@@ -19,7 +20,7 @@ from dpaudit import (
     check_noise,
     find_worst_pair,
 )
-from dpaudit.audit.errors import AuditError, InconclusiveError, RefutedError
+from dpaudit.audit.errors import AuditError, InconclusiveError, OptionError, RefutedError
 
 FEW = {"runs": 2_000, "jobs": 1}
 INCLUDED = np.arange(100) % 5 < 2
@@ -74,6 +75,7 @@ def test_no_result_is_a_truth_value(results, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_raises_unless_it_is_good(results, kind):
+    assert results[kind].is_refuted == (RAISED.get(kind) is RefutedError)
     if kind not in RAISED:
         assert results[kind].raise_if_refuted() is results[kind]
         return
@@ -83,6 +85,18 @@ def test_a_result_raises_unless_it_is_good(results, kind):
     assert isinstance(caught.value, AssertionError)
     assert isinstance(caught.value, AuditError)
     assert caught.value.facts["result"] is results[kind]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "search"])
+def test_a_result_has_what_repeats_it(results, kind):
+    found = results[kind]
+    assert 0.0 < found.alpha < 1.0
+    assert found.seed >= 0
+    assert dict(found.versions).keys() >= {"dpaudit", "numpy"}
+    assert (found.runs >= 1, found.findings) == (True, ())
+    for changes in ({"alpha": 0.0}, {"runs": 0}):
+        with pytest.raises(OptionError, match=f"{next(iter(changes))}=0"):
+            dataclasses.replace(found, **changes)
 
 
 def test_a_search_has_the_numbers_of_its_audit(results):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.results.score_sketch import ScoreSketch, score_sketch
+from dpaudit.audit.results.canary_result import ScoreSketch, score_sketch
 
 SCORES = np.arange(200.0)
 INCLUDED = np.arange(200) >= 100

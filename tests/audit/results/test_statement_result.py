@@ -1,6 +1,7 @@
 """The common result of statements that are no boundaries."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_it_reads_as_a_sentence():
         (lambda: Point(estimate=1, lower=math.nan, upper=1), "lower=nan and upper=1 are an empty interval"),
         (lambda: Point(estimate=1, lower=0, upper=1, low=3, high=2), "low=3 and high=2 allow nothing"),
         (lambda: result(), "points are the numbers of a statement"),
-        (lambda: StatementResult(**{**fields(result(ABOVE)), "alpha": 0.0}), "alpha=0.0 is not an error probability"),
+        (lambda: replace(result(ABOVE), alpha=0.0), "alpha=0.0 is not an allowed error probability; use 0 < alpha < 1"),
     ],
     ids=["interval", "nan", "allowed", "points", "alpha"],
 )
@@ -86,10 +87,6 @@ def test_errors(call, message):
     with pytest.raises(OptionError) as caught:
         call()
     assert message in str(caught.value)
-
-
-def fields(found):
-    return {name: getattr(found, name) for name in StatementResult.__slots__}
 
 
 def test_it_is_kept_in_files_and_shown_in_reports():
@@ -135,7 +132,7 @@ def test_points_may_be_a_list_and_are_kept_without_loss():
     [
         ({"points": ((0.1, 0.2, 0.3),)}, "give at least one Point"),
         ({"alpha": "x"}, "alpha='x' has the wrong type"),
-        ({"runs": -5}, "runs=-5 is not a number of runs"),
+        ({"runs": -5}, "runs=-5 is impossible in a result"),
     ],
     ids=["points", "alpha", "runs"],
 )

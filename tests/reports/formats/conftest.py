@@ -12,12 +12,10 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
-from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.records.suite import Accepted, Entry, ReplayRow, ReplayTable, Suite
 from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
 from dpaudit.audit.results.canary_result import CanaryResult
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.recount import Accepted
-from dpaudit.audit.results.replay_table import ReplayRow, ReplayTable
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 

@@ -18,8 +18,7 @@ from dpaudit.audit.errors import RecordError
 from dpaudit.audit.printing import percent
 from dpaudit.audit.records.baseline_comparison import compare
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.reports import html, markdown
 from dpaudit.reports.figures.figures import distance_figures

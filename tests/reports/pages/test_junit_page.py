@@ -16,9 +16,8 @@ from dpaudit import PureDP, Verdict
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
-from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Pair, SequentialResult
-from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports.pages.junit_and_csv import junit

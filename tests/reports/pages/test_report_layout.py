@@ -13,9 +13,8 @@ from dpaudit.audit.events.events import Intervals, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
-from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Pair, SequentialResult
-from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import html, markdown
 from dpaudit.reports.figures.figure_style import THEMED
