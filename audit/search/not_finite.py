@@ -58,11 +58,16 @@ class _AnswersWithNumbers(Answers):
 
 @dataclass(frozen=True, slots=True)
 class Enlarged:
-    """A domain with the special numbers that a search is to try, and a note on those on which the mechanism raises."""
+    """A domain with the special numbers that a search is to try, and those that it leaves out, with the first error."""
 
     domain: Any
     numbers: tuple[float, ...] = ()
-    note: str = ""
+    refused: tuple[str, ...] = ()
+    error: str = ""
+
+    def left_out(self, by: str) -> str:
+        """Why a search does not try some numbers; empty if it tries all. `by` is what raises on them."""
+        return f"{_listed({*self.refused})} not tried, because {by} raises on it ({self.error})" if self.refused else ""
 
     def remarks(self, x: Any, y: Any, tried: list[Any], *, is_refuted: bool) -> tuple[str, ...]:
         """The note, how to leave out a number of a refuted pair, and which numbers no tried dataset has."""
@@ -76,7 +81,12 @@ class Enlarged:
             f"have it, leave it out {way_out}"
         )
         by_budget = f"{_listed(missed)} not tried, as the search ended before; use more executions (search_runs=)"
-        return tuple(filter(None, (self.note, by_pair if found and is_refuted else "", by_budget if missed else "")))
+        left_out = self.left_out("the mechanism")
+        if left_out:
+            left_out += (
+                "; the exception shows that a row has it. Pass pairs with it to count the exception as an output"
+            )
+        return tuple(filter(None, (left_out, by_pair if found and is_refuted else "", by_budget if missed else "")))
 
 
 def _special(datasets: list[Any]) -> set[str]:
@@ -130,13 +140,8 @@ def with_special_numbers(
             raised = None if isinstance(error, DatasetError) else error
         if raised is not None and not isinstance(raised, DatasetError):
             refused[str(number)] = raised if isinstance(raised, str) else described(raised)
-    note = (
-        f"{_listed({*refused})} not tried, because the mechanism raises on it ({next(iter(refused.values()))}); the "
-        "exception shows that a row has it. Pass pairs with it to count the exception as an output"
-        if refused
-        else ""
-    )
-    return Enlarged(larger(tuple(numbers)) if numbers else domain, tuple(numbers), note)
+    error = next(iter(refused.values()), "")
+    return Enlarged(larger(tuple(numbers)) if numbers else domain, tuple(numbers), tuple(refused), error)
 
 
 def _clamps(low: float, high: float, build: Callable[[float], Any], apart: Callable[[Any, Any], float]) -> bool:

@@ -263,8 +263,8 @@ def check_sensitivity(
     """
     seed = checked("seed", seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
-    domain = with_special_numbers(domain, partial(_apart, query), partial(_error_of, query)).domain
-    source = pairs_of(domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
+    larger = with_special_numbers(domain, partial(_apart, query), partial(_error_of, query))
+    source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
     comparisons = Comparisons(query, norm, bound, evaluations, deadline)
@@ -295,6 +295,7 @@ def check_sensitivity(
         errors=comparisons.failed,
         first_error=comparisons.first_error,
         not_finite=comparisons.not_finite,
+        left_out=larger.left_out("the query"),
         unsteady=comparisons.unsteady,
         end=SearchEnd.UNSTEADY if comparisons.unsteady else end,
         distance=distance,

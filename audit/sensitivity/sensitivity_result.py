@@ -88,6 +88,8 @@ class SensitivityResult(Result):
         The first of these errors.
     not_finite : int
         Datasets on which the query returned NaN or infinite numbers.
+    left_out : str
+        Which of NaN, infinity and negative zero the search did not try, and why.
     unsteady : str
         What differed between two evaluations on one dataset, or that the query changes its dataset.
     end : SearchEnd
@@ -113,6 +115,7 @@ class SensitivityResult(Result):
     errors: int = 0
     first_error: str = ""
     not_finite: int = 0
+    left_out: str = ""
     unsteady: str = ""
     end: SearchEnd
     distance: float = 1
@@ -197,8 +200,10 @@ class SensitivityResult(Result):
             lines.append("note    other pairs may change the query more")
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         first = " ".join(self.first_error.split())[:_MOST_OF_AN_ERROR]
-        error = f"errors  {_count(self.errors, 'pair')} without an answer; the first: {first}"
-        return (*short, *([error] if self.errors else []))
+        more = [f"note    {' '.join(self.left_out.split())}"] if self.left_out else []
+        if self.errors:
+            more.append(f"errors  {_count(self.errors, 'pair')} without an answer; the first: {first}")
+        return *short, *more
 
     @property
     def _alone(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
