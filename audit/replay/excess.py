@@ -21,21 +21,9 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, sum_finding
 from .laws import Array, Law, moved
-from .other_values import (
-    DRAWS,
-    MOST_NUMBERS,
-    Calls,
-    Changes,
-    Reruns,
-    is_shifted,
-    is_unmoved,
-    nudged,
-    outcomes_of,
-    stepped,
-    typed,
-)
 from .output_values import difference, same_form, same_output
-from .replayed_call import Finding, FindingKind, Line, ReplayedCall, calls_of, line_of, paired
+from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired
+from .reruns import DRAWS, MOST_NUMBERS, Calls, Changes, Reruns, nudged, one_of, outcomes_of, stepped, typed
 from .tape import Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
@@ -78,10 +66,9 @@ def judged(
         for each in call_findings(call, claim, distance):
             words = ""
             if each.is_excess and each.kind is FindingKind.BEYOND_SENSITIVITY:
-                line = line_of(call)
-                if line not in reordered:
-                    reordered[line] = _may_correspond_otherwise(line, *tapes, distance)
-                words = _REORDERED if reordered[line] else ""
+                if call.line not in reordered:
+                    reordered[call.line] = _may_correspond_otherwise(call.line, *tapes, distance)
+                words = _REORDERED if reordered[call.line] else ""
             elif each.is_excess:
                 words = _CHOSEN if chooses else _PROMISED if call.is_promise else "" if is_recorded else _UNRECORDED
                 if not words:
@@ -143,7 +130,7 @@ def _may_choose(call: ReplayedCall) -> bool:
     if call.declared_on_x is not None:
         return False
     name = call.law_on_x.name
-    return name in NOT_NOISE or name == "binomial" or (name == "discrete" and is_unmoved(call))
+    return name in NOT_NOISE or name == "binomial" or (name == "discrete" and call.is_unmoved)
 
 
 def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
@@ -153,14 +140,8 @@ def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
     x, y = call.law_on_x, call.law_on_y
     if not np.any(flags) or not (x.is_known and x.name == y.name) or call.declared_on_x is not None:
         return ()
-    laws = [_law_at(law, flags) for law in (x, y)]
     value = np.asarray(call.value).reshape(-1)[flags]
-    return (replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value),)
-
-
-def _law_at(law: Law, flags: npt.NDArray[np.bool_]) -> Law:
-    held = {name: np.broadcast_to(each, law.shape).reshape(-1)[flags] for name, each in law.parameters.items()}
-    return Law(law.name, held, (int(flags.sum()),), law.after, law.beside)
+    return (replace(call, law_on_x=x.at(flags), law_on_y=y.at(flags), value=value),)
 
 
 class _Determined:
@@ -293,7 +274,7 @@ class _Determined:
             call = self.calls[number]
             if call.law_on_x.name == "discrete":
                 changed[number] = self._other_place(number)
-            elif is_small or not is_shifted(call):
+            elif is_small or not call.is_shifted:
                 changed[number] = nudged(call, np.asarray(call.value), direction)
             else:
                 changed[number] = stepped(call, _LARGE * direction)
@@ -324,8 +305,7 @@ class _Determined:
 
     def _steps(self, call: ReplayedCall, value: Array, place: int) -> list[Any]:
         """Return the value with one number a little and three scales away, or exchanged for another place."""
-        direction = np.zeros(value.shape)
-        direction.reshape(-1)[place] = 1.0
+        direction = one_of(call, place)
         if call.law_on_x.name == "discrete":
             return [self._other_place(self.calls.index(call))]
         far = 1.0 if call.law_on_x.scale is None else _LARGE * call.law_on_x.scale.reshape(-1)[place]
@@ -341,8 +321,8 @@ class _Determined:
         if not (call.law_on_x.is_known and call.law_on_y.is_known):
             return None
         flags = np.arange(max(int(np.size(call.value)), 1)) == place
-        laws = [_law_at(law, flags) for law in (call.law_on_x, call.law_on_y)]
-        if any(law.scale is not None and not np.all(law.scale > 0.0) for law in laws):
+        laws = [law.at(flags) for law in (call.law_on_x, call.law_on_y)]
+        if not all(law.has_noise for law in laws):
             at = [float(law.location.reshape(-1)[0]) for law in laws if law.location is not None]
             ends = [self._output_at(number, place, each) for each in at]
             is_seen = len(ends) == 2 and all(end is not None for end in ends) and bool(np.any(ends[0] != ends[1]))

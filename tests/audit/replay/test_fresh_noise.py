@@ -13,9 +13,8 @@ import pytest
 from scipy import stats
 
 from dpaudit import ReplayResult, noise_primitive, replay
-from dpaudit.audit.replay.numpy_primitives import recording_generator
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.primitives import recording_generator
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.replay.tape import Tape, recording_on
 
 BOUNDED, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.OPEN

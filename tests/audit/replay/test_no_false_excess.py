@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, ReplayResult, find_worst_pair, noise_primitive, replay
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.mechanisms import GroupTightMechanism
 
 SEEDS = range(4)

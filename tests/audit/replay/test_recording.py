@@ -13,8 +13,7 @@ from scipy import stats
 
 from dpaudit import GaussianDP, ReplayResult, replay
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.replay.tape import active_tape
 
 X, Y = [1.0, 5.0], [1.0]

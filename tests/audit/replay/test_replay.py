@@ -24,8 +24,7 @@ from dpaudit import (
 )
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
 from dpaudit.audit.replay.laws import Law
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 
 X, Y = [1.0, 5.0], [1.0]
 

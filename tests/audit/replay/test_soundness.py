@@ -13,8 +13,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, ReplayResult, TradeOffCurve, noise_primitive, replay
-from dpaudit.audit.replay.claim_excess import is_within
-from dpaudit.audit.replay.laws import Law
+from dpaudit.audit.replay.laws import Law, is_within
 from dpaudit.audit.replay.output_values import kept, same_form, same_output
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 
