@@ -107,17 +107,18 @@ class _Response:
         self.others, self.is_local = np.zeros(n, dtype=bool), False
         self.factors: dict[int, Array] = {}
         """By call, of shape (2, outputs, drawn numbers)."""
-        tried = 0
-        for number, call in noise.items():
-            size = math.prod(call.law_on_x.shape)
-            if size > MOST_EXPLAINED:
-                raise UntriedError(
-                    f"more than {MOST_EXPLAINED} numbers are drawn in one call, so none was changed to see what it does"
-                )
-            if size == n > 1 and (diagonals := self._diagonals(number)) is not None:
-                self.factors[number] = diagonals
-                continue
-            tried += size
+        sizes = {number: math.prod(call.law_on_x.shape) for number, call in noise.items()}
+        if any(size > MOST_EXPLAINED for size in sizes.values()):
+            raise UntriedError(
+                f"more than {MOST_EXPLAINED} numbers are drawn in one call, so none was changed to see what it does"
+            )
+        tried = sum(size for size in sizes.values() if not size == n > 1)  # the others may be added number by number
+        for number, size in sizes.items():
+            if tried <= MOST_NUMBERS and size == n > 1:
+                if (diagonals := self._diagonals(number)) is not None:
+                    self.factors[number] = diagonals
+                    continue
+                tried += size
             if tried > MOST_NUMBERS:
                 raise UntriedError(
                     f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does"

@@ -213,12 +213,12 @@ class Law:
             return False
         if numbers.dtype.kind not in "biuf" or numbers.shape != self.shape:
             return False
-        location = self.location
-        if is_drawn and numbers.dtype.kind == "f":
-            is_at_nan = False if location is None else np.isnan(location)
-            if np.any(np.isnan(numbers) & ~np.asarray(is_at_nan)):
+        if is_drawn and numbers.dtype.kind == "f" and np.isnan(numbers).any():
+            location = self.location
+            if location is None or np.any(np.isnan(numbers) & ~np.isnan(location)):
                 return False
         if is_drawn and self.is_integer_valued:
+            location = self.location
             from_zero = numbers if location is None else distance_of(numbers, location)
             if from_zero is None or np.any(np.asarray(from_zero) % 1 != 0):
                 return False

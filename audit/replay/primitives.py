@@ -87,6 +87,7 @@ _POSITIONAL: Final = {
 """The law of a method and the names of its arguments. Every other method is recorded with its arguments alone."""
 _ARGUMENTS: Final = {"location": "loc", "rate": "lam"}
 """Names of arguments that are not those of the law's parameters."""
+_NAMES: Final = {method: tuple(names.split()) for method, (_, names) in _POSITIONAL.items()}
 _DEFAULTS: Final = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0, "lam": 1.0}
 _NOT_DRAWS: Final = frozenset(
     {"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", "choice", "shuffle", "permutation"}
@@ -98,7 +99,8 @@ def _shape(bound: dict[str, Any], *parameters: Any) -> tuple[int, ...]:
         return tuple(bound["out"].shape)
     size = bound.get("size")
     if size is None:
-        return np.broadcast_shapes(*(np.shape(each) for each in parameters))
+        shapes = [np.shape(each) for each in parameters]
+        return np.broadcast_shapes(*shapes) if any(shapes) else ()
     try:
         return (operator.index(size),)
     except TypeError:
@@ -116,13 +118,15 @@ def _law_of(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
         method, args, kwargs = ("random" if method == "rand" else "standard_normal"), (args or None,), {}
     if method not in _POSITIONAL:
         return Law(method, {f"argument {i}": _kept(each) for i, each in enumerate(args)} | kwargs)
-    name, names = _POSITIONAL[method]
-    bound = {**dict(zip(names.split(), args, strict=False)), **kwargs}
+    name = _POSITIONAL[method][0]
+    bound = {**dict(zip(_NAMES[method], args, strict=False)), **kwargs}
     if name == "integers":
         low, high = (0, bound["low"]) if bound.get("high") is None else (bound["low"], bound["high"])
         bound |= {"low": low, "high": np.add(high, 1) if bound.get("endpoint") else high}
-    given = ((each, _ARGUMENTS.get(each, each)) for each in PARAMETERS[name])
-    held = {parameter: _kept(bound.get(argument, _DEFAULTS.get(argument))) for parameter, argument in given}
+    held = {}
+    for parameter in PARAMETERS[name]:
+        argument = _ARGUMENTS.get(parameter, parameter)
+        held[parameter] = _kept(bound.get(argument, _DEFAULTS.get(argument)))
     return Law(name, held, _shape(bound, *held.values()))
 
 
@@ -131,7 +135,7 @@ def _law_of(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
 
 def _recorded(base: type, method: str) -> Callable[..., Any]:
     original = getattr(base, method)
-    names = _POSITIONAL.get(method, ("", ""))[1].split()
+    names = _NAMES.get(method, ())
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         tape = active_tape()

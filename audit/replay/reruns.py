@@ -184,9 +184,12 @@ class Reruns:
         for number, call in enumerate(self.calls):
             if not call.is_shifted or call.is_inferred or call.is_unmoved or np.size(call.value) != 1:
                 continue
+            is_whole = call.law_on_x.is_integer_valued
+            if not is_whole and self._follows(number, np.ones(np.shape(call.value))):
+                continue  # near this value the output follows the noise; others are tried at random
             law = call.law_on_x.frozen()
             low, high = (float(np.ravel(end)[0]) for end in (law.ppf(_SELDOM), law.isf(_SELDOM)))
-            if call.law_on_x.is_integer_valued:
+            if is_whole:
                 values = np.arange(low, high + 1.0)
                 if not len(values):
                     raise UntriedError(f"doubles hold only some of the values of {call.words}, which were not tried")
@@ -195,8 +198,6 @@ class Reruns:
                         f"{call.words} has more than {MOST_OUTCOMES} values that are not rare, and not all were tried"
                     )
                 values = values[:: -(-len(values) // MOST_OUTCOMES)]
-            elif self._follows(number, np.ones(np.shape(call.value))):
-                continue  # near this value the output follows the noise; others are tried at random
             else:
                 values = self._step_values(number, np.linspace(low, high, MOST_NUMBERS))
                 if len(values) > MOST_OUTCOMES:
