@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..claims.claim import Claim
+from .comparison import call_findings
 from .laws import Array, Law
-from .output_values import difference
-from .replay_result import ReplayedCall
+from .output_values import difference, numbers_of, output_distance, same_form, same_output
+from .recorded_run import RecordedRun
+from .replay_result import Finding, FindingKind, ReplayedCall
 from .reruns import (
     DRAWS,
     MOST_NUMBERS,
@@ -52,42 +55,82 @@ _INFINITE: Final = math.log(sys.float_info.max)
 """A move of so many scales costs more than any double can say, so what noise remains does not count."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OutputMove:
-    """What the outputs show about noise whose location was not handed over.
-
-    `calls` are all calls, with inferred locations where they could be inferred. `unprotected` are the coordinates of
-    the output that differ by `moved` although no change of noise affects them; or those whose combination does, since
-    the calls `sharing` draw noise for several of them.
-    """
+class Explained(NamedTuple):
+    """The calls with the locations that the outputs imply, what moved without noise, and what stays open."""
 
     calls: Calls
-    unprotected: tuple[int, ...] = ()
-    sharing: tuple[int, ...] = ()
-    moved: float = 0.0
-    is_certain: bool = False
-    """Whether the rest of the output determines every value, and these coordinates differ at such values too."""
-    is_explained: bool = False
-    """Whether the move of the output is that of the inferred locations."""
-    is_local: bool = False
-    """Whether that holds near the recorded values only, since the output is not affine in the noise farther away."""
-    why_not: str = ""
-    """Why nothing was explained, if that is known."""
+    findings: list[Finding]
+    reasons: tuple[str, ...] = ()
 
 
-def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputMove:
-    """Return the calls with the locations that the outputs `x` and `y`, equal in length, imply; or why there are none.
+def explained(reruns: Reruns, x: RecordedRun, y: RecordedRun, claim: Claim | None) -> Explained:
+    """Return what the outputs on x and on y show about noise whose location was not handed over.
 
-    Noise that two coordinates share gives none if these move differently: their combination moved without noise.
+    Noise that two coordinates share gives no locations if these move differently: their combination moved without
+    noise.
     """
-    outputs = _Outputs(calls, x, y, reruns)
-    try:
-        move = outputs.inferred()
-    except UntriedError as why:
-        move = OutputMove(calls, why_not=str(why))
-    if move.is_explained or move.is_local or move.unprotected:
-        return move
-    return outputs.sharing_noise() or move
+    calls, is_same = reruns.calls, same_output(x.output, y.output)
+    if not calls and is_same is False:
+        is_certain = reruns.is_fixed()
+        vary = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
+        words = "the outputs differ, and no random call was recorded"
+        return Explained(calls, [_without_noise(words, is_certain=is_certain)], vary)
+    if not calls:
+        why = "no random call was recorded; what is random elsewhere shows at some values only"
+        return Explained(calls, [], (why,))
+    if is_same and not any(call.is_bare_noise for call in calls):
+        why = reruns.disagreement()
+        return Explained(calls, [], (why,) if why else ())
+    found, untried = None, ""
+    a, b = numbers_of(x.output), numbers_of(y.output)
+    if a is not None and b is not None and len(a) and same_form(x.output, y.output):
+        outputs = _Outputs(calls, a, b, reruns)
+        try:
+            found = outputs.inferred(claim)
+        except UntriedError as error:
+            untried = str(error)
+        found = found or outputs.sharing_noise()
+    if found is None:
+        found = Explained(calls, [], (untried,) if untried else ())
+    elif found.calls is not calls or found.findings[0].kind is FindingKind.WITHOUT_NOISE:
+        return found
+    return found._replace(reasons=found.reasons + _unexplained(calls, x, y))
+
+
+def _without_noise(text: str, remedy: str = "", *, is_certain: bool) -> Finding:
+    """Return what moved as an excess if no values of the draws hide it; else no change that was tried did."""
+    text = f"{text}; loss infinite{remedy}" if is_certain else f"{text} at the values tried{remedy}"
+    loss = math.inf if is_certain else None
+    return Finding(kind=FindingKind.WITHOUT_NOISE, place=None, message=text, loss=loss, is_excess=is_certain)
+
+
+def _nearby(calls: Calls, claim: Claim | None) -> Iterator[Finding]:
+    """Yield losses that hold near the recorded values: the output is clipped, say, farther away."""
+    for found in (finding for call in calls for finding in call_findings(call, claim, 1.0) if finding.is_excess):
+        text = f"{found.message}, near the recorded values, where the output is a number plus the noise"
+        yield replace(found, kind=FindingKind.NEAR_THE_VALUES, message=text, is_excess=False)
+
+
+def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...]:
+    """Return why the outputs may depend on the data other than through the recorded values."""
+    reasons = []
+    bare = [call for call in calls if call.is_bare or call.is_bare_noise]
+    if bare:
+        places = list(dict.fromkeys(call.words for call in bare))
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        number = f"{len(bare)} call{'s were' if len(bare) > 1 else ' was'}"
+        reasons.append(
+            f"{number} not handed what the noise is for ({bare[0].law_on_x}: {places[0]}{more}), and the output is not "
+            "a number plus the noise; put noise_primitive on the function that adds the noise, or return the noisy "
+            "number too"
+        )
+    if not same_output(x.output, y.output):
+        by = output_distance(x.output, y.output)
+        reasons.append(
+            f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
+            "on the data by more than the calls were given"
+        )
+    return tuple(reasons) or ("what the draws do to the output is not explained",)
 
 
 class _Response:
@@ -229,8 +272,16 @@ class _Outputs:
         self.calls, self.x, self.y, self._reruns = calls, x, y, reruns
         self.distance, self.slack = difference(y, x), reruns.rounding(x, y)
 
-    def inferred(self) -> OutputMove:
-        """Return the calls with the locations, or scales, that the outputs imply for noise about 0."""
+    def inferred(self, claim: Claim | None) -> Explained | None:
+        """Return the calls with the locations, or scales, that the outputs imply for noise about 0.
+
+        Or what moved although no draw changes it, or what the calls lose near the recorded values; None for nothing.
+
+        Raises
+        ------
+        UntriedError
+            If there are too many numbers, or the outputs disagree at other values.
+        """
         if len(self.x) > MOST_EXPLAINED:
             raise UntriedError(f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
         added = {i: call for i, call in enumerate(self.calls) if call.is_bare_noise or _has_another_scale(call)}
@@ -240,9 +291,10 @@ class _Outputs:
         free = np.flatnonzero(is_moved & ~others & ~noisy)
         if len(free):
             far, is_certain = float(np.abs(self.distance[free]).sum()), self._differ_always(free, found)
-            return OutputMove(self.calls, unprotected=tuple(free.tolist()), moved=far, is_certain=is_certain)
+            where = f"coordinate {_listed(free)} of the output" if len(self.x) > 1 else "the output"
+            return self._moved(f"{where} moved by {far:.6g}, and no recorded draw changes it", is_certain=is_certain)
         if not added or np.any(others & (noisy | is_moved)) or not found.is_affine((self.x, self.y)):
-            return OutputMove(self.calls)
+            return None
         on_x, on_y = found.matrix
         is_same = bool(np.all(np.abs(on_x - on_y) <= _EXACT * np.maximum(np.abs(on_x), np.abs(on_y))))
         if is_same and all(call.is_bare_noise for call in added.values()):
@@ -252,17 +304,23 @@ class _Outputs:
         else:
             inferred, slopes = self._scaled(found), on_y - on_x
         if inferred is None:
-            return OutputMove(self.calls)
-        explained = tuple(inferred.get(i, call) for i, call in enumerate(self.calls))
+            return None
+        calls = tuple(inferred.get(i, call) for i, call in enumerate(self.calls))
         if found.is_local:
-            return OutputMove(explained, is_local=True)
+            near = list(_nearby(calls, claim))
+            return Explained(self.calls, near) if near else None
 
         def apart(changed: Changes) -> Array:
             values = ((np.asarray(changed.get(i, c.value), float), np.asarray(c.value)) for i, c in added.items())
             return np.asarray(self.distance + slopes @ np.concatenate([np.ravel(a - b) for a, b in values]))
 
-        why = self._reruns.disagreement(apart, np.abs(on_x) @ found.scales)
-        return OutputMove(self.calls, why_not=why) if why else OutputMove(explained, is_explained=True)
+        if why := self._reruns.disagreement(apart, np.abs(on_x) @ found.scales):
+            raise UntriedError(why)
+        return Explained(calls, [])
+
+    def _moved(self, text: str, remedy: str = "", *, is_certain: bool) -> Explained:
+        reasons = () if is_certain else ("whether a draw decides about what moved is not known",)
+        return Explained(self.calls, [_without_noise(text, remedy, is_certain=is_certain)], reasons)
 
     def _scaled(self, found: _Response) -> dict[int, ReplayedCall] | None:
         """Return the calls with the laws of the outputs, if each output has at most one draw and each draw one output.
@@ -317,7 +375,7 @@ class _Outputs:
                 return False
         return True
 
-    def sharing_noise(self) -> OutputMove | None:
+    def sharing_noise(self) -> Explained | None:
         """Return coordinates of which a combination differs although no draws change it; None if none is found.
 
         The combination is orthogonal to all moves of the output that fresh draws cause on x and on y, in more runs than
@@ -353,8 +411,12 @@ class _Outputs:
                 sharing.append(number)
         if not sharing:
             return None
-        coordinates = tuple(np.flatnonzero(held).tolist())
-        return OutputMove(self.calls, coordinates, tuple(sharing), far, is_certain=self._is_all_affine())
+        names = ", ".join(dict.fromkeys(self.calls[number].words for number in sharing))
+        text = (
+            f"coordinates {_listed(np.flatnonzero(held))} of the output contain the same noise ({names}), and a "
+            f"combination of them without noise moved by {far:.6g}"
+        )
+        return self._moved(text, "; draw noise for each coordinate", is_certain=self._is_all_affine())
 
     def _is_all_affine(self) -> bool:
         """Whether everything drawn is noise in which the outputs are affine, on x and on y, as far away as is tried."""
@@ -365,6 +427,10 @@ class _Outputs:
         except UntriedError:
             return False
         return not found.others.any() and not found.is_local and found.is_affine((self.x, self.y))
+
+
+def _listed(places: npt.NDArray[np.intp]) -> str:
+    return ", ".join(map(str, places[:4])) + ", …" * (len(places) > 4)
 
 
 def _has_another_scale(call: ReplayedCall) -> bool:

@@ -8,9 +8,7 @@ Proof: docs/proofs/replay.md
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from ..claims.claim import Claim, claim_at
@@ -21,13 +19,13 @@ from ..options import checked, in_a_tuple
 from ..printing import did_you_mean, shorten
 from ..procedures.check import stated
 from ..sampling.sampler import OutputPart, as_sampler, picked
-from .added_noise import infer_locations
-from .comparison import call_findings, path_findings
+from .added_noise import explained
+from .comparison import path_findings
 from .excess import judged
-from .output_values import numbers_of, output_distance, same_form, same_output
+from .output_values import output_distance
 from .recorded_run import DatasetChangedError, RecordedRun, Runner, other_seed
 from .registered import registered_names
-from .replay_result import Finding, FindingKind, ReplayResult, is_kept, is_larger, loss_words, paired_calls, total_loss
+from .replay_result import ReplayResult, is_kept, is_larger, loss_words, paired_calls, total_loss
 from .reruns import Calls, Reruns, has_its_laws
 from .tape import only_recording
 
@@ -170,7 +168,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     elif unrecorded or repeated or unknown:
         reasons = ()  # outputs that differ may differ by what is not recorded, or noise by what was drawn before
     else:
-        calls, free, reasons = _explained(reruns, on_x, on_y, claim)
+        calls, free, reasons = explained(reruns, on_x, on_y, claim)
         if not free and not reasons:
             reasons = tuple(filter(None, [_worse_elsewhere(calls, reruns, claim)]))
         findings += free
@@ -275,77 +273,3 @@ def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
         if is_larger(loss, recorded) and is_kept(claim, calls) and not is_kept(claim, together):
             return f"at other values of the draws, the calls lose more than the claim allows: {loss_words(loss)}"
     return ""
-
-
-def _explained(
-    reruns: Reruns, x: RecordedRun, y: RecordedRun, claim: Claim | None
-) -> tuple[Calls, list[Finding], tuple[str, ...]]:
-    """Return the calls with the locations that the outputs imply, what moved without noise, and what stays open."""
-    calls, is_same = reruns.calls, same_output(x.output, y.output)
-    if not calls and is_same is False:
-        is_certain = reruns.is_fixed()
-        vary = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
-        words = "the outputs differ, and no random call was recorded"
-        return calls, [_without_noise(words, is_certain=is_certain)], vary
-    if not calls:
-        return calls, [], ("no random call was recorded; what is random elsewhere shows at some values only",)
-    if is_same and not any(call.is_bare_noise for call in calls):
-        return calls, [], tuple(filter(None, [reruns.disagreement()]))
-    a, b = numbers_of(x.output), numbers_of(y.output)
-    if a is None or b is None or not len(a) or not same_form(x.output, y.output):
-        return calls, [], _unexplained(calls, x, y)
-    move = infer_locations(calls, a, b, reruns)
-    if move.unprotected:
-        places = list(move.unprotected)
-        shown = ", ".join(map(str, places[:4])) + ", …" * (len(places) > 4)
-        where = f"coordinate {shown} of the output" if len(a) > 1 else "the output"
-        text = f"{where} moved by {move.moved:.6g}, and no recorded draw changes it"
-        if move.sharing:
-            names = ", ".join(dict.fromkeys(calls[i].words for i in move.sharing))
-            text = (
-                f"coordinates {shown} of the output contain the same noise ({names}), and a combination of them "
-                f"without noise moved by {move.moved:.6g}"
-            )
-        why = [] if move.is_certain else ["whether a draw decides about what moved is not known"]
-        remedy = "; draw noise for each coordinate" if move.sharing else ""
-        return calls, [_without_noise(text, remedy, is_certain=move.is_certain)], tuple(why)
-    if move.is_explained:
-        return move.calls, [], ()
-    reasons = tuple(filter(None, [move.why_not])) + _unexplained(calls, x, y)
-    nearby = [found for call in move.calls for found in call_findings(call, claim, 1.0)] if move.is_local else []
-    return calls, [_only_nearby(found) for found in nearby if found.is_excess], reasons
-
-
-def _only_nearby(found: Finding) -> Finding:
-    """Return the finding as one that holds near the recorded values: the output is clipped, say, farther away."""
-    text = f"{found.message}, near the recorded values, where the output is a number plus the noise"
-    return replace(found, kind=FindingKind.NEAR_THE_VALUES, message=text, is_excess=False)
-
-
-def _without_noise(text: str, remedy: str = "", *, is_certain: bool) -> Finding:
-    """Return what moved as an excess if no values of the draws hide it; else no change that was tried did."""
-    text = f"{text}; loss infinite{remedy}" if is_certain else f"{text} at the values tried{remedy}"
-    loss = math.inf if is_certain else None
-    return Finding(kind=FindingKind.WITHOUT_NOISE, place=None, message=text, loss=loss, is_excess=is_certain)
-
-
-def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...]:
-    """Return why the outputs may depend on the data other than through the recorded values."""
-    reasons = []
-    bare = [call for call in calls if call.is_bare or call.is_bare_noise]
-    if bare:
-        places = list(dict.fromkeys(call.words for call in bare))
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        number = f"{len(bare)} call{'s were' if len(bare) > 1 else ' was'}"
-        reasons.append(
-            f"{number} not handed what the noise is for ({bare[0].law_on_x}: {places[0]}{more}), and the output is not "
-            "a number plus the noise; put noise_primitive on the function that adds the noise, or return the noisy "
-            "number too"
-        )
-    if not same_output(x.output, y.output):
-        by = output_distance(x.output, y.output)
-        reasons.append(
-            f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
-            "on the data by more than the calls were given"
-        )
-    return tuple(reasons) or ("what the draws do to the output is not explained",)
