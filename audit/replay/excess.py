@@ -10,9 +10,9 @@ Proof: docs/proofs/replay.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +31,7 @@ _UNTRIED: Final = "; so many numbers are drawn that it was not tried whether the
 _PROMISED: Final = "; that is what the primitive allows at most, which its noise need not cost"
 _CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
 _REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
+_NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
 _UNRECORDED: Final = "; what is not recorded, or noise that is not drawn anew, may hide the value"
 
 
@@ -52,23 +53,22 @@ def judged(
     """
     chooses = any(map(_may_choose, calls))
     determined = _Determined(calls, reruns, is_pure=claim is None or claim.log_ratio is not None)
-    reordered: dict[Line, bool] = {}
-    shown: dict[int, Calls] = {}
 
+    @cache
     def parts_shown(number: int) -> Calls:
         call = calls[number]
-        if number not in shown:
-            shown[number] = () if call.is_promise else (call,) if call.is_inferred else determined.parts(number)
-        return shown[number]
+        return () if call.is_promise else (call,) if call.is_inferred else determined.parts(number)
+
+    @cache
+    def is_reordered(line: Line) -> bool:
+        return _may_correspond_otherwise(line, *tapes, distance)
 
     found = []
     for number, call in enumerate(calls):
         for each in call_findings(call, claim, distance):
             words = ""
             if each.is_excess and each.kind is FindingKind.BEYOND_SENSITIVITY:
-                if call.line not in reordered:
-                    reordered[call.line] = _may_correspond_otherwise(call.line, *tapes, distance)
-                words = _REORDERED if reordered[call.line] else ""
+                words = _REORDERED if is_reordered(call.line) else ""
             elif each.is_excess:
                 words = _CHOSEN if chooses else _PROMISED if call.is_promise else "" if is_recorded else _UNRECORDED
                 if not words:
@@ -76,24 +76,21 @@ def judged(
                     words = "" if _exceeds(parts_shown(number), claim, distance) else hidden
             is_excess = each.is_excess and not words and is_determined
             found.append(replace(each, message=each.message + words, is_excess=is_excess, call=number))
-    if any(each.is_excess for each in found) or sum_finding(calls, claim) is None:
-        return found
-    if found and sum(is_noise(call) and call.worst_loss != 0.0 for call in calls) == 1:
-        return found  # the sum is the loss of this call
-    if chooses or not is_recorded:
-        return [*found, *_no_excess(sum_finding(calls, claim), _CHOSEN if chooses else _UNRECORDED)]
     noise = [number for number, call in enumerate(calls) if is_noise(call) and call.worst_loss != 0.0]
-    total = sum_finding(tuple(part for number in noise for part in parts_shown(number)), claim)
-    return [*found, total] if total is not None else [*found, *_no_excess(sum_finding(calls, claim), _NOT_ALL)]
+    total = sum_finding(calls, claim)
+    if total is None or any(each.is_excess for each in found) or (found and len(noise) == 1):
+        return found  # of one call, the sum is its loss
+    words = _CHOSEN if chooses else "" if is_recorded else _UNRECORDED
+    shown = None if words else sum_finding(tuple(part for number in noise for part in parts_shown(number)), claim)
+    if shown is None:
+        shown = replace(total, message=total.message + (words or _NOT_ALL), is_excess=False)
+    return [*found, shown]
 
 
 def _exceeds(parts: Calls, claim: Claim | None, distance: float) -> bool:
     """Whether what the output shows of a call exceeds the claim, a part or all parts together."""
     is_beyond = any(found.is_excess for part in parts for found in call_findings(part, claim, distance))
     return is_beyond or (len(parts) > 1 and sum_finding(parts, claim) is not None)
-
-
-_NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
 
 
 def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
@@ -118,11 +115,6 @@ def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> 
 
 def _is_beyond(call: ReplayedCall, distance: float) -> bool:
     return call.moved is None or beyond_sensitivity(call, distance) is not None
-
-
-def _no_excess(total: Finding | None, words: str) -> Iterator[Finding]:
-    if total is not None:
-        yield replace(total, message=total.message + words, is_excess=False)
 
 
 def _may_choose(call: ReplayedCall) -> bool:

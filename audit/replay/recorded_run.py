@@ -73,38 +73,30 @@ class Unrecorded(NamedTuple):
 class Runner:
     """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
+    _patches: ExitStack
+
     def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int) -> None:
         self.sampler, self.names, self.seed = sampler, names, seed
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
         self.streams = Streams()
-        self._patches: ExitStack | None = None
         self._patched: list[PrimitiveFamily] = []
         self._left: list[Any] = []
 
     @contextmanager
     def patching(self) -> Iterator[None]:
-        """Keep the patches in place between runs, which would take most of a short run's time."""
-        with ExitStack() as self._patches:
-            self._patches.enter_context(patched(outside_patches()))
-            try:
+        """Let runs record; patches stay in place between them, as they would take most of a short run's time."""
+        try:
+            with ExitStack() as self._patches:
+                self._patches.enter_context(patched(outside_patches()))
                 yield
-            finally:
-                self._patches, self._patched = None, []
-        for source in self._left:  # a program that keeps one takes its numbers for those of the operating system
-            _seed_again(source)
-        self._left = []
-
-    def _patch(self, families: Sequence[PrimitiveFamily], undone: ExitStack) -> None:
-        """Apply the patches of the families, but for those in place."""
-        stack, done = (undone, []) if self._patches is None else (self._patches, self._patched)
-        if self._patches is None:
-            stack.enter_context(patched(outside_patches()))
-        for family in families:
-            if family not in done:
-                stack.enter_context(patched(family.patches()))
-                done.append(family)
+        finally:
+            del self._patches  # what runs without, raises
+            self._patched = []
+            for source in self._left:  # a program that keeps one takes its numbers for those of the operating system
+                _seed_again(source)
+            self._left = []
 
     def run(
         self,
@@ -130,7 +122,10 @@ class Runner:
             tape = Tape(put_back, changed, entropy=entropy, streams=self.streams)
             self.runs += 1
             with ExitStack() as undone:
-                self._patch(families, undone)
+                for family in families:
+                    if family not in self._patched:
+                        self._patches.enter_context(patched(family.patches()))
+                        self._patched.append(family)
                 self._put_states(families, tape, entropy, undone)
                 undone.enter_context(recording_on(tape))
                 undone.enter_context(under(self.sampler.answers))

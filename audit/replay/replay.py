@@ -23,7 +23,7 @@ from .added_noise import explained
 from .comparison import path_findings
 from .excess import judged
 from .output_values import output_distance
-from .recorded_run import DatasetChangedError, RecordedRun, Runner, other_seed
+from .recorded_run import DatasetChangedError, Runner, other_seed
 from .registered import registered_names
 from .replay_result import ReplayResult, is_kept, is_larger, loss_words, paired_calls, total_loss
 from .reruns import Calls, Reruns, has_its_laws
@@ -181,10 +181,11 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         is_recorded=not (unrecorded or repeated or (unknown and not on_x.tape.seeds)),
         is_determined=not any(each.is_in_calls for each in varies),
     )
-    open_reasons = filter(
-        None,
-        (unrecorded, *reasons, *_fixed_seeds(on_x), repeated, unknown, *_other_primitives(calls), *_promises(calls)),
-    )
+    fixed = [
+        f"a generator is seeded with {seed} at {place}; if that does not change, its noise is the same in every run"
+        for place, seed in on_x.tape.seeds[:1]
+    ]
+    open_reasons = filter(None, (unrecorded, *reasons, *fixed, repeated, unknown, *_doubts(calls)))
     return _result(
         runner,
         claim,
@@ -226,34 +227,23 @@ def _remarks(runner: Runner, reruns: Reruns) -> Iterator[str]:
         )
 
 
-def _fixed_seeds(run: RecordedRun) -> Iterator[str]:
-    """Yield a reason for a generator whose noise does not change from run to run."""
-    for place, seed in run.tape.seeds[:1]:
-        same = "its noise is the same in every run"
-        yield f"a generator is seeded with {seed} at {place}; if that does not change, {same}"
-
-
-def _other_primitives(calls: Calls) -> Iterator[str]:
-    """Yield a reason for a primitive that is another object on y, whose way with its result cannot be compared."""
+def _doubts(calls: Calls) -> Iterator[str]:
+    """Yield why primitives leave the result open: they cannot be compared, or their loss is what they state."""
     for call in calls:
         x, y = call.declared_on_x, call.declared_on_y
         if x is not None and y is not None and x.made is not y.made:
             yield (
-                f"not the same measurement: {call.words} is another object on x and on y, and what "
-                "it does with its result cannot be compared; make it once, outside of the mechanism"
+                f"not the same measurement: {call.words} is another object on x and on y, and what it does with its "
+                "result cannot be compared; make it once, outside of the mechanism"
             )
-            return
-
-
-def _promises(calls: Calls) -> Iterator[str]:
-    """Yield a reason for a primitive whose loss is not that of known laws, but what it states about itself."""
+            break
     for call in calls:
         if call.is_promise:
             yield (
-                f"the loss of {call.words} is the one that it states for itself, which is not "
-                "tested here; confirm it with check"
+                f"the loss of {call.words} is the one that it states for itself, which is not tested here; confirm it "
+                "with check"
             )
-            return
+            break
 
 
 def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:

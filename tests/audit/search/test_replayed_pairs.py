@@ -109,8 +109,9 @@ def test_what_it_refuses():
 
 def shown(mechanism, x, y):
     runner = Runner(as_sampler(mechanism), registered_names(), 0)
-    on_x = runner.run(x)
-    return visible_loss(on_x, runner.run(y, on_x.tape.calls))
+    with runner.patching():
+        on_x = runner.run(x)
+        return visible_loss(on_x, runner.run(y, on_x.tape.calls))
 
 
 @pytest.mark.parametrize(
