@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from .audit.replay.laws import Law
     from .audit.replay.noise_primitive import noise_primitive
     from .audit.replay.replay import replay
-    from .audit.replay.replay_result import ReplayResult, ReplayVerdict
-    from .audit.replay.replayed_call import FindingKind
+    from .audit.replay.replay_result import FindingKind, ReplayResult, ReplayVerdict
     from .audit.results.audit_result import AuditResult, FixedSizeResult, SequentialResult, Verdict
     from .audit.results.canary_result import CanaryResult
     from .audit.results.cell_result import CellCounts
@@ -93,8 +92,7 @@ _WHERE = {
         "replay.laws": "Law",
         "replay.noise_primitive": "noise_primitive",
         "replay.replay": "replay",
-        "replay.replay_result": "ReplayResult ReplayVerdict",
-        "replay.replayed_call": "FindingKind",
+        "replay.replay_result": "FindingKind ReplayResult ReplayVerdict",
         "results.audit_result": "AuditResult Verdict FixedSizeResult SequentialResult",
         "guesses.canary_guesses": "CanaryGuesses",
         "results.canary_result": "CanaryResult",

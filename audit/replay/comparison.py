@@ -1,20 +1,26 @@
-"""What two runs with the same returned values show: the findings at calls, and those of the whole path."""
+"""What two runs with the same returned values show: findings at calls and of the whole path, and how much leaks.
+
+The worst-case loss of a call does not rank pairs: it is infinite for Gaussian noise that moves by a hair, and for
+scales that differ in their last digit. The *visible loss* is finite, and grows with what a statistical audit would see:
+the largest log ratio at values that one run in a thousand goes beyond. It proposes pairs and proves nothing.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
-from .claim_excess import SLACK, strength_needed
-from .laws import Law, directed_loss
-from .parameters import shown
-from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
+from .laws import SLACK, Law, directed_loss, shown, strength_needed
+from .output_values import difference, numbers_of, same_output
+from .recorded_run import RecordedRun
+from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired, paired_calls, total_loss
 from .tape import Drawn, Tape
 
 NOT_NOISE: Final = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
@@ -32,48 +38,50 @@ def is_noise(call: ReplayedCall) -> bool:
 
 def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> Iterator[Finding]:
     """Yield what is found at one call, for datasets at this distance; at most one finding of each kind."""
-    x, y = call.law_on_x, call.law_on_y
-    worst = call.worst_loss
+    x, y, worst = call.law_on_x, call.law_on_y, call.worst_loss
     needed = None if claim is None else _needed(call, claim)
     loss = _stated_loss(worst, call.mu, needed, claim)
-    is_beyond = _is_beyond(needed, claim) if claim is not None else worst == math.inf and call.mu is None
+    is_beyond = worst == math.inf and call.mu is None if claim is None else _is_beyond(needed, claim)
     is_beyond = is_beyond and is_noise(call)
-    said = False
-    if x.name != y.name:
-        if call.place != call.place_on_y:
-            return  # two primitives: that the paths part says it
-        realised = call.realised_loss
-        known = "" if realised is None else f"; loss {_loss(realised)} at the value returned"
-        yield _found(FindingKind.LAW_DIFFERS, call, f"{x} on x, {y} on y{known}", realised)
+
+    def found(kind: FindingKind, text: str, loss: float | None = worst, is_excess: bool = True) -> Finding:
+        return Finding(kind=kind, place=call.place, message=text, loss=loss, is_excess=is_excess)
+
+    if call.differing is None:
+        if call.place == call.place_on_y:  # else they are two primitives: that the paths part says it
+            realised = call.realised_loss
+            known = "" if realised is None else f"; loss {_loss(realised)} at the value returned"
+            yield found(FindingKind.LAW_DIFFERS, f"{x} on x, {y} on y{known}", realised, is_excess=False)
         return
-    differing = [name for name in x.differing(y) if name not in _INPUTS]
+    differing = call.differing - _INPUTS
     if "scale" in differing:
-        said = is_beyond
         text = f"the scale of {x.name} noise is {_parameter(x, 'scale')} on x and {_parameter(y, 'scale')} on y{loss}"
-        yield _found(FindingKind.SCALE_DIFFERS, call, text, worst, is_beyond)
+        yield found(FindingKind.SCALE_DIFFERS, text, is_excess=is_beyond)
     elif differing:
-        said = is_beyond
         text = f"{call.primitive} has other parameters: {x} on x, {y} on y{loss or '; loss unknown'}"
-        yield _found(FindingKind.PARAMETERS_DIFFER, call, text, worst, is_beyond)
-    beyond = beyond_sensitivity(call, distance)
-    if beyond is not None:
-        said = True
-        text = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {beyond:.6g}{loss}"
-        yield _found(FindingKind.BEYOND_SENSITIVITY, call, text, worst, True)
-    if is_beyond and not said:
-        what = "input" if call.law_on_x.location is None else "location"
-        moved = "" if call.moved is None else f"its {what} moved {_far(call.moved)}"
-        if call.is_inferred:
-            moved = f"the number that it is added to moved {_far(call.moved)} (in units of the noise as drawn)"
-        scale = f", with {x.name} noise of scale {_parameter(x, 'scale')}" if x.scale is not None else ""
-        text = f"{call.primitive}: {moved}{scale}{loss}" if moved else f"{call.primitive}: {_both(x, y)}{loss}"
-        yield _found(FindingKind.LOSS_ABOVE_CLAIM, call, text, worst, True)
+        yield found(FindingKind.PARAMETERS_DIFFER, text, is_excess=is_beyond)
+    sensitivity = beyond_sensitivity(call, distance)
+    if sensitivity is not None:
+        text = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {sensitivity:.6g}{loss}"
+        yield found(FindingKind.BEYOND_SENSITIVITY, text)
+    elif is_beyond and not differing:
+        yield found(FindingKind.LOSS_ABOVE_CLAIM, f"{call.primitive}: {_moved_words(call)}{loss}")
+
+
+def _moved_words(call: ReplayedCall) -> str:
+    x, y = call.law_on_x, call.law_on_y
+    scale = "" if x.scale is None else f", with {x.name} noise of scale {_parameter(x, 'scale')}"
+    if call.is_inferred:
+        return f"the number that it is added to moved {_far(call.moved)} (in units of the noise as drawn){scale}"
+    if call.moved is not None:
+        return f"its {'input' if x.location is None else 'location'} moved {_far(call.moved)}{scale}"
+    return _both(x, y)
 
 
 def _both(x: Law, y: Law) -> str:
     """Return two laws as text; of outcomes, the one whose probability changes by the largest factor."""
     if x.name == y.name == "discrete":
-        p, q = (np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y))
+        p, q = x.probabilities, y.probabilities
         if p.ndim == 1 and p.shape == q.shape:
             with np.errstate(all="ignore"):
                 ratios = np.abs(np.log(p) - np.log(q))
@@ -90,10 +98,6 @@ def _needed(call: ReplayedCall, claim: Claim) -> float | None:
     if needed is None and promised is not None and type(promised) is type(claim) is ZeroConcentratedDP:
         return promised.strength
     return needed
-
-
-def _found(kind: FindingKind, call: ReplayedCall, text: str, loss: float | None, is_excess: bool = False) -> Finding:
-    return Finding(kind=kind, place=call.place, message=text, loss=loss, is_excess=is_excess)
 
 
 def beyond_sensitivity(call: ReplayedCall, distance: float) -> float | None:
@@ -149,15 +153,13 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
             yield Finding(kind=FindingKind.CALLS_DIFFER, place=a.place, message=text)
             break
     for one, other in zip_longest(x.seeds, y.seeds):
-        if one is None or other is None:
-            place, seed = one or other
-            side = "y" if one is None else "x"
-            text = f"a generator is seeded with {seed} on {side} only, so what it draws is not noise"
-        elif one[1] == other[1]:
+        if one is not None and other is not None and one[1] == other[1]:
             continue
-        else:
-            place = one[0]
-            text = f"a generator is seeded with {one[1]} on x and {other[1]} on y, so what it draws is not noise"
+        place, seed = one or other
+        on = f"{seed} on {'x' if other is None else 'y'} only"
+        if one is not None and other is not None:
+            on = f"{seed} on x and {other[1]} on y"
+        text = f"a generator is seeded with {on}, so what it draws is not noise"
         yield Finding(kind=FindingKind.SEED_DIFFERS, place=place, message=text)
         break
     if end_on_x != end_on_y:
@@ -195,3 +197,112 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
         return None
     text = f"{_calls(len(noise))} together: {claim.describe_strength(needed)} on this path, claimed {claim}"
     return Finding(kind=FindingKind.SUM_ABOVE_CLAIM, place=None, message=text, loss=loss.worst, is_excess=True)
+
+
+# The visible loss.
+
+_RARE: Final = 1e-3
+_DEVIATIONS: Final = -float(ndtri(_RARE))
+_QUANTILES: Final = np.concatenate([np.geomspace(_RARE, 0.5, 20), 1.0 - np.geomspace(_RARE, 0.5, 20)[-2::-1]])
+_CERTAIN: Final = 20.0  # of what every run shows; far beyond the losses that claims allow
+_MOST_MATCHED: Final = 16  # calls of a line
+_OTHERWISE: Final = 1.0  # of another path, or of a call of which nothing is known: worth a look
+
+
+def visible_loss(
+    on_x: RecordedRun,
+    on_y: RecordedRun,
+    hides: Callable[[int], bool] = lambda number: False,
+    *,
+    otherwise: float = _OTHERWISE,
+) -> float:
+    """Return the sum over the calls, and over what moved without them; finite, and 0 for equal runs.
+
+    The run on y had the values of the run on x put back. A call whose value the output hides counts little, and
+    another path as `otherwise`.
+    """
+    parted, calls = on_y.tape.parted_at, paired_calls(on_x.tape, on_y.tape)
+    losses, is_reordered = _of_calls(calls, on_x.tape, on_y.tape)
+    loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in losses)
+    if on_x.end != on_y.end:
+        return loss + _CERTAIN
+    if is_reordered or parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
+        return loss + otherwise
+    return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
+
+
+def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tuple[int, float]], bool]:
+    """Return the visible losses of calls, each with the number of a call of its line, and whether any were reordered.
+
+    Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call of a line on x may
+    be for another group than the first on y. So the calls of a line are matched in the order with the least loss.
+    """
+    from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; only searches need it
+
+    lines: dict[Line, list[tuple[int, float]]] = {}
+    for number, call in enumerate(calls):
+        lines.setdefault(call.line, []).append((number, _of_call(call)))
+    found, is_reordered = [], False
+    for line, losses in lines.items():
+        on_x, on_y = calls_of(line, x), calls_of(line, y)
+        if 1 < max(len(on_x), len(on_y)) <= _MOST_MATCHED and any(loss > 0.0 for _, loss in losses):
+            costs = np.array([[_of_call(paired(a, b)) for b in on_y] for a in on_x])
+            least = [float(loss) for loss in costs[linear_sum_assignment(costs)]]
+            is_reordered = is_reordered or sum(least) < sum(loss for _, loss in losses) - 1e-9
+            found += [(losses[0][0], loss) for loss in least]
+        else:
+            found += losses
+    return found, is_reordered
+
+
+def _of_call(call: ReplayedCall) -> float:
+    """Return the visible loss of a call that is given something of the data."""
+    x, y, worst, mu = call.law_on_x, call.law_on_y, call.worst_loss, call.mu
+    if call.is_bare or worst == 0.0:
+        return 0.0
+    if mu is not None and math.isfinite(mu):
+        return mu * (_DEVIATIONS + mu / 2.0)
+    if worst is not None and math.isfinite(worst):
+        return worst
+    promise, moved = call.declared_on_x, call.moved
+    if promise is not None and promise.sensitivity is not None and moved is not None:
+        far = moved / promise.sensitivity if promise.sensitivity and math.isfinite(moved) else math.inf
+        return min((promise.epsilon or 1.0) * far, _CERTAIN) if moved else 0.0
+    if not (x.is_known and x.name == y.name and x.shape == y.shape):
+        return _OTHERWISE
+    return _log_ratio(x, y)
+
+
+def _log_ratio(x: Law, y: Law) -> float:
+    """Return the largest log ratio at values that are not rare under either law, the sum over independent draws."""
+    with np.errstate(all="ignore"):
+        if x.name == "discrete":
+            p, q = x.probabilities, y.probabilities
+            if p.shape != q.shape:
+                return _CERTAIN
+            return float(np.max(np.abs(np.log(np.maximum(p, _RARE)) - np.log(np.maximum(q, _RARE))), initial=0.0))
+        first, second = x.frozen(), y.frozen()
+        levels = _QUANTILES.reshape(-1, *(1,) * len(x.shape))
+        values = np.concatenate([np.asarray(law.ppf(levels), np.float64) for law in (first, second)])
+        name = "logpmf" if x.is_integer_valued else "logpdf"
+        ratios = np.abs(getattr(first, name)(values) - getattr(second, name)(values))
+    ratios = np.minimum(np.where(np.isnan(ratios), 0.0, ratios), _CERTAIN)
+    return float(np.sum(ratios.max(axis=0)))
+
+
+def _of_outputs(noise: Sequence[Law], x: object, y: object) -> float:
+    """Return how far the outputs moved, in scales of the noise that was not handed the data."""
+    if same_output(x, y):
+        return 0.0
+    a, b = numbers_of(x), numbers_of(y)
+    if a is None or b is None or a.shape != b.shape:
+        return _OTHERWISE
+    moved = np.abs(difference(a, b))
+    # laws without a scale (uniform numbers, coins, permutations) count as if it were 1
+    of_each = (np.ones(law.shape) if law.scale is None else law.scale for law in noise)
+    scales = np.concatenate([np.empty(0), *map(np.ravel, of_each)])
+    if not len(scales):
+        return _CERTAIN if np.any(moved > 0.0) else 0.0
+    with np.errstate(all="ignore"):
+        relative = moved / (scales if len(scales) == len(moved) else np.max(scales))
+    return float(np.sum(np.minimum(np.nan_to_num(relative, nan=_CERTAIN), 1e6)))

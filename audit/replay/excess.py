@@ -10,9 +10,9 @@ Proof: docs/proofs/replay.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -21,21 +21,9 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, sum_finding
 from .laws import Array, Law, moved
-from .other_values import (
-    DRAWS,
-    MOST_NUMBERS,
-    Calls,
-    Changes,
-    Reruns,
-    is_shifted,
-    is_unmoved,
-    nudged,
-    outcomes_of,
-    stepped,
-    typed,
-)
 from .output_values import difference, same_form, same_output
-from .replayed_call import Finding, FindingKind, Line, ReplayedCall, calls_of, line_of, paired
+from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired
+from .reruns import DRAWS, MOST_NUMBERS, Calls, Changes, Reruns, nudged, one_of, outcomes_of, stepped, typed
 from .tape import Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
@@ -43,6 +31,7 @@ _UNTRIED: Final = "; so many numbers are drawn that it was not tried whether the
 _PROMISED: Final = "; that is what the primitive allows at most, which its noise need not cost"
 _CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
 _REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
+_NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
 _UNRECORDED: Final = "; what is not recorded, or noise that is not drawn anew, may hide the value"
 
 
@@ -64,24 +53,22 @@ def judged(
     """
     chooses = any(map(_may_choose, calls))
     determined = _Determined(calls, reruns, is_pure=claim is None or claim.log_ratio is not None)
-    reordered: dict[Line, bool] = {}
-    shown: dict[int, Calls] = {}
 
+    @cache
     def parts_shown(number: int) -> Calls:
         call = calls[number]
-        if number not in shown:
-            shown[number] = () if call.is_promise else (call,) if call.is_inferred else determined.parts(number)
-        return shown[number]
+        return () if call.is_promise else (call,) if call.is_inferred else determined.parts(number)
+
+    @cache
+    def is_reordered(line: Line) -> bool:
+        return _may_correspond_otherwise(line, *tapes, distance)
 
     found = []
     for number, call in enumerate(calls):
         for each in call_findings(call, claim, distance):
             words = ""
             if each.is_excess and each.kind is FindingKind.BEYOND_SENSITIVITY:
-                line = line_of(call)
-                if line not in reordered:
-                    reordered[line] = _may_correspond_otherwise(line, *tapes, distance)
-                words = _REORDERED if reordered[line] else ""
+                words = _REORDERED if is_reordered(call.line) else ""
             elif each.is_excess:
                 words = _CHOSEN if chooses else _PROMISED if call.is_promise else "" if is_recorded else _UNRECORDED
                 if not words:
@@ -89,24 +76,21 @@ def judged(
                     words = "" if _exceeds(parts_shown(number), claim, distance) else hidden
             is_excess = each.is_excess and not words and is_determined
             found.append(replace(each, message=each.message + words, is_excess=is_excess, call=number))
-    if any(each.is_excess for each in found) or sum_finding(calls, claim) is None:
-        return found
-    if found and sum(is_noise(call) and call.worst_loss != 0.0 for call in calls) == 1:
-        return found  # the sum is the loss of this call
-    if chooses or not is_recorded:
-        return [*found, *_no_excess(sum_finding(calls, claim), _CHOSEN if chooses else _UNRECORDED)]
     noise = [number for number, call in enumerate(calls) if is_noise(call) and call.worst_loss != 0.0]
-    total = sum_finding(tuple(part for number in noise for part in parts_shown(number)), claim)
-    return [*found, total] if total is not None else [*found, *_no_excess(sum_finding(calls, claim), _NOT_ALL)]
+    total = sum_finding(calls, claim)
+    if total is None or any(each.is_excess for each in found) or (found and len(noise) == 1):
+        return found  # of one call, the sum is its loss
+    words = _CHOSEN if chooses else "" if is_recorded else _UNRECORDED
+    shown = None if words else sum_finding(tuple(part for number in noise for part in parts_shown(number)), claim)
+    if shown is None:
+        shown = replace(total, message=total.message + (words or _NOT_ALL), is_excess=False)
+    return [*found, shown]
 
 
 def _exceeds(parts: Calls, claim: Claim | None, distance: float) -> bool:
     """Whether what the output shows of a call exceeds the claim, a part or all parts together."""
     is_beyond = any(found.is_excess for part in parts for found in call_findings(part, claim, distance))
     return is_beyond or (len(parts) > 1 and sum_finding(parts, claim) is not None)
-
-
-_NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
 
 
 def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
@@ -133,17 +117,12 @@ def _is_beyond(call: ReplayedCall, distance: float) -> bool:
     return call.moved is None or beyond_sensitivity(call, distance) is not None
 
 
-def _no_excess(total: Finding | None, words: str) -> Iterator[Finding]:
-    if total is not None:
-        yield replace(total, message=total.message + words, is_excess=False)
-
-
 def _may_choose(call: ReplayedCall) -> bool:
     """Whether a call may choose rows or flip an answer, so that the noise of others costs less than its law says."""
     if call.declared_on_x is not None:
         return False
     name = call.law_on_x.name
-    return name in NOT_NOISE or name == "binomial" or (name == "discrete" and is_unmoved(call))
+    return name in NOT_NOISE or name == "binomial" or (name == "discrete" and call.is_unmoved)
 
 
 def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
@@ -153,14 +132,8 @@ def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
     x, y = call.law_on_x, call.law_on_y
     if not np.any(flags) or not (x.is_known and x.name == y.name) or call.declared_on_x is not None:
         return ()
-    laws = [_law_at(law, flags) for law in (x, y)]
     value = np.asarray(call.value).reshape(-1)[flags]
-    return (replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value),)
-
-
-def _law_at(law: Law, flags: npt.NDArray[np.bool_]) -> Law:
-    held = {name: np.broadcast_to(each, law.shape).reshape(-1)[flags] for name, each in law.parameters.items()}
-    return Law(law.name, held, (int(flags.sum()),), law.after, law.beside)
+    return (replace(call, law_on_x=x.at(flags), law_on_y=y.at(flags), value=value),)
 
 
 class _Determined:
@@ -293,7 +266,7 @@ class _Determined:
             call = self.calls[number]
             if call.law_on_x.name == "discrete":
                 changed[number] = self._other_place(number)
-            elif is_small or not is_shifted(call):
+            elif is_small or not call.is_shifted:
                 changed[number] = nudged(call, np.asarray(call.value), direction)
             else:
                 changed[number] = stepped(call, _LARGE * direction)
@@ -324,8 +297,7 @@ class _Determined:
 
     def _steps(self, call: ReplayedCall, value: Array, place: int) -> list[Any]:
         """Return the value with one number a little and three scales away, or exchanged for another place."""
-        direction = np.zeros(value.shape)
-        direction.reshape(-1)[place] = 1.0
+        direction = one_of(call, place)
         if call.law_on_x.name == "discrete":
             return [self._other_place(self.calls.index(call))]
         far = 1.0 if call.law_on_x.scale is None else _LARGE * call.law_on_x.scale.reshape(-1)[place]
@@ -341,8 +313,8 @@ class _Determined:
         if not (call.law_on_x.is_known and call.law_on_y.is_known):
             return None
         flags = np.arange(max(int(np.size(call.value)), 1)) == place
-        laws = [_law_at(law, flags) for law in (call.law_on_x, call.law_on_y)]
-        if any(law.scale is not None and not np.all(law.scale > 0.0) for law in laws):
+        laws = [law.at(flags) for law in (call.law_on_x, call.law_on_y)]
+        if not all(law.has_noise for law in laws):
             at = [float(law.location.reshape(-1)[0]) for law in laws if law.location is not None]
             ends = [self._output_at(number, place, each) for each in at]
             is_seen = len(ends) == 2 and all(end is not None for end in ends) and bool(np.any(ends[0] != ends[1]))

@@ -1,24 +1,162 @@
-"""The law of a recorded draw: its name and its parameters, with the log density where the law is known.
+"""The law of a recorded draw, the loss between two laws, and whether that goes beyond a claim.
 
 The loss of a call is the log ratio of the densities that its laws on x and on y have at one value. Its supremum over
-all values has a closed form for every law known here.
+all values has a closed form for every law known here. Answers about claims are one-sided: a pair of laws goes beyond a
+claim if an event has p > B(q) (`strength_needed`, a lower bound); a loss of at most ε, composed with a Gaussian μ,
+stays within a claim if its boundary lies below the claim's (`is_within`, from an upper bound).
+
+Proof: docs/proofs/replay.md
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_ndtr, ndtr, ndtri
 
-from .parameters import copied, difference, same_parameter, shown
+from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
+from ..claims.mironov_propositions import ProbabilityPreservation
+from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
+from ..claims.renyi import RenyiDP, ZeroConcentratedDP
+from .output_values import EXACT, NotCopied, kept, same_output
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-_EXACT: Final = frozenset({"location", "low", "high", "n", "input"})
+# Parameters of laws: copies of them, how far two are apart, and how they are printed.
+
+_SAME: Final = 1e-9
+"""Relative difference of two scales below which they count as equal: rounding, not the data, separates them."""
+_PLAIN: Final = (int, float, str, bytes, bool, type(None))
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a parameter, which the caller may change later; the value itself if it cannot be copied."""
+    if type(value) in _PLAIN or isinstance(value, np.generic):
+        return value
+    if getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
+        return value  # compared by identity
+    found = kept(value)
+    return value if isinstance(found, NotCopied) else found
+
+
+def shown(value: Any) -> str:
+    """Return a parameter as text, at most four numbers."""
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        text = repr(value)
+        return text if len(text) <= 40 else text[:39] + "…"
+    if numbers.size == 1:
+        return f"{float(numbers.reshape(-1)[0]):.6g}"
+    first = ", ".join(f"{each:.4g}" for each in numbers.reshape(-1)[:4])
+    return f"[{first}{', …' if numbers.size > 4 else ''}]"
+
+
+def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
+    """Return whether two parameters are equal, whole numbers exactly and other objects if their type says so.
+
+    Unless `is_exact`, a relative difference of numbers of 1e-9 counts as rounding.
+    """
+    if type(first) is type(second) is float and (is_exact or first == second) and first == first:
+        return first == second
+    apart = distance_of(first, second)
+    if apart is not None:
+        if is_exact or not np.any(apart):
+            return not np.any(apart)
+        return bool(np.all(apart <= _SAME * np.abs(np.asarray(second, dtype=np.float64))))
+    if _numbers(first) is not None and _numbers(second) is not None:
+        return False  # of other shapes
+    return first is second or same_output(first, second) is True
+
+
+def distance_of(first: Any, second: Any) -> Array | None:
+    """Return |first − second|, element by element; None unless both are numbers of the same shape.
+
+    The difference between a number and NaN is infinite. Whole numbers of any size are subtracted exactly.
+    """
+    a, b = _numbers(first), _numbers(second)
+    if a is None or b is None or a.shape != b.shape:
+        return None
+    if not (_is_large(first, a) or _is_large(second, b)):
+        with np.errstate(all="ignore"):
+            apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+            return np.where(np.isnan(apart), math.inf, apart)
+    items = (np.asarray(value).reshape(-1).tolist() for value in (first, second))
+    return np.array([_apart(p, q) for p, q in zip(*items, strict=True)], dtype=np.float64).reshape(a.shape)
+
+
+def _numbers(value: Any) -> Array | None:
+    if isinstance(value, (str, bytes)) or value is None:
+        return None
+    try:
+        found = np.asarray(value)
+        return np.asarray(found, dtype=np.float64) if found.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _is_large(value: Any, numbers: Array) -> bool:
+    return np.asarray(value).dtype.kind in "iuO" and bool(np.any(np.abs(numbers) >= EXACT))
+
+
+def _apart(first: Any, second: Any) -> float:
+    if first == second or (first != first and second != second):
+        return 0.0
+    try:
+        return float(abs(Fraction(first) - Fraction(second)))
+    except (TypeError, ValueError, OverflowError):  # NaN, an infinity, or beyond the doubles
+        return math.inf
+
+
+# Laws.
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A law with known densities: its parameters, and its distribution as scipy.stats makes it of their values.
+
+    `is_shifted` if it has a location and every real number, or integer, in its support. `has_exponential_tails` if its
+    log density has slope at most 1/scale and attains it, so that a move costs exactly move/scale.
+    """
+
+    parameters: tuple[str, ...]
+    distribution: Callable[..., Any] | None
+    is_whole: bool = False
+    is_shifted: bool = False
+    has_exponential_tails: bool = False
+
+
+def _double(value: Any) -> Array:
+    return np.asarray(value, dtype=np.float64)  # 2**64 is not an int64
+
+
+_SHIFT: Final = ("location", "scale")
+_KNOWN: Final[dict[str, _Known]] = {
+    "laplace": _Known(_SHIFT, lambda s, *p: s.laplace(*p), is_shifted=True, has_exponential_tails=True),
+    "normal": _Known(_SHIFT, lambda s, *p: s.norm(*p), is_shifted=True),
+    "logistic": _Known(_SHIFT, lambda s, *p: s.logistic(*p), is_shifted=True, has_exponential_tails=True),
+    "gumbel": _Known(_SHIFT, lambda s, *p: s.gumbel_r(*p), is_shifted=True),
+    "two-sided geometric": _Known(
+        _SHIFT, lambda s, at, scale: s.dlaplace(1.0 / _double(scale), loc=at), True, True, has_exponential_tails=True
+    ),
+    "exponential": _Known(("scale",), lambda s, scale: s.expon(0.0, scale)),
+    "uniform": _Known(("low", "high"), lambda s, low, high: s.uniform(low, np.subtract(high, low))),
+    "integers": _Known(("low", "high"), lambda s, *p: s.randint(*map(_double, p)), is_whole=True),
+    "geometric": _Known(("p",), lambda s, p: s.geom(p), is_whole=True),
+    "poisson": _Known(("rate",), lambda s, rate: s.poisson(rate), is_whole=True),
+    "binomial": _Known(("n", "p"), lambda s, *p: s.binom(*p), is_whole=True),
+    "discrete": _Known(("probabilities",), None),
+}
+PARAMETERS: Final = {name: known.parameters for name, known in _KNOWN.items()}
+"""The parameters of each known law."""
+_UNKNOWN: Final = _Known((), None)
+_ANSWERS: Final = frozenset({"location", "low", "high", "n", "input"})
 """Parameters that hold answers, whose smallest move counts."""
 
 
@@ -66,10 +204,13 @@ class Law:
             return False
         if numbers.dtype.kind not in "biuf" or numbers.shape != self.shape:
             return False
-        if is_drawn and np.any(np.isnan(np.asarray(numbers, dtype=np.float64)) & ~self._is_at_nan):
-            return False
+        if is_drawn and numbers.dtype.kind == "f" and np.isnan(numbers).any():
+            location = self.location
+            if location is None or np.any(np.isnan(numbers) & ~np.isnan(location)):
+                return False
         if is_drawn and self.is_integer_valued:
-            from_zero = numbers if self.location is None else difference(numbers, self.location)
+            location = self.location
+            from_zero = numbers if location is None else distance_of(numbers, location)
             if from_zero is None or np.any(np.asarray(from_zero) % 1 != 0):
                 return False
         if self.name != "discrete":
@@ -77,64 +218,87 @@ class Law:
         number = len(np.atleast_1d(self.parameters["probabilities"]))
         return numbers.dtype.kind in "iu" and bool(np.all((numbers >= 0) & (numbers < number)))
 
-    @property
-    def _is_at_nan(self) -> npt.NDArray[np.bool_]:
-        location = self.location
-        return np.zeros((), bool) if location is None else np.isnan(location)
-
     def __str__(self) -> str:
         held = ", ".join(f"{name} {shown(value)}" for name, value in self.parameters.items())
         after = f", {self.after}" if self.after else ""
         return f"{self.name}({held}){after}"
 
     @property
+    def _known(self) -> _Known:
+        return _KNOWN.get(self.name, _UNKNOWN)
+
+    @property
     def is_known(self) -> bool:
         """Whether densities and worst-case losses are computed for this law."""
-        return self.name in PARAMETERS
+        return self.name in _KNOWN
 
     @property
     def is_shifted(self) -> bool:
         """Whether the law has a location and every real number, or integer, in its support."""
-        return self.name in _SHIFTED
+        return self._known.is_shifted
 
     @property
     def is_integer_valued(self) -> bool:
         """Whether a known law has integer values, other than the places of a discrete one."""
-        return self.name in _INTEGER_VALUED
+        return self._known.is_whole
 
     @property
     def location(self) -> Array | None:
         """The location in the shape of the value; None if the law has none or it is not a number."""
-        return self._numbers("location")
+        return self._in_shape("location")
 
     @property
     def scale(self) -> Array | None:
         """The scale in the shape of the value; None if the law has none."""
-        return self._numbers("scale")
+        return self._in_shape("scale")
 
-    def _numbers(self, name: str) -> Array | None:
+    @property
+    def has_noise(self) -> bool:
+        """Whether every scale is positive, where the law has scales."""
+        return self.scale is None or bool(np.all(self.scale > 0.0))
+
+    def _in_shape(self, name: str) -> Array | None:
         try:
             value = np.asarray(self.parameters[name], dtype=np.float64)
             return np.broadcast_to(value, np.broadcast_shapes(value.shape, self.shape))
         except (KeyError, TypeError, ValueError):
             return None
 
+    @property
+    def probabilities(self) -> Array:
+        """Those of the outcomes of a discrete law."""
+        return np.asarray(self.parameters["probabilities"], dtype=np.float64)
+
+    def at(self, flags: npt.NDArray[np.bool_]) -> Law:
+        """Return the law of those independent draws that are flagged."""
+        held = {name: np.broadcast_to(each, self.shape).reshape(-1)[flags] for name, each in self.parameters.items()}
+        return Law(self.name, held, (int(flags.sum()),), self.after, self.beside)
+
     def frozen(self) -> Any:
         """Return the law as a distribution of scipy.stats; for laws that are known and not discrete."""
-        return _distribution(self)
+        from scipy import stats  # takes a second to import and is seldom needed
+
+        make = self._known.distribution
+        if make is None:
+            raise ValueError(f"the law {self.name} is not a distribution of scipy.stats")
+        return make(stats, *(self.parameters[name] for name in self._known.parameters))
 
     def differing(self, other: Law) -> list[str]:
         """Return the names of the parameters, and of what is beside them, that differ from another law of this name."""
         a, b = ({**law.beside, **law.parameters} for law in (self, other))
         names = dict.fromkeys([*a, *b])
-        found = [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _EXACT)]
+        found = [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _ANSWERS)]
         return found if self.after == other.after else [*found, "what is done to the draw"]
+
+    def is_same_as(self, other: Law) -> bool:
+        """Whether another law has this name and these parameters; the shapes may differ."""
+        return self.name == other.name and not self.differing(other)
 
     def log_density(self, value: Any) -> float:
         """Return the log density, or log probability, of a value: the sum over independent draws."""
         with np.errstate(all="ignore"):
             if self.name == "discrete":
-                odds, places = np.asarray(self.parameters["probabilities"], np.float64), np.asarray(value, int)
+                odds, places = self.probabilities, np.asarray(value, int)
                 found = np.log(np.where(places < len(odds), odds[np.minimum(places, len(odds) - 1)], 0.0))
             else:
                 law = self.frozen()
@@ -143,13 +307,16 @@ class Law:
         return float(np.sum(found))
 
 
+# The loss between two laws.
+
+
 def moved(x: Law, y: Law) -> Array | None:
     """Return how far the location moved from x to y, in the shape of the value; None if either has none."""
     if x.location is None or y.location is None or x.shape != y.shape:
         return None
-    apart = difference(x.parameters["location"], y.parameters["location"])
+    apart = distance_of(x.parameters["location"], y.parameters["location"])
     if apart is None:  # a number on one side and numbers on the other
-        apart = difference(x.location, y.location)
+        apart = distance_of(x.location, y.location)
     return None if apart is None else np.broadcast_to(apart, np.broadcast_shapes(apart.shape, x.shape))
 
 
@@ -160,22 +327,18 @@ def realised_loss(x: Law, y: Law, value: Any) -> float | None:
     """
     if x.after or y.after or x.shape != y.shape:
         return None
-    if x.name == y.name and not x.differing(y):
-        return 0.0
-    if x.name == y.name and set(x.differing(y)) & {*x.beside, *y.beside}:
+    if x.name == y.name:
+        differing = x.differing(y)
+        if not differing:
+            return 0.0
+        if set(differing) & {*x.beside, *y.beside}:
+            return None
+    if not (x.is_known and y.is_known) or (x.name == "discrete") != (y.name == "discrete"):
         return None
-    if not (x.is_known and y.is_known):
-        return None
-    if (x.name == "discrete") != (y.name == "discrete"):
-        return None
-    if _without_noise(x).any() or _without_noise(y).any():
-        return _worst(x, y) if x.name == y.name else math.inf
-    p, q = x.log_density(value), y.log_density(value)
-    return None if math.isnan(p - q) else p - q
-
-
-def _without_noise(law: Law) -> npt.NDArray[np.bool_]:
-    return np.zeros(1, bool) if law.scale is None else law.scale == 0.0
+    if any(law.scale is not None and np.any(law.scale == 0.0) for law in (x, y)):
+        return max(_supremum(x, y), _supremum(y, x)) if x.name == y.name else math.inf
+    loss = x.log_density(value) - y.log_density(value)
+    return None if math.isnan(loss) else loss
 
 
 def worst_loss(x: Law, y: Law) -> float | None:
@@ -184,53 +347,43 @@ def worst_loss(x: Law, y: Law) -> float | None:
     It bounds the loss from above, in both directions, and is attained or approached for the draw before anything is
     done to it.
     """
+    loss = directed_loss(x, y)
+    if loss is None or loss == math.inf:
+        return loss
+    return 0.0 if x.is_same_as(y) else max(loss, _supremum(y, x))
+
+
+def directed_loss(x: Law, y: Law) -> float | None:
+    """Return the supremum over values of ln f_x − ln f_y, or a larger number; None if unknown."""
     if x.name != y.name or x.shape != y.shape or x.after != y.after:
         return None
     differing = x.differing(y)
     if not differing:
         return 0.0
-    return _worst(x, y) if x.is_known and set(differing) <= set(PARAMETERS[x.name]) else None
+    return _supremum(x, y) if x.is_known and set(differing) <= set(PARAMETERS[x.name]) else None
 
 
-def _worst(x: Law, y: Law) -> float:
-    size = math.prod(x.shape)
+def _supremum(x: Law, y: Law) -> float:
+    """Return the supremum of ln f_x − ln f_y for two laws of a known name."""
     with np.errstate(all="ignore"):
         if x.name == "discrete":
-            p, q = (np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y))
-            return size * max(_discrete(p, q), _discrete(q, p))
-        if x.name == "binomial":
-            return _binomial(x, y)
-        if x.name in _EXPONENTIAL_TAILS and "scale" not in x.differing(y):
-            distance, scale = moved(x, y), x.scale
-            if distance is not None and scale is not None:
-                if x.is_integer_valued and np.any(distance != np.round(distance)):
-                    return math.inf  # no value is possible under both
-                return float(np.sum(np.where(distance == 0.0, 0.0, distance / scale)))  # x / 0 is infinite
-    return math.inf
+            return math.prod(x.shape) * _largest_ratio(x.probabilities, y.probabilities)
+        if x.name == "binomial" and "n" not in x.differing(y):  # linear in the value, so largest at 0 or n
+            n, p, q = (_double(value) for value in (x.parameters["n"], x.parameters["p"], y.parameters["p"]))
+            ends = [np.where(a == b, 0.0, np.log(a) - np.log(b)) for a, b in ((p, q), (1.0 - p, 1.0 - q))]
+            return float(np.sum(np.broadcast_to(n * np.maximum(*ends), x.shape)))
+        distance, scale = moved(x, y), x.scale
+        if not _KNOWN[x.name].has_exponential_tails or "scale" in x.differing(y) or distance is None or scale is None:
+            return math.inf
+        if x.is_integer_valued and np.any(distance != np.round(distance)):
+            return math.inf  # no value is possible under both
+        return float(np.sum(np.where(distance == 0.0, 0.0, distance / scale)))  # x / 0 is infinite
 
 
-def directed_loss(x: Law, y: Law) -> float | None:
-    """Return the supremum over values of ln f_x − ln f_y, or a larger number; None if unknown."""
-    if x.name == y.name == "discrete" and x.shape == y.shape and not x.after and not y.after:
-        with np.errstate(all="ignore"):
-            odds = (np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y))
-            return math.prod(x.shape) * _discrete(*odds)
-    return worst_loss(x, y)
-
-
-def _discrete(p: Array, q: Array) -> float:
-    """Return the largest log ratio of p to q."""
+def _largest_ratio(p: Array, q: Array) -> float:
     if p.shape != q.shape:
         return math.inf
     return float(np.max(np.where(p == q, 0.0, np.log(p) - np.log(q)), initial=0.0))
-
-
-def _binomial(x: Law, y: Law) -> float:
-    if "n" in x.differing(y):
-        return math.inf
-    n, p, q = (np.asarray(value, np.float64) for value in (x.parameters["n"], x.parameters["p"], y.parameters["p"]))
-    ends = [np.where(a == b, 0.0, np.abs(np.log(a) - np.log(b))) for a, b in ((p, q), (1.0 - p, 1.0 - q))]
-    return float(np.sum(np.broadcast_to(n * np.maximum(*ends), x.shape)))
 
 
 def gaussian_mu(x: Law, y: Law) -> float | None:
@@ -244,52 +397,174 @@ def gaussian_mu(x: Law, y: Law) -> float | None:
         return float(np.linalg.norm(np.where(distance == 0.0, 0.0, distance / scale).reshape(-1)))
 
 
-def _distribution(law: Law) -> Any:
-    """Return the law as a frozen distribution; scipy.stats takes a second to import and is seldom needed."""
-    from scipy import stats
+# Whether a loss, or a pair of laws, goes beyond a claim.
 
-    held = law.parameters
-    match law.name:
-        case "laplace" | "logistic":
-            return getattr(stats, law.name)(held["location"], held["scale"])
-        case "normal":
-            return stats.norm(held["location"], held["scale"])
-        case "gumbel":
-            return stats.gumbel_r(held["location"], held["scale"])
-        case "two-sided geometric":
-            return stats.dlaplace(1.0 / np.asarray(held["scale"], np.float64), loc=held["location"])
-        case "exponential":
-            return stats.expon(0.0, held["scale"])
-        case "uniform":
-            return stats.uniform(held["low"], np.subtract(held["high"], held["low"]))
-        case "integers":
-            low, high = (np.asarray(held[name], np.float64) for name in ("low", "high"))  # 2**64 is not an int64
-            return stats.randint(low, high)
-        case "geometric":
-            return stats.geom(held["p"])
-        case "poisson":
-            return stats.poisson(held["rate"])
-        case "binomial":
-            return stats.binom(held["n"], held["p"])
-    raise ValueError(f"the law {law.name} is not a distribution of scipy.stats")
+SLACK: Final = 1e-9
+"""Relative excess that counts as rounding."""
+_OF_EVENTS: Final = (PureDP, ApproxDP, GaussianDP, PrivacyProfile, TradeOffCurve, ProbabilityPreservation)
+"""Claims that hold if every event keeps the claim's boundary."""
+_COMPARED: Final = 8  # events whose strength at a distance is found by bisection
+_LEVELS: Final = np.concatenate([np.geomspace(1e-12, 0.02, 120), np.linspace(0.02, 0.98, 193)[1:-1]])
+_POINTS: Final = 20_000
+_TANGENTS: Final = 1e-13  # relative: rounding
+_HALF: Final = np.geomspace(1e-12, 0.5, 400)
+_Q: Final = np.concatenate([_HALF, 1.0 - _HALF[-2::-1]])
+_Q_REST: Final = np.concatenate([1.0 - _HALF, _HALF[-2::-1]])
+_Z: Final = np.concatenate([ndtri(_HALF), -ndtri(_HALF[-2::-1])])
+"""False-positive rates with their complements and normal quantiles, none of which loses digits near 1."""
 
 
-PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
-    "laplace": ("location", "scale"),
-    "normal": ("location", "scale"),
-    "logistic": ("location", "scale"),
-    "gumbel": ("location", "scale"),
-    "two-sided geometric": ("location", "scale"),
-    "exponential": ("scale",),
-    "uniform": ("low", "high"),
-    "integers": ("low", "high"),
-    "geometric": ("p",),
-    "poisson": ("rate",),
-    "binomial": ("n", "p"),
-    "discrete": ("probabilities",),
-}
-"""The parameters of each known law."""
-_INTEGER_VALUED: Final = frozenset({"two-sided geometric", "integers", "geometric", "poisson", "binomial"})
-_SHIFTED: Final = frozenset({"laplace", "normal", "logistic", "gumbel", "two-sided geometric"})
-_EXPONENTIAL_TAILS: Final = frozenset({"laplace", "logistic", "two-sided geometric"})
-"""Laws whose log density has slope at most 1/scale and attains it, so that a move costs exactly move/scale."""
+def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
+    """Return a strength that the claim must have to allow both laws; None if none is found.
+
+    It is exact for pure claims and for normal laws, up to rounding, and a lower bound for others: the best of many
+    half-lines, intervals, or sets of outcomes. For independent draws under other claims it is that of one draw.
+    """
+    mu, worst = gaussian_mu(x, y), worst_loss(x, y)
+    if mu == 0.0 or worst == 0.0:
+        return 0.0
+    if mu == math.inf:
+        return math.inf  # a scale of 0
+    if claim.log_ratio is not None and worst is not None:
+        return worst
+    if mu is not None and math.isfinite(mu):
+        if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
+            return _order(claim) * mu * mu / 2.0
+        if isinstance(claim, GaussianDP):
+            return mu
+        return _largest(claim, ndtr(_Z + mu), ndtr(-_Z - mu), _Q, _Q_REST)
+    if not (x.is_known and x.name == y.name and x.shape == y.shape and not x.after) or worst is None:
+        return None
+    if math.prod(x.shape) != 1:
+        x, y = _farthest(x, y)
+    events = _outcomes(x, y) if x.name == "discrete" else _events(x, y)
+    return None if events is None else max(_largest(claim, *events), _largest(claim, *events[2:], *events[:2]))
+
+
+def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
+    """Return the largest strength that an event needs, with probabilities that are smaller by more than rounding.
+
+    Where an event has exactly the claim's δ on one side and 0 on the other, any digit more would need an infinite ε.
+    """
+    forward = _strengths(claim, p * (1.0 - SLACK), q, p_rest + SLACK * p, q_rest)
+    backward = _strengths(claim.reversed(), q * (1.0 - SLACK), p, q_rest + SLACK * q, p_rest)
+    found = np.concatenate([np.ravel(forward), np.ravel(backward)])
+    return float(np.max(found[~np.isnan(found)], initial=0.0))
+
+
+def _strengths(claim: Claim, p: Array, q: Array, p_rest: Array, q_rest: Array) -> Array:
+    """Return the strengths that the events need; at a distance, where each is a bisection, of the most promising."""
+    if isinstance(claim, GroupClaim):
+        events = np.broadcast_arrays(p, q, p_rest, q_rest)
+        with np.errstate(all="ignore"):
+            rough = np.nan_to_num(claim.rough_strength_of(*events), nan=-np.inf)
+        best = np.argsort(-rough)[:_COMPARED]
+        p, q, p_rest, q_rest = (each[best] for each in events)
+    return claim.strength_of(p, q, p_rest, q_rest)
+
+
+def _farthest(x: Law, y: Law) -> tuple[Law, Law]:
+    """Return both laws of the draw whose location moved farthest in scales, or of the first draw without locations."""
+    if x.name == "discrete":
+        return Law(x.name, x.parameters), Law(y.name, y.parameters)
+    flags, distance, scale = np.zeros(math.prod(x.shape), dtype=bool), moved(x, y), x.scale
+    with np.errstate(all="ignore"):
+        far = None if distance is None or scale is None else distance.reshape(-1) / scale.reshape(-1)
+    flags[0 if far is None or np.isnan(far).all() else int(np.nanargmax(far))] = True
+    return x.at(flags), y.at(flags)
+
+
+def _outcomes(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
+    """Return p, 1 − p, q, 1 − q of the sets of outcomes of largest ratio: by Neyman and Pearson none does better."""
+    p, q = x.probabilities, y.probabilities
+    if p.shape != q.shape:
+        return None
+    with np.errstate(all="ignore"):
+        order = np.argsort(-np.where(p == q, 1.0, p / q))
+    p, q = p[order], q[order]
+    return np.cumsum(p), np.cumsum(p[::-1])[::-1] - p, np.cumsum(q), np.cumsum(q[::-1])[::-1] - q
+
+
+def _events(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
+    """Return p, 1 − p, q, 1 − q of half-lines and of intervals about the location of x."""
+    if not (x.has_noise and y.has_noise):
+        return None
+    a, b = x.frozen(), y.frozen()
+    with np.errstate(all="ignore"):
+        ends = [each for law in (a, b) for each in (*np.ravel(law.ppf(_LEVELS)), *np.ravel(law.isf(_LEVELS)))]
+        cuts = np.unique(np.array(ends)[np.isfinite(ends)])
+        middle = float(np.ravel(a.median())[0])
+        radii = np.unique(np.abs(cuts - middle))
+        columns = []
+        for law in (a, b):
+            outside = law.cdf(middle - radii) + law.sf(middle + radii)
+            columns += [np.concatenate([law.cdf(cuts), outside]), np.concatenate([law.sf(cuts), 1.0 - outside])]
+    return columns[0], columns[1], columns[2], columns[3]
+
+
+def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
+    """Return whether a loss of at most `epsilon`, composed with Gaussian noise of this `mu`, keeps the claim."""
+    if claim.log_ratio is not None:
+        return mu == 0.0 and epsilon <= claim.log_ratio * (1.0 + SLACK)
+    if epsilon == mu == 0.0:
+        return True
+    if not (math.isfinite(epsilon) and math.isfinite(mu)):
+        return False
+    if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
+        order = _order(claim)
+        divergence = min(epsilon, order * epsilon * epsilon / 2.0) if isinstance(claim, RenyiDP) else epsilon**2 / 2.0
+        return divergence + order * mu * mu / 2.0 <= claim.strength * (1.0 + SLACK)
+    if not isinstance(claim.base if isinstance(claim, GroupClaim) else claim, _OF_EVENTS):
+        return False  # events show only a part of what such a claim says
+    if isinstance(claim, ApproxDP):
+        return _keeps_lines([(claim.epsilon, claim.delta)], epsilon, mu)
+    if isinstance(claim, PrivacyProfile):
+        deltas = [delta + claim.excess for delta in claim.deltas]
+        return _keeps_lines(list(zip(claim.epsilons, deltas, strict=True)), epsilon, mu)
+    if isinstance(claim, GaussianDP) and epsilon == 0.0:
+        return mu <= claim.mu * (1.0 + SLACK)
+    return _lies_below(claim, epsilon, mu) and _lies_below(claim.reversed(), epsilon, mu)
+
+
+def _keeps_lines(lines: list[tuple[float, float]], epsilon: float, mu: float) -> bool:
+    """Whether the privacy profile of such a loss lies below these points of one, exactly."""
+    return all(_profile(at, epsilon, mu) <= delta * (1.0 + SLACK) for at, delta in lines)
+
+
+def _profile(at: float, epsilon: float, mu: float) -> float:
+    """Return a bound on the δ at ε = `at` of such a loss; the exact worst case if either is 0."""
+    if mu == 0.0:
+        return max(math.expm1(epsilon - at) / (math.exp(-at) + math.exp(epsilon - at)), 0.0) if epsilon > at else 0.0
+    inner = at - epsilon
+    first, second = log_ndtr(mu / 2.0 - inner / mu), inner + log_ndtr(-mu / 2.0 - inner / mu)
+    return float(max(-math.exp(first) * math.expm1(min(second - first, 0.0)), 0.0))
+
+
+def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
+    """Whether the boundary of such a loss lies below that of a claim, up to where it meets its mirror image.
+
+    The boundary Φ(Φ⁻¹(e^ε q) + μ) is concave, so it lies below its tangents; between two points below the two
+    tangents. The claim's boundary is concave, so it lies above its chords. Corners of the tangents below the claim's
+    boundary therefore show the whole, wherever the claim's own corners are. Far out in the tail, where no double tells
+    them apart, the ratio of Gaussian boundaries only falls.
+    """
+    low, high = -37.0, float(-ndtri(1e-300))
+    for _ in range(200):  # to where e^ε q = Φ(z) and 1 − Φ(z + μ) = q
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if ndtr(-middle - mu) > math.exp(-epsilon) * ndtr(middle) else (low, middle)
+    z = np.unique(np.concatenate([np.linspace(-37.0, high, _POINTS), high - np.geomspace(1e-6, 1.0, 400)]))
+    own, q = ndtr(z + mu), math.exp(-epsilon) * ndtr(z)
+    if mu == 0.0:
+        own, q = own[-1:], q[-1:]  # one line, up to its corner
+    slope = np.exp(epsilon + (z * z - (z + mu) ** 2) / 2.0)
+    with np.errstate(all="ignore"):
+        corners = (np.diff(own) - slope[1:] * q[1:] + slope[:-1] * q[:-1]) / (slope[:-1] - slope[1:]) if mu else q[:0]
+    corners = np.clip(np.where(np.isfinite(corners), corners, q[1:]), q[:-1], q[1:])
+    heights = np.minimum(own[:-1] + slope[: len(corners)] * (corners - q[:-1]), 1.0)
+    allowed, _ = claim.max_power(np.append(q, corners), 1.0 - np.append(q, corners))
+    return bool(np.all(np.append(own, heights) <= allowed * (1.0 + _TANGENTS)))
+
+
+def _order(claim: RenyiDP | ZeroConcentratedDP) -> float:
+    """The divergence of a Gaussian μ, in the units of the claim's strength, is this times μ²/2."""
+    return claim.order if isinstance(claim, RenyiDP) else 1.0

@@ -20,16 +20,10 @@ from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..sampling.sampler import Sampler
-from .numpy_primitives import GLOBAL_STATE, numpy_patches, numpy_states, recording_generator
 from .output_values import NotCopied, kept, same_output
-from .python_primitives import outside_patches, random_patches, random_states
-from .registered import PrimitiveFamily, imported_families, patched, register_primitives
-from .scipy_primitives import scipy_patches
+from .primitives import GLOBAL_STATE, outside_patches, recording_generator
+from .registered import PrimitiveFamily, imported_families, patched
 from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of
-
-register_primitives("numpy", "numpy.random", numpy_patches, numpy_states)
-register_primitives("random", "random", random_patches, random_states)
-register_primitives("scipy", "scipy.stats", scipy_patches)
 
 _REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
@@ -79,38 +73,30 @@ class Unrecorded(NamedTuple):
 class Runner:
     """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
+    _patches: ExitStack
+
     def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int) -> None:
         self.sampler, self.names, self.seed = sampler, names, seed
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
         self.streams = Streams()
-        self._patches: ExitStack | None = None
         self._patched: list[PrimitiveFamily] = []
         self._left: list[Any] = []
 
     @contextmanager
     def patching(self) -> Iterator[None]:
-        """Keep the patches in place between runs, which would take most of a short run's time."""
-        with ExitStack() as self._patches:
-            self._patches.enter_context(patched(outside_patches()))
-            try:
+        """Let runs record; patches stay in place between them, as they would take most of a short run's time."""
+        try:
+            with ExitStack() as self._patches:
+                self._patches.enter_context(patched(outside_patches()))
                 yield
-            finally:
-                self._patches, self._patched = None, []
-        for source in self._left:  # a program that keeps one takes its numbers for those of the operating system
-            _seed_again(source)
-        self._left = []
-
-    def _patch(self, families: Sequence[PrimitiveFamily], undone: ExitStack) -> None:
-        """Apply the patches of the families, but for those in place."""
-        stack, done = (undone, []) if self._patches is None else (self._patches, self._patched)
-        if self._patches is None:
-            stack.enter_context(patched(outside_patches()))
-        for family in families:
-            if family not in done:
-                stack.enter_context(patched(family.patches()))
-                done.append(family)
+        finally:
+            del self._patches  # what runs without, raises
+            self._patched = []
+            for source in self._left:  # a program that keeps one takes its numbers for those of the operating system
+                _seed_again(source)
+            self._left = []
 
     def run(
         self,
@@ -136,7 +122,10 @@ class Runner:
             tape = Tape(put_back, changed, entropy=entropy, streams=self.streams)
             self.runs += 1
             with ExitStack() as undone:
-                self._patch(families, undone)
+                for family in families:
+                    if family not in self._patched:
+                        self._patches.enter_context(patched(family.patches()))
+                        self._patched.append(family)
                 self._put_states(families, tape, entropy, undone)
                 undone.enter_context(recording_on(tape))
                 undone.enter_context(under(self.sampler.answers))
@@ -285,7 +274,5 @@ def _differs(first: Tape, again: Tape) -> bool:
     """Whether a run with its own values put back made other calls, or calls with other parameters."""
     if again.parted_at is not None or len(first.calls) != len(again.calls) or first.seeds != again.seeds:
         return True
-    return any(
-        a.place != b.place or a.law.name != b.law.name or bool(a.law.differing(b.law))
-        for a, b in zip(first.calls, again.calls, strict=True)
-    )
+    pairs = zip(first.calls, again.calls, strict=True)
+    return any(a.place != b.place or not a.law.is_same_as(b.law) for a, b in pairs)

@@ -1,59 +1,311 @@
-"""The result of a replay: the calls, the findings, and what their losses say about the claim."""
+"""The result of a replay: the calls of noise primitives on x and on y, what was found, and what the losses say.
+
+Proof: docs/proofs/replay.md
+"""
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Self
+from functools import cached_property
+from typing import Any, Final, Self, TypeAlias
+
+import numpy as np
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..errors import ExcessError, OptionError
 from ..printing import shorten
 from ..records.suite import ReplayRow, ReplayTable
-from .claim_excess import SLACK, is_within
-from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
+from .laws import SLACK, Law, distance_of, gaussian_mu, is_within, moved, realised_loss, worst_loss
+from .tape import Declared, Drawn, Place, Tape
 
-# A replay as the table that records and reports show.
+Line: TypeAlias = tuple[str, Place]
+"""A primitive, and where it is called."""
 
-_FIRST = 30  # calls that are shown whatever they do
-
-
-def tabulated(
-    calls: Sequence[ReplayedCall], findings: Sequence[Finding], reasons: Sequence[str], *, sentence: str, seed: int
-) -> ReplayTable:
-    """Return the calls of a replay as a table, the calls with a finding among them."""
-    rows, others = [], [str(finding) for finding in findings if finding.call is None]
-    for number, call in enumerate(calls):
-        found = "; ".join(finding.message for finding in findings if finding.call == number)
-        if number < _FIRST or found:
-            rows.append(_row(call, found))
-    return ReplayTable(sentence=sentence, seed=seed, rows=tuple(rows), n_calls=len(calls), remarks=(*others, *reasons))
+_NORMS: Final = {"normal": 2, "gumbel": math.inf}
+_CONTRADICTION: Final = 1e-6  # by which a realised loss may lie beyond the worst one, relative: rounding
 
 
-def _row(call: ReplayedCall, finding: str) -> ReplayRow:
-    # Of noise that was handed nothing that may depend on data, equal laws do not say what it protects.
-    moved, mu, worst = (None, None, None) if call.is_bare else (call.moved, call.mu, call.worst_loss)
-    return ReplayRow(
-        place=str(call.place),
-        source=call.place.source,
-        primitive=call.primitive,
-        law=str(call.law_on_x),
-        moved=number_words(moved),
-        allowed=number_words(call.sensitivity),
-        loss=f"mu {number_words(mu)}" if mu else number_words(worst),
-        finding=finding,
+class FindingKind(enum.Enum):
+    """What differs; the values are the words of the text."""
+
+    BEYOND_SENSITIVITY = "moved beyond the declared sensitivity"
+    LOSS_ABOVE_CLAIM = "loss above the claim"
+    SUM_ABOVE_CLAIM = "sum of losses above the claim"
+    SCALE_DIFFERS = "scale differs"
+    PARAMETERS_DIFFER = "parameters differ"
+    LAW_DIFFERS = "law differs"
+    CALLS_DIFFER = "calls differ"
+    SEED_DIFFERS = "seed differs"
+    RAISES = "raises on one dataset"
+    NEAR_THE_VALUES = "loss above the claim near the recorded values"
+    WITHOUT_NOISE = "output moved without noise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A difference between the runs on x and on y that noise does not cover, or that the replay cannot follow.
+
+    Attributes
+    ----------
+    place : Place or None
+        The line of the call; None if the finding concerns the whole run.
+    loss : float or None
+        The privacy loss of it, in nats: the worst case over values of the call; None if unknown.
+    is_excess : bool
+        Whether the claim, or the sensitivity that the primitive declares, is exceeded on this path.
+    call : int or None
+        The place of the call in `ReplayResult.calls`; None if the finding concerns the whole run.
+    """
+
+    kind: FindingKind
+    place: Place | None
+    message: str
+    loss: float | None = None
+    is_excess: bool = False
+    call: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place is not None else self.message
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReplayedCall:
+    """A call with its law on x and on y, where y was given the value of x.
+
+    Attributes
+    ----------
+    place, place_on_y : Place
+        The line of the user's or the library's code that called the primitive.
+    law_on_x, law_on_y : Law
+        The laws. For noise that is added outside of the primitive (`is_inferred`) the locations follow from the
+        outputs.
+    value : Any
+        What the primitive returned; for noise whose factors differ between x and y, the output that it made.
+    draw_on_x : callable
+        Makes the call again, with the arguments of that run.
+    """
+
+    primitive: str
+    place: Place
+    place_on_y: Place
+    law_on_x: Law
+    law_on_y: Law
+    value: Any = field(repr=False)
+    declared_on_x: Declared | None = None
+    declared_on_y: Declared | None = None
+    is_inferred: bool = False
+    draw_on_x: Callable[[], Any] | None = field(default=None, repr=False)
+
+    @property
+    def line(self) -> Line:
+        """The line of code that makes the call."""
+        return self.primitive, self.place
+
+    @property
+    def words(self) -> str:
+        """The primitive and its place as text."""
+        return f"{self.primitive} at {self.place}"
+
+    @cached_property
+    def differing(self) -> frozenset[str] | None:
+        """The parameters of the law that differ between x and y; None if these are two laws."""
+        x, y = self.law_on_x, self.law_on_y
+        return frozenset(x.differing(y)) if x.name == y.name else None
+
+    @cached_property
+    def is_unmoved(self) -> bool:
+        """Whether the call is given the same on x and on y, so that its value may decide something elsewhere."""
+        is_same = self.differing == frozenset() and self.law_on_x.shape == self.law_on_y.shape
+        return is_same and not self.is_inferred and not self.moved
+
+    @cached_property
+    def is_shifted(self) -> bool:
+        """Whether the value is noise about a location that can be any number, on x and on y."""
+        return all(
+            law.is_shifted and not law.after and law.scale is not None and law.has_noise
+            for law in (self.law_on_x, self.law_on_y)
+        )
+
+    @property
+    def is_bare_noise(self) -> bool:
+        """Whether the call is noise about 0 on x and on y, to be added to something or to decide something."""
+        return self.is_unmoved and self.is_shifted and not np.any(self.law_on_x.location)
+
+    @cached_property
+    def is_bare(self) -> bool:
+        """Whether the call was given nothing that may depend on the data, so its laws do not show what it protects."""
+        if self.is_inferred or self.law_on_x.name == "discrete" or self.differing != frozenset():
+            return False
+        if self.declared_on_x is not None and self.moved is not None:
+            return False
+        location = self.law_on_x.location
+        return location is None or not np.any(location)
+
+    @cached_property
+    def _promised(self) -> tuple[float, Claim] | None:
+        """How far the inputs are apart and what the primitive promises for that, if it is the same primitive."""
+        x, y = self.declared_on_x, self.declared_on_y
+        if x is None or y is None or x.promise is None or not self._differs_in_input:
+            return None
+        return x.promise(x.input, y.input)
+
+    @property
+    def _differs_in_input(self) -> bool:
+        """Whether the laws have one name and differ in nothing but the input."""
+        return self.differing is not None and self.differing <= {"input", "location"}
+
+    @property
+    def promised(self) -> Claim | None:
+        """The claim that the primitive promises for the move of its input; None if it promises none."""
+        return None if self._promised is None else self._promised[1]
+
+    @cached_property
+    def moved(self) -> float | None:
+        """How far the input moved: the ℓ2 norm of the locations' difference for normal noise, the ℓ1 norm for others.
+
+        For Gumbel noise, which chooses by utilities, the largest move of a location. For a primitive with another
+        input, such as utilities, the largest move of one of its numbers. None if unknown.
+        """
+        x, y = self.declared_on_x, self.declared_on_y
+        if x is not None and x.promise is not None:
+            return None if self._promised is None else self._promised[0]
+        if x is not None and y is not None and x.input is not None:
+            apart = distance_of(x.input, y.input)
+            return None if apart is None else float(np.max(apart, initial=0.0))
+        distance = moved(self.law_on_x, self.law_on_y)
+        if distance is None:
+            return None
+        return float(np.linalg.norm(distance.reshape(-1), _NORMS.get(self.law_on_x.name, 1)))
+
+    @property
+    def sensitivity(self) -> float | None:
+        """The sensitivity that the primitive declares on x."""
+        return None if self.declared_on_x is None else self.declared_on_x.sensitivity
+
+    @cached_property
+    def realised_loss(self) -> float | None:
+        """ln of the density of the value on x over that on y; None if a law is unknown."""
+        return realised_loss(self.law_on_x, self.law_on_y, self.value)
+
+    @cached_property
+    def worst_loss(self) -> float | None:
+        """The supremum over values of the absolute loss; infinite for Gaussian noise that moves; None if unknown.
+
+        For a primitive whose law is not known, such as diffprivlib's `LaplaceBoundedDomain`, the epsilon that it
+        promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further. For
+        a measurement of OpenDP, the epsilon of its map.
+        """
+        found, realised = worst_loss(self.law_on_x, self.law_on_y), self.realised_loss
+        if found is not None and realised is not None and abs(realised) > found * (1.0 + _CONTRADICTION) + 1e-9:
+            return None  # the value is not of the law that the primitive states
+        if found is not None or self.law_on_x.is_known or self.law_on_x.name != self.law_on_y.name:
+            return found
+        if self.promised is not None:
+            return self.promised.log_ratio
+        x, y = self.declared_on_x, self.declared_on_y
+        if x is None or y is None or x.epsilon is None or x.delta or self.moved is None or x.sensitivity is None:
+            return None
+        is_same = (x.epsilon, x.sensitivity) == (y.epsilon, y.sensitivity) and self._differs_in_input
+        return x.epsilon if is_same and self.moved <= x.sensitivity * (1.0 + SLACK) else None
+
+    @property
+    def is_promise(self) -> bool:
+        """Whether the loss is what the primitive states about itself, a map or an epsilon, and not that of its laws."""
+        is_stated = self.worst_loss is not None or self.promised is not None
+        return is_stated and worst_loss(self.law_on_x, self.law_on_y) is None
+
+    @property
+    def rho(self) -> float | None:
+        """A bound on the zero-concentrated divergence, in both directions; None if unknown."""
+        if isinstance(self.promised, ZeroConcentratedDP):
+            return self.promised.rho
+        loss = self.worst_loss if self.mu is None else self.mu
+        return None if loss is None else loss * loss / 2.0
+
+    @cached_property
+    def mu(self) -> float | None:
+        """The μ of normal noise of equal scales; None for other laws."""
+        return gaussian_mu(self.law_on_x, self.law_on_y)
+
+
+def calls_of(line: Line, tape: Tape) -> list[Drawn]:
+    """Return the calls that a line makes in a run."""
+    return [call for call in tape.calls if (call.primitive, call.place) == line]
+
+
+def paired_calls(x: Tape, y: Tape) -> tuple[ReplayedCall, ...]:
+    """Return the calls that both runs made, up to where their paths part."""
+    number = len(y.calls) if y.parted_at is None else y.parted_at
+    return tuple(map(paired, x.calls[:number], y.calls[:number]))
+
+
+def paired(x: Drawn, y: Drawn) -> ReplayedCall:
+    """Return the call that both runs made."""
+    return ReplayedCall(
+        primitive=x.primitive,
+        place=x.place,
+        place_on_y=y.place,
+        law_on_x=x.law,
+        law_on_y=y.law,
+        value=x.value,
+        declared_on_x=x.declared,
+        declared_on_y=y.declared,
+        draw_on_x=x.draw,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptLoss:
+    """The loss of all paired calls together.
+
+    Attributes
+    ----------
+    realised : float or None
+        ln of the density of the recorded values on x over that on y; None if a law is unknown.
+    epsilon : float or None
+        The sum of the worst cases of all calls but those of normal noise; None if one is unknown.
+    mu : float
+        The μ of all normal noise together: the root of the sum of squares.
+    rho : float or None
+        The sum of bounds on the zero-concentrated divergences; None if one is unknown.
+    """
+
+    realised: float | None
+    epsilon: float | None
+    mu: float
+    rho: float | None = None
+
+    @property
+    def worst(self) -> float | None:
+        """The sum of the worst cases of all calls, infinite if normal noise moved."""
+        return math.inf if self.mu > 0.0 else self.epsilon
+
+
+def total_loss(calls: tuple[ReplayedCall, ...]) -> TranscriptLoss:
+    """Return the loss of the calls together."""
+    gaussian = [call.mu for call in calls if call.mu is not None]
+    others = [call.worst_loss for call in calls if call.mu is None]
+    realised = [call.realised_loss for call in calls]
+    rhos = [call.rho for call in calls]
+    return TranscriptLoss(
+        realised=None if None in realised else math.fsum(each for each in realised if each is not None),
+        epsilon=None if None in others else sum(each for each in others if each is not None),
+        mu=math.hypot(*gaussian),
+        rho=None if None in rhos else math.fsum(each for each in rhos if each is not None),
+    )
+
+
+_FIRST: Final = 30  # calls that tables show whatever they do
+_WIDTH: Final = 100  # characters of a line of source
 
 
 def number_words(value: float | None) -> str:
     """Return a number as text; empty if it is unknown."""
     return "" if value is None else "infinite" if math.isinf(value) else f"{value:.6g}"
-
-
-_WIDTH: Final = 100  # characters of a line of source
 
 
 class ReplayVerdict(enum.Enum):
@@ -92,16 +344,16 @@ class ReplayResult:
 
     mechanism: str
     claim: Claim | None
-    findings: tuple[Finding, ...]
     calls: tuple[ReplayedCall, ...]
     unrecorded: bool
     open_reasons: tuple[str, ...]
-    output_on_x: Any = field(repr=False)
-    output_on_y: Any = field(repr=False)
-    output_moved: float | None
     seed: int
     runs: int
+    findings: tuple[Finding, ...] = ()
     remarks: tuple[str, ...] = ()
+    output_on_x: Any = field(repr=False, default=None)
+    output_on_y: Any = field(repr=False, default=None)
+    output_moved: float | None = None
 
     @property
     def loss(self) -> TranscriptLoss:
@@ -173,8 +425,15 @@ class ReplayResult:
 
     def tabulated(self) -> ReplayTable:
         """Return the calls as texts, the first of them and all with a finding."""
-        said = (*self.open_reasons, *self.remarks)
-        return tabulated(self.calls, self.findings, said, sentence=self.sentence, seed=self.seed)
+        rows, others = [], [str(finding) for finding in self.findings if finding.call is None]
+        for number, call in enumerate(self.calls):
+            found = "; ".join(finding.message for finding in self.findings if finding.call == number)
+            if number < _FIRST or found:
+                rows.append(_row(call, found))
+        remarks = (*others, *self.open_reasons, *self.remarks)
+        return ReplayTable(
+            sentence=self.sentence, seed=self.seed, rows=tuple(rows), n_calls=len(self.calls), remarks=remarks
+        )
 
     def table(self) -> str:
         """Return the calls as text, a line each: place, law on x, move of the input, worst-case loss."""
@@ -182,17 +441,14 @@ class ReplayResult:
         for number, call in enumerate(self.calls):
             parts = [f"{number}  {call.place}  {call.primitive}: {call.law_on_x}"]
             if call.is_bare:
-                lines.append("; ".join([*parts, "given nothing that depends on data"]))
-                continue
-            if call.moved is not None:
-                of = "" if call.sensitivity is None else f" (sensitivity {call.sensitivity:.6g})"
-                parts.append(f"moved {number_words(call.moved)}{of}{', inferred' if call.is_inferred else ''}")
-            if call.mu:
-                parts.append(f"mu {number_words(call.mu)}")
-            elif call.worst_loss is None:
-                parts.append("loss unknown")
+                parts.append("given nothing that depends on data")
             else:
-                parts.append(f"loss {'' if math.isinf(call.worst_loss) else 'at most '}{number_words(call.worst_loss)}")
+                if call.moved is not None:
+                    of = "" if call.sensitivity is None else f" (sensitivity {call.sensitivity:.6g})"
+                    parts.append(f"moved {number_words(call.moved)}{of}{', inferred' if call.is_inferred else ''}")
+                at_most = "" if call.worst_loss is None or math.isinf(call.worst_loss) else "at most "
+                loss = "unknown" if call.worst_loss is None else at_most + number_words(call.worst_loss)
+                parts.append(f"mu {number_words(call.mu)}" if call.mu else f"loss {loss}")
             lines.append("; ".join(parts))
         return "\n".join(lines)
 
@@ -207,6 +463,21 @@ class ReplayResult:
         if self.has_excess:
             raise ExcessError(str(self), result=self)
         return self
+
+
+def _row(call: ReplayedCall, finding: str) -> ReplayRow:
+    # Of noise that was handed nothing that may depend on data, equal laws do not say what it protects.
+    moved, mu, worst = (None, None, None) if call.is_bare else (call.moved, call.mu, call.worst_loss)
+    return ReplayRow(
+        place=str(call.place),
+        source=call.place.source,
+        primitive=call.primitive,
+        law=str(call.law_on_x),
+        moved=number_words(moved),
+        allowed=number_words(call.sensitivity),
+        loss=f"mu {number_words(mu)}" if mu else number_words(worst),
+        finding=finding,
+    )
 
 
 def check_replay_result(result: ReplayResult) -> ReplayResult:

@@ -7,12 +7,17 @@ and is not recorded. Calls from other threads are carried out unchanged and coun
 from __future__ import annotations
 
 import itertools
+import linecache
 import random
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType
 from typing import Any, Final
 
 import numpy as np
@@ -20,10 +25,81 @@ import numpy as np
 from ..claims.claim import Claim
 from ..errors import described
 from ..printing import shorten
-from .laws import Law
+from ..sampling.object_identity import below_packages
+from .laws import Law, copied
 from .output_values import NotCopied, kept
-from .parameters import copied
-from .places import Place, place_of_call
+
+# Where a primitive was called: the innermost frame outside the primitive and outside dpaudit's audits.
+
+_INSIDE: Final = (
+    "dpaudit.audit.",
+    "dpaudit.mechanisms.adapters.",
+    "numpy.",
+    "scipy.",
+    "opendp.",
+    "pydp.",
+    "random",
+    "secrets",
+    "functools",
+    "contextlib",
+)
+"""Modules that carry out a call and did not ask for it; a name that ends in a dot stands for what is below it."""
+
+_COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of code; `file` is as Python knows it."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{_short(self.file)}:{self.line} in {self.function}"
+
+    @property
+    def source(self) -> str:
+        """The text of the line; empty if the file cannot be read."""
+        return linecache.getline(self.file, self.line).strip()
+
+
+def place_of_call() -> Place:
+    """Return the place that asked for the draw; the outermost frame if every frame is inside."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno, _function(frame.f_code))
+
+
+def _function(code: CodeType) -> str:
+    """Return the name of the function of a frame; of a comprehension, that of the function that contains it."""
+    parts = [part for part in code.co_qualname.split(".") if part != "<locals>"]
+    while parts and parts[-1] in _COMPREHENSIONS:
+        parts.pop()
+    return parts[-1] if parts else "<module>"
+
+
+@lru_cache
+def _is_inside(module: str) -> bool:
+    return any(module == each or (each.endswith(".") and f"{module}.".startswith(each)) for each in _INSIDE)
+
+
+def _short(file: str) -> str:
+    """Return a path from the working directory, or from the folder of installed packages, or the last two parts."""
+    path = Path(file)
+    if not path.is_absolute():
+        return file
+    if (installed := below_packages(path)) is not None:
+        return installed
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except (ValueError, OSError):
+        return "/".join(path.parts[-2:])
+
+
+# What a run records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +411,15 @@ def active_tape() -> Tape | None:
     return _ACTIVE[-1] if _ACTIVE else None
 
 
+def tape_of_thread() -> Tape | None:
+    """Return the tape that records this thread; a call from another thread than that of the run is counted."""
+    tape = active_tape()
+    if tape is None or not tape.is_foreign():
+        return tape
+    tape.note_unseen(OTHER_THREAD)
+    return None
+
+
 @contextmanager
 def only_recording() -> Iterator[bool]:
     """Hold the right to record in this process; False if a recording holds it already."""
@@ -363,10 +448,8 @@ def recorded(original: Callable[..., Any], own: Callable[..., Any], seed: str | 
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        tape = active_tape()
-        if tape is None or tape.is_foreign():
-            if tape is not None:
-                tape.note_unseen(OTHER_THREAD)
+        tape = tape_of_thread()
+        if tape is None:
             return original(*args, **kwargs)
         if seed is not None:
             tape.note_seed(args[0] if args else kwargs.get(seed))

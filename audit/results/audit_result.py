@@ -594,7 +594,7 @@ class AuditResult(ClaimResult):
         told = [str(finding) for finding in self.findings]
         told += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
         told += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
-        told += [] if self.is_replayable else [f"note: not replayable, as {self.why_not_replayable}"]
+        told += [] if self.is_replayable else [f"note: not reproducible, as {self.why_not_replayable}"]
         told += [f"note: {self._when_close}"] if self._is_close else []
         return *told, *(f"note: {note}" for note in self.notes)
 

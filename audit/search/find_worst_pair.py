@@ -32,12 +32,12 @@ from ..options import LEAST_SEARCH, check_sequential, checked
 from ..procedures.check import DEFAULTS, CheckOptions, Options, audit_pair, runs_or_setting, sampler_of, stated
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of, sequence_of
-from ..replay.other_values import Reruns
+from ..replay.comparison import visible_loss
 from ..replay.recorded_run import RecordedRun, Runner
 from ..replay.registered import registered_names
-from ..replay.replayed_call import line_of, paired_calls
+from ..replay.replay_result import paired_calls
+from ..replay.reruns import Reruns
 from ..replay.tape import only_recording
-from ..replay.visible_loss import visible_loss
 from ..results.worst_pair import SimplePair, TriedPair, WorstPair, pair_count
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import Sampler
@@ -146,7 +146,7 @@ class Replays:
         Where the paths of x and y part, nothing can be tried.
         """
         call = reruns.calls[number]
-        line = line_of(call)
+        line = call.line
         if is_tried and not self._shows.get(line) and self._hidden[line] < _LOOKED_AT:
             self._shows[line] = bool(reruns.shown(number).any())
             self._hidden[line] += not self._shows[line]

@@ -140,8 +140,8 @@ def with_special_numbers(
             raised = None if isinstance(error, DatasetError) else error
         if raised is not None and not isinstance(raised, DatasetError):
             refused[str(number)] = raised if isinstance(raised, str) else described(raised)
-    error = next(iter(refused.values()), "")
-    return Enlarged(larger(tuple(numbers)) if numbers else domain, tuple(numbers), tuple(refused), error)
+    first = next(iter(refused.values()), "")
+    return Enlarged(larger(tuple(numbers)) if numbers else domain, tuple(numbers), tuple(refused), first)
 
 
 def _clamps(low: float, high: float, build: Callable[[float], Any], apart: Callable[[Any, Any], float]) -> bool:

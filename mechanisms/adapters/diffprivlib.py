@@ -137,7 +137,7 @@ def from_diffprivlib(
         Required for a function: any dataset, from which the claim is read. The claim for every other dataset must be
         the same.
     seeded : bool
-        Whether to draw the noise from the audit's generator, through `random_state`, so that the audit is replayable.
+        Whether the noise comes from the audit's generator, through `random_state`, so that the audit is reproducible.
         If False, the mechanism has a fresh random state in each block; for a mechanism created without `random_state`
         this is the operating system's entropy, as in production.
 

@@ -32,7 +32,7 @@ _VECTOR_METRICS = {"make_laplace": "l1_distance", "make_geometric": "l1_distance
 class OpenDPMechanism:
     """Measurement that draws blocks of runs; created by `from_opendp`, which explains the parameters.
 
-    OpenDP uses its own entropy and cannot be seeded, so audits are marked "not replayable".
+    OpenDP uses its own entropy and cannot be seeded, so audits are marked "not reproducible".
 
     Attributes
     ----------

@@ -13,8 +13,7 @@ from typing import Any
 
 from ...audit.claims.claim import Claim
 from ...audit.errors import AuditError
-from ...audit.replay.laws import Law
-from ...audit.replay.parameters import same_parameter
+from ...audit.replay.laws import Law, same_parameter
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, active_tape
 from .library_calls import imported

@@ -16,9 +16,9 @@ The program flushes its output, waits for the next line, and ends when its input
 standard output; messages quote what it writes to standard error. The first request is for a single run and includes the
 time that the program needs to start.
 
-If a program draws its noise from the seed, the audit is replayable. A program with its own entropy works too. A program
-that seeds itself identically at every start gives every worker the same runs: use jobs=1, or the health checks report
-it.
+If a program draws its noise from the seed, the audit is reproducible. A program with its own entropy works too. A
+program that seeds itself identically at every start gives every worker the same runs: use jobs=1, or the health checks
+report it.
 """
 
 from __future__ import annotations

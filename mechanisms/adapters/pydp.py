@@ -1,6 +1,6 @@
 """Mechanisms, aggregates and partition selection of PyDP, with the claim read from the object.
 
-PyDP cannot be seeded: its noise comes from BoringSSL's generator, and the audit is marked not replayable. Its objects
+PyDP cannot be seeded: its noise comes from BoringSSL's generator, and the audit is marked not reproducible. Its objects
 cannot be copied to worker processes, so blocks are drawn in threads, one after the other, because a call holds the
 interpreter.
 """

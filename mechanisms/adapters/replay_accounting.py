@@ -12,9 +12,7 @@ import numpy as np
 from ...audit.claims.claim import check_number
 from ...audit.errors import ClaimError
 from ...audit.replay.laws import moved
-from ...audit.replay.other_values import is_bare_noise
-from ...audit.replay.replay_result import ReplayResult, check_replay_result
-from ...audit.replay.replayed_call import ReplayedCall
+from ...audit.replay.replay_result import ReplayedCall, ReplayResult, check_replay_result
 from .library_calls import imported
 
 _MOST = 200  # draws of one call that are composed one by one
@@ -73,7 +71,7 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
 def _refuse_unknown_sums(result: ReplayResult) -> None:
     """Raise for noise about 0 whose sum the outputs do not show: the same call on x and y, but not without a loss."""
     for call in result.calls if result.open_reasons else ():
-        if call.is_bare and is_bare_noise(call):
+        if call.is_bare and call.is_bare_noise:
             raise ClaimError(
                 f"what the noise of {call.primitive} at {call.place} is added to is not known, so its loss is unknown; "
                 "put noise_primitive on the function that adds it.",

@@ -268,7 +268,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
 
 
 def _seed(result: AuditResult) -> str:
-    return f"{result.seed}{'' if result.is_replayable else f'; not replayable, because {result.why_not_replayable}'}"
+    return f"{result.seed}{'' if result.is_replayable else f'; not reproducible, because {result.why_not_replayable}'}"
 
 
 def _of_statement(entry: Entry, result: StatementResult) -> Facts:

@@ -114,7 +114,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     lines.append(f"  seed       {result.seed}")
     lines.append(f"  repeat     {repetition(case, settings)}")
     if isinstance(result, AuditResult) and not result.is_replayable:
-        lines.append(f"             (not replayable: {result.why_not_replayable})")
+        lines.append(f"             (not reproducible: {result.why_not_replayable})")
     if entry.accepted is not None:
         lines.append(
             f"  acceptance {prose(entry.acceptance_in_words(datetime.date.today())).removeprefix('acceptance ')}"

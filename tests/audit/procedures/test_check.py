@@ -170,7 +170,7 @@ def test_randomness_of_its_own_is_marked():
     own = np.random.default_rng()
     result = check(lambda rows, size: len(rows) + own.laplace(size=size), X, Y, claim=PureDP(1.0), runs=20_000, jobs=1)
     assert not result.is_replayable
-    assert result.remarks == ("note: not replayable, as the mechanism has its own randomness",)
+    assert result.remarks == ("note: not reproducible, as the mechanism has its own randomness",)
 
 
 def test_nan_inside_objects_is_replayable():

@@ -8,15 +8,12 @@ import os
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, GaussianDP, ReplayResult, find_worst_pair, noise_primitive, replay
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit import ApproxDP, GaussianDP, find_worst_pair, noise_primitive, replay
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.mechanisms import GroupTightMechanism
 
-SEEDS = range(4)
 
-
-def run(mechanism, x, y, claim=1.0, **options) -> ReplayResult:
+def run(mechanism, x, y, claim=1.0, **options):
     return replay(mechanism, x, y, claim=claim, **options)
 
 
@@ -28,23 +25,13 @@ def largest(rows, rng):
     return int(np.argmax(rng.laplace(scores(rows), 2.0)))
 
 
-def largest_of_calls(rows, rng):
-    held = scores(rows)
-    return max(range(4), key=lambda place: rng.laplace(held[place], 2.0))
-
-
-def largest_by_gumbel(rows, rng):
-    return int(np.argmax(rng.gumbel(scores(rows) / 2.0)))
-
-
 def largest_with_its_score(rows, rng):
     noisy = rng.laplace(scores(rows), 2.0)
     return int(np.argmax(noisy)), float(np.max(noisy))
 
 
 def sparse_vector(rows, rng):
-    threshold = rng.laplace(20.0, 2.0)
-    held = scores(rows)
+    threshold, held = rng.laplace(20.0, 2.0), scores(rows)
     return next((place for place in range(4) if rng.laplace(held[place], 4.0) >= threshold), None)
 
 
@@ -53,55 +40,43 @@ def gumbel_noise(utilities):
     return np.array(utilities) + np.random.default_rng().gumbel(scale=2.0, size=len(utilities))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
 @pytest.mark.parametrize(
     "mechanism",
     [
         largest,
-        largest_of_calls,
-        largest_by_gumbel,
+        lambda rows, rng: max(range(4), key=lambda place: rng.laplace(scores(rows)[place], 2.0)),
+        lambda rows, rng: int(np.argmax(rng.gumbel(scores(rows) / 2.0))),
         largest_with_its_score,
         sparse_vector,
         lambda rows: int(np.argmax(gumbel_noise(scores(rows).astype(float)))),
     ],
 )
-def test_selections_show_a_place_and_not_the_scores(mechanism, seed):
-    x, y = [[1, 1, 1, 1], [0, 1, 0, 1]], [[0, 1, 0, 1]]
-    result = run(mechanism, x, y, seed=seed)
-    assert not result.has_excess, str(result)
-    assert result.verdict is ReplayVerdict.OPEN
+def test_selections_show_a_place_and_not_the_scores(mechanism):
+    for seed in (1, 2):
+        result = run(mechanism, [[1, 1, 1, 1], [0, 1, 0, 1]], [[0, 1, 0, 1]], seed=seed)
+        assert result.verdict is ReplayVerdict.OPEN, str(result)
 
 
 def test_the_reason_is_said():
     result = run(largest, [[3, 3, 3, 3], [0, 1, 0, 1]], [[0, 1, 0, 1]])
-    assert next(finding.kind for finding in result.findings) is FindingKind.LOSS_ABOVE_CLAIM
+    assert result.findings[0].kind is FindingKind.LOSS_ABOVE_CLAIM
     assert "the output does not show the value" in str(result)
 
 
-def subsampled(rows, rng):
-    keep = rng.random(len(rows)) < 0.1
-    return rng.laplace(np.array(rows)[keep].sum(), 1.0)
-
-
-def subsampled_and_added(rows, rng):
-    keep = rng.random(len(rows)) < 0.1
-    return np.array(rows)[keep].sum() + rng.laplace()
-
-
-def subsampled_by_coins(rows, rng):
-    return rng.laplace(sum(row for row in rows if rng.choice(2, p=[0.9, 0.1])), 1.0)
-
-
-def subsampled_by_a_binomial(rows, rng):
-    return rng.laplace(np.array(rows)[: rng.binomial(len(rows), 0.1)].sum(), 1.0)
-
-
-@pytest.mark.parametrize("mechanism", [subsampled, subsampled_and_added, subsampled_by_coins, subsampled_by_a_binomial])
-def test_noise_on_a_sample_costs_less(mechanism):
-    claim = math.log(1.0 + 0.1 * (math.e - 1.0))
-    results = [run(mechanism, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], claim, seed=seed) for seed in range(6)]
+@pytest.mark.parametrize(
+    ("mechanism", "is_handed"),
+    [
+        (lambda rows, rng: rng.laplace(np.array(rows)[rng.random(len(rows)) < 0.5].sum(), 1.0), True),
+        (lambda rows, rng: np.array(rows)[rng.random(len(rows)) < 0.5].sum() + rng.laplace(), False),
+        (lambda rows, rng: rng.laplace(sum(row for row in rows if rng.choice(2, p=[0.5, 0.5])), 1.0), True),
+        (lambda rows, rng: rng.laplace(np.array(rows)[: rng.binomial(len(rows), 0.5)].sum(), 1.0), True),
+    ],
+)
+def test_noise_on_a_sample_costs_less(mechanism, is_handed):
+    claim = math.log(1.0 + 0.5 * (math.e - 1.0))
+    results = [run(mechanism, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], claim, seed=seed) for seed in (0, 1)]
     assert not any(result.has_excess for result in results)
-    assert mechanism is subsampled_and_added or any(result.findings for result in results)
+    assert any(result.findings for result in results) is is_handed
 
 
 def truncated(rows, rng):
@@ -118,44 +93,39 @@ def median(rows, rng):
     return rng.uniform(ends[place], ends[place + 1])
 
 
-def unused(rows, rng):
-    rng.laplace(100.0 * len(rows), 1.0)
-    return rng.laplace(len(rows), 1.0)
+FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "claim"),
     [
+        # draws that do not show
         (truncated, [1.0], [], 2.0),
         (median, [3.0, 3.5, 4.0], [3.0, 9.0, 4.0], 1.0),
         (median, [3.0, 3.0, 4.0], [3.0, 5.0, 4.0], 1.0),
-        (unused, [1, 2], [1], 1.0),
+        (lambda rows, rng: (rng.laplace(100.0 * len(rows), 1.0), rng.laplace(len(rows), 1.0))[1], [1, 2], [1], 1.0),
+        # answers that a draw may flip
+        (lambda rows, rng: 1 - rows[0] if rng.integers(10) == 3 else rows[0], [1], [0], math.log(9.0)),
+        (lambda rows, rng: 1 - rows[0] if rng.integers(0, 2, size=20).sum() > 11 else rows[0], [1], [0], 1.0891),
+        (lambda rows, rng: 1 - rows[0] if rng.random(5).min() > 0.1 else rows[0], [1], [0], 0.4),
+        (lambda rows, rng: 1 - rows[0] if min(rng.laplace(), rng.laplace()) > 0 else rows[0], [1], [0], math.log(3.0)),
+        (lambda rows, rng: (1 - rows[0] if rng.laplace() > 1.0 else rows[0], 7.0), [1], [0], 2.0),
+        (lambda rows, rng: 1 - rows[0] if 0.25 < rng.random() < 0.45 else rows[0], [1], [0], math.log(4.0)),
+        (lambda rows, rng: rows[0] ^ int(rng.bit_generator.random_raw() % 4 == 0), [1], [0], math.log(3.0)),
+        # a bounded part of the draw
+        (lambda rows, rng: int(np.clip(round(rng.normal(rows[0])), 1, 5)), [3.0], [3.5], 3.0),
+        (lambda rows, rng: float(np.clip(rng.normal(rows[0]), 0, 6)), [3.0], [3.5], 3.0),
+        (lambda rows, rng: int(min(rng.poisson(rows[0]), 20)), [11.0], [10.0], 3.0),
+        (lambda rows, rng: rng.normal(rows[0]) % 1.0, [0.5], [0.0], 1.0),
+        (lambda rows, rng: int(100.0 * rng.laplace(rows[0])) % 10, [3.0], [1.0], 1.0),
+        (lambda rows, rng: rng.laplace([rows[0], 2.0])[int(rng.laplace() > 0.0)], [3.0], [1.0], 1.5),
+        (lambda rows, rng: [int(rng.choice(2, p=p)) for p in (FLAT, STEEP)[:: int(rows[0])]], [1], [-1], 2.5),
     ],
 )
-def test_draws_that_do_not_show(mechanism, x, y, claim, seed):
-    assert not run(mechanism, x, y, claim, seed=seed).has_excess
-
-
-def window(rows, rng):
-    return 1 - rows[0] if 0.25 < rng.random() < 0.45 else rows[0]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(
-    ("mechanism", "claim"),
-    [
-        (lambda rows, rng: 1 - rows[0] if rng.integers(10) == 3 else rows[0], math.log(9.0)),
-        (lambda rows, rng: 1 - rows[0] if rng.integers(0, 2, size=20).sum() > 11 else rows[0], 1.0891),
-        (lambda rows, rng: 1 - rows[0] if rng.random(5).min() > 0.1 else rows[0], 0.4),
-        (lambda rows, rng: 1 - rows[0] if min(rng.laplace(), rng.laplace()) > 0 else rows[0], math.log(3.0)),
-        (lambda rows, rng: (1 - rows[0] if rng.laplace() > 1.0 else rows[0], 7.0), 2.0),
-        (window, math.log(4.0)),
-        (lambda rows, rng: rows[0] ^ int(rng.bit_generator.random_raw() % 4 == 0), math.log(3.0)),
-    ],
-)
-def test_randomised_responses(mechanism, claim, seed):
-    assert not run(mechanism, [1], [0], claim + 1e-9, seed=seed).has_excess
+def test_what_shows_in_part_keeps_its_claim(mechanism, x, y, claim):
+    for seed in (1, 2):
+        result = run(mechanism, x, y, claim + 1e-9, seed=seed)
+        assert not result.has_excess, str(result)
 
 
 def forked(rows):
@@ -192,53 +162,33 @@ def test_noise_from_elsewhere(mechanism):
     assert not run(mechanism, [1], [1, 2]).has_excess
 
 
-def test_what_shows_beside_noise_that_does_not_hide_it_is_an_excess():
-    """The first number determines the noise, and with it what the second would be on the other dataset."""
-    for mechanism in (
-        lambda rows, rng: (sum(rows) + 9.0 * rng.laplace(), len(rows)),
-        lambda rows, rng: (rng.laplace(sum(rows), 9.0), len(rows)),
-        lambda rows, rng: (sum(rows) + rng.laplace(scale=9.0), len(rows) + rng.laplace(sum(rows), 9.0), sum(rows)),
-        lambda rows: len(rows),
-    ):
-        assert run(mechanism, [1.0, 2.0], [1.0], 9.0).has_excess
-
-
-def test_a_part_that_shows_counts():
-    """Of two numbers one is clipped away; the other moves by 6 scales."""
+def test_what_a_draw_may_decide_about_is_a_finding_only():
+    """Of two numbers one is clipped away, and the other moves by 6 scales; a value is rounded; a scale is 0."""
 
     def histogram(rows, rng):
         return np.maximum(rng.laplace([6.0 * len(rows), -50.0 + len(rows)], 1.0), 0.0)
 
-    result = run(histogram, [1, 1], [1], 6.5)
-    assert not result.has_excess
+    assert not run(histogram, [1, 1], [1], 6.5).has_excess
     assert run(histogram, [1, 1], [1], 5.0).has_excess
-
-
-def test_a_rounded_value_shows():
     assert run(lambda rows, rng: round(rng.laplace(4.0 * len(rows), 1.0)), [1, 1], [1]).has_excess
     assert not run(lambda rows, rng: 100.0 * round(rng.laplace(4.0 * len(rows)) / 100.0), [1, 1], [1]).has_excess
-
-
-def test_a_scale_of_zero_is_no_noise():
     assert run(lambda rows, rng: rng.normal(len(rows), 0.0), [1, 1], [1], GaussianDP(1.0)).has_excess
 
 
-def test_a_declared_sensitivity_counts_whatever_shows():
-    @noise_primitive("laplace", location="value", scale="scale", sensitivity=1.0)
-    def noise(value, scale):
-        return value + np.random.default_rng().laplace(scale=scale)
+@noise_primitive("laplace", location="value", scale="scale", sensitivity="sensitivity")
+def calibrated(value, scale=1.0, sensitivity=1.0):
+    return value + np.random.default_rng().laplace(scale=scale)
 
-    result = run(lambda rows, rng: noise(3.0 * len(rows), 9.0) > 50.0 + rng.random(), [1, 1], [1], ApproxDP(1.0, 0.1))
+
+def test_a_declared_sensitivity_counts_whatever_shows():
+    result = run(
+        lambda rows, rng: calibrated(3.0 * len(rows), 9.0) > 50.0 + rng.random(), [1, 1], [1], ApproxDP(1.0, 0.1)
+    )
     assert [finding.kind for finding in result.findings if finding.is_excess] == [FindingKind.BEYOND_SENSITIVITY]
 
 
-@noise_primitive("laplace", location="value", scale=1.0, sensitivity=1.0)
-def counted(value):
-    return value + np.random.default_rng().laplace()
-
-
 def groups(factor):
-    return lambda rows, rng: {name: counted(factor * rows.count(name)) for name in sorted(set(rows))}
+    return lambda rows, rng: {name: calibrated(factor * rows.count(name)) for name in sorted(set(rows))}
 
 
 @pytest.mark.parametrize(
@@ -261,17 +211,12 @@ def test_a_group_that_moves_too_far_is_an_excess_in_any_order():
     assert not run(groups(1), list("ab" + "c" * 9), list("abb" + "c" * 9)).has_excess
 
 
-@noise_primitive("laplace", location="value", scale="scale", sensitivity="scale")
-def calibrated(value, scale):
-    return value + np.random.default_rng().laplace(scale=scale)
-
-
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_a_large_sensitivity_covers_no_move_of_another_query(is_swapped):
     """The first column moves by 3 at sensitivity 1; 4 to 5 and, at sensitivity 10, 9 to 7 would seem covered."""
 
     def columns(rows, rng):
-        return [calibrated(each, scale) for each, scale in zip(rows, (1.0, 10.0), strict=True)]
+        return [calibrated(each, scale, scale) for each, scale in zip(rows, (1.0, 10.0), strict=True)]
 
     x, y = [4.0, 9.0], [7.0, 5.0]
     assert run(columns, *((y, x) if is_swapped else (x, y)), 9.0).has_excess
@@ -283,8 +228,8 @@ def test_a_search_passes_over_draws_that_are_not_used():
         rng.laplace(size=0)
         return rng.laplace(len(rows) + (5.0 if rows == [2, 2] else 0.0), 1.0)
 
-    pairs = [([a], [a, b]) for a in range(6) for b in range(6)]
-    options = {"claim": 1.0, "adjacency": "add-remove", "runs": 4_000, "search_runs": 4_000, "bits": False, "jobs": 1}
+    pairs = [([a], [a, b]) for a in range(4) for b in range(4)]
+    options = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "bits": False, "jobs": 1}
     found = find_worst_pair(decoy, pairs, guide="replay", **options)
     assert (found.x, found.y) == ([2], [2, 2])
     assert found.is_refuted
@@ -322,22 +267,39 @@ ONES = [1.0] * 25
 )
 def test_what_other_noise_folds_and_orders_hide(mechanism, x, y, claim):
     result = run(mechanism, x, y, claim)
-    assert not result.has_excess, str(result)
-    assert result.verdict is ReplayVerdict.OPEN
+    assert result.verdict is ReplayVerdict.OPEN, str(result)
+
+
+@pytest.mark.parametrize("size", [2e10, 1e12])
+def test_noise_that_much_larger_noise_drowns_is_noise_still(size):
+    """The rounding of the large one must not pass for a combination without noise."""
+
+    def sum_and_more(rows, rng):
+        noisy = rng.laplace(sum(rows), size)
+        return [noisy, noisy + rng.laplace(2.0 * len(rows)) + 2.0 * len(rows)]
+
+    assert not run(sum_and_more, [1.0, 1.0], [1.0], 100.0).has_excess
 
 
 @pytest.mark.parametrize(
-    "mechanism",
+    ("mechanism", "claim"),
     [
-        lambda rows, rng: rng.laplace([len(rows), sum(rows)]),
-        lambda rows, rng: (lambda n, total: (n, total / max(n, 1.0)))(rng.laplace(len(rows)), rng.laplace(sum(rows))),
-        lambda rows, rng: np.cumsum(rng.laplace([len(rows), sum(rows)])),
-        lambda rows, rng: ["a", "b", "c"][rng.choice(3, p=[0.98, 0.01, 0.01] if 9 in rows else [0.01, 0.01, 0.98])],
-        lambda rows, rng: max(0.0, rng.laplace(sum(rows))),
+        # values that the output determines
+        (lambda rows, rng: rng.laplace([len(rows), sum(rows)]), 2.0),
+        (lambda rows, rng: (n := rng.laplace(len(rows)), rng.laplace(sum(rows)) / max(n, 1.0)), 2.0),
+        (lambda rows, rng: np.cumsum(rng.laplace([len(rows), sum(rows)])), 2.0),
+        (lambda rows, rng: "abc"[rng.choice(3, p=[0.98, 0.01, 0.01] if 9 in rows else [0.01, 0.01, 0.98])], 2.0),
+        (lambda rows, rng: max(0.0, rng.laplace(sum(rows))), 2.0),
+        # what noise next to it does not hide: the first number determines the noise, and with it the second one on y
+        (lambda rows, rng: (sum(rows) + 9.0 * rng.laplace(), len(rows)), 9.0),
+        (lambda rows, rng: (rng.laplace(sum(rows), 9.0), len(rows)), 9.0),
+        (lambda rows, rng: (sum(rows) + rng.laplace(scale=9), len(rows) + rng.laplace(sum(rows), 9), sum(rows)), 9.0),
+        (lambda rows, rng: np.array([1, 2]) * len(rows) + rng.laplace(scale=1e6), 9.0),
+        (lambda rows: len(rows), 9.0),
     ],
 )
-def test_values_that_the_output_determines_count(mechanism):
-    assert run(mechanism, [1, 2, 9], [1, 2], 2.0).has_excess
+def test_values_that_the_output_determines_count(mechanism, claim):
+    assert run(mechanism, [1, 2, 9], [1, 2], claim).has_excess
 
 
 def test_outputs_without_calls_are_tried_more_often():
@@ -356,7 +318,7 @@ def test_a_choice_counts_if_all_of_its_outcomes_were_tried():
         weights = [np.exp(-5.0 / number * n * np.arange(number)) for n in range(3)]
         return lambda rows, rng: int(rng.choice(number, p=weights[len(rows)] / weights[len(rows)].sum()))
 
-    assert run(among(200), [1], [1, 2], 0.1).has_excess
+    assert run(among(50), [1], [1, 2], 0.1).has_excess
     result = run(among(1_000), [1], [1, 2], 0.1)
     assert result.verdict is ReplayVerdict.OPEN
     assert result.runs < 500
@@ -365,35 +327,8 @@ def test_a_choice_counts_if_all_of_its_outcomes_were_tried():
 @pytest.mark.parametrize("delta", [0.01, 1e-5, 0.1 + 0.2])
 def test_exactly_delta_on_one_side_and_never_on_the_other(delta):
     """No epsilon covers a digit more of delta, so rounding must not add one."""
-    result = replay(GroupTightMechanism(1.0, delta), 1, 0)
-    assert not result.has_excess
-    wrong = replay(GroupTightMechanism(1.0, 2 * delta), 1, 0, claim=ApproxDP(1.0, delta))
-    assert wrong.has_excess
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "x", "y", "claim"),
-    [
-        (lambda rows, rng: int(np.clip(round(rng.normal(rows[0])), 1, 5)), [3.0], [3.5], 3.0),
-        (lambda rows, rng: float(np.clip(rng.normal(rows[0]), 0, 6)), [3.0], [3.5], 3.0),
-        (lambda rows, rng: int(min(rng.poisson(rows[0]), 20)), [11.0], [10.0], 3.0),
-        (lambda rows, rng: rng.normal(rows[0]) % 1.0, [0.5], [0.0], 1.0),
-        (lambda rows, rng: int(100.0 * rng.laplace(rows[0])) % 10, [3.0], [1.0], 1.0),
-        (
-            lambda rows, rng: (lambda a, b: a if rng.laplace() > 0.0 else b)(*rng.laplace([rows[0], 2.0])),
-            [3.0],
-            [1.0],
-            1.5,
-        ),
-        (lambda rows, rng: [int(rng.choice(2, p=p)) for p in (FLAT, STEEP)[:: int(rows[0])]], [1], [-1], 2.5),
-    ],
-)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_shows_a_bounded_part_of_the_draw_keeps_its_claim(mechanism, x, y, claim, seed):
-    assert not run(mechanism, x, y, claim, seed=seed).has_excess
-
-
-FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
+    assert not replay(GroupTightMechanism(1.0, delta), 1, 0).has_excess
+    assert replay(GroupTightMechanism(1.0, 2 * delta), 1, 0, claim=ApproxDP(1.0, delta)).has_excess
 
 
 def test_what_a_clipped_output_tells_apart_is_an_excess_by_its_probabilities():

@@ -24,8 +24,8 @@ from dpaudit import (
 )
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
 from dpaudit.audit.replay.laws import Law
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
+from dpaudit.mechanisms.adapters.replay_accounting import pld_from_replay
 
 X, Y = [1.0, 5.0], [1.0]
 
@@ -479,3 +479,53 @@ def test_a_scale_within_a_claim_that_allows_it():
         lambda rows, rng: len(rows) + rng.normal(0, scale[len(rows)]), [1, 1], [1], claim=ApproxDP(2.0, 1e-2)
     )
     assert not result.has_excess
+
+
+def test_words_of_results():
+    (row, _) = run(lambda rows, rng: sum(rows) * rng.laplace() + rng.laplace() ** 2).tabulated().rows
+    assert (row.moved, row.loss) == ("", "")  # noise that was handed nothing: 0 would look like a bound
+    (finding,) = run(lambda rows, rng: f"{rng.laplace(sum(rows)):.2f}", [1.0], [3.0]).findings
+    assert "worst-case loss 2" in finding.message  # of one call: its sum is not said again
+    far = run(lambda rows, rng: rng.laplace(len(rows)), [1.0] * 3, [1.0], adjacency="add-remove", distance=2)
+    assert "OPEN: loss at most 2 in 1 call, claimed 1-DP at distance 2; not shown to be within the claim" in str(far)
+    scaled = run(lambda rows, rng: rng.laplace(sum(rows), max(rows)), [1.0, 3.0], [1.0])
+    assert scaled.table().endswith("moved 3; loss infinite")
+    normal = run(lambda rows, rng: rng.normal(sum(rows)), [1.0], [3.0], GaussianDP(1.0))
+    assert "mu >= 2, claimed 1-GDP" in str(normal)
+    added = run(lambda rows, rng: len(rows) + sum(rng.laplace(size=2)))
+    assert added.verdict is ReplayVerdict.OPEN
+    assert str(added).count(added.open_reasons[0]) == 1
+
+    def sampled(rows, rng):
+        chosen = [row for row in rows if rng.random() < 0.5]
+        return rng.laplace(sum(chosen))
+
+    assert kinds(run(sampled, [1.0, 2.0], [1.0], 0.6)) == [FindingKind.CALLS_DIFFER]  # other lines, one finding
+
+    def one_of_ten(rows, rng):
+        odds = np.ones(10)
+        odds[7] += len(rows)
+        return int(rng.choice(10, p=odds / odds.sum()))
+
+    found = str(run(one_of_ten, [1.0] * 3, [1.0] * 2, 0.1))
+    assert "outcome 7 has probability 0.3077 on x and 0.25 on y; worst-case loss 0.207639" in found
+
+
+@pytest.mark.parametrize(
+    ("law", "says"),
+    [
+        (Law("normal", {"location": 0.0, "sigma": 1.0}), "has the parameters location, scale, not location, sigma"),
+        ("normal", "is 'normal', not a Law"),
+    ],
+)
+def test_a_law_function_is_told_what_it_returned(law, says):
+    noise = noise_primitive(lambda value: law)(lambda value: value + np.random.default_rng().normal())
+    with pytest.raises(OptionError, match=says):
+        replay(lambda rows: noise(len(rows)), [1, 1], [1], claim=1.0)
+
+
+def test_a_name_or_result_that_is_not_known_is_refused():
+    with pytest.raises(OptionError, match="its name here is 'normal'"):
+        noise_primitive("Gaussian", location="value", scale="scale")
+    with pytest.raises(OptionError, match="3 is not the result of a replay"):
+        pld_from_replay(3)

@@ -10,10 +10,10 @@ import pytest
 
 from dpaudit import PureDP, Replace, Rows, Verdict, find_worst_pair, noise_primitive, replay
 from dpaudit.audit.errors import MechanismError, OptionError
+from dpaudit.audit.replay.comparison import visible_loss
 from dpaudit.audit.replay.laws import Law
 from dpaudit.audit.replay.recorded_run import Runner
 from dpaudit.audit.replay.registered import registered_names
-from dpaudit.audit.replay.visible_loss import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
 from dpaudit.audit.search.successive_halving import _is_clear, _pattern_for, _survivors
@@ -109,8 +109,9 @@ def test_what_it_refuses():
 
 def shown(mechanism, x, y):
     runner = Runner(as_sampler(mechanism), registered_names(), 0)
-    on_x = runner.run(x)
-    return visible_loss(on_x, runner.run(y, on_x.tape.calls))
+    with runner.patching():
+        on_x = runner.run(x)
+        return visible_loss(on_x, runner.run(y, on_x.tape.calls))
 
 
 @pytest.mark.parametrize(

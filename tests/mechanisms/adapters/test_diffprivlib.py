@@ -1,4 +1,4 @@
-"""Mechanisms, tools and models of diffprivlib: claims are read, correct ones hold, and noise is replayable."""
+"""Mechanisms, tools and models of diffprivlib: claims are read, correct ones hold, and noise is reproducible."""
 
 from __future__ import annotations
 

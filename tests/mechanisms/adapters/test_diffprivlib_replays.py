@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit import Replace, replay
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.mechanisms.adapters import from_diffprivlib_tool
 
 try:

@@ -7,8 +7,7 @@ import math
 import pytest
 
 from dpaudit import GaussianDP, PureDP, ReplayResult, Rows, ZeroConcentratedDP, find_worst_pair, replay
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.mechanisms.adapters import from_opendp
 
 dp = pytest.importorskip("opendp.prelude", reason="OpenDP is an optional library")

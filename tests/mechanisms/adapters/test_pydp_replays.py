@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpaudit import GaussianDP, replay
-from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 
 mechanisms = pytest.importorskip("pydp.algorithms.numerical_mechanisms", reason="PyDP is an optional library")
 

@@ -301,7 +301,7 @@ def test_numbers_in_the_page_are_the_results(suite, suite_page):
         ):
             assert shown in page, (entry.name, shown)
     assert "98765" in page
-    assert "not replayable" in page
+    assert "not reproducible" in page
     assert "dpaudit run" in page
     assert "numpy 2.0.0" in page
     assert str(FINDING) in page

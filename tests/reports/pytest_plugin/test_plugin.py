@@ -331,7 +331,7 @@ def test_a_mechanism_with_entropy_of_its_own(project):
             dp_audit(own, [1, 1], [1], claim=PureDP(1.0))
         """
     )
-    assert "not replayable" in text_of(run(project))
+    assert "not reproducible" in text_of(run(project))
 
 
 def test_other_checks_take_part(project):

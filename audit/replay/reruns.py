@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .laws import Array, Law
 from .output_values import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import RecordedRun, Runner, other_seed
-from .replayed_call import Finding, FindingKind, ReplayedCall, paired, paired_calls
+from .replay_result import Finding, FindingKind, ReplayedCall, paired, paired_calls
 from .tape import Drawn, RaisedCall
 
 MOST_NUMBERS: Final = 64
@@ -50,6 +50,10 @@ _RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
 Calls = tuple[ReplayedCall, ...]
 Changes = Mapping[int, Any]
+
+
+class UntriedError(Exception):
+    """There are more values, or numbers, than are tried; the message says of what."""
 
 
 class Reruns:
@@ -88,7 +92,7 @@ class Reruns:
 
     def _some_far(self) -> Changes:
         """Return half of the noise at values far away."""
-        noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call) and self._rng.random() < 0.5}
+        noise = {i: call for i, call in enumerate(self.calls) if call.is_shifted and self._rng.random() < 0.5}
         return {i: self._far(call, float(self._rng.choice(FAR)), None) for i, call in noise.items()}
 
     def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
@@ -105,9 +109,7 @@ class Reruns:
         tapes = [self._run(side, changed).tape for side in ("x", "y")]
         if any(len(tape.calls) <= number for tape in tapes):
             return False
-        other = paired(tapes[0].calls[number], tapes[1].calls[number])
-        pairs = (call.law_on_x, other.law_on_x), (call.law_on_y, other.law_on_y)
-        return all(a.name == b.name and not a.differing(b) for a, b in pairs)
+        return has_its_laws(call, paired(tapes[0].calls[number], tapes[1].calls[number]))
 
     def rounding(self, *numbers: Array) -> Array:
         """Return by how much sums of such numbers of the outputs may be rounded."""
@@ -129,73 +131,89 @@ class Reruns:
         They agree if they are the same. With `apart`, which returns the expected difference of their numbers, they
         agree if it is that: up to rounding, and up to 1e-9 of the `noise` of a coordinate.
         """
-        combinations = self._combinations()
-        steps: list[Changes] | str = [] if isinstance(combinations, str) else self._steps()
-        if isinstance(combinations, str) or isinstance(steps, str):
-            return combinations if isinstance(combinations, str) else str(steps)
-        if why := self._why_undecided():
-            return why
-        for changed in (*combinations, *steps, *self._joint()):
+        try:
+            apart_from_noise = [*self._combinations(), *self._steps()]
+        except UntriedError as why:
+            return str(why)
+        if why_undecided := self._why_undecided():
+            return why_undecided
+        for changed in (*apart_from_noise, *self._joint()):
             if changed and not self._agree(changed, apart, noise):
-                places = list(dict.fromkeys(_named(self.calls[i]) for i in changed))
+                places = list(dict.fromkeys(self.calls[i].words for i in changed))
                 more = f" and {len(places) - 1} more" if len(places) > 1 else ""
                 return f"with other values of {places[0]}{more}, the outputs on x and y differ in another way"
         return ""
 
-    def _combinations(self) -> list[Changes] | str:
-        """Return all values that the calls of choices can take together: each may lead to another output.
+    def _combinations(self) -> Iterator[Changes]:
+        """Yield all values that the calls of choices can take together: each may lead to another output.
 
-        Words if there are too many, or a call may decide something that no number of values shows.
+        Raises
+        ------
+        UntriedError
+            If there are too many, or a call may decide something that no number of values shows.
         """
         outcomes: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
-            if is_shifted(call) or _is_answer(call):
+            if call.is_shifted or _is_answer(call):
                 continue
             values = outcomes_of(call)
-            if values is None and call.law_on_x.name in _CHOICES:
-                return f"{_named(call)} has more than {MOST_OUTCOMES} outcomes, and not all were tried"
-            if values is None and is_unmoved(call):
-                return f"{_named(call)} draws from {call.law_on_x} on x and on y, which may decide something"
             if values is not None:
                 outcomes[number] = values
+            elif call.law_on_x.name in _CHOICES:
+                raise UntriedError(f"{call.words} has more than {MOST_OUTCOMES} outcomes, and not all were tried")
+            elif call.is_unmoved:
+                raise UntriedError(f"{call.words} draws from {call.law_on_x} on x and on y, which may decide something")
         if math.prod(map(len, outcomes.values())) > MOST_OUTCOMES:
-            which = f"the draws that may decide something, such as {_named(self.calls[next(iter(outcomes))])},"
-            return f"{which} have more than {MOST_OUTCOMES} outcomes together, and not all were tried"
-        return _together(outcomes)
+            raise UntriedError(
+                f"the draws that may decide something, such as {self.calls[next(iter(outcomes))].words}, have more "
+                f"than {MOST_OUTCOMES} outcomes together, and not all were tried"
+            )
+        for each in itertools.product(*outcomes.values()):
+            yield dict(zip(outcomes, each, strict=True))
 
-    def _steps(self) -> list[Changes] | str:
-        """Return values of whole noise that moved, and one for each step of noise that is rounded afterwards.
+    def _steps(self) -> Iterator[Changes]:
+        """Yield values of whole noise that moved, and one for each step of noise that is rounded afterwards.
 
-        Each may lead to another output, like an outcome of a choice. Words if there are more than are tried.
+        Each may lead to another output, like an outcome of a choice.
+
+        Raises
+        ------
+        UntriedError
+            If there are more than are tried.
         """
-        found: list[Changes] = []
         for number, call in enumerate(self.calls):
-            if not is_shifted(call) or call.is_inferred or is_unmoved(call) or np.size(call.value) != 1:
+            if not call.is_shifted or call.is_inferred or call.is_unmoved or np.size(call.value) != 1:
                 continue
+            is_whole = call.law_on_x.is_integer_valued
+            if not is_whole and self._follows(number, np.ones(np.shape(call.value))):
+                continue  # near this value the output follows the noise; others are tried at random
             law = call.law_on_x.frozen()
             low, high = (float(np.ravel(end)[0]) for end in (law.ppf(_SELDOM), law.isf(_SELDOM)))
-            value, ones = np.asarray(call.value), np.ones(np.shape(call.value))
-            if call.law_on_x.is_integer_valued:
+            if is_whole:
                 values = np.arange(low, high + 1.0)
                 if not len(values):
-                    return f"{_named(call)} has values of which doubles hold only some, and they were not tried"
+                    raise UntriedError(f"doubles hold only some of the values of {call.words}, which were not tried")
                 if len(values) > MOST_OUTCOMES and not self._is_line(number, values):
-                    return (
-                        f"{_named(call)} has more than {MOST_OUTCOMES} values that are not rare, and not all were tried"
+                    raise UntriedError(
+                        f"{call.words} has more than {MOST_OUTCOMES} values that are not rare, and not all were tried"
                     )
                 values = values[:: -(-len(values) // MOST_OUTCOMES)]
-            elif any(self._shows({number: nudged(call, value, s * ones)}) for s in (1.0, -1.0)):
-                continue  # near this value the output follows the noise; others are tried at random
             else:
                 values = self._step_values(number, np.linspace(low, high, MOST_NUMBERS))
                 if len(values) > MOST_OUTCOMES:
-                    return f"{_named(call)} is rounded to more than {MOST_OUTCOMES} values, and not all were tried"
-            found += [self._alone(number, each) for each in values]
-        return found
+                    raise UntriedError(
+                        f"{call.words} is rounded to more than {MOST_OUTCOMES} values, and not all were tried"
+                    )
+            yield from (self._alone(number, each) for each in values)
 
     def _alone(self, number: int, value: float) -> Changes:
         call = self.calls[number]
         return {number: _like(call, np.full(np.shape(call.value), value))}
+
+    def _follows(self, number: int, direction: Array) -> bool:
+        """Whether the output changes with a small change of a call's value, on both sides."""
+        call = self.calls[number]
+        return any(self._shows({number: nudged(call, np.asarray(call.value), s * direction)}) for s in (1.0, -1.0))
 
     def _is_line(self, number: int, values: Array) -> bool:
         """Whether the numbers of the output on x are an affine function of a drawn number, at some values."""
@@ -237,20 +255,19 @@ class Reruns:
         """Return which noise decides something: it changes the output, but not if it changes by little."""
         tried = 0
         for number, call in enumerate(self.calls):
-            if not is_unmoved(call) or not (is_shifted(call) or _is_answer(call)) or is_bare_noise(call):
+            if not call.is_unmoved or not (call.is_shifted or _is_answer(call)) or call.is_bare_noise:
                 continue
             flags = self.shown(number)
-            if not is_shifted(call) and not flags.all():
-                return f"{_named(call)} is given the same on x and on y, and the output does not show its value"
-            for place in np.flatnonzero(~flags):
+            if not call.is_shifted and not flags.all():
+                return f"{call.words} is given the same on x and on y, and the output does not show its value"
+            for place in np.flatnonzero(~flags).tolist():
                 tried += 1
                 if tried > MOST_NUMBERS:
                     return f"more than {MOST_NUMBERS} numbers that are drawn do not show in the output"
-                direction = np.zeros(call.law_on_x.shape)
-                direction.reshape(-1)[place] = 1.0
+                direction = one_of(call, place)
                 for far in (*FAR, *(-each for each in FAR)):
                     if self._shows({number: stepped(call, far * direction)}, both=False):
-                        return f"{_named(call)} is given the same on x and on y, and decides something"
+                        return f"{call.words} is given the same on x and on y, and decides something"
         return ""
 
     def _agree(self, changed: Changes, apart: Callable[[Changes], Array] | None, noise: Array | None) -> bool:
@@ -278,7 +295,7 @@ class Reruns:
         """Yield changes of all values: fresh draws, draws at the middle of the noise, and values far away."""
         for _ in range(DRAWS):
             yield self.anew()
-        noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call)}
+        noise = {i: call for i, call in enumerate(self.calls) if call.is_shifted}
         yield from self._sweep_together(noise)
         if not noise:
             return
@@ -321,7 +338,7 @@ class Reruns:
             return None
         law = call.law_on_x
         try:
-            if is_shifted(call):
+            if call.is_shifted:
                 found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=self._rng))
                 return _like(call, found)
             return self._runner.drawn(call.draw_on_x, int(self._rng.integers(2**32)))
@@ -356,11 +373,8 @@ class Reruns:
             return np.array([self._shows_others(number)])
         flags = np.zeros(value.size, dtype=bool)
         for place in range(min(value.size, MOST_NUMBERS)):
-            step = np.zeros(value.shape)
-            step.reshape(-1)[place] = 1.0
-            flags[place] = any(self._shows({number: nudged(call, value, sign * step)}) for sign in (1.0, -1.0))
-            if not flags[place] and is_shifted(call):
-                flags[place] = self._shows_coarsely(number, step)
+            step = one_of(call, place)
+            flags[place] = self._follows(number, step) or (call.is_shifted and self._shows_coarsely(number, step))
         return flags
 
     def _shows_coarsely(self, number: int, direction: Array) -> bool:
@@ -476,26 +490,24 @@ def _chance(law: Law) -> float:
     return float(np.tanh(0.5 / np.min(law.scale, initial=np.inf)))
 
 
-def is_unmoved(call: ReplayedCall) -> bool:
-    """Whether a call is given the same on x and on y, so that its value may decide something elsewhere."""
-    same_law = call.law_on_x.name == call.law_on_y.name and call.law_on_x.shape == call.law_on_y.shape
-    return same_law and not call.is_inferred and not call.law_on_x.differing(call.law_on_y) and not call.moved
-
-
-def is_shifted(call: ReplayedCall) -> bool:
-    """Whether a value is noise about a location that can be any number, on x and on y."""
-    laws = call.law_on_x, call.law_on_y
-    return all(
-        law.is_shifted and not law.after and law.scale is not None and bool(np.all(law.scale > 0)) for law in laws
-    )
-
-
 def _like(call: ReplayedCall, numbers: Array) -> Any:
     """Return numbers in the type of the call's value."""
     value = np.asarray(call.value)
     if value.dtype.kind in "iu":
         numbers = np.round(numbers).astype(np.int64)
     return typed(call.value, numbers.reshape(value.shape))
+
+
+def has_its_laws(call: ReplayedCall, other: ReplayedCall) -> bool:
+    """Whether another call has the laws of this one, on x and on y."""
+    return call.law_on_x.is_same_as(other.law_on_x) and call.law_on_y.is_same_as(other.law_on_y)
+
+
+def one_of(call: ReplayedCall, place: int) -> Array:
+    """Return the direction in which one number of a call's value changes by 1."""
+    direction = np.zeros(np.shape(call.value))
+    direction.reshape(-1)[place] = 1.0
+    return direction
 
 
 def typed(value: Any, numbers: Array) -> Any:
@@ -547,11 +559,6 @@ def nudged(call: ReplayedCall, value: Array, direction: Array) -> Any:
     return _like(call, value + 1e-3 * unit * direction)
 
 
-def is_bare_noise(call: ReplayedCall) -> bool:
-    """Whether a call is noise about 0 on x and on y, to be added to something or to decide something."""
-    return is_unmoved(call) and is_shifted(call) and not np.any(call.law_on_x.location)
-
-
 def _is_answer(call: ReplayedCall) -> bool:
     """Whether a call adds noise to something that is not 0, and then rounds, truncates or folds the sum."""
     law = call.law_on_x
@@ -561,11 +568,7 @@ def _is_answer(call: ReplayedCall) -> bool:
 def _is_answer_of_unknown_law(call: ReplayedCall) -> bool:
     is_number = not isinstance(call.value, (str, bytes, dict)) and np.asarray(call.value).dtype.kind in "if"
     is_unknown = bool(call.law_on_x.after) or not call.law_on_x.is_known
-    return is_number and is_unknown and not is_unmoved(call) and not is_shifted(call)
-
-
-def _together(values: dict[int, list[Any]]) -> list[Changes]:
-    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
+    return is_number and is_unknown and not call.is_unmoved and not call.is_shifted
 
 
 def outcomes_of(call: ReplayedCall) -> list[Any] | None:
@@ -574,7 +577,7 @@ def outcomes_of(call: ReplayedCall) -> list[Any] | None:
     if x.name not in _CHOICES or x.name != y.name or x.shape != y.shape or x.after:
         return None
     if x.name == "discrete":
-        odds = [np.atleast_1d(np.asarray(law.parameters["probabilities"], np.float64)) for law in (x, y)]
+        odds = [np.atleast_1d(law.probabilities) for law in (x, y)]
         most = max(len(each) for each in odds)
         levels = np.flatnonzero(np.sum([np.pad(each, (0, most - len(each))) for each in odds], axis=0))
     else:
@@ -586,7 +589,3 @@ def outcomes_of(call: ReplayedCall) -> list[Any] | None:
         return None
     held = itertools.product(levels.tolist(), repeat=size)
     return [typed(call.value, np.reshape(each, np.shape(call.value))) for each in held]
-
-
-def _named(call: ReplayedCall) -> str:
-    return f"{call.primitive} at {call.place}"

@@ -1,0 +1,535 @@
+"""Recording versions of the noise primitives of numpy, of the standard library's `random`, and of scipy.stats.
+
+They draw exactly what the originals do. What chooses or orders (`choice`, `permutation`, `shuffle`) records places
+instead of values, so that on y the places of x are taken from y's own values. numpy's classes are replaced by
+subclasses; methods of `random.Random` and `random.SystemRandom` are replaced on the classes, so that existing objects
+are recorded too. Methods of `random` that are not named here are recorded by what they draw inside.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import operator
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, Final, cast
+
+import numpy as np
+
+from .laws import PARAMETERS, Law, copied
+from .registered import Patch, register_primitives
+from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, recorded, tape_of_thread
+
+_GENERATOR: Final = np.random.Generator
+_RANDOM_STATE: Final = np.random.RandomState
+GLOBAL_STATE: Final = np.random.mtrand._rand
+"""The global state of the process, from which other threads draw while a run is recorded."""
+_STANDS_FOR_GLOBAL: Final = "stands_for_global"
+_GLOBAL: Final = 2**32 - 2
+"""First number of the spawn key of the global state; generators that are made without a seed have the next one."""
+
+
+def _choosing(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that records what `own` does with the tape; within other primitives it is numpy's or Python's."""
+    original = getattr(kind, name)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None:
+            return original(self, *args, **kwargs)
+        if tape.passes():
+            return tape.drawn(self, lambda: original(self, *args, **kwargs))
+        return own(tape, self, *args, **kwargs)
+
+    call.__name__, call.__doc__ = name, original.__doc__
+    return call
+
+
+def _places(tape: Tape, source: Any, primitive: str, law: Law, draw: Callable[[], Any], n: int) -> Any:
+    """Return recorded places 0 … n − 1 that a generator draws."""
+    return tape.call(
+        primitive,
+        lambda: law,
+        lambda: tape.drawn(source, draw),
+        can_return=lambda places: bool(np.all(np.asarray(places) < n)),
+    )
+
+
+def _of_module(original: Callable[..., Any], state: Callable[[], Any], method: str, seed: str | None = None) -> Any:
+    """Return a module function that draws from the state of whichever run calls it."""
+    return recorded(original, lambda *args, **kwargs: getattr(state(), method)(*args, **kwargs), seed)
+
+
+# numpy: the laws of its methods.
+
+_POSITIONAL: Final = {
+    "laplace": ("laplace", "loc scale size"),
+    "normal": ("normal", "loc scale size"),
+    "logistic": ("logistic", "loc scale size"),
+    "gumbel": ("gumbel", "loc scale size"),
+    "standard_normal": ("normal", "size dtype out"),
+    "exponential": ("exponential", "scale size"),
+    "standard_exponential": ("exponential", "size dtype method out"),
+    "uniform": ("uniform", "low high size"),
+    "random": ("uniform", "size dtype out"),
+    "random_sample": ("uniform", "size"),
+    "geometric": ("geometric", "p size"),
+    "poisson": ("poisson", "lam size"),
+    "binomial": ("binomial", "n p size"),
+    "integers": ("integers", "low high size dtype endpoint"),
+    "randint": ("integers", "low high size dtype"),
+}
+"""The law of a method and the names of its arguments. Every other method is recorded with its arguments alone."""
+_ARGUMENTS: Final = {"location": "loc", "rate": "lam"}
+"""Names of arguments that are not those of the law's parameters."""
+_NAMES: Final = {method: tuple(names.split()) for method, (_, names) in _POSITIONAL.items()}
+_DEFAULTS: Final = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0, "lam": 1.0}
+_NOT_DRAWS: Final = frozenset(
+    {"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", "choice", "shuffle", "permutation"}
+)
+
+
+def _shape(bound: dict[str, Any], *parameters: Any) -> tuple[int, ...]:
+    if bound.get("out") is not None:
+        return tuple(bound["out"].shape)
+    size = bound.get("size")
+    if size is None:
+        shapes = [np.shape(each) for each in parameters]
+        return np.broadcast_shapes(*shapes) if any(shapes) else ()
+    try:
+        return (operator.index(size),)
+    except TypeError:
+        return tuple(int(each) for each in size)
+
+
+def _kept(value: Any) -> Any:
+    """Return a copy of an array: the caller may change it later."""
+    return value if np.isscalar(value) else np.array(value)
+
+
+def _law_of(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
+    """Return the law of a method of numpy's generators with these arguments."""
+    if method in ("rand", "randn"):
+        method, args, kwargs = ("random" if method == "rand" else "standard_normal"), (args or None,), {}
+    if method not in _POSITIONAL:
+        return Law(method, {f"argument {i}": _kept(each) for i, each in enumerate(args)} | kwargs)
+    name = _POSITIONAL[method][0]
+    bound = {**dict(zip(_NAMES[method], args, strict=False)), **kwargs}
+    if name == "integers":
+        low, high = (0, bound["low"]) if bound.get("high") is None else (bound["low"], bound["high"])
+        bound |= {"low": low, "high": np.add(high, 1) if bound.get("endpoint") else high}
+    held = {}
+    for parameter in PARAMETERS[name]:
+        argument = _ARGUMENTS.get(parameter, parameter)
+        held[parameter] = _kept(bound.get(argument, _DEFAULTS.get(argument)))
+    return Law(name, held, _shape(bound, *held.values()))
+
+
+# numpy: classes whose draws are recorded.
+
+
+def _recorded(base: type, method: str) -> Callable[..., Any]:
+    original = getattr(base, method)
+    names = _NAMES.get(method, ())
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None:
+            return original(self, *args, **kwargs)
+        held, named = copied(args), copied(kwargs)  # the caller may change them later
+        found = tape.call(
+            f"{base.__name__}.{method}",
+            lambda: _law_of(method, args, kwargs),
+            lambda: tape.drawn(self, lambda: original(self, *held, **named)),
+        )
+        out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
+        if out is not None and found is not out:
+            out[...] = found
+            return out
+        return found
+
+    call.__name__, call.__doc__ = method, f"Record a draw of numpy's `{method}`."
+    return call
+
+
+def _choice(base: Any) -> Callable[..., Any]:
+    def choice(
+        tape: Tape, self: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        axis = args[0] if args else kwargs.get("axis", 0)
+        rest = dict(zip(("shuffle",), args[1:], strict=False)) | {key: kwargs[key] for key in kwargs if key != "axis"}
+        values = None if isinstance(a, (int, np.integer)) else np.asarray(a)
+        n = int(a) if values is None else values.shape[axis] if values.ndim else int(values)
+        shape = _shape({"size": size})
+        if not replace and shape not in ((), (1,)):
+            law = Law("choice without replacement", {"n": n, "p": _kept(p)}, shape)
+        elif p is None:
+            law = Law("integers", {"low": 0, "high": n}, shape)
+        else:
+            law = Law("discrete", {"probabilities": np.array(p, dtype=np.float64)}, shape)
+        name = f"{base.__name__}.choice"
+        places = _places(tape, self, name, law, lambda: base.choice(self, n, size, replace, p, **rest), n)
+        return places if values is None or not values.ndim else values.take(places, axis=axis)
+
+    return _choosing(base, "choice", choice)
+
+
+def _order(tape: Tape, self: Any, base: Any, n: int, method: str) -> Any:
+    law = Law("permutation", {"n": n}, (n,))
+    return _places(tape, self, f"{base.__name__}.{method}", law, lambda: base.permutation(self, n), n)
+
+
+def _permutation(base: Any) -> Callable[..., Any]:
+    def permutation(tape: Tape, self: Any, x: Any, axis: int = 0) -> Any:
+        values = None if isinstance(x, (int, np.integer)) else np.asarray(x)
+        places = _order(tape, self, base, int(x) if values is None else values.shape[axis], "permutation")
+        return places if values is None else values.take(places, axis=axis)
+
+    return _choosing(base, "permutation", permutation)
+
+
+def _shuffle(base: Any) -> Callable[..., Any]:
+    def shuffle(tape: Tape, self: Any, x: Any, axis: int = 0) -> None:
+        if isinstance(x, np.ndarray):
+            x[...] = x.take(_order(tape, self, base, x.shape[axis], "shuffle"), axis=axis)
+        elif axis:
+            base.shuffle(self, x, axis)  # which raises
+        else:
+            for place, each in enumerate([x[int(place)] for place in _order(tape, self, base, len(x), "shuffle")]):
+                x[place] = each
+
+    return _choosing(base, "shuffle", shuffle)
+
+
+class _StandsFor(type):
+    """Makes a recording class accept every instance of numpy's class, and other threads create numpy's own."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__mro__[1])
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None:
+            return super().__call__(*args, **kwargs)
+        if tape.is_foreign():
+            tape.note_unseen(OTHER_THREAD)
+            return cls.__mro__[1](*args, **kwargs)
+        given = args[0] if args else kwargs.get("seed", kwargs.get("bit_generator"))
+        if cls.__mro__[1] is _RANDOM_STATE:
+            tape.note_seed(given)
+        with tape.unseen_inside():
+            made = super().__call__(*args, **kwargs)
+        tape.note_made(made, is_fresh=given is None)
+        return made
+
+
+def _recording_class(base: type) -> Any:
+    draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
+    methods: dict[str, Any] = {name: _recorded(base, name) for name in draws if callable(getattr(base, name))}
+    methods |= {"choice": _choice(base), "permutation": _permutation(base), "shuffle": _shuffle(base)}
+    methods["__reduce__"] = _reduced(base)
+    if base is _GENERATOR:
+        methods["__deepcopy__"] = _deep_copy
+    else:
+        methods = {name: _by_thread(name, each) for name, each in (methods | {"seed": _seeded_state}).items()}
+    return _StandsFor(
+        base.__name__,
+        (base,),
+        {"__module__": __name__, "__doc__": f"numpy's `{base.__name__}`, whose draws are recorded.", **methods},
+    )
+
+
+def _by_thread(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of a state: of the one that stands for the global state, for the thread of its run only."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(self, _STANDS_FOR_GLOBAL, False) and tape_of_thread() is None:
+            return getattr(GLOBAL_STATE, name)(*args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    call.__name__, call.__doc__ = name, method.__doc__
+    return call
+
+
+def _reduced(base: type) -> Callable[..., Any]:
+    def reduced(self: Any) -> Any:
+        tape = active_tape()
+        if tape is not None:
+            tape.note_unseen("a generator is copied or sent to another process")
+        return cast(Any, base).__reduce__(self)
+
+    return reduced
+
+
+def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
+    """Return a recording generator that goes on from the same state."""
+    tape = active_tape()
+    with nullcontext() if tape is None else tape.unseen_inside():  # numpy seeds the copy before it sets its state
+        return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
+
+
+def _seeded_state(self: Any, seed: Any = None) -> None:
+    tape = active_tape()
+    if tape is None:
+        _RANDOM_STATE.seed(self, seed)
+        return
+    tape.note_seed(seed)
+    with tape.unseen_inside():
+        _RANDOM_STATE.seed(self, seed)
+    if seed is None:
+        tape.note_made(self, is_fresh=True)
+
+
+RecordingGenerator: Final = _recording_class(_GENERATOR)
+RecordingRandomState: Final = _recording_class(_RANDOM_STATE)
+
+
+def recording_generator(entropy: int) -> np.random.Generator:
+    """Return the generator that is handed to the mechanism."""
+    return cast(np.random.Generator, RecordingGenerator(np.random.PCG64(entropy)))
+
+
+def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., np.random.Generator]:
+    def default_rng(seed: Any = None) -> np.random.Generator:
+        if isinstance(seed, RecordingGenerator) and type(seed) is RecordingGenerator:
+            return cast(np.random.Generator, seed)
+        tape = cast(Tape, active_tape())
+        tape.note_seed(seed)
+        made = original(tape.fresh_seed() if seed is None else seed)
+        return cast(np.random.Generator, RecordingGenerator(made.bit_generator))
+
+    return recorded(original, default_rng)
+
+
+_MODULE_FUNCTIONS: Final = tuple(
+    name for name in dir(_RANDOM_STATE) if not name.startswith("_") and callable(getattr(np.random, name, None))
+)
+
+
+def _numpy_states(entropy: int) -> Iterator[Patch]:
+    """Yield the state from which the module functions draw in a run, in place of the global one."""
+    sequence = np.random.SeedSequence(entropy, spawn_key=(_GLOBAL,))
+    state = RecordingRandomState(np.random.MT19937(sequence))
+    setattr(state, _STANDS_FOR_GLOBAL, True)
+    yield Patch(np.random.mtrand, "_rand", state)
+
+
+def _numpy_patches() -> Iterator[Patch]:
+    yield Patch(np.random, "Generator", RecordingGenerator)
+    yield Patch(np.random, "RandomState", RecordingRandomState)
+    yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
+    methods = {name: name for name in _MODULE_FUNCTIONS} | {"ranf": "random_sample", "sample": "random_sample"}
+    for name, method in methods.items():
+        original, seed = getattr(np.random, name), "seed" if name == "seed" else None
+        yield Patch(np.random, name, _of_module(original, lambda: np.random.mtrand._rand, method, seed))
+
+
+# The standard library's random.
+
+
+def _randrange(start: int, stop: int | None = None, step: int = 1) -> Law:
+    low, high = (0, start) if stop is None else (start, stop)
+    if step == 1:
+        return Law("integers", {"low": low, "high": high})
+    return Law("randrange", {"low": low, "high": high, "step": step})
+
+
+_NORMAL: Final = lambda mu=0.0, sigma=1.0: Law("normal", {"location": mu, "scale": sigma})  # noqa: E731
+_LAWS: Final[dict[str, Callable[..., Law]]] = {
+    "random": lambda: Law("uniform", {"low": 0.0, "high": 1.0}),
+    "uniform": lambda a, b: Law("uniform", {"low": min(a, b), "high": max(a, b)}),
+    "gauss": _NORMAL,
+    "normalvariate": _NORMAL,
+    "expovariate": lambda lambd=1.0: Law("exponential", {"scale": 1.0 / lambd}),
+    "randrange": _randrange,
+    "randint": lambda a, b: Law("integers", {"low": a, "high": b + 1}),
+    "getrandbits": lambda k: Law("bits", {"number": k}),
+}
+
+
+def _recorded_random(kind: type, name: str) -> Callable[..., Any]:
+    original, law = getattr(kind, name), _LAWS[name]
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None:
+            return original(self, *args, **kwargs)
+        return tape.call(
+            f"{kind.__name__}.{name}",
+            lambda: law(*args, **kwargs),
+            lambda: tape.drawn(self, lambda: original(self, *args, **kwargs)),
+        )
+
+    return call
+
+
+def _random_choice(tape: Tape, self: random.Random, seq: Sequence[Any]) -> Any:
+    law, draw = Law("integers", {"low": 0, "high": len(seq)}), random.Random.choice
+    return seq[_places(tape, self, "Random.choice", law, lambda: draw(self, range(len(seq))), len(seq))]
+
+
+def _random_choices(
+    tape: Tape,
+    self: random.Random,
+    population: Sequence[Any],
+    weights: Any = None,
+    *,
+    cum_weights: Any = None,
+    k: int = 1,
+) -> list[Any]:
+    n, draw = len(population), random.Random.choices
+    if weights is None and cum_weights is None:
+        law = Law("integers", {"low": 0, "high": n}, (k,))
+    else:
+        held = np.diff(cum_weights, prepend=0.0) if cum_weights is not None else np.asarray(weights, np.float64)
+        law = Law("discrete", {"probabilities": held / held.sum()}, (k,))
+    name = "Random.choices"
+    places = _places(tape, self, name, law, lambda: draw(self, range(n), weights, cum_weights=cum_weights, k=k), n)
+    return [population[place] for place in places]
+
+
+def _seeded_random(original: Callable[..., Any]) -> Callable[..., Any]:
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        tape = active_tape()
+        if tape is not None:
+            tape.note_seed(a)
+        original(self, a, version)
+        if tape is None or isinstance(self, random.SystemRandom):
+            return
+        if a is None or tape.streams.was_read(a):
+            tape.note_made(self, is_fresh=True)
+
+    return seed
+
+
+def _random_states(entropy: int) -> Iterator[Patch]:
+    """Yield the generator from which the module functions draw in a run, in place of the global one."""
+    yield Patch(random, "_inst", random.Random(entropy))
+
+
+def _random_patches() -> Iterator[Patch]:
+    module = vars(random)
+    functions = [name for name, value in module.items() if getattr(value, "__self__", None) is module["_inst"]]
+    for kind in (random.Random, random.SystemRandom):
+        for name in _LAWS:
+            if kind is random.Random or name in vars(kind):
+                yield Patch(kind, name, _recorded_random(kind, name))
+    yield Patch(random.Random, "seed", _seeded_random(random.Random.seed))
+    yield Patch(random.Random, "choice", _choosing(random.Random, "choice", _random_choice))
+    yield Patch(random.Random, "choices", _choosing(random.Random, "choices", _random_choices))
+    for name in functions:
+        yield Patch(random, name, _of_module(getattr(random, name), lambda: random._inst, name))
+
+
+# scipy.stats: `rvs` of its distributions, which draws from numpy.
+
+_SHIFTED: Final = {"laplace": "laplace", "norm": "normal", "logistic": "logistic", "gumbel_r": "gumbel"}
+_AT_ZERO: Final = {
+    "expon": "exponential",
+    "randint": "integers",
+    "geom": "geometric",
+    "poisson": "poisson",
+    "binom": "binomial",
+}
+"""Laws here of distributions that are not moved: their own parameters, or the scale."""
+
+
+def _scipy_law(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
+    held, loc, scale, size = dist._parse_args_rvs(*args, **kwargs)
+    shape = _shape({"size": size}, *held, loc, scale)
+    if dist.name in _SHIFTED:
+        return Law(_SHIFTED[dist.name], {"location": loc, "scale": scale}, shape)
+    if dist.name == "dlaplace":
+        return Law("two-sided geometric", {"location": loc, "scale": 1.0 / np.asarray(held[0])}, shape)
+    if dist.name == "uniform":
+        return Law("uniform", {"low": loc, "high": np.add(loc, scale)}, shape)
+    if dist.name in _AT_ZERO and not np.any(loc):
+        name = _AT_ZERO[dist.name]
+        return Law(name, dict(zip(PARAMETERS[name], (*held, scale), strict=False)), shape)
+    values = {f"argument {i}": each for i, each in enumerate(held)}
+    return Law(f"scipy.stats.{dist.name}", {**values, "loc": loc, "scale": scale}, shape)
+
+
+def _scipy_patches() -> Iterator[Patch]:
+    from scipy import stats  # takes a second; asked for only where it is imported already
+
+    continuous, discrete = stats.rv_continuous, stats.rv_discrete
+    base = next(kind for kind in continuous.__mro__ if "rvs" in vars(kind))
+    for kind in dict.fromkeys((base, *(each for each in (continuous, discrete) if "rvs" in vars(each)))):
+        yield Patch(kind, "rvs", _rvs(kind))
+
+
+def _rvs(kind: type) -> Callable[..., Any]:
+    original = vars(kind)["rvs"]
+
+    def rvs(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tape = tape_of_thread()
+        if tape is None:
+            return original(self, *args, **kwargs)
+        stated = {name: value for name, value in kwargs.items() if name != "random_state"}
+        given = kwargs.get("random_state")
+        tape.note_seed(given)
+        if given is None and self._random_state is GLOBAL_STATE:  # scipy holds what numpy had when it was imported
+            kwargs["random_state"] = np.random.mtrand._rand
+        held, named = copied(args), {**kwargs, **copied(stated)}  # the caller may change them later
+
+        def draw() -> Any:
+            source = self._random_state if named.get("random_state") is None else named["random_state"]
+            is_stream = isinstance(source, (np.random.Generator, np.random.RandomState))
+            drawn = functools.partial(original, self, *held, **named)
+            return tape.drawn(source, drawn) if is_stream else drawn()
+
+        return tape.call(f"scipy.stats.{self.name}.rvs", lambda: _scipy_law(self, held, stated), draw)
+
+    return rvs
+
+
+# What is random outside of Python's generators: entropy, and other processes.
+
+_PROCESS: Final = "another process is started"
+
+
+def outside_patches() -> Iterator[Patch]:
+    """Yield the patches that notice entropy of the operating system and processes that are started."""
+    yield Patch(os, "urandom", _noted(os.urandom, ENTROPY))
+    yield Patch(random, "_urandom", _noted(vars(random)["_urandom"], ENTROPY))
+    yield Patch(subprocess.Popen, "__init__", _noted(subprocess.Popen.__init__, _PROCESS))
+    if hasattr(os, "fork"):
+        yield Patch(os, "fork", _noted(os.fork, _PROCESS))
+
+
+def _noted(original: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is not None and not (what is ENTROPY and _is_for_a_name()):
+            tape.note_outside(what)
+        found = original(*args, **kwargs)
+        if tape is not None and what is ENTROPY:
+            tape.streams.note_read(found)
+        return found
+
+    return call
+
+
+def _is_for_a_name() -> bool:
+    """Whether a library asks for entropy that names its temporary folders."""
+    frame, asking = sys._getframe(2), ""
+    while frame is not None:
+        asking = frame.f_globals.get("__name__", "").split(".")[0]
+        if asking not in ("uuid", "random", "os", "secrets", "tempfile"):
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    return asking in ("joblib", "multiprocessing")
+
+
+register_primitives("numpy", "numpy.random", _numpy_patches, _numpy_states)
+register_primitives("random", "random", _random_patches, _random_states)
+register_primitives("scipy", "scipy.stats", _scipy_patches)
