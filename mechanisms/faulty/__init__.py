@@ -1,45 +1,62 @@
 """Known bugs: mechanisms that break their claims, each with the strongest guarantee known to hold."""
 
-from .composition.faulty_composition import LocalSensitivityLaplace, SharedNoiseLaplace, UndercountedComposition
-from .composition.faulty_outputs import BesideExact, CheckedCount, GroupMeans, JsonReport, KeyedCounts, SmallCount
-from .composition.faulty_parallel import OverlappingPartCounts, PartCountsForReplace
-from .composition.faulty_subsampling import SampledTotal
-from .flaw import Flaw
-from .local.faulty_oracles import (
+from .calibration import (
+    AnswerInTheBranchLaplace,
+    ClassicalBeyondOneGaussian,
+    ClosedEndLaplace,
+    MisprintedNewtonGaussian,
+    MixedUniformsLaplace,
+    OneForEpsilonGaussian,
+    RangedCount,
+    RangeOfTheRows,
+    RedrawnIntoRange,
+    VarianceAsScaleGaussian,
+)
+from .composition import (
+    BesideExact,
+    CheckedCount,
+    GroupMeans,
+    JsonReport,
+    KeyedCounts,
+    LocalSensitivityLaplace,
+    OverlappingPartCounts,
+    PartCountsForReplace,
+    SampledTotal,
+    SharedNoiseLaplace,
+    SmallCount,
+    UndercountedComposition,
+)
+from .flaw import Flaw, Twin
+from .local import (
+    BiasedCoinResponse,
     BinaryHashingOdds,
+    BinaryOddsForManyValues,
+    FirstReportForAll,
     HadamardOrAnyColumn,
     HalfNoiseThreshold,
     HashChosenByTheValue,
     MixedUnaryCoins,
-    OnesNeverCleared,
-    SubsetInOrder,
-    SubsetOfWrongSize,
-    TrueBitSetTwice,
-)
-from .local.faulty_reports import (
-    BiasedCoinResponse,
-    BinaryOddsForManyValues,
-    FirstReportForAll,
     OneHotAtFullEpsilon,
+    OnesNeverCleared,
     OnlyYesRandomised,
     RedrawnMemo,
     RememberedResponse,
+    SubsetInOrder,
+    SubsetOfWrongSize,
+    TrueBitSetTwice,
     TruthAmongTheLies,
     TwiceExposed,
     UnclippedLocalGaussian,
 )
-from .noise.data_scale import FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace
-from .noise.faulty_gaussian import (
-    ClassicalBeyondOneGaussian,
-    MisprintedNewtonGaussian,
-    OneForEpsilonGaussian,
-    VarianceAsScaleGaussian,
-)
-from .noise.faulty_inverse_cdf import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
-from .noise.faulty_noise import (
+from .noise import (
+    BestOfDraws,
+    BoundedLaplace,
     ClippedAfterNoise,
     ConsistentWithTheTotal,
+    DeviationAsScaleLaplace,
     EdgeNoiseForNodes,
+    FewValuesLaplace,
+    FlooredScaleMean,
     HalfNoiseHistogram,
     InvertedScaleLaplace,
     LaplaceOfScale,
@@ -47,27 +64,23 @@ from .noise.faulty_noise import (
     NaiveGaussian,
     NaiveLaplace,
     OneEndDegreeHistogram,
+    OneSidedLaplace,
     PerRowGeometric,
+    RedrawnUntilNonnegative,
+    ScaleFromTheData,
+    SeededByTheData,
+    SignificantDigitsLaplace,
     SinglePrecisionNoise,
     SquaredRatioGeometric,
+    TowardsZeroLaplace,
     UnderstatedSensitivityLaplace,
 )
-from .noise.noise_shape import (
-    BestOfDraws,
-    BoundedLaplace,
-    DeviationAsScaleLaplace,
-    FewValuesLaplace,
-    OneSidedLaplace,
-    RedrawnUntilNonnegative,
-    SeededByTheData,
-    TowardsZeroLaplace,
-)
-from .noise.ranged_counts import RangedCount, RangeOfTheRows, RedrawnIntoRange
-from .selection.faulty_noisy_max import NoisyMaxMissingFactorTwo, NoisyMaxReleasingValue
-from .selection.faulty_selection import (
+from .selection import (
     ExponentialMissingFactorTwo,
     FlipWithoutPermuting,
     HalfSensitivityExponential,
+    NoisyMaxMissingFactorTwo,
+    NoisyMaxReleasingValue,
     OneNoiseForAll,
     PowersOfTen,
     PricesFromTheBids,
@@ -80,7 +93,7 @@ from .selection.faulty_selection import (
     WinnerWithExactCount,
     WinnerWithNoisyCount,
 )
-from .synthetic.faulty_tables import (
+from .synthetic import (
     LeakedRow,
     LearnedCategories,
     LearnedRange,
@@ -89,7 +102,6 @@ from .synthetic.faulty_tables import (
     RowsOfTheData,
     SharesOfPresentRows,
 )
-from .twin import Twin
 
 __all__ = [
     "Twin",

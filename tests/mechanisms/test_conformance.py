@@ -112,7 +112,7 @@ from dpaudit.mechanisms.faulty import (
     UnderstatedSensitivityLaplace,
     VarianceAsScaleGaussian,
 )
-from dpaudit.mechanisms.local.name_and_shame import HIDDEN
+from dpaudit.mechanisms.local.randomised_response import HIDDEN
 
 RUNS = 100_000
 ALARM = 1e-8

@@ -12,15 +12,11 @@ import numpy as np
 from ....audit.canaries.check_canaries import check_canaries
 from ....audit.claims.claim import ApproxDP
 from ....audit.procedures.check import check
-from ....mechanisms.training.batches import PoissonBatches
-from ....mechanisms.training.canaries import DiracCanaries
-from ....mechanisms.training.canary_run import canary_run
-from ....mechanisms.training.dp_sgd import DPSGD
-from ....mechanisms.training.dp_sgd_claims import dp_sgd_claim
-from ....mechanisms.training.models import LogisticRegression
+from ....mechanisms.training.canaries import DiracCanaries, canary_run
+from ....mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim
+from ....mechanisms.training.models import LogisticRegression, breast_cancer_records
 from ....mechanisms.training.observers import LastLoss
-from ....mechanisms.training.records import breast_cancer_records
-from ....mechanisms.training.worst_case import WorstCaseTraining
+from ....mechanisms.training.train import PoissonBatches
 from ..core.bench_json import Figures, Value, at_most, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, once, seeds_of
 from ..core.timing import timed

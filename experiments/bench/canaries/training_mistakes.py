@@ -20,7 +20,7 @@ from ....mechanisms.faulty.training.mistaken_training import MistakenTraining
 from ....mechanisms.faulty.training.registry import TRAINING_FAULTS
 from ....mechanisms.faulty.training.training_fault import TrainingFault
 from ....mechanisms.noise_samplers import Floats
-from ....mechanisms.training.canary_run import Training, canary_run
+from ....mechanisms.training.canaries import Training, canary_run
 from ....mechanisms.training.dp_sgd import DPSGD
 from ....mechanisms.training.models import Batch
 from ....mechanisms.training.train import Recipe

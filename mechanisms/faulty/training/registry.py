@@ -11,12 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...noise_samplers import Floats
-from ...training.batches import BatchesInOrder, FixedSizeBatches, FullBatch, PoissonBatches, Sampling, ShuffledBatches
 from ...training.canaries import DiracCanaries
-from ...training.dp_sgd import DPSGD
-from ...training.gradient_blocks import GradientBlock, clipped_to
-from ...training.mixture_loss import Mixture, mixture_epsilon
-from ...training.models import Batch, Booleans, FixedGradients, LinearRegression, Model
+from ...training.dp_sgd import DPSGD, Mixture, mixture_epsilon
+from ...training.models import Batch, Booleans, FixedGradients, GradientBlock, LinearRegression, Model, clipped_to
 from ...training.observers import (
     LargestSum,
     LastProjection,
@@ -25,8 +22,19 @@ from ...training.observers import (
     NumberOfSteps,
     WeightedSums,
 )
-from ...training.steps import GaussianNoise, NoiseRule, rounded, sum_of
-from ...training.train import Recipe
+from ...training.train import (
+    BatchesInOrder,
+    FixedSizeBatches,
+    FullBatch,
+    GaussianNoise,
+    NoiseRule,
+    PoissonBatches,
+    Recipe,
+    Sampling,
+    ShuffledBatches,
+    rounded,
+    sum_of,
+)
 from .mistaken_training import MistakenTraining, mistaken
 from .training_fault import TrainingFault
 from .true_losses import epsilon_of, fixed_totals_epsilon, scales_epsilon, shuffled_epsilon_at_least

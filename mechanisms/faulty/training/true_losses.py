@@ -15,10 +15,9 @@ from scipy.special import log_ndtr
 from scipy.stats import chi2
 
 from ...laws.laws import GaussianLaw
-from ...training.batches import Sampling
-from ...training.dp_sgd_claims import Neighbours, dp_sgd_claim
+from ...training.dp_sgd import Neighbours, dp_sgd_claim
 from ...training.models import Batch
-from ...training.train import Recipe
+from ...training.train import Recipe, Sampling
 
 
 def epsilon_of(

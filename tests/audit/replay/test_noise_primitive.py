@@ -7,7 +7,7 @@ import pytest
 
 from dpaudit import Law, ReplayVerdict, noise_primitive, replay
 from dpaudit.audit.errors import OptionError
-from dpaudit.mechanisms.adapters.replay_accounting import pld_from_replay
+from dpaudit.mechanisms.adapters.accounting import pld_from_replay
 
 RNG = np.random.default_rng(7)
 

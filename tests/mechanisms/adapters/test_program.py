@@ -21,7 +21,7 @@ from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import Program
-from dpaudit.mechanisms.adapters.program_protocol import request_line
+from dpaudit.mechanisms.adapters.program import request_line
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "programs"
 X, Y = [1.0, 2.0, 3.0], [1.0, 2.0]

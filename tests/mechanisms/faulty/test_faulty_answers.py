@@ -11,7 +11,7 @@ from dpaudit.audit.datasets.adjacency import AddRemove, Replace
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import LaplaceLaw, query_sensitivity
 from dpaudit.mechanisms.faulty import ClippedAfterNoise, FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace
-from dpaudit.mechanisms.faulty.answers import (
+from dpaudit.mechanisms.faulty.flaw import (
     ClippedColumnTotals,
     ClippedTotal,
     CountsBetween,
@@ -27,7 +27,7 @@ from dpaudit.mechanisms.faulty.answers import (
     standardised,
     total,
 )
-from dpaudit.mechanisms.faulty.noise.data_scale import (
+from dpaudit.mechanisms.faulty.noise import (
     gap_at_the_median,
     largest_degree,
     mean,

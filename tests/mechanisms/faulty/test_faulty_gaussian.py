@@ -9,7 +9,7 @@ from dpaudit.audit.claims.claim import ApproxDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import analytic_gaussian_scale, exact_delta
 from dpaudit.mechanisms.faulty import MisprintedNewtonGaussian, OneForEpsilonGaussian, VarianceAsScaleGaussian
-from dpaudit.mechanisms.faulty.noise.faulty_gaussian import misprinted_newton, scale_from_chi, solve_with_one
+from dpaudit.mechanisms.faulty.calibration import misprinted_newton, scale_from_chi, solve_with_one
 
 TWINS = [VarianceAsScaleGaussian, OneForEpsilonGaussian, MisprintedNewtonGaussian]
 

@@ -18,7 +18,7 @@ from dpaudit.mechanisms import (
     exact_epsilon,
     hockey_stick,
 )
-from dpaudit.mechanisms.faulty.selection.faulty_noisy_max import MaximumLaplaceLaw
+from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
 from dpaudit.mechanisms.laws.laws import log_gaussian_delta
 
 RATIO = math.exp(-0.7)

@@ -13,8 +13,8 @@ from scipy import integrate, stats
 from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import NoisyThreshold
+from dpaudit.mechanisms.laws.laws import ABOVE, transcript_law
 from dpaudit.mechanisms.laws.released_values import MassBelow
-from dpaudit.mechanisms.laws.transcripts import ABOVE, transcript_law
 
 ALARM = 1e-8
 ANSWERS = (0.3, 1.7, -0.4)

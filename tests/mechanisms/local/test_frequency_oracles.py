@@ -37,7 +37,7 @@ from dpaudit.mechanisms.faulty import (
     SubsetOfWrongSize,
     TrueBitSetTwice,
 )
-from dpaudit.mechanisms.local.unary_encoding import best_threshold
+from dpaudit.mechanisms.local.frequency_oracles import best_threshold
 
 ATTAINED = [
     RandomisedResponse(1.3, 5),

@@ -14,7 +14,7 @@ from dpaudit.audit.claims.claim import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import NameAndShame, exact_delta, exact_epsilon
 from dpaudit.mechanisms.faulty import TwiceExposed
-from dpaudit.mechanisms.local.name_and_shame import HIDDEN
+from dpaudit.mechanisms.local.randomised_response import HIDDEN
 
 ALARM = 1e-8
 ROWS, NEIGHBOUR = [7, 0, 7], [7, 0, 8]

@@ -19,7 +19,7 @@ from dpaudit.mechanisms import (
     gaussian_delta,
     hockey_stick,
 )
-from dpaudit.mechanisms.noise.binomial import MOST_FLIPS
+from dpaudit.mechanisms.noise.gaussian import MOST_FLIPS
 
 
 def masses(n):

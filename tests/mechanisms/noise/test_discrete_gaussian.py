@@ -23,7 +23,7 @@ from dpaudit.mechanisms import (
     exact_epsilon,
     hockey_stick,
 )
-from dpaudit.mechanisms.noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian
+from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, discrete_gaussian
 
 ALARM = 1e-8
 RUNS = 400_000

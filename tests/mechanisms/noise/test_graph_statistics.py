@@ -12,7 +12,7 @@ from dpaudit import EdgeNeighbours, NodeNeighbours, PureDP, check
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import DegreeHistogramMechanism, EdgeCountMechanism, GeometricLaw, ProductLaw, exact_epsilon
 from dpaudit.mechanisms.faulty import EdgeNoiseForNodes, OneEndDegreeHistogram
-from dpaudit.mechanisms.noise.graph_statistics import degrees_of
+from dpaudit.mechanisms.noise.laplace import degrees_of
 
 EDGES, NODES = EdgeNeighbours(), NodeNeighbours()
 

@@ -21,7 +21,7 @@ from dpaudit.mechanisms import (
     open_uniform,
 )
 from dpaudit.mechanisms.faulty import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
-from dpaudit.mechanisms.faulty.noise.faulty_inverse_cdf import RisingLawWithAtom
+from dpaudit.mechanisms.faulty.calibration import RisingLawWithAtom
 from dpaudit.mechanisms.noise_samplers import grid_step
 
 RUNS = 100_000

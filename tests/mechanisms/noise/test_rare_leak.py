@@ -13,7 +13,7 @@ from scipy import integrate, stats
 from dpaudit.audit.claims.claim import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import LaplaceLaw, LeakyLaplaceLaw, RareLeakLaplace, exact_delta, exact_epsilon, hockey_stick
-from dpaudit.mechanisms.noise.rare_leak import OFFSET
+from dpaudit.mechanisms.noise.laplace import OFFSET
 from dpaudit.mechanisms.noise_samplers import grid_step
 
 ALARM = 1e-8

@@ -20,7 +20,7 @@ from dpaudit.mechanisms.faulty import (
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
-from dpaudit.mechanisms.laws.transcripts import ABOVE, BELOW, STOPPED
+from dpaudit.mechanisms.laws.laws import ABOVE, BELOW, STOPPED
 
 ALARM = 1e-8
 GRID = list(itertools.product((-1.0, 0.0, 1.0), repeat=3))

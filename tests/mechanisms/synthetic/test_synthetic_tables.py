@@ -14,7 +14,7 @@ from dpaudit import AddRemove, CategoricalColumn, PureDP, check, table_features
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import NoisyBins, NoisyMarginals
 from dpaudit.mechanisms.faulty import LearnedCategories, LearnedRange, MarginalsNotSplit, RowsOfTheData
-from dpaudit.mechanisms.synthetic.noisy_marginals import _log_law, exact_loss, marginals
+from dpaudit.mechanisms.synthetic import _log_law, exact_loss, marginals
 
 ALARM = 1e-6
 ONE_COLUMN = NoisyMarginals(1.0, (2,), rows=3)

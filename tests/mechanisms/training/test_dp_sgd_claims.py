@@ -18,7 +18,10 @@ from dpaudit.mechanisms.faulty.training.true_losses import (
     scales_epsilon,
     shuffled_epsilon_at_least,
 )
-from dpaudit.mechanisms.training.batches import (
+from dpaudit.mechanisms.training.dp_sgd import DPSGD, dp_sgd_claim, mixture_epsilon, poisson_event
+from dpaudit.mechanisms.training.models import FixedGradients
+from dpaudit.mechanisms.training.observers import LastProjection, LogLikelihoodRatio, NoisySums
+from dpaudit.mechanisms.training.train import (
     BallsInBins,
     BatchesInOrder,
     FixedSizeBatches,
@@ -26,11 +29,6 @@ from dpaudit.mechanisms.training.batches import (
     PoissonBatches,
     ShuffledBatches,
 )
-from dpaudit.mechanisms.training.dp_sgd import DPSGD
-from dpaudit.mechanisms.training.dp_sgd_claims import dp_sgd_claim, poisson_event
-from dpaudit.mechanisms.training.mixture_loss import mixture_epsilon
-from dpaudit.mechanisms.training.models import FixedGradients
-from dpaudit.mechanisms.training.observers import LastProjection, LogLikelihoodRatio, NoisySums
 
 ALARM, RUNS = 1e-8, 20_000
 RELATIONS = dp_accounting.NeighboringRelation

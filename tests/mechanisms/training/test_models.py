@@ -5,16 +5,19 @@ import pytest
 
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms.faulty.training.registry import BatchNormalised
-from dpaudit.mechanisms.training.gradient_blocks import all_gradients, clipped_to
 from dpaudit.mechanisms.training.models import (
     Batch,
     FixedGradients,
     LinearRegression,
     LogisticRegression,
     OneHiddenLayer,
+    all_gradients,
+    breast_cancer_records,
+    clipped_to,
+    digits_records,
+    zeroed,
 )
-from dpaudit.mechanisms.training.records import breast_cancer_records, digits_records, zeroed
-from dpaudit.mechanisms.training.steps import SumOfClipped
+from dpaudit.mechanisms.training.train import SumOfClipped
 
 MODELS = [FixedGradients((2, 3)), LinearRegression(4), LogisticRegression(4), OneHiddenLayer(4, 3, 2)]
 RUNS, N = 3, 6

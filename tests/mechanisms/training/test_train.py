@@ -9,14 +9,6 @@ from scipy import stats
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms.noise_samplers import grid_step
 from dpaudit.mechanisms.training import train as train_module
-from dpaudit.mechanisms.training.batches import (
-    BallsInBins,
-    BatchesInOrder,
-    FixedSizeBatches,
-    FullBatch,
-    PoissonBatches,
-    ShuffledBatches,
-)
 from dpaudit.mechanisms.training.dp_sgd import DPSGD
 from dpaudit.mechanisms.training.models import FixedGradients, LinearRegression, LogisticRegression, OneHiddenLayer
 from dpaudit.mechanisms.training.observers import (
@@ -26,6 +18,14 @@ from dpaudit.mechanisms.training.observers import (
     LogLikelihoodRatio,
     NoisySums,
     OwnGradient,
+)
+from dpaudit.mechanisms.training.train import (
+    BallsInBins,
+    BatchesInOrder,
+    FixedSizeBatches,
+    FullBatch,
+    PoissonBatches,
+    ShuffledBatches,
 )
 
 NET = OneHiddenLayer(3, 2, 2)

@@ -7,12 +7,10 @@ import pytest
 
 from dpaudit import Verdict, check
 from dpaudit.audit.errors import ClaimError, OptionError
-from dpaudit.mechanisms.training.batches import FullBatch
-from dpaudit.mechanisms.training.dp_sgd import DPSGD
-from dpaudit.mechanisms.training.models import LogisticRegression
+from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining
+from dpaudit.mechanisms.training.models import LogisticRegression, breast_cancer_records, zeroed
 from dpaudit.mechanisms.training.observers import LastLoss, OwnGradient
-from dpaudit.mechanisms.training.records import breast_cancer_records, zeroed
-from dpaudit.mechanisms.training.worst_case import WorstCaseTraining
+from dpaudit.mechanisms.training.train import FullBatch
 
 MISSED = 1e-3
 

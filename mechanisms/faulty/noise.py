@@ -1,29 +1,36 @@
-"""Noise of the wrong scale or misplaced: geometric, Laplace, floating-point, on histograms, vectors and graphs."""
+"""Noise with a wrong scale, of the wrong shape, at the wrong place, or scaled by the data."""
 
 from __future__ import annotations
 
 import math
+import zlib
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from ....audit.claims.claim import ApproxDP, Claim, PureDP, check_number
-from ....audit.datasets.graph_adjacency import NodeNeighbours
-from ...laws.discrete_law import DiscreteLaw
-from ...laws.laws import GeometricLaw, LaplaceLaw
-from ...laws.product import ProductLaw
-from ...noise.gaussian import GaussianMechanism
-from ...noise.gaussian_vector import vector_answer
-from ...noise.geometric import GeometricMechanism
-from ...noise.graph_statistics import DegreeHistogramMechanism, EdgeCountMechanism, degrees_of
-from ...noise.histogram import HistogramMechanism
-from ...noise.laplace import LaplaceMechanism
-from ...noise_samplers import Floats, Integers, laplace_on_grid, round_to_grid, standard_laplace
-from ...queries import Query, identity, real_answer, whole_answer
-from ..answers import total
-from ..flaw import Flaw, check_choice
-from ..twin import Twin
+from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
+from ...audit.datasets.graph_adjacency import NodeNeighbours
+from ...audit.datasets.rows import rows_of
+from ...audit.errors import DatasetError
+from ..laws.laws import DiscreteLaw, GeometricLaw, LaplaceLaw, ProductLaw
+from ..noise.gaussian import GaussianMechanism, vector_answer
+from ..noise.laplace import (
+    DegreeHistogramMechanism,
+    EdgeCountMechanism,
+    GeometricMechanism,
+    HistogramMechanism,
+    LaplaceMechanism,
+    degrees_of,
+)
+from ..noise_samplers import Floats, Integers, grid_step, laplace_on_grid, random_signs, round_to_grid, standard_laplace
+from ..queries import Query, check_count, identity, real_answer, whole_answer
+from .flaw import Flaw, Twin, check_choice, total
+
+# Noise of the wrong scale or misplaced: geometric, Laplace, floating-point, on histograms, vectors and graphs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,3 +387,298 @@ class InvertedScaleLaplace(Twin):
     @property
     def runs_as(self) -> LaplaceMechanism:
         return LaplaceMechanism(1.0 / self.epsilon, query=self.query)
+
+
+# Laplace noise of the wrong shape: truncated, one-sided, redrawn, or with too few values.
+
+
+@dataclass(frozen=True, slots=True)
+class _NoisyAnswer(Flaw):
+    """An answer of sensitivity 1 plus noise in units of 1/ε, on the Laplace mechanism's grid."""
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        scale = 1.0 / self.epsilon
+        return round_to_grid(scale * self._noise(size, rng), scale, real_answer(self.query, dataset))
+
+    @abstractmethod
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        """Independent draws of the noise, shape (size,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedLaplace(_NoisyAnswer):
+    """Laplace noise redrawn until it is within `reach` scales, without a δ: no finite ε.
+
+    In practice, "absurd" noise is kept from users. The bug shows at the ends: an output beyond the reach of the smaller
+    answer comes from the larger one.
+    """
+
+    reach: float = 3.0
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_number("reach", self.reach, 0, math.inf, "in scales", closed=False)
+
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        inside = -math.expm1(-self.reach)
+        return -np.log1p(-inside * rng.random(size)) * random_signs(size, rng)
+
+
+@dataclass(frozen=True, slots=True)
+class OneSidedLaplace(_NoisyAnswer):
+    """Exponential noise instead of Laplace noise, never negative: no finite ε.
+
+    In practice, a count may not be understated, or the noise is drawn as an exponential and its sign forgotten. An
+    output below the larger answer comes from the smaller one.
+    """
+
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        return rng.standard_exponential(size)
+
+
+@dataclass(frozen=True, slots=True)
+class FewValuesLaplace(_NoisyAnswer):
+    """Laplace noise by the inverse CDF of a uniform number of a few bits, 2^bits values: no finite ε.
+
+    In practice, the uniform number comes from a generator of 15 bits (`rand()` of many C libraries), or of single
+    precision, 24 bits. The outputs for two answers have hardly a value in common.
+    """
+
+    bits: int = 8
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_count("bits", self.bits, "random bits")
+
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        xi = (rng.integers(0, 2**self.bits, size) + 0.5) / 2**self.bits - 0.5
+        noise: Floats = -np.sign(xi) * np.log1p(-2.0 * np.abs(xi))
+        return noise
+
+
+@dataclass(frozen=True, slots=True)
+class RedrawnUntilNonnegative(Flaw):
+    """A count with Laplace noise, redrawn until it is not negative: ln(2e^ε − 1) instead of ε for whole counts from 0.
+
+    In practice, negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
+    law is renormalised by the probability of being kept, which depends on the count. The bug shows between 0 and 1.
+    """
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+
+    @property
+    def truth(self) -> PureDP:
+        # At 0 the densities differ by e^ε, the probabilities of being kept by (1 − e^{−ε}/2)/(1/2) = 2 − e^{−ε}.
+        return PureDP(math.log(2 * math.exp(self.epsilon) - 1))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,); refuses negative counts."""
+        count, scale = whole_answer(self.query, dataset), 1.0 / self.epsilon
+        if count < 0:
+            raise DatasetError(f"the count {count} is negative; use counts from 0.", count=count)
+        outputs = round_to_grid(scale * standard_laplace(size, rng), scale, count)
+        while (again := np.flatnonzero(outputs < 0)).size:
+            outputs[again] = round_to_grid(scale * standard_laplace(again.size, rng), scale, count)
+        return outputs
+
+
+@dataclass(frozen=True, slots=True)
+class TowardsZeroLaplace(Flaw):
+    """A count plus Laplace noise truncated to its whole part, so that 0 has twice its share: ε + ln 2.
+
+    In practice, `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
+    number those of one. A random sign before a geometric magnitude gives the same law when −0 is kept as well as +0
+    (Canonne et al. 2020, Algorithm 2). The bug shows at the counts themselves. Rounding the noisy count instead would
+    be post-processing.
+
+    References
+    ----------
+    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Algorithm 2, which rejects −0.
+    """
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+
+    @property
+    def truth(self) -> PureDP:
+        return PureDP(self.epsilon + math.log(2))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent outputs, shape (size,), int64."""
+        noise = np.trunc(standard_laplace(size, rng) / self.epsilon).astype(np.int64)
+        return noise + whole_answer(self.query, dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class SeededByTheData(Flaw):
+    """A count with Laplace noise from a generator seeded with a hash of the rows: no finite ε.
+
+    In practice, answers are cached, or made "sticky", so that averaging repeated answers gains nothing. The output is
+    then a function of the rows.
+    """
+
+    epsilon: float
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """The same output `size` times, shape (size,)."""
+        rows = sorted(map(repr, rows_of(dataset).elements()))
+        seeded = np.random.default_rng(zlib.crc32("\n".join(rows).encode()))
+        return np.full(size, LaplaceMechanism(self.epsilon).sample(len(rows), 1, seeded)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfDraws(Twin):
+    """The noisy answer nearest to the truth, out of k: kε instead of ε.
+
+    In practice, a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is
+    exponential with k times the rate, so the noise is Laplace of scale 1/(kε).
+    """
+
+    epsilon: float
+    k: int = 2
+    query: Query = identity
+
+    def __post_init__(self) -> None:
+        check_count("k", self.k, "draws")
+        Twin.__post_init__(self)
+
+    @property
+    def runs_as(self) -> LaplaceMechanism:
+        return LaplaceMechanism(self.k * self.epsilon, query=self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationAsScaleLaplace(Twin):
+    """Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε.
+
+    In practice, noise is specified by its standard deviation, as Gaussian noise is; that of Laplace noise is √2 scales.
+    """
+
+    epsilon: float
+    query: Query = identity
+
+    @property
+    def runs_as(self) -> LaplaceMechanism:
+        return LaplaceMechanism(math.sqrt(2) * self.epsilon, query=self.query)
+
+
+# Noise and grids whose size depends on the data.
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleFromTheData(Flaw):
+    """An answer plus Laplace noise for a sensitivity that is computed from the dataset: no finite ε.
+
+    The tails of two Laplace laws of different scale diverge, and a sensitivity of 0 means no noise. The queries `query`
+    and `sensitivity` decide which bug this is: the range of the values as the sensitivity of their sum, the exact
+    number of rows under a mean, the local sensitivity of a median, or the largest degree of a graph.
+
+    References
+    ----------
+    Nissim, Raskhodnikova & Smith (2007), Smooth sensitivity and sampling in private data analysis: why the local
+    sensitivity may not decide the noise.
+    """
+
+    epsilon: float
+    query: Query = field(repr=False)
+    sensitivity: Callable[[Any], float] = field(repr=False)
+
+    def law(self, dataset: Any) -> LaplaceLaw:
+        """Exact law of the output before rounding; refuses a sensitivity of 0."""
+        return LaplaceLaw(real_answer(self.query, dataset), real_answer(self.sensitivity, dataset) / self.epsilon)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,), on one grid for all scales."""
+        noise = standard_laplace(size, rng) * (real_answer(self.sensitivity, dataset) / self.epsilon)
+        return round_to_grid(noise, 1.0 / self.epsilon, real_answer(self.query, dataset))
+
+
+@dataclass(frozen=True, slots=True)
+class FlooredScaleMean(Flaw):
+    """A sum over a noisy count plus noise for a mean of that many rows, of scale at least 1e-12: no finite ε.
+
+    In practice, a generator refuses a negative scale, and a clamp silences the error. When the noisy count is negative
+    there is no noise, and a single row of 0 gives exactly 0. With `least_count` the count is clamped instead, to 1 or
+    more. The output is then a noisy sum over a noisy count, and ε-DP holds for rows in [0, 1] added or removed.
+    """
+
+    epsilon: float
+    least_count: float | None = None
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        rows = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
+        each = 2.0 / self.epsilon
+        count = len(rows) + each * standard_laplace(size, rng)
+        if self.least_count is not None:
+            count = np.maximum(count, self.least_count)
+        outputs = rows.sum() / count + np.maximum(each / count, 1e-12) * standard_laplace(size, rng)
+        step = grid_step(each)
+        return np.asarray(np.round(outputs / step) * step + 0.0)  # −0 is 0
+
+
+@dataclass(frozen=True, slots=True)
+class SignificantDigitsLaplace(Flaw):
+    """A noisy count rounded to a grid that depends on the number of digits of the exact count: no finite ε.
+
+    In practice, "one significant digit" is that of the exact answer. The grid of a count of d digits has steps of 10^(d
+    − 1), so an output that is not a multiple of 10 shows that the count was below 10.
+    """
+
+    epsilon: float
+    query: Query = field(default=len, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        answer = real_answer(self.query, dataset)
+        step = 10.0 ** math.floor(math.log10(max(answer, 1.0)))
+        return np.asarray(np.round(LaplaceMechanism(self.epsilon).sample(answer, size, rng) / step) * step + 0.0)
+
+
+def median(rows: npt.ArrayLike) -> float:
+    """Middle value of an odd number of rows."""
+    return float(_sorted_odd(rows)[len(np.asarray(rows)) // 2])
+
+
+def gap_at_the_median(rows: npt.ArrayLike) -> float:
+    """Local sensitivity of the median: how far it can move when one row is replaced."""
+    ordered = _sorted_odd(rows)
+    middle = len(ordered) // 2
+    return float(max(ordered[middle] - ordered[middle - 1], ordered[middle + 1] - ordered[middle]))
+
+
+def spread(rows: npt.ArrayLike) -> float:
+    """The largest value less the smallest."""
+    return float(np.ptp(np.asarray(rows, dtype=np.float64)))
+
+
+def mean(rows: npt.ArrayLike) -> float:
+    """Mean of the rows."""
+    return float(np.mean(np.asarray(rows, dtype=np.float64)))
+
+
+def share_of_a_row(rows: npt.ArrayLike) -> float:
+    """1 over the number of rows: how far a mean of values in [0, 1] moves when one row is replaced."""
+    return 1.0 / len(np.asarray(rows))
+
+
+def largest_degree(graph: Any) -> float:
+    """Largest degree of a graph's nodes, at least 1."""
+    return float(max([1, *(degree for _, degree in graph.degree())]))
+
+
+def n_edges(graph: Any) -> int:
+    """The number of edges."""
+    return int(graph.number_of_edges())
+
+
+def _sorted_odd(rows: npt.ArrayLike) -> Floats:
+    ordered = np.sort(np.asarray(rows, dtype=np.float64))
+    if len(ordered) < 3 or len(ordered) % 2 == 0:
+        raise DatasetError(f"{len(ordered)} rows have no single middle one; use 3, 5, … rows.", rows=len(ordered))
+    return ordered

@@ -7,11 +7,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....audit.claims.claim import PureDP
-from ...noise_samplers import Floats, Integers, laplace_on_grid
-from ...synthetic.noisy_bins import NoisyBins, numbers_from_bins, present
-from ...synthetic.noisy_marginals import NoisyMarginals, marginals, named, noisy_shares, normalised
-from ..flaw import Flaw, check_choice
+from ...audit.claims.claim import PureDP
+from ..noise_samplers import Floats, Integers, laplace_on_grid
+from ..synthetic import (
+    NoisyBins,
+    NoisyMarginals,
+    marginals,
+    named,
+    noisy_shares,
+    normalised,
+    numbers_from_bins,
+    present,
+)
+from .flaw import Flaw, check_choice
+
+# Generators of synthetic tables that learn the domain, the range or the number of rows, or split epsilon wrongly.
 
 
 @dataclass(frozen=True, slots=True)
