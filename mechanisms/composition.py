@@ -21,16 +21,9 @@ if TYPE_CHECKING:
     from .laws.divergences import ReferenceMechanism
 
 __all__ = [
-    "GroupTightMechanism",
-    "GroupPrivacy",
-    "group_delta",
-    "SequentialComposition",
-    "AdaptiveComposition",
-    "composed",
-    "advanced_composition",
-    "ParallelComposition",
-    "IntervalOf",
-]
+    "GroupTightMechanism", "GroupPrivacy", "group_delta", "SequentialComposition", "AdaptiveComposition", "composed",
+    "advanced_composition", "ParallelComposition", "IntervalOf",
+]  # fmt: skip
 
 
 # Sequential and adaptive composition of mechanisms on one dataset, and their total claims.

@@ -30,15 +30,9 @@ from .noise_samplers import (
 from .queries import Query, as_numbers, candidate_scores, check_count, identity, places_below_leader
 
 __all__ = [
-    "ExponentialMechanism",
-    "ReportNoisyMax",
-    "PermuteAndFlip",
-    "PostedPriceAuction",
-    "PUMPKIN_BIDS",
-    "Revenue",
-    "SparseVector",
-    "NoisyThreshold",
-]
+    "ExponentialMechanism", "ReportNoisyMax", "PermuteAndFlip", "PostedPriceAuction", "PUMPKIN_BIDS", "Revenue",
+    "SparseVector", "NoisyThreshold",
+]  # fmt: skip
 
 
 # Base of mechanisms that select a candidate by its score.

@@ -21,6 +21,12 @@ from ..noise_samplers import Floats, draw_indices, gaussian_on_grid, pieces, rou
 from ..queries import Query, check_count, identity, real_answer
 from .flaw import Twin
 
+__all__ = [
+    "AnswerInTheBranchLaplace", "MixedUniformsLaplace", "ClosedEndLaplace", "VarianceAsScaleGaussian",
+    "ClassicalBeyondOneGaussian", "OneForEpsilonGaussian", "MisprintedNewtonGaussian", "RangedCount",
+    "RedrawnIntoRange", "RangeOfTheRows",
+]  # fmt: skip
+
 # Gaussian noise of the wrong standard deviation.
 
 

@@ -34,6 +34,12 @@ from ..noise_samplers import Floats, grid_step, laplace_on_grid, pieces, round_t
 from ..queries import Query, real_answer, whole_answer
 from .flaw import Flaw, Twin, check_choice
 
+__all__ = [
+    "LocalSensitivityLaplace", "SharedNoiseLaplace", "UndercountedComposition", "OverlappingPartCounts",
+    "PartCountsForReplace", "SampledTotal", "BesideExact", "JsonReport", "KeyedCounts", "SmallCount", "GroupMeans",
+    "CheckedCount",
+]  # fmt: skip
+
 # Compositions whose parts share noise or whose budget is counted wrongly, and noise for a local sensitivity.
 
 

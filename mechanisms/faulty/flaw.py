@@ -18,6 +18,8 @@ from ..laws.divergences import Law, ReferenceMechanism
 from ..noise_samplers import Floats
 from ..queries import Query, identity, real_answer
 
+__all__ = ["Twin", "Flaw"]
+
 # Base class of mechanisms with a known bug.
 
 

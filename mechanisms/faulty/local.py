@@ -41,6 +41,13 @@ from ..noise_samplers import Integers, draw_indices
 from ..queries import identity
 from .flaw import Flaw, Twin
 
+__all__ = [
+    "UnclippedLocalGaussian", "TruthAmongTheLies", "BinaryOddsForManyValues", "TwiceExposed", "BiasedCoinResponse",
+    "OnlyYesRandomised", "RememberedResponse", "OneHotAtFullEpsilon", "MixedUnaryCoins", "TrueBitSetTwice",
+    "OnesNeverCleared", "HalfNoiseThreshold", "BinaryHashingOdds", "HashChosenByTheValue", "SubsetOfWrongSize",
+    "SubsetInOrder", "HadamardOrAnyColumn", "RedrawnMemo", "FirstReportForAll",
+]  # fmt: skip
+
 # Reports of the local model with wrong coins, without clipping, exposed too often, or remembered wrongly.
 
 

@@ -30,6 +30,15 @@ from ..noise_samplers import Floats, Integers, grid_step, laplace_on_grid, rando
 from ..queries import Query, check_count, identity, real_answer, whole_answer
 from .flaw import Flaw, Twin, check_choice, total
 
+__all__ = [
+    "UnderstatedSensitivityLaplace", "InvertedScaleLaplace", "PerRowGeometric", "SquaredRatioGeometric",
+    "MisprintedTableGeometric", "HalfNoiseHistogram", "EdgeNoiseForNodes", "OneEndDegreeHistogram", "BoundedLaplace",
+    "OneSidedLaplace", "FewValuesLaplace", "RedrawnUntilNonnegative", "TowardsZeroLaplace", "SeededByTheData",
+    "BestOfDraws", "DeviationAsScaleLaplace", "ScaleFromTheData", "FlooredScaleMean", "SignificantDigitsLaplace",
+    "ClippedAfterNoise", "LaplaceOfScale", "ConsistentWithTheTotal", "NaiveLaplace", "NaiveGaussian",
+    "SinglePrecisionNoise",
+]  # fmt: skip
+
 # Noise of the wrong scale or misplaced: geometric, Laplace, floating-point, on histograms, vectors and graphs.
 
 

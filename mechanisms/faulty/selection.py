@@ -21,6 +21,13 @@ from ..queries import Query, candidate_scores, check_count, identity, places_bel
 from ..selection import ExponentialMechanism, NoisyThreshold, PostedPriceAuction, ReportNoisyMax, SparseVector, bids_of
 from .flaw import Flaw, Twin
 
+__all__ = [
+    "ExponentialMissingFactorTwo", "HalfSensitivityExponential", "PricesFromTheBids", "NoisyMaxMissingFactorTwo",
+    "NoisyMaxReleasingValue", "SparseVectorReleasingValue", "SparseVectorUnscaledNoise",
+    "SparseVectorWithoutQueryNoise", "SparseVectorWithoutCutoff", "PowersOfTen", "UnderflowingExponential",
+    "FlipWithoutPermuting", "OneNoiseForAll", "WinnerWithExactCount", "WinnerWithNoisyCount", "TopCandidates",
+]  # fmt: skip
+
 # Report noisy max with too little noise, or with the value in its output.
 
 

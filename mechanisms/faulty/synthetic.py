@@ -21,6 +21,11 @@ from ..synthetic import (
 )
 from .flaw import Flaw, check_choice
 
+__all__ = [
+    "MarginalsForReplace", "MarginalsNotSplit", "LearnedCategories", "LearnedRange", "RowsOfTheData", "LeakedRow",
+    "SharesOfPresentRows",
+]  # fmt: skip
+
 # Generators of synthetic tables that learn the domain, the range or the number of rows, or split epsilon wrongly.
 
 

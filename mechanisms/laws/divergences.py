@@ -14,6 +14,10 @@ from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.errors import OptionError
 from ..noise_samplers import Floats
 
+__all__ = [
+    "Law", "ScalarLaw", "hockey_stick", "exact_delta", "exact_epsilon",
+]  # fmt: skip
+
 # Exact privacy loss between two output laws: the hockey-stick divergence and its inverse.
 #
 # `hockey_stick` is sup_S P(S) − e^ε Q(S), the smallest delta at ε in one direction. `exact_delta` and `exact_epsilon`

@@ -16,6 +16,11 @@ from ...audit.errors import DatasetError, OptionError
 from ..noise_samplers import Floats, Integers
 from .divergences import Law, ScalarLaw, are_comparable, check_rule, no_closed_form, table_delta, table_epsilon
 
+__all__ = [
+    "LaplaceLaw", "GaussianLaw", "GeometricLaw", "FiniteLaw", "DiscreteLaw", "ProductLaw", "ChainLaw", "TranscriptLaw",
+    "RowLaw", "SubsetLaw", "exact_renyi",
+]  # fmt: skip
+
 # Exact laws of mechanism outputs on one dataset: the reference for samplers, audits and tables.
 
 _LOG_ROOT_2_PI: Final = math.log(2 * math.pi) / 2

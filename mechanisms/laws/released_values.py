@@ -16,6 +16,8 @@ from ..noise_samplers import Floats, Integers
 from .divergences import Law, check_comparable, check_rule
 from .laws import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, TranscriptLaw, count_transcripts
 
+__all__ = ["ComparedValuesLaw", "FreshValuesLaw"]
+
 # Closed-form probability that a Laplace variable lies above other noisy numbers and below a limit.
 
 _MOST_ANSWERS: Final = 20  # the powers cancel, with an error of 3ⁿ roundings: 1e-6 of the result

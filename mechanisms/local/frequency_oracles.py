@@ -20,6 +20,11 @@ from ..noise_samplers import Integers, draw_indices
 from ..queries import check_count
 from .randomised_response import one_value, response_law
 
+__all__ = [
+    "UnaryEncoding", "ThresholdedHistogram", "LocalHashing", "SubsetSelection", "HadamardResponse", "MemoisedBits",
+    "MemoisedResponse",
+]  # fmt: skip
+
 # Unary encoding: a value as k bits, one of them 1, each reported at random.
 
 MOST_EPSILON: Final = 30.0

@@ -19,6 +19,11 @@ from ..noise.gaussian import GaussianMechanism, GaussianVectorLaw, Vector, Vecto
 from ..noise_samplers import Floats, Integers, draw_indices, pieces
 from ..queries import as_numbers, check_count, identity, real_answer, whole_answer
 
+__all__ = [
+    "LocalGaussianMechanism", "Interval", "Ball", "RandomisedResponse", "NameAndShame", "RandomisedResponseFold",
+    "UpAndDown",
+]  # fmt: skip
+
 # Randomised response over k values.
 
 

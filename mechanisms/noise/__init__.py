@@ -1,51 +1,9 @@
 """Mechanisms that add noise to a query's answer."""
 
-from .gaussian import (
-    BinomialLaw,
-    BinomialMechanism,
-    DiscreteGaussianLaw,
-    DiscreteGaussianMechanism,
-    GaussianMechanism,
-    GaussianVectorLaw,
-    VectorGaussianMechanism,
-    analytic_gaussian_scale,
-    classical_gaussian_scale,
-    gaussian_delta,
-    gaussian_loss_tail,
-)
-from .laplace import (
-    DegreeHistogramMechanism,
-    EdgeCountMechanism,
-    GeometricMechanism,
-    HistogramMechanism,
-    LaplaceByInverseCDF,
-    LaplaceMechanism,
-    LeakyLaplaceLaw,
-    RareLeakLaplace,
-    inverse_laplace_cdf,
-    open_uniform,
-)
+from . import gaussian, laplace
+from .gaussian import *
+from .laplace import *
 
-__all__ = [
-    "LaplaceMechanism",
-    "LaplaceByInverseCDF",
-    "inverse_laplace_cdf",
-    "open_uniform",
-    "GeometricMechanism",
-    "GaussianMechanism",
-    "VectorGaussianMechanism",
-    "DiscreteGaussianMechanism",
-    "BinomialMechanism",
-    "HistogramMechanism",
-    "analytic_gaussian_scale",
-    "classical_gaussian_scale",
-    "gaussian_delta",
-    "gaussian_loss_tail",
-    "RareLeakLaplace",
-    "EdgeCountMechanism",
-    "DegreeHistogramMechanism",
-    "GaussianVectorLaw",
-    "DiscreteGaussianLaw",
-    "BinomialLaw",
-    "LeakyLaplaceLaw",
-]
+__all__: list[str] = []
+__all__ += gaussian.__all__
+__all__ += laplace.__all__

@@ -19,6 +19,12 @@ from ..laws.laws import GaussianLaw, log_gaussian_delta
 from ..noise_samplers import Floats, Integers, gaussian_on_grid, pieces, two_sided_geometric
 from ..queries import Query, as_numbers, check_whole_sensitivity, identity, real_answer, whole_answer
 
+__all__ = [
+    "GaussianMechanism", "VectorGaussianMechanism", "DiscreteGaussianMechanism", "BinomialMechanism",
+    "analytic_gaussian_scale", "classical_gaussian_scale", "gaussian_delta", "gaussian_loss_tail", "GaussianVectorLaw",
+    "DiscreteGaussianLaw", "BinomialLaw",
+]  # fmt: skip
+
 # The Gaussian mechanism, with classical and exact calibration of its noise.
 
 

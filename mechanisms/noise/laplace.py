@@ -27,6 +27,11 @@ from ..queries import (
     whole_answer,
 )
 
+__all__ = [
+    "LaplaceMechanism", "LaplaceByInverseCDF", "inverse_laplace_cdf", "open_uniform", "GeometricMechanism",
+    "HistogramMechanism", "RareLeakLaplace", "EdgeCountMechanism", "DegreeHistogramMechanism", "LeakyLaplaceLaw",
+]  # fmt: skip
+
 # The Laplace mechanism.
 
 
