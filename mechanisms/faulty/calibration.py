@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ...audit.errors import DatasetError
-from ..laws.divergences import ReferenceMechanism, ScalarLaw
+from ..laws.divergences import ScalarLaw
 from ..laws.laws import DiscreteLaw, GaussianLaw, LaplaceLaw
 from ..noise.gaussian import analytic_gaussian_scale, gaussian_delta
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism, open_uniform
@@ -53,6 +53,8 @@ class _MiscalibratedGaussian(Twin):
     query: Query = identity
     scale: float = field(init=False, repr=False, compare=False)
     right_scale: float = field(init=False, repr=False, compare=False)
+    runs_as = property(lambda t: GaussianOfScale(t.scale, t.claim, t.query))
+    claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, 700, "two of these formulas exponentiate it", closed=False)
@@ -63,14 +65,6 @@ class _MiscalibratedGaussian(Twin):
     @abstractmethod
     def _wrong_scale(self) -> float:
         """Standard deviation of the noise that is added instead of `right_scale`."""
-
-    @property
-    def runs_as(self) -> ReferenceMechanism:
-        return GaussianOfScale(self.scale, self.claim, self.query)
-
-    @property
-    def claim(self) -> ApproxDP:
-        return ApproxDP(self.epsilon, self.delta)
 
     @property
     def truth(self) -> ApproxDP | None:
@@ -269,13 +263,9 @@ class _LaplaceByWrongInverse(Twin):
     epsilon: float
     sensitivity: float = 1.0
     query: Query = identity
-
-    def __post_init__(self) -> None:
-        LaplaceMechanism(self.epsilon, self.sensitivity)  # the right mechanism refuses the same parameters
-
-    @property
-    def runs_as(self) -> LaplaceByFormula:
-        return LaplaceByFormula(self._noise, self._law_of, self.sensitivity / self.epsilon, self.claim, self.query)
+    right = property(lambda t: LaplaceMechanism(t.epsilon, t.sensitivity))
+    runs_as = property(lambda t: LaplaceByFormula(t._noise, t._law_of, t.sensitivity / t.epsilon, t.claim, t.query))
+    truth = None
 
     @staticmethod
     @abstractmethod
@@ -286,10 +276,6 @@ class _LaplaceByWrongInverse(Twin):
     @abstractmethod
     def _law_of(answer: float, scale: float) -> ScalarLaw:
         """Law of the output before rounding."""
-
-    @property
-    def truth(self) -> PureDP | None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +336,8 @@ class ClosedEndLaplace(_LaplaceByWrongInverse):
     find it.
     """
 
+    truth = property(lambda t: PureDP(t.epsilon))
+
     @staticmethod
     def _noise(size: int, rng: np.random.Generator, answer: float, scale: float) -> Floats:
         xi = rng.random(size) - 0.5
@@ -360,10 +348,6 @@ class ClosedEndLaplace(_LaplaceByWrongInverse):
     @staticmethod
     def _law_of(answer: float, scale: float) -> LaplaceLaw:
         return LaplaceLaw(answer, scale)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.epsilon)
 
 
 # Counts forced into a range, by redrawing or by a range that depends on the data.
@@ -417,7 +401,6 @@ class RangedCount:
         return DiscreteLaw(tuple(values.astype(float).tolist()), tuple(log_mass.tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         law = self.law(dataset)
         drawn: Floats = np.asarray(law.values)[draw_indices(law.probabilities, size, rng)]
         return drawn
@@ -433,10 +416,7 @@ class RedrawnIntoRange(Twin):
 
     epsilon: float
     most: int = 4
-
-    @property
-    def runs_as(self) -> RangedCount:
-        return RangedCount(self.epsilon, self.most, is_redrawn=True)
+    runs_as = property(lambda t: RangedCount(t.epsilon, t.most, is_redrawn=True))
 
     @property
     def truth(self) -> PureDP:
@@ -455,9 +435,6 @@ class RangeOfTheRows(Twin):
 
     epsilon: float
     is_redrawn: bool = False
-
-    @property
-    def runs_as(self) -> RangedCount:
-        return RangedCount(self.epsilon, None, self.is_redrawn)
+    runs_as = property(lambda t: RangedCount(t.epsilon, None, t.is_redrawn))
 
     truth = None

@@ -19,7 +19,6 @@ from ..composition import (
     Budget,
     IntervalOf,
     ParallelComposition,
-    SequentialComposition,
     budget,
     budget_of,
     check_edges,
@@ -54,6 +53,8 @@ class LocalSensitivityLaplace(Twin):
 
     epsilon: float
     most_rows: int = 2
+    runs_as = property(lambda t: LaplaceMechanism(t.epsilon, query=t._squared_rows))
+    truth = property(lambda t: PureDP((2 * t.most_rows - 1) * t.epsilon))
 
     def __post_init__(self) -> None:
         if not isinstance(self.most_rows, int) or self.most_rows < 1:
@@ -62,14 +63,6 @@ class LocalSensitivityLaplace(Twin):
                 most_rows=self.most_rows,
             )
         LaplaceMechanism(self.epsilon, sensitivity=2 * self.most_rows - 1)  # the right mechanism refuses the same
-
-    @property
-    def runs_as(self) -> LaplaceMechanism:
-        return LaplaceMechanism(self.epsilon, query=self._squared_rows)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP((2 * self.most_rows - 1) * self.epsilon)
 
     def _squared_rows(self, dataset: Any) -> int:
         rows = whole_answer(len, dataset)
@@ -168,6 +161,7 @@ class SharedNoiseLaplace(Twin):
 
     epsilon_each: float
     queries: Sequence[Callable[[Any], Any]]
+    runs_as = property(lambda t: SharedNoise(tuple(t.queries), 1.0 / t.epsilon_each, t.claim))
 
     def __post_init__(self) -> None:
         check_number("epsilon_each", self.epsilon_each, 0, math.inf, "of each query", closed=False)
@@ -182,10 +176,6 @@ class SharedNoiseLaplace(Twin):
     def epsilon(self) -> float:  # type: ignore[override]
         """Claimed total cost of the queries, in nats."""
         return self.epsilon_each * len(self.queries)
-
-    @property
-    def runs_as(self) -> SharedNoise:
-        return SharedNoise(tuple(self.queries), 1.0 / self.epsilon_each, self.claim)
 
     truth = None
 
@@ -210,6 +200,7 @@ class UndercountedComposition(Twin):
     mechanism: ReferenceMechanism
     k: int
     charged: float = 1.0
+    runs_as = property(lambda t: composed(t.mechanism, t.k))
 
     def __post_init__(self) -> None:
         check_number("charged", self.charged, 0, math.inf, "how many runs are paid for", closed=False)
@@ -222,10 +213,6 @@ class UndercountedComposition(Twin):
     def epsilon(self) -> float:  # type: ignore[override]
         """ε of the claim, in nats."""
         return self.claim.epsilon
-
-    @property
-    def runs_as(self) -> SequentialComposition:
-        return composed(self.mechanism, self.k)
 
     @property
     def claim(self) -> Budget:
@@ -281,7 +268,7 @@ class SampledTotal(Flaw):
         return PureDP(math.log1p(self.rate * math.expm1(self.epsilon)))
 
     @property
-    def truth(self) -> PureDP | None:
+    def truth(self) -> Claim | None:
         """None for "replacement" and "first", where the loss grows with the number of rows.
 
         For "first" it does because neighbours may be in another order.
@@ -297,7 +284,6 @@ class SampledTotal(Flaw):
                 return None
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         rows = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
         scale = 1.0 / self.epsilon
         step = grid_step(scale)
@@ -379,19 +365,13 @@ class OverlappingPartCounts(Twin):
 
     epsilon: float
     edges: Sequence[float]
+    runs_as = property(lambda t: ClosedIntervals(t.epsilon, tuple(t.edges)))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         object.__setattr__(self, "edges", check_edges(self.edges))
         check_number("number of edges", len(self.edges), 3, math.inf, "two intervals share an edge")
-
-    @property
-    def runs_as(self) -> ClosedIntervals:
-        return ClosedIntervals(self.epsilon, tuple(self.edges))
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,19 +391,13 @@ class PartCountsForReplace(Twin):
 
     epsilon: float
     edges: Sequence[float]
+    runs_as = property(lambda t: counts_of_parts(t.epsilon, len(t.edges) + 1, IntervalOf(t.edges)))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         object.__setattr__(self, "edges", check_edges(self.edges))
         check_number("number of edges", len(self.edges), 1, math.inf, "they cut the rows into two parts or more")
-
-    @property
-    def runs_as(self) -> ParallelComposition:
-        return counts_of_parts(self.epsilon, len(self.edges) + 1, IntervalOf(self.edges))
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
 
 
 # Outputs that leak outside the noise: exact numbers, keys that occur, missing values and exceptions.
@@ -496,19 +470,13 @@ class KeyedCounts(Flaw):
     epsilon: float
     delta: float
     threshold: Threshold = "noisy"
+    claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
+    truth = property(lambda t: t.claim if t.threshold == "noisy" else None)
 
     def __post_init__(self) -> None:
         GeometricMechanism(self.epsilon)  # refuses the same epsilon
         check_number("delta", self.delta, 0, 0.5, "of a key that occurs once", closed=False)
         check_choice("threshold", self.threshold, get_args(Threshold))
-
-    @property
-    def claim(self) -> ApproxDP:
-        return ApproxDP(self.epsilon, self.delta)
-
-    @property
-    def truth(self) -> ApproxDP | None:
-        return self.claim if self.threshold == "noisy" else None
 
     @property
     def least(self) -> int:
@@ -541,10 +509,7 @@ class SmallCount(Flaw):
     least: int
     instead: float | None = None
     is_noisy: bool = False
-
-    @property
-    def truth(self) -> PureDP | None:
-        return PureDP(self.epsilon) if self.is_noisy else None
+    truth = property(lambda t: PureDP(t.epsilon) if t.is_noisy else None)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[float | None]:
         """`size` independent outputs."""
@@ -568,10 +533,7 @@ class GroupMeans(Flaw):
     epsilon: float
     groups: tuple[Any, ...]
     is_filled: bool = False
-
-    @property
-    def truth(self) -> PureDP | None:
-        return PureDP(self.epsilon) if self.is_filled else None
+    truth = property(lambda t: PureDP(t.epsilon) if t.is_filled else None)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent rows of means, shape (size, n_groups)."""

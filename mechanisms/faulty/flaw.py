@@ -55,7 +55,7 @@ class Flaw(ABC):
 
     @abstractmethod
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """`size` independent outputs."""
+        """`size` independent outputs, shape (size,) for numbers."""
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -70,12 +70,16 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 class Twin(Flaw):
     """A flaw that runs as another mechanism, mostly a reference mechanism with a wrong parameter.
 
-    `runs_as` is that mechanism. It gives the twin its law and sampler and refuses wrong parameters.
+    `runs_as` is that mechanism. It gives the twin its law and sampler and refuses wrong parameters. Where parameters
+    that it would take are wrong for the claim, `right` is the mechanism that keeps it, which refuses them. A twin is a
+    row: its parameters, `right`, `runs_as`, and `truth` where that is not the claim of `runs_as`.
     """
 
     __slots__ = ()
+    right: Any = None
 
     def __post_init__(self) -> None:
+        self.right  # noqa: B018  # refuses wrong parameters
         Flaw.__post_init__(self)
         self.runs_as  # noqa: B018  # refuses the other parameters
 

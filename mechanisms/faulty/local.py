@@ -62,6 +62,7 @@ class UnclippedLocalGaussian(Twin):
     epsilon: float
     delta: float
     domain: Domain
+    claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
 
     def __str__(self) -> str:
         return f"UnclippedLocalGaussian(epsilon={self.epsilon:g}, delta={self.delta:g}, domain={self.domain})"
@@ -70,10 +71,6 @@ class UnclippedLocalGaussian(Twin):
     def runs_as(self) -> GaussianMechanism | VectorGaussianMechanism:
         clipped = LocalGaussianMechanism(self.epsilon, self.delta, self.domain)
         return replace(clipped.runs_as, query=identity)
-
-    @property
-    def claim(self) -> ApproxDP:
-        return ApproxDP(self.epsilon, self.delta)
 
     truth = None
 
@@ -87,6 +84,8 @@ class TwiceExposed(Twin):
     """
 
     delta: float
+    runs_as = property(lambda t: NameAndShame(2 * t.delta))
+    claim = property(lambda t: NameAndShame(t.delta).claim)
 
     def __post_init__(self) -> None:
         check_number("delta", self.delta, 0, 0.5, "each row is exposed with twice this probability", closed=False)
@@ -95,14 +94,6 @@ class TwiceExposed(Twin):
     def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
         """0: the claim allows for exposure only."""
         return 0.0
-
-    @property
-    def runs_as(self) -> NameAndShame:
-        return NameAndShame(2 * self.delta)
-
-    @property
-    def claim(self) -> ApproxDP:
-        return NameAndShame(self.delta).claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +106,9 @@ class TruthAmongTheLies(Twin):
 
     epsilon: float
     k: int = 2
-
-    def __post_init__(self) -> None:
-        RandomisedResponse(self.epsilon, self.k)  # the right mechanism refuses the same parameters
-
-    @property
-    def runs_as(self) -> RandomisedResponse:
-        # (p + (1−p)/k) / ((1−p)/k) = 1 + kp/(1−p), and p/(1−p) = e^ε/(k−1).
-        return RandomisedResponse(math.log1p(self.k / (self.k - 1) * math.exp(self.epsilon)), self.k)
+    right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
+    # (p + (1−p)/k) / ((1−p)/k) = 1 + kp/(1−p), and p/(1−p) = e^ε/(k−1).
+    runs_as = property(lambda t: RandomisedResponse(math.log1p(t.k / (t.k - 1) * math.exp(t.epsilon)), t.k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +121,8 @@ class BinaryOddsForManyValues(Twin):
 
     epsilon: float
     k: int = 5
-
-    def __post_init__(self) -> None:
-        RandomisedResponse(self.epsilon, self.k)  # the right mechanism refuses the same parameters
-
-    @property
-    def runs_as(self) -> RandomisedResponse:
-        return RandomisedResponse(self.epsilon + math.log(self.k - 1), self.k)
+    right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
+    runs_as = property(lambda t: RandomisedResponse(t.epsilon + math.log(t.k - 1), t.k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +141,7 @@ class RedrawnMemo(Twin):
     epsilon_first: float
     k: int = 4
     reports: int = 4
-
-    def __post_init__(self) -> None:
-        MemoisedBits(self.epsilon, self.epsilon_first, self.k, self.reports)  # refuses the same parameters
+    right = property(lambda t: MemoisedBits(t.epsilon, t.epsilon_first, t.k, t.reports))
 
     @property
     def runs_as(self) -> FreshBits:
@@ -213,13 +192,8 @@ class FirstReportForAll(Twin):
     epsilon_permanent: float
     k: int = 4
     reports: int = 4
-
-    def __post_init__(self) -> None:
-        MemoisedBits(self.epsilon_permanent, self.epsilon, self.k, self.reports)  # refuses the same parameters
-
-    @property
-    def runs_as(self) -> MemoisedBits:
-        return MemoisedBits(self.epsilon_permanent, self.epsilon, self.k, self.reports)
+    right = property(lambda t: MemoisedBits(t.epsilon_permanent, t.epsilon, t.k, t.reports))
+    runs_as = property(lambda t: MemoisedBits(t.epsilon_permanent, t.epsilon, t.k, t.reports))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +205,7 @@ class BiasedCoinResponse(Flaw):
     """
 
     bias: float = 0.25
+    truth = property(lambda t: PureDP(math.log1p(1 / min(t.bias, 1 - t.bias))))
 
     def __post_init__(self) -> None:
         check_number("bias", self.bias, 0, 1, "a coin's probability of yes", closed=False)
@@ -239,10 +214,6 @@ class BiasedCoinResponse(Flaw):
     def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
         """ln 3, the loss of two fair coins."""
         return math.log(3)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(math.log1p(1 / min(self.bias, 1 - self.bias)))
 
     def law(self, dataset: Any) -> FiniteLaw:
         """Exact law of the output: 0 for no, 1 for yes."""
@@ -313,13 +284,8 @@ class OneHotAtFullEpsilon(Twin):
 
     epsilon: float
     k: int = 3
-
-    def __post_init__(self) -> None:
-        RandomisedResponse(self.epsilon, self.k)  # the right mechanism refuses the same parameters
-
-    @property
-    def runs_as(self) -> UnaryEncoding:
-        return UnaryEncoding(2 * self.epsilon, self.k)
+    right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
+    runs_as = property(lambda t: UnaryEncoding(2 * t.epsilon, t.k))
 
 
 # Frequency oracles with the coins of another protocol, a wrong size, or a report that says more than it should.
@@ -339,13 +305,8 @@ class MixedUnaryCoins(Twin):
 
     epsilon: float
     k: int = 4
-
-    def __post_init__(self) -> None:
-        UnaryEncoding(self.epsilon, self.k)  # the right mechanism refuses the same parameters
-
-    @property
-    def runs_as(self) -> BitReports:
-        return BitReports(unary_coins(self.epsilon, False)[0], unary_coins(self.epsilon, True)[1], self.k)
+    right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
+    runs_as = property(lambda t: BitReports(unary_coins(t.epsilon, False)[0], unary_coins(t.epsilon, True)[1], t.k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,9 +325,7 @@ class TrueBitSetTwice(Twin):
     epsilon: float
     k: int = 4
     is_optimised: bool = True
-
-    def __post_init__(self) -> None:
-        UnaryEncoding(self.epsilon, self.k)  # the right mechanism refuses the same parameters
+    right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
 
     @property
     def runs_as(self) -> BitReports:
@@ -388,17 +347,9 @@ class OnesNeverCleared(Twin):
 
     epsilon: float
     k: int = 4
-
-    def __post_init__(self) -> None:
-        UnaryEncoding(self.epsilon, self.k)  # the right mechanism refuses the same parameters
-
-    @property
-    def truth(self) -> None:
-        return None
-
-    @property
-    def runs_as(self) -> BitReports:
-        return BitReports(1.0, unary_coins(self.epsilon, False)[1], self.k)
+    right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
+    truth = None
+    runs_as = property(lambda t: BitReports(1.0, unary_coins(t.epsilon, False)[1], t.k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,10 +366,7 @@ class HalfNoiseThreshold(Twin):
 
     epsilon: float
     k: int = 4
-
-    @property
-    def runs_as(self) -> ThresholdedHistogram:
-        return ThresholdedHistogram(2 * self.epsilon, self.k)
+    runs_as = property(lambda t: ThresholdedHistogram(2 * t.epsilon, t.k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,9 +384,7 @@ class BinaryHashingOdds(Twin):
     epsilon: float
     k: int = 8
     g: int | None = None
-
-    def __post_init__(self) -> None:
-        LocalHashing(self.epsilon, self.k, self.g)  # the right mechanism refuses the same parameters
+    right = property(lambda t: LocalHashing(t.epsilon, t.k, t.g))
 
     @property
     def runs_as(self) -> LocalHashing:
@@ -570,11 +516,6 @@ class HadamardOrAnyColumn(Twin):
 
     epsilon: float
     k: int = 7
-
-    def __post_init__(self) -> None:
-        HadamardResponse(self.epsilon, self.k)  # the right mechanism refuses the same parameters
-
-    @property
-    def runs_as(self) -> HadamardResponse:
-        # With p = e^ε/(1 + e^ε): (p + (1 − p)/2)/((1 − p)/2) = 1 + 2p/(1 − p).
-        return HadamardResponse(math.log1p(2 * math.exp(self.epsilon)), self.k)
+    right = property(lambda t: HadamardResponse(t.epsilon, t.k))
+    # With p = e^ε/(1 + e^ε): (p + (1 − p)/2)/((1 − p)/2) = 1 + 2p/(1 − p).
+    runs_as = property(lambda t: HadamardResponse(math.log1p(2 * math.exp(t.epsilon)), t.k))

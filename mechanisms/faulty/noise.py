@@ -12,11 +12,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
+from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.datasets.graph_adjacency import NodeNeighbours
 from ...audit.datasets.rows import rows_of
 from ...audit.errors import DatasetError
-from ..laws.laws import DiscreteLaw, GeometricLaw, LaplaceLaw, ProductLaw
+from ..laws.laws import DiscreteLaw, LaplaceLaw, ProductLaw
 from ..noise.gaussian import GaussianMechanism, vector_answer
 from ..noise.laplace import (
     DegreeHistogramMechanism,
@@ -53,17 +53,9 @@ class PerRowGeometric(Twin):
     epsilon: float
     rows_per_user: int = 2
     query: Query = identity
-
-    def __post_init__(self) -> None:
-        GeometricMechanism(self.epsilon, sensitivity=self.rows_per_user)  # the right mechanism refuses the same
-
-    @property
-    def runs_as(self) -> GeometricMechanism:
-        return GeometricMechanism(self.epsilon, query=self.query)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.epsilon * self.rows_per_user)
+    right = property(lambda t: GeometricMechanism(t.epsilon, sensitivity=t.rows_per_user))
+    runs_as = property(lambda t: GeometricMechanism(t.epsilon, query=t.query))
+    truth = property(lambda t: PureDP(t.epsilon * t.rows_per_user))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +68,7 @@ class SquaredRatioGeometric(Twin):
 
     epsilon: float
     query: Query = identity
-
-    @property
-    def runs_as(self) -> GeometricMechanism:
-        return GeometricMechanism(2 * self.epsilon, query=self.query)
+    runs_as = property(lambda t: GeometricMechanism(2 * t.epsilon, query=t.query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +83,7 @@ class MisprintedTableGeometric(Flaw):
     factor: float = 1.1
     place: int = 2
     query: Query = identity
+    truth = property(lambda t: PureDP(t.epsilon + math.log(t.factor)))
 
     def __post_init__(self) -> None:
         Flaw.__post_init__(self)
@@ -104,16 +94,11 @@ class MisprintedTableGeometric(Flaw):
         return f"MisprintedTableGeometric(epsilon={self.epsilon:g}, factor={self.factor:g}, place={self.place})"
 
     @property
-    def truth(self) -> PureDP:
-        return PureDP(self.epsilon + math.log(self.factor))
-
-    @property
     def _reach(self) -> int:
         """Largest noise in the table; larger noise has probability below 2e-16."""
         return math.ceil(36.0 / self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs, shape (size,), int64."""
         noise = np.arange(-self._reach, self._reach + 1)
         weights = np.exp(-self.epsilon * np.abs(noise)) * np.where(noise == self.place, self.factor, 1.0)
         table = np.cumsum(weights)
@@ -133,14 +118,8 @@ class HalfNoiseHistogram(Twin):
     epsilon: float
     k: int
     noise: Literal["laplace", "geometric"] = "laplace"
-
-    @property
-    def runs_as(self) -> HistogramMechanism:
-        return HistogramMechanism(self.epsilon, self.k, noise=self.noise)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
+    runs_as = property(lambda t: HistogramMechanism(t.epsilon, t.k, noise=t.noise))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
 
 Spared = Literal["none", "zeros", "last"]
@@ -230,27 +209,19 @@ class EdgeNoiseForNodes(Twin):
 
     epsilon: float
     max_degree: int = 3
+    right = property(lambda t: EdgeCountMechanism(t.epsilon, NodeNeighbours(), t.max_degree))
+    runs_as = property(lambda t: EdgeCountMechanism(t.epsilon))
+    truth = property(lambda t: PureDP(t.epsilon * t.max_degree))
 
-    def __post_init__(self) -> None:
-        EdgeCountMechanism(self.epsilon, NodeNeighbours(), self.max_degree)  # the right mechanism refuses the same
-
-    @property
-    def runs_as(self) -> EdgeCountMechanism:
-        return EdgeCountMechanism(self.epsilon)
-
-    def law(self, dataset: Any) -> GeometricLaw:
+    def law(self, dataset: Any) -> Any:
         """Exact law of the output; refuses nodes of a larger degree, whose loss exceeds `truth`."""
         degrees_of(dataset, self.max_degree)
         return self.runs_as.law(dataset)
 
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` independent outputs; refuses nodes of a larger degree."""
         degrees_of(dataset, self.max_degree)
         return self.runs_as.sample(dataset, size, rng)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.epsilon * self.max_degree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +235,7 @@ class OneEndDegreeHistogram(Twin):
 
     epsilon: float
     max_degree: int = 3
-
-    @property
-    def runs_as(self) -> DegreeHistogramMechanism:
-        return DegreeHistogramMechanism(2 * self.epsilon, self.max_degree)
+    runs_as = property(lambda t: DegreeHistogramMechanism(2 * t.epsilon, t.max_degree))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +254,6 @@ class ClippedAfterNoise(Flaw):
         check_number("most", self.most, 0, np.inf, "the largest output", closed=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         return np.clip(LaplaceMechanism(self.epsilon, query=total).sample(dataset, size, rng), 0.0, self.most)
 
 
@@ -306,7 +273,6 @@ class NaiveLaplace(Flaw):
     query: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         return real_answer(self.query, dataset) + rng.laplace(scale=1 / self.epsilon, size=size)
 
 
@@ -326,13 +292,9 @@ class NaiveGaussian(Flaw):
     epsilon: float
     delta: float
     query: Query = field(default=identity, repr=False)
-
-    @property
-    def claim(self) -> ApproxDP:
-        return self.on_grid.claim
+    claim = property(lambda t: t.on_grid.claim)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         return real_answer(self.query, dataset) + self.on_grid.scale * rng.standard_normal(size)
 
     @property
@@ -352,7 +314,6 @@ class SinglePrecisionNoise(Flaw):
     query: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         noise = np.asarray(rng.laplace(scale=1 / self.epsilon, size=size), dtype=np.float32)
         return real_answer(self.query, dataset) + noise.astype(np.float64)
 
@@ -368,17 +329,9 @@ class UnderstatedSensitivityLaplace(Twin):
     epsilon: float
     bound: float = 2.0
     query: Query = identity
-
-    def __post_init__(self) -> None:
-        LaplaceMechanism(self.epsilon, sensitivity=self.bound)  # the right mechanism refuses the same
-
-    @property
-    def runs_as(self) -> LaplaceMechanism:
-        return LaplaceMechanism(self.epsilon, sensitivity=1.0, query=self.query)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.epsilon * self.bound)
+    right = property(lambda t: LaplaceMechanism(t.epsilon, sensitivity=t.bound))
+    runs_as = property(lambda t: LaplaceMechanism(t.epsilon, sensitivity=1.0, query=t.query))
+    truth = property(lambda t: PureDP(t.epsilon * t.bound))
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,10 +345,7 @@ class InvertedScaleLaplace(Twin):
 
     epsilon: float
     query: Query = identity
-
-    @property
-    def runs_as(self) -> LaplaceMechanism:
-        return LaplaceMechanism(1.0 / self.epsilon, query=self.query)
+    runs_as = property(lambda t: LaplaceMechanism(1.0 / t.epsilon, query=t.query))
 
 
 # Laplace noise of the wrong shape: truncated, one-sided, redrawn, or with too few values.
@@ -409,7 +359,6 @@ class _NoisyAnswer(Flaw):
     query: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         scale = 1.0 / self.epsilon
         return round_to_grid(scale * self._noise(size, rng), scale, real_answer(self.query, dataset))
 
@@ -479,11 +428,8 @@ class RedrawnUntilNonnegative(Flaw):
 
     epsilon: float
     query: Query = field(default=identity, repr=False)
-
-    @property
-    def truth(self) -> PureDP:
-        # At 0 the densities differ by e^ε, the probabilities of being kept by (1 − e^{−ε}/2)/(1/2) = 2 − e^{−ε}.
-        return PureDP(math.log(2 * math.exp(self.epsilon) - 1))
+    # At 0 the densities differ by e^ε, the probabilities of being kept by (1 − e^{−ε}/2)/(1/2) = 2 − e^{−ε}.
+    truth = property(lambda t: PureDP(math.log(2 * math.exp(t.epsilon) - 1)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,); refuses negative counts."""
@@ -512,13 +458,9 @@ class TowardsZeroLaplace(Flaw):
 
     epsilon: float
     query: Query = field(default=identity, repr=False)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.epsilon + math.log(2))
+    truth = property(lambda t: PureDP(t.epsilon + math.log(2)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs, shape (size,), int64."""
         noise = np.trunc(standard_laplace(size, rng) / self.epsilon).astype(np.int64)
         return noise + whole_answer(self.query, dataset)
 
@@ -551,14 +493,11 @@ class BestOfDraws(Twin):
     epsilon: float
     k: int = 2
     query: Query = identity
+    runs_as = property(lambda t: LaplaceMechanism(t.k * t.epsilon, query=t.query))
 
     def __post_init__(self) -> None:
         check_count("k", self.k, "draws")
         Twin.__post_init__(self)
-
-    @property
-    def runs_as(self) -> LaplaceMechanism:
-        return LaplaceMechanism(self.k * self.epsilon, query=self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -570,10 +509,7 @@ class DeviationAsScaleLaplace(Twin):
 
     epsilon: float
     query: Query = identity
-
-    @property
-    def runs_as(self) -> LaplaceMechanism:
-        return LaplaceMechanism(math.sqrt(2) * self.epsilon, query=self.query)
+    runs_as = property(lambda t: LaplaceMechanism(math.sqrt(2) * t.epsilon, query=t.query))
 
 
 # Noise and grids whose size depends on the data.
@@ -620,7 +556,6 @@ class FlooredScaleMean(Flaw):
     least_count: float | None = None
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         rows = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
         each = 2.0 / self.epsilon
         count = len(rows) + each * standard_laplace(size, rng)
@@ -643,7 +578,6 @@ class SignificantDigitsLaplace(Flaw):
     query: Query = field(default=len, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         answer = real_answer(self.query, dataset)
         step = 10.0 ** math.floor(math.log10(max(answer, 1.0)))
         return np.asarray(np.round(LaplaceMechanism(self.epsilon).sample(answer, size, rng) / step) * step + 0.0)

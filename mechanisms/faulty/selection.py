@@ -43,14 +43,11 @@ class NoisyMaxMissingFactorTwo(Twin):
     sensitivity: float = 1.0
     noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
     counts: Query = identity
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
     @property
     def runs_as(self) -> ReportNoisyMax:
         return ReportNoisyMax(self.epsilon, self.sensitivity, monotone=True, noise=self.noise, counts=self.counts)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +97,12 @@ class NoisyMaxReleasingValue(Twin):
     epsilon: float
     n_candidates: int
     counts: Query = identity
+    runs_as = property(lambda t: LargestNoisyCount(1.0 / t.epsilon, t.truth, t.counts, t.n_candidates))
+    truth = property(lambda t: PureDP(t.n_candidates * t.epsilon))
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         check_count("n_candidates", self.n_candidates, "counts")
-
-    @property
-    def runs_as(self) -> LargestNoisyCount:
-        return LargestNoisyCount(1.0 / self.epsilon, self.truth, self.counts, self.n_candidates)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.n_candidates * self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +157,7 @@ class PricesFromTheBids(Twin):
     """
 
     epsilon: float
-
-    @property
-    def runs_as(self) -> AuctionAmongTheBids:
-        return AuctionAmongTheBids(self.epsilon)
+    runs_as = property(lambda t: AuctionAmongTheBids(t.epsilon))
 
     truth = None
 
@@ -210,14 +198,8 @@ class ExponentialMissingFactorTwo(Twin):
     epsilon: float
     sensitivity: float = 1.0
     utilities: Query = identity
-
-    @property
-    def runs_as(self) -> ExponentialMechanism:
-        return ExponentialMechanism(self.epsilon, self.sensitivity, monotone=True, utilities=self.utilities)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
+    runs_as = property(lambda t: ExponentialMechanism(t.epsilon, t.sensitivity, monotone=True, utilities=t.utilities))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,14 +216,8 @@ class HalfSensitivityExponential(Twin):
     sensitivity: float = 1.0
     monotone: bool = False
     utilities: Query = identity
-
-    @property
-    def runs_as(self) -> ExponentialMechanism:
-        return ExponentialMechanism(self.epsilon, self.sensitivity / 2, self.monotone, self.utilities)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
+    runs_as = property(lambda t: ExponentialMechanism(t.epsilon, t.sensitivity / 2, t.monotone, t.utilities))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +228,7 @@ class _Variant(Twin):
     threshold: float = 0.0
     sensitivity: float = 1.0
     queries: Query = identity
-
-    def __post_init__(self) -> None:
-        SparseVector(self.epsilon, getattr(self, "cutoff", 1), self.threshold, self.sensitivity)
+    right = property(lambda t: SparseVector(t.epsilon, getattr(t, "cutoff", 1), t.threshold, t.sensitivity))
 
     def __str__(self) -> str:
         counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
@@ -286,10 +260,7 @@ class SparseVectorReleasingValue(_Variant):
     """
 
     cutoff: int = 1
-
-    @property
-    def runs_as(self) -> NoisyThreshold:
-        return self._with_scales(2.0, 2.0 * self.cutoff, self.cutoff, release_value=True)
+    runs_as = property(lambda t: t._with_scales(2.0, 2.0 * t.cutoff, t.cutoff, release_value=True))
 
     truth = None
 
@@ -304,14 +275,8 @@ class SparseVectorUnscaledNoise(_Variant):
     """
 
     cutoff: int = 1
-
-    @property
-    def runs_as(self) -> NoisyThreshold:
-        return self._with_scales(4.0, 4.0 / 3.0, self.cutoff)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP((1 + 6 * self.cutoff) / 4 * self.epsilon)
+    runs_as = property(lambda t: t._with_scales(4.0, 4.0 / 3.0, t.cutoff))
+    truth = property(lambda t: PureDP((1 + 6 * t.cutoff) / 4 * t.epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +288,7 @@ class SparseVectorWithoutQueryNoise(_Variant):
     0) never gives this output.
     """
 
-    @property
-    def runs_as(self) -> NoisyThreshold:
-        return self._with_scales(2.0, 0.0)
+    runs_as = property(lambda t: t._with_scales(2.0, 0.0))
 
     truth = None
 
@@ -338,9 +301,7 @@ class SparseVectorWithoutCutoff(_Variant):
     all may be above. The bug shows where half of the answers rise and the others fall.
     """
 
-    @property
-    def runs_as(self) -> NoisyThreshold:
-        return self._with_scales(2.0, 2.0)
+    runs_as = property(lambda t: t._with_scales(2.0, 2.0))
 
     truth = None
 
@@ -356,10 +317,7 @@ class PowersOfTen(Twin):
     epsilon: float
     sensitivity: float = 1.0
     utilities: Query = identity
-
-    @property
-    def runs_as(self) -> ExponentialMechanism:
-        return ExponentialMechanism(self.epsilon * math.log(10), self.sensitivity, utilities=self.utilities)
+    runs_as = property(lambda t: ExponentialMechanism(t.epsilon * math.log(10), t.sensitivity, utilities=t.utilities))
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,10 +418,7 @@ class WinnerWithNoisyCount(Flaw):
     epsilon: float
     parts: int = 1
     counts: Query = field(default=identity, repr=False)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(max(1.0, 2.0 / self.parts) * self.epsilon)
+    truth = property(lambda t: PureDP(max(1.0, 2.0 / t.parts) * t.epsilon))
 
     def winners(self, dataset: Any) -> FiniteLaw:
         """Exact law of the index."""
@@ -500,15 +455,12 @@ class TopCandidates(Flaw):
     k: int = 2
     charged: int = 1
     utilities: Query = field(default=identity, repr=False)
+    truth = property(lambda t: PureDP(t.k / t.charged * t.epsilon))
 
     def __post_init__(self) -> None:
         Flaw.__post_init__(self)
         check_count("k", self.k, "winners")
         check_count("charged", self.charged, "winners paid for")
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.k / self.charged * self.epsilon)
 
     def log_probabilities(self, dataset: Any) -> dict[tuple[int, ...], float]:
         """Log probability of every ordered choice of k candidates."""

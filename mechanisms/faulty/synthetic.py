@@ -40,15 +40,12 @@ class MarginalsForReplace(Flaw):
     epsilon: float
     categories: tuple[int, ...]
     rows: int
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
     @property
     def runs_as(self) -> NoisyMarginals:
         """Mechanism that is in fact run."""
         return NoisyMarginals(self.epsilon, self.categories, self.rows)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
         return self.runs_as.sample(dataset, size, rng)
@@ -65,15 +62,12 @@ class MarginalsNotSplit(Flaw):
     categories: tuple[int, ...]
     rows: int
     sensitivity: int = 1
+    truth = property(lambda t: PureDP(len(t.categories) * t.epsilon))
 
     @property
     def runs_as(self) -> NoisyMarginals:
         """Mechanism that is in fact run."""
         return NoisyMarginals(len(self.categories) * self.epsilon, self.categories, self.rows, self.sensitivity)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(len(self.categories) * self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
         return self.runs_as.sample(dataset, size, rng)

@@ -1,11 +1,11 @@
 """Exact laws of outputs, and the exact privacy loss between two laws."""
 
-from . import divergences, laws, released_values
 from .divergences import *
 from .laws import *
 from .released_values import *
 
-__all__: list[str] = []
-__all__ += divergences.__all__
-__all__ += laws.__all__
-__all__ += released_values.__all__
+__all__ = [
+    "Law", "ScalarLaw", "LaplaceLaw", "GaussianLaw", "GeometricLaw", "FiniteLaw", "DiscreteLaw", "ProductLaw",
+    "ChainLaw", "TranscriptLaw", "RowLaw", "SubsetLaw", "ComparedValuesLaw", "FreshValuesLaw", "hockey_stick",
+    "exact_delta", "exact_epsilon", "exact_renyi",
+]  # fmt: skip

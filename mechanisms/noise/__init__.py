@@ -1,9 +1,12 @@
 """Mechanisms that add noise to a query's answer."""
 
-from . import gaussian, laplace
 from .gaussian import *
 from .laplace import *
 
-__all__: list[str] = []
-__all__ += gaussian.__all__
-__all__ += laplace.__all__
+__all__ = [
+    "LaplaceMechanism", "LaplaceByInverseCDF", "inverse_laplace_cdf", "open_uniform", "GeometricMechanism",
+    "GaussianMechanism", "VectorGaussianMechanism", "DiscreteGaussianMechanism", "BinomialMechanism",
+    "HistogramMechanism", "analytic_gaussian_scale", "classical_gaussian_scale", "gaussian_delta", "gaussian_loss_tail",
+    "RareLeakLaplace", "EdgeCountMechanism", "DegreeHistogramMechanism", "GaussianVectorLaw", "DiscreteGaussianLaw",
+    "BinomialLaw", "LeakyLaplaceLaw",
+]  # fmt: skip
