@@ -401,6 +401,7 @@ class RangedCount:
         return DiscreteLaw(tuple(values.astype(float).tolist()), tuple(log_mass.tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
         law = self.law(dataset)
         drawn: Floats = np.asarray(law.values)[draw_indices(law.probabilities, size, rng)]
         return drawn

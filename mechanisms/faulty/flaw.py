@@ -76,7 +76,11 @@ class Twin(Flaw):
     """
 
     __slots__ = ()
-    right: Any = None
+
+    @property
+    def right(self) -> Any:
+        """Mechanism that keeps the claim, of these parameters; None where `runs_as` refuses all wrong parameters."""
+        return None
 
     def __post_init__(self) -> None:
         self.right  # noqa: B018  # refuses wrong parameters

@@ -16,9 +16,7 @@ from ....audit.canaries.check_canaries import check_canaries
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import Verdict
 from ....audit.results.canary_result import CanaryResult
-from ....mechanisms.faulty.training.mistaken_training import MistakenTraining
-from ....mechanisms.faulty.training.registry import TRAINING_FAULTS
-from ....mechanisms.faulty.training.training_fault import TrainingFault
+from ....mechanisms.faulty.training import TRAINING_FAULTS, MistakenTraining, TrainingFault
 from ....mechanisms.noise_samplers import Floats
 from ....mechanisms.training.canaries import Training, canary_run
 from ....mechanisms.training.dp_sgd import DPSGD

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.audit.errors import ClaimError, OptionError
-from dpaudit.mechanisms.faulty.training.registry import TRAINING_FAULTS
+from dpaudit.mechanisms.faulty.training import TRAINING_FAULTS
 from dpaudit.mechanisms.training.canaries import (
     DiracCanaries,
     JointBlock,

@@ -14,10 +14,7 @@ from dpaudit.audit.datasets.adjacency import AddRemove, Replace
 from dpaudit.audit.errors import ClaimError, MissingExtraError
 from dpaudit.mechanisms import GaussianLaw, exact_epsilon, gaussian_delta
 from dpaudit.mechanisms.adapters import claim_from_event
-from dpaudit.mechanisms.faulty.training.true_losses import (
-    scales_epsilon,
-    shuffled_epsilon_at_least,
-)
+from dpaudit.mechanisms.faulty.training import scales_epsilon, shuffled_epsilon_at_least
 from dpaudit.mechanisms.training.dp_sgd import DPSGD, dp_sgd_claim, mixture_epsilon, poisson_event
 from dpaudit.mechanisms.training.models import FixedGradients
 from dpaudit.mechanisms.training.observers import LastProjection, LogLikelihoodRatio, NoisySums

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.mechanisms.faulty.training.registry import BatchNormalised
+from dpaudit.mechanisms.faulty.training import BatchNormalised
 from dpaudit.mechanisms.training.models import (
     Batch,
     FixedGradients,

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dpaudit import Verdict, check
 from dpaudit.mechanisms.faulty.flaw import Flaw
-from dpaudit.mechanisms.faulty.training.registry import (
+from dpaudit.mechanisms.faulty.training import (
     TRAINING_FAULTS,
     BatchNormalised,
     ClippedByGroup,
