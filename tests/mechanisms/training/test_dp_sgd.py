@@ -1,7 +1,8 @@
-"""Claims of DP-SGD against dp_accounting and closed forms, and the laws of the worst case against the claims."""
+"""Claims of DP-SGD, and trainings on which they are tight."""
 
 import math
 import sys
+from dataclasses import replace
 
 import dp_accounting
 import numpy as np
@@ -9,15 +10,15 @@ import pytest
 from dp_accounting import pld, rdp
 from scipy import stats
 
-from dpaudit import ApproxDP, GaussianDP, PrivacyProfile
+import dpaudit.mechanisms as m
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, Verdict, check
 from dpaudit.audit.datasets.adjacency import AddRemove, Replace
-from dpaudit.audit.errors import ClaimError, MissingExtraError
-from dpaudit.mechanisms import GaussianLaw, exact_epsilon, gaussian_delta
+from dpaudit.audit.errors import ClaimError, MissingExtraError, OptionError
 from dpaudit.mechanisms.adapters import claim_from_event
 from dpaudit.mechanisms.faulty.training import scales_epsilon, shuffled_epsilon_at_least
-from dpaudit.mechanisms.training.dp_sgd import DPSGD, dp_sgd_claim, mixture_epsilon, poisson_event
-from dpaudit.mechanisms.training.models import FixedGradients
-from dpaudit.mechanisms.training.observers import LastProjection, LogLikelihoodRatio, NoisySums
+from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, mixture_epsilon, poisson_event
+from dpaudit.mechanisms.training.models import FixedGradients, LogisticRegression, breast_cancer_records, zeroed
+from dpaudit.mechanisms.training.observers import LastLoss, LastProjection, LogLikelihoodRatio, NoisySums, OwnGradient
 from dpaudit.mechanisms.training.train import (
     BallsInBins,
     BatchesInOrder,
@@ -27,7 +28,11 @@ from dpaudit.mechanisms.training.train import (
     ShuffledBatches,
 )
 
+# Claims of DP-SGD against dp_accounting and closed forms, and the laws of the worst case against the claims.
+
 ALARM, RUNS = 1e-8, 20_000
+
+
 RELATIONS = dp_accounting.NeighboringRelation
 
 
@@ -65,7 +70,7 @@ def test_poisson_batches_at_rate_one_are_full_batches():
 def test_one_gaussian_mechanism_for_each_use_of_a_record(sampling, steps, neighbours, mu):
     assert dp_sgd_claim(sampling, 2.0, steps, neighbours=neighbours, delta=None) == GaussianDP(mu)
     claim = dp_sgd_claim(sampling, 2.0, steps, neighbours=neighbours, delta=1e-5)
-    assert gaussian_delta(claim.epsilon, 1.0, mu) == pytest.approx(1e-5, rel=1e-9)
+    assert m.gaussian_delta(claim.epsilon, 1.0, mu) == pytest.approx(1e-5, rel=1e-9)
 
 
 def test_batches_of_fixed_size_have_the_renyi_bound_at_half_the_noise_multiplier():
@@ -124,7 +129,7 @@ def test_the_last_iterate_of_full_batches_is_normal(record, mean):
     scale = 2.0 * math.sqrt(4)
     assert stats.kstest(last, "norm", args=(mean, scale)).pvalue > ALARM
     if mean == -4.0:
-        epsilon = exact_epsilon(GaussianLaw(mean, scale), GaussianLaw(0.0, scale), 1e-5)
+        epsilon = m.exact_epsilon(m.GaussianLaw(mean, scale), m.GaussianLaw(0.0, scale), 1e-5)
         assert epsilon == pytest.approx(mechanism.claim.epsilon, rel=1e-9)
 
 
@@ -174,7 +179,7 @@ def test_the_ratio_has_the_delta_of_the_claim(event):
 
 
 def test_mixtures_and_scales_against_closed_forms():
-    gaussian = exact_epsilon(GaussianLaw(0, 1), GaussianLaw(1, 1), 1e-5)
+    gaussian = m.exact_epsilon(m.GaussianLaw(0, 1), m.GaussianLaw(1, 1), 1e-5)
     assert gaussian - 0.01 < mixture_epsilon(((1.0, 1.0),), ((1.0, 0.0),), 2.0, 4, 1e-5) <= gaussian + 1e-6
     epsilon = scales_epsilon(2.0, 1, 0.1)
     t = math.sqrt(2 * (epsilon + math.log(2)) / (1 - 1 / 4))
@@ -194,3 +199,64 @@ def test_balls_in_bins_keep_less_than_their_bound_on_the_worst_pair():
     sums = mechanism.sample([[1.0]], RUNS, np.random.default_rng(0))
     assert stats.kstest(sums.sum(axis=1), "norm", args=(1.0, 2.0 * math.sqrt(3))).pvalue > ALARM
     assert mechanism.claim == dp_sgd_claim(FullBatch(), 2.0, 1)
+
+
+# The worst case, on which audits come near the claim, and natural data, on which they stay below it.
+
+MISSED = 1e-3
+
+
+@pytest.mark.parametrize("seen", ["ratio", "last"])
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_audits_come_near_the_loss_and_do_not_pass_it(seen, rate):
+    """A bound beyond the loss has probability 1e-3."""
+    case = WorstCaseTraining(noise_multiplier=4.0, steps=8, rate=rate, clip=0.3, seen=seen, delta=1e-2)
+    result = check(case.training, case.x, case.y, runs=40_000, alpha=MISSED, jobs=1)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert 0.65 * case.seen_epsilon < result.bound <= case.seen_epsilon
+
+
+def test_less_is_seen_of_the_last_iterate_unless_batches_are_full():
+    last, full = (WorstCaseTraining(noise_multiplier=1.0, steps=8, rate=rate, seen="last") for rate in (0.3, 1.0))
+    assert 1.0 < last.seen_epsilon < replace(last, seen="ratio").seen_epsilon - 0.05
+    assert full.seen_epsilon == replace(full, seen="sums").seen_epsilon
+
+
+def test_one_step_shows_all_in_the_last_iterate():
+    last = WorstCaseTraining(noise_multiplier=1.0, steps=1, rate=0.3, seen="last")
+    assert last.seen_epsilon == last.training.claim.epsilon
+
+
+def test_shapes_of_what_is_seen():
+    rng = np.random.default_rng(0)
+    for seen, shape in [("ratio", (5,)), ("sums", (5, 3)), ("last", (5,))]:
+        case = WorstCaseTraining(noise_multiplier=1.0, steps=3, rate=0.5, seen=seen)
+        assert case.training.sample(case.x, 5, rng).shape == case.training.sample(case.y, 5, rng).shape == shape
+
+
+@pytest.mark.parametrize(("seen", "is_found"), [("own gradient", True), ("last loss", True)])
+def test_natural_data_with_an_outlier_keep_the_claim_and_less_noise_does_not(seen, is_found):
+    rows = breast_cancer_records()[:10]
+    rows[0] = 1.0  # all features at the end of their range, and the class that does not fit
+    target = tuple(rows[0].tolist())
+    right = DPSGD(
+        model=LogisticRegression(31),
+        sampling=FullBatch(),
+        noise_multiplier=4.0,
+        steps=4,
+        batch_size=10.0,
+        observer=OwnGradient(target, is_total=True) if seen == "own gradient" else LastLoss(target),
+        neighbours="replace_special",
+    )
+    x, y = rows, zeroed(rows, 0)
+    assert check(right, x, y, runs=5000, alpha=MISSED, jobs=1).verdict is not Verdict.REFUTED
+    quiet = replace(right, noise_multiplier=0.4)
+    found = check(quiet, x, y, claim=right.claim, runs=5000, alpha=MISSED, jobs=1)
+    assert (found.verdict is Verdict.REFUTED) == is_found
+
+
+def test_errors_of_worst_case():
+    with pytest.raises(OptionError, match="seen='first' is unknown"):
+        WorstCaseTraining(noise_multiplier=1.0, steps=1, seen="first")
+    with pytest.raises(ClaimError, match="rate=0 is not allowed"):
+        WorstCaseTraining(noise_multiplier=1.0, steps=1, rate=0)

@@ -1,4 +1,4 @@
-"""Generators of synthetic tables: the law of the marginals, the tables that they stand for, and the twins' true losses.
+"""Generators of synthetic tables.
 
 Random tests have fixed seeds and false-alarm probabilities of at most 1e-6 each.
 """
@@ -10,15 +10,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import dpaudit.mechanisms as m
 from dpaudit import AddRemove, CategoricalColumn, PureDP, check, table_features
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.mechanisms import NoisyBins, NoisyMarginals
-from dpaudit.mechanisms.faulty import LearnedCategories, LearnedRange, MarginalsNotSplit, RowsOfTheData
+from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.synthetic import _log_law, exact_loss, marginals
 
+# Generators of synthetic tables: the law of the marginals, the tables that they stand for, and the twins' true losses.
+
 ALARM = 1e-6
-ONE_COLUMN = NoisyMarginals(1.0, (2,), rows=3)
-MECHANISMS = [ONE_COLUMN, NoisyMarginals(1.0, (2, 3)), NoisyMarginals(0.5, (4,), 5, 2)]
+
+
+ONE_COLUMN = m.NoisyMarginals(1.0, (2,), rows=3)
+
+
+MECHANISMS = [ONE_COLUMN, m.NoisyMarginals(1.0, (2, 3)), m.NoisyMarginals(0.5, (4,), 5, 2)]
 
 
 def by_slow_code(counts, ratio, rows, reach=25):
@@ -49,7 +55,7 @@ def test_draws_follow_the_law():
 @pytest.mark.parametrize("sensitivity", [1, 2])
 def test_the_loss_is_at_most_epsilon(sensitivity):
     """Over small pairs of neighbours, and epsilon is nearly reached."""
-    mechanism = NoisyMarginals(2.0, (2, 2), 10, sensitivity)
+    mechanism = m.NoisyMarginals(2.0, (2, 2), 10, sensitivity)
     rows = [(0, 0), (1, 1), (None, 0)]
     losses = []
     for other in ([], [(0, 0)]):
@@ -61,7 +67,7 @@ def test_the_loss_is_at_most_epsilon(sensitivity):
 
 
 def test_epsilon_not_split_is_lost_in_each_column():
-    twin = MarginalsNotSplit(1.0, (2, 2), 50)
+    twin = faulty.MarginalsNotSplit(1.0, (2, 2), 50)
     assert exact_loss(twin.runs_as, [(0, 0), (1, 1)], [(0, 0)]) == pytest.approx(twin.truth.epsilon)
 
 
@@ -84,29 +90,29 @@ def test_values_outside_the_domain_are_not_counted():
 
 def test_a_noisy_number_of_rows_varies_and_that_of_the_data_does_not():
     data, rng = [(0,)] * 5, np.random.default_rng(0)
-    assert len(set(NoisyMarginals(1.0, (2,)).sample(data, 100, rng)["rows"].tolist())) > 3
-    assert set(RowsOfTheData(1.0, (2,)).sample(data, 100, rng)["rows"].tolist()) == {5}
+    assert len(set(m.NoisyMarginals(1.0, (2,)).sample(data, 100, rng)["rows"].tolist())) > 3
+    assert set(faulty.RowsOfTheData(1.0, (2,)).sample(data, 100, rng)["rows"].tolist()) == {5}
 
 
 def test_learned_categories_give_no_other():
     rng = np.random.default_rng(0)
-    instead = LearnedCategories(1.0, (3,), 20).sample([(0,), (2,)], 200, rng)
+    instead = faulty.LearnedCategories(1.0, (3,), 20).sample([(0,), (2,)], 200, rng)
     assert instead["column 0: 1"].max() == 0 < instead["column 0: 2"].max()
-    besides = LearnedCategories(1.0, (3,), 20, "added")
+    besides = faulty.LearnedCategories(1.0, (3,), 20, "added")
     assert besides.sample([(0,)], 200, rng)["column 0: 3"].max() == 0
     assert besides.sample([(0,), (9,)], 200, rng)["column 0: 3"].max() > 0
 
 
 def test_numbers_lie_in_the_declared_range_or_in_that_of_the_data():
     data, rng = [10.0, None, 40.0, 1e9], np.random.default_rng(0)
-    declared = NoisyBins(1.0, 0.0, 100.0).sample(data, 500, rng)
+    declared = m.NoisyBins(1.0, 0.0, 100.0).sample(data, 500, rng)
     assert 0.0 <= declared.min() < 25.0 < 75.0 < declared.max() < 100.0
-    learned = LearnedRange(1.0).sample(data[:3], 500, rng)
+    learned = faulty.LearnedRange(1.0).sample(data[:3], 500, rng)
     assert learned.min() >= 10.0
     assert learned.max() < 40.0
 
 
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, NoisyBins(1.0, 0.0, 1.0)], ids=str)
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, m.NoisyBins(1.0, 0.0, 1.0)], ids=str)
 def test_a_mechanism_is_a_value(mechanism):
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     assert mechanism.claim == PureDP(mechanism.epsilon)
@@ -125,17 +131,17 @@ def test_a_mechanism_is_a_value(mechanism):
 )
 def test_parameters_outside_their_range(arguments, message):
     with pytest.raises(ClaimError, match=message):
-        NoisyMarginals(*arguments)
+        m.NoisyMarginals(*arguments)
 
 
 def test_a_range_of_bins_is_a_range():
     with pytest.raises(ClaimError, match="do not form a range"):
-        NoisyBins(1.0, 1.0, 1.0)
+        m.NoisyBins(1.0, 1.0, 1.0)
 
 
 def test_the_event_names_a_category():
     result = check(
-        LearnedCategories(1.0, (3,), 20),
+        faulty.LearnedCategories(1.0, (3,), 20),
         [(0,), (2,)],
         [(0,)],
         claim=1.0,

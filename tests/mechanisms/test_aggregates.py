@@ -3,8 +3,6 @@
 Counts of random outcomes are outside their limits with probability at most 1e-8 each.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -12,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import dpaudit.mechanisms as m
 from dpaudit.audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.mechanisms import analytic_gaussian_scale, exact_epsilon
 from dpaudit.mechanisms.aggregates import (
     ApproximateBounds,
     BoundedMoments,
@@ -24,7 +22,11 @@ from dpaudit.mechanisms.aggregates import (
 )
 from dpaudit.mechanisms.noise_samplers import fill_laplace
 
+# Aggregations by published algorithms: exact losses, slow twins of the code, and exact laws.
+
 ALARM = 1e-8
+
+
 ROWS = [0.5, -3.0, 7.0, 2.0]
 
 
@@ -49,7 +51,7 @@ class TestNoisyAnswers:
     def test_laplace_noise_loses_epsilon_if_all_of_a_users_rows_meet(self, name, partitions, per_partition):
         noisy = MAKERS[name](epsilon=0.7, partitions=partitions, per_partition=per_partition)
         more = [*ROWS, *[3.0] * (partitions * per_partition)]
-        assert exact_epsilon(noisy.law(ROWS), noisy.law(more)) == pytest.approx(0.7, rel=1e-12)
+        assert m.exact_epsilon(noisy.law(ROWS), noisy.law(more)) == pytest.approx(0.7, rel=1e-12)
         assert noisy.claim == noisy.tight_claim == PureDP(0.7)
 
     @pytest.mark.parametrize("name", MAKERS)
@@ -68,14 +70,14 @@ class TestNoisyAnswers:
         assert noisy.claim == ApproxDP(0.7, 1e-5)
 
     def test_a_tree_uses_all_of_epsilon_and_delta_and_sums_share_them(self):
-        whole = GaussianDP(1 / analytic_gaussian_scale(1.0, 1e-5))
+        whole = GaussianDP(1 / m.analytic_gaussian_scale(1.0, 1e-5))
         assert tree(epsilon=1.0, delta=1e-5).tight_claim.mu == pytest.approx(whole.mu)
-        share = 1 / analytic_gaussian_scale(1.0 / 3, 1e-5 / 3)
+        share = 1 / m.analytic_gaussian_scale(1.0 / 3, 1e-5 / 3)
         assert moments(2, epsilon=1.0, delta=1e-5).tight_claim.mu == pytest.approx(math.sqrt(3) * share)
 
     def test_less_noise_loses_more_and_keeps_its_claim_in_name(self):
         twin = moments(2, epsilon=0.7, noise_share=0.5)
-        assert exact_epsilon(twin.law(ROWS), twin.law([*ROWS, 3.0])) == pytest.approx(1.4)
+        assert m.exact_epsilon(twin.law(ROWS), twin.law([*ROWS, 3.0])) == pytest.approx(1.4)
         assert twin.claim == PureDP(0.7)
         assert "50% of the noise" in str(twin)
 
@@ -212,9 +214,9 @@ class TestApproximateBounds:
         bounds = ApproximateBounds(epsilon, contributions)
         x = [9.0] * math.ceil(bounds.thresholds[-1])
         y = [*x, *[9.0] * contributions]
-        assert exact_epsilon(bounds.law(x), bounds.law(y)) == pytest.approx(epsilon, rel=1e-9)
+        assert m.exact_epsilon(bounds.law(x), bounds.law(y)) == pytest.approx(epsilon, rel=1e-9)
         twin = ApproximateBounds(epsilon, contributions, noise_share=0.95)
-        assert exact_epsilon(twin.law(x), twin.law(y)) == pytest.approx(epsilon / 0.95, rel=1e-9)
+        assert m.exact_epsilon(twin.law(x), twin.law(y)) == pytest.approx(epsilon / 0.95, rel=1e-9)
         assert "95% of the noise" in str(twin)
 
     @pytest.mark.parametrize(
