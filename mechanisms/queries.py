@@ -268,13 +268,7 @@ def utility_sensitivity(
 
 
 def query_sensitivity(
-    query: Query,
-    domain: Sequence[Any],
-    max_rows: int,
-    adjacency: Adjacency,
-    *,
-    norm: Norm = "l1",
-    min_rows: int = 0,
+    query: Query, domain: Sequence[Any], max_rows: int, adjacency: Adjacency, *, norm: Norm = "l1", min_rows: int = 0
 ) -> float:
     """Return the largest ‖query(x) − query(y)‖ over all neighbours with at most `max_rows` rows from the domain; exact.
 

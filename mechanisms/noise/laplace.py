@@ -187,8 +187,7 @@ def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float =
     xi = np.asarray(xi, dtype=np.float64)
     if not np.all(np.abs(xi) < 0.5):  # NaN fails
         raise OptionError(
-            "xi holds a number outside (-1/2, 1/2), whose ends give infinite noise; use open_uniform(size, rng).",
-            xi=xi,
+            "xi holds a number outside (-1/2, 1/2), whose ends give infinite noise; use open_uniform(size, rng).", xi=xi
         )
     noise: Floats = np.sign(xi) * np.log1p(-2 * np.abs(xi))
     return location - scale * noise

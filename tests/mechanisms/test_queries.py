@@ -83,11 +83,7 @@ def test_places_are_taken_from_the_largest_score():
     ("call", "error", "message"),
     [
         (lambda: m.CategoryCounts([]), ClaimError, r"categories=\(\) is an empty range; give at least one"),
-        (
-            lambda: m.CategoryCounts(["a", "b", "a"]),
-            ClaimError,
-            "names a category twice, .* twice; name each",
-        ),
+        (lambda: m.CategoryCounts(["a", "b", "a"]), ClaimError, "names a category twice, .* twice; name each"),
         (lambda: m.CategoryCounts([1, 1.0]), ClaimError, "names a category twice"),
         (lambda: m.EachCandidate(max, []), ClaimError, r"candidates=\(\) is an empty range; give at least one"),
         (lambda: m.CategoryCounts("ab")(3), DatasetError, "a dataset of type int has no rows to compare"),
@@ -254,10 +250,7 @@ def test_options_out_of_range(call, message):
             lambda rows: math.inf if len(rows) == 2 else 0,
             "the query answered inf on a dataset of length 2, which is not a finite",
         ),
-        (
-            lambda rows: "many",
-            "the query answered 'many' on a dataset of length 1, which is not a finite number",
-        ),
+        (lambda rows: "many", "the query answered 'many' on a dataset of length 1, which is not a finite number"),
         (lambda rows: [0.0] * len(rows), "answers 1 numbers on one dataset and 0 on a neighbour; use a query whose"),
     ],
     ids=["infinite", "word", "lengths"],
@@ -386,8 +379,7 @@ def test_low_bits_do_not_tell_the_answer():
 @pytest.mark.parametrize("answer", [2.0**32, -1e300, math.nan, math.inf])
 def test_answers_beyond_the_grid_are_refused(answer):
     with pytest.raises(
-        DatasetError,
-        match=r"too large for a double to resolve .*, the grid step of .* 1; use answers within",
+        DatasetError, match=r"too large for a double to resolve .*, the grid step of .* 1; use answers within"
     ):
         noise.round_to_grid(np.zeros(3), 1.0, answer)
 

@@ -63,11 +63,7 @@ def test_outputs_at_a_million_scales_are_the_best_candidate():
 
 @pytest.mark.parametrize(
     ("x", "y", "loss"),
-    [
-        ([0.0] * 50, ONE_UP, 0.966),
-        ([0.0, -3.0], [-1.0, -2.0], 0.727),
-        ([0.0, -3.0], [1.0, -4.0], 0.877),
-    ],
+    [([0.0] * 50, ONE_UP, 0.966), ([0.0, -3.0], [-1.0, -2.0], 0.727), ([0.0, -3.0], [1.0, -4.0], 0.877)],
 )
 def test_losses_computed_by_hand(x, y, loss):
     assert RIGHT.claim == PureDP(1.0)
@@ -255,12 +251,7 @@ def test_errors_of_permute_and_flip(call, error, message):
 
 # Report noisy max: laws against quadrature, permutations and the exponential mechanism; claims on random pairs.
 
-COUNTS = [
-    [3.0],
-    [0.0, 0.0],
-    [0.0, 1.0, 2.5, 2.5, -4.0],
-    [0.0, 40.0, 39.0],
-]
+COUNTS = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -4.0], [0.0, 40.0, 39.0]]
 
 
 NOISES = ["laplace", "exponential", "gumbel"]

@@ -130,10 +130,7 @@ def test_what_json_holds_is_an_output(code, first, dtype):
 
 
 def test_vectors_come_as_arrays_and_raw():
-    for code in (
-        "[i, i + 0.5]",
-        "[float(i), i + 0.5]",
-    ):  # checked one by one, and converted directly
+    for code in ("[i, i + 0.5]", "[float(i), i + 0.5]"):  # checked one by one, and converted directly
         vectors = draw(answers(f"[{code} for i in range(n)]"))
         assert vectors.shape == (1000, 2)
         assert vectors[7].tolist() == [7, 7.5]
