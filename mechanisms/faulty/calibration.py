@@ -437,5 +437,4 @@ class RangeOfTheRows(Twin):
     epsilon: float
     is_redrawn: bool = False
     runs_as = property(lambda t: RangedCount(t.epsilon, None, t.is_redrawn))
-
     truth = None

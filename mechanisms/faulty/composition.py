@@ -151,17 +151,13 @@ class SharedNoiseLaplace(Twin):
     row moves one answer and not the other, the noise cancels in their difference, which reveals the row. Where it moves
     all answers alike the bug does not show, and the loss is smaller than the sum.
 
-    Parameters
-    ----------
-    epsilon_each : float
-        ε of each query, for a sensitivity of 1.
-    queries : sequence of callable
-        Maps from the dataset to a number, one or more.
+    `queries` map the dataset to a number each, of sensitivity 1.
     """
 
     epsilon_each: float
     queries: Sequence[Callable[[Any], Any]]
     runs_as = property(lambda t: SharedNoise(tuple(t.queries), 1.0 / t.epsilon_each, t.claim))
+    truth = None
 
     def __post_init__(self) -> None:
         check_number("epsilon_each", self.epsilon_each, 0, math.inf, "of each query", closed=False)
@@ -177,8 +173,6 @@ class SharedNoiseLaplace(Twin):
         """Claimed total cost of the queries, in nats."""
         return self.epsilon_each * len(self.queries)
 
-    truth = None
-
 
 @dataclass(frozen=True, slots=True)
 class UndercountedComposition(Twin):
@@ -187,14 +181,7 @@ class UndercountedComposition(Twin):
     With charged = 1 the runs are charged as a single one. With charged = √k the root of advanced composition is taken
     with constant 1 and without its δ; pure composition has no such theorem.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        Mechanism with a pure or approximate claim.
-    k : int
-        Number of runs, at least 1.
-    charged : float
-        Number of runs paid for, positive.
+    The mechanism has a pure or approximate claim; `charged` is positive.
     """
 
     mechanism: ReferenceMechanism
@@ -355,12 +342,7 @@ class OverlappingPartCounts(Twin):
     In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
     The bug shows on a row at an inner edge, added or removed.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats.
-    edges : sequence of float
-        Edges of the intervals in ascending order, at least three.
+    `edges` are three or more, in ascending order.
     """
 
     epsilon: float
@@ -381,12 +363,7 @@ class PartCountsForReplace(Twin):
     In practice, "parallel composition is free" is said without naming the adjacency. The bug shows on datasets of equal
     size, one row of which is in another part: one count falls and another rises.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats.
-    edges : sequence of float
-        Edges that cut the numbers into parts (`IntervalOf`), one or more.
+    `edges`, one or more, cut the numbers into parts (`IntervalOf`).
     """
 
     epsilon: float
@@ -409,16 +386,12 @@ Threshold = Literal["noisy", "exact", "none"]
 class BesideExact:
     """The output of a mechanism with an exact statistic of the rows as one more coordinate: no finite ε.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        Mechanism whose output is released.
-    statistic : callable
-        Map from the dataset to a number.
+    `statistic` maps the dataset to a number.
     """
 
     mechanism: ReferenceMechanism
     statistic: Query = field(repr=False)
+    truth = None
 
     def __str__(self) -> str:
         return f"{self.mechanism} beside an exact statistic"
@@ -427,8 +400,6 @@ class BesideExact:
     def claim(self) -> Claim:
         """Claim of the mechanism without the statistic."""
         return self.mechanism.claim
-
-    truth = None
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent rows, shape (size, n_coords + 1)."""

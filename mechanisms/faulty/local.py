@@ -63,6 +63,7 @@ class UnclippedLocalGaussian(Twin):
     delta: float
     domain: Domain
     claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
+    truth = None
 
     def __str__(self) -> str:
         return f"UnclippedLocalGaussian(epsilon={self.epsilon:g}, delta={self.delta:g}, domain={self.domain})"
@@ -71,8 +72,6 @@ class UnclippedLocalGaussian(Twin):
     def runs_as(self) -> GaussianMechanism | VectorGaussianMechanism:
         clipped = LocalGaussianMechanism(self.epsilon, self.delta, self.domain)
         return replace(clipped.runs_as, query=identity)
-
-    truth = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,6 @@ class PricesFromTheBids(Twin):
 
     epsilon: float
     runs_as = property(lambda t: AuctionAmongTheBids(t.epsilon))
-
     truth = None
 
 
@@ -261,7 +260,6 @@ class SparseVectorReleasingValue(_Variant):
 
     cutoff: int = 1
     runs_as = property(lambda t: t._with_scales(2.0, 2.0 * t.cutoff, t.cutoff, release_value=True))
-
     truth = None
 
 
@@ -289,7 +287,6 @@ class SparseVectorWithoutQueryNoise(_Variant):
     """
 
     runs_as = property(lambda t: t._with_scales(2.0, 0.0))
-
     truth = None
 
 
@@ -302,7 +299,6 @@ class SparseVectorWithoutCutoff(_Variant):
     """
 
     runs_as = property(lambda t: t._with_scales(2.0, 2.0))
-
     truth = None
 
 
