@@ -236,7 +236,7 @@ class DPSGD:
     References
     ----------
     Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Deep learning with differential privacy,
-    Algorithm 1. `dp_sgd_claims` gives the source of each claim.
+    Algorithm 1. `dp_sgd_claim` gives the source of each claim.
 
     Examples
     --------
