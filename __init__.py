@@ -135,11 +135,9 @@ def _shown_by(module: str, name: str) -> Any:
 show_with("to_dict", _shown_by(".audit.records.suite", "flat"))
 show_with("card", _shown_by(".reports.pages.audit_facts", "card"))
 show_with("plot", _shown_by(".reports.figures.plot", "plot"))
-register_primitives(
-    "diffprivlib", "diffprivlib", _shown_by(".mechanisms.adapters.diffprivlib_primitives", "diffprivlib_patches")
-)
-register_primitives("pydp", "pydp", _shown_by(".mechanisms.adapters.pydp_primitives", "pydp_patches"))
-register_primitives("opendp", "opendp.core", _shown_by(".mechanisms.adapters.opendp_primitives", "opendp_patches"))
+register_primitives("diffprivlib", "diffprivlib", _shown_by(".mechanisms.adapters.diffprivlib", "diffprivlib_patches"))
+register_primitives("pydp", "pydp", _shown_by(".mechanisms.adapters.pydp", "pydp_patches"))
+register_primitives("opendp", "opendp.core", _shown_by(".mechanisms.adapters.opendp", "opendp_patches"))
 
 
 def __getattr__(name: str) -> Any:

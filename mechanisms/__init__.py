@@ -9,9 +9,8 @@ from .composition import *
 from .laws import *
 from .local import *
 from .noise import *
-from .queries import CategoryCounts, EachCandidate
+from .queries import CategoryCounts, EachCandidate, query_sensitivity, utility_sensitivity
 from .selection import *
-from .sensitivity import query_sensitivity, utility_sensitivity
 from .synthetic import *
 
 __all__ = ["CategoryCounts", "EachCandidate", "query_sensitivity", "utility_sensitivity"]

@@ -50,8 +50,8 @@ from ...mechanisms.faulty import (
     UnderstatedSensitivityLaplace,
     VarianceAsScaleGaussian,
 )
-from ...mechanisms.faulty.answers import GradientSum, total
-from ...mechanisms.faulty.noise.faulty_gaussian import GaussianOfScale
+from ...mechanisms.faulty.calibration import GaussianOfScale
+from ...mechanisms.faulty.flaw import GradientSum, total
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 # The catalogue of bugs in normal and binomial noise: calibration, accounting, and vectors of answers.

@@ -59,7 +59,8 @@ from ...mechanisms.faulty import (
     WinnerWithExactCount,
     WinnerWithNoisyCount,
 )
-from ...mechanisms.faulty.answers import (
+from ...mechanisms.faulty.composition import Sampling
+from ...mechanisms.faulty.flaw import (
     ClippedColumnTotals,
     ClippedTotal,
     RoundedAnswer,
@@ -70,16 +71,7 @@ from ...mechanisms.faulty.answers import (
     standardised,
     total,
 )
-from ...mechanisms.faulty.composition.faulty_subsampling import Sampling
-from ...mechanisms.faulty.noise.data_scale import (
-    gap_at_the_median,
-    largest_degree,
-    mean,
-    median,
-    n_edges,
-    share_of_a_row,
-    spread,
-)
+from ...mechanisms.faulty.noise import gap_at_the_median, largest_degree, mean, median, n_edges, share_of_a_row, spread
 from ..documents.named_sparse_vector import rise_and_fall
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 

@@ -18,7 +18,7 @@ from ...mechanisms.faulty import (
     RowsOfTheData,
     SharesOfPresentRows,
 )
-from ...mechanisms.synthetic.noisy_marginals import exact_loss
+from ...mechanisms.synthetic import exact_loss
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 _TABLE: Final[FaultMaker] = partial(fault, "synthetic table")

@@ -10,7 +10,7 @@ from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms import GeometricMechanism, HistogramMechanism, LaplaceMechanism, ParallelComposition
-from ...mechanisms.composition.parallel_composition import IntervalOf
+from ...mechanisms.composition import IntervalOf
 from ...mechanisms.faulty import (
     BesideExact,
     CheckedCount,
@@ -24,9 +24,9 @@ from ...mechanisms.faulty import (
     PartCountsForReplace,
     SmallCount,
 )
-from ...mechanisms.faulty.answers import CountsBetween, CountsOverTheRange, interval_tree, prefix_counts
-from ...mechanisms.faulty.composition.faulty_parallel import counts_of_parts
-from ...mechanisms.faulty.noise.data_scale import mean
+from ...mechanisms.faulty.composition import counts_of_parts
+from ...mechanisms.faulty.flaw import CountsBetween, CountsOverTheRange, interval_tree, prefix_counts
+from ...mechanisms.faulty.noise import mean
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 _HISTOGRAM: Final[FaultMaker] = partial(fault, "histogram")

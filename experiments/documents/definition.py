@@ -43,7 +43,7 @@ from ...mechanisms.faulty import (
     OneEndDegreeHistogram,
     TwiceExposed,
 )
-from ...mechanisms.local.name_and_shame import HIDDEN
+from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
 from ..cases.audits import RUNS, fails, holds, stated
 from ..cases.experiment import AuditCase, Case, Experiment, StatementCase, false_statement, true_statement

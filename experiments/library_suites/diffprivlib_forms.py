@@ -10,7 +10,7 @@ import numpy as np
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Rows, Values
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
-from ...mechanisms.adapters.opendp_neighbours import Monotonic
+from ...mechanisms.adapters.opendp import Monotonic
 from ..libraries.defects import Searched, defects
 from ..libraries.diffprivlib_fits import diffprivlib_fits
 from ..libraries.diffprivlib_targets import diffprivlib_subjects

@@ -21,7 +21,7 @@ from ...audit.datasets.adjacency import Adjacency, Replace, Within
 from ...audit.datasets.domains import Answers, Rows, Values
 from ...audit.errors import MechanismError
 from ...mechanisms.adapters import from_opendp
-from ...mechanisms.adapters.opendp_claims import MapClaim, claim_of
+from ...mechanisms.adapters.opendp import MapClaim, claim_of
 from .audited_library import Form, NotCovered, PublicCallable, SameAs, Target
 from .known_defects import known_in
 from .public_callables import parameters_of, public_callables, required_of

@@ -21,8 +21,8 @@ from ...audit.claims.claim import Claim, PureDP
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
 from ...mechanisms import CategoryCounts, LaplaceLaw, Law, NoisyThreshold, ReportNoisyMax
-from ...mechanisms.laws.divergences import Floats
-from ...mechanisms.laws.transcripts import ABOVE, BELOW, STOPPED
+from ...mechanisms.laws.laws import ABOVE, BELOW, STOPPED
+from ...mechanisms.noise_samplers import Floats
 from ...mechanisms.queries import candidate_scores
 from .entry import Entry, entry
 from .exposed_means import ExposedMean, MeanOverExactCount

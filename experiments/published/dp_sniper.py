@@ -34,19 +34,17 @@ from ...mechanisms import (
     SparseVector,
     composed,
 )
-from ...mechanisms.composition.sequential_composition import total_budget
+from ...mechanisms.composition import total_budget
 from ...mechanisms.faulty import (
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
-from ...mechanisms.faulty.selection.faulty_noisy_max import LargestNoisyCount, MaximumLaplaceLaw
-from ...mechanisms.laws.divergences import Floats, check_rule
-from ...mechanisms.laws.reference_mechanism import ReferenceMechanism
-from ...mechanisms.noise_samplers import Integers, pieces
-from ...mechanisms.parameter_checks import check_count
-from ...mechanisms.queries import identity, whole_answer
+from ...mechanisms.faulty.selection import LargestNoisyCount, MaximumLaplaceLaw
+from ...mechanisms.laws.divergences import ReferenceMechanism, check_rule
+from ...mechanisms.noise_samplers import Floats, Integers, pieces
+from ...mechanisms.queries import check_count, identity, whole_answer
 from .entry import Entry, entry
 from .largest_exponential import LargestExponential
 from .noisy_answers import NoisyAnswers

@@ -13,7 +13,7 @@ from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import Within
 from ...audit.datasets.domains import Answers
 from ...mechanisms import NoisyThreshold, ReportNoisyMax, SparseVector
-from ...mechanisms.faulty.selection.faulty_noisy_max import LargestNoisyCount
+from ...mechanisms.faulty.selection import LargestNoisyCount
 from ...mechanisms.queries import identity
 from .entry import Entry, entry, loss_at
 from .largest_exponential import LargestExponential

@@ -16,7 +16,7 @@ from ...audit.inference.binomial_tails import limits
 from ...audit.inference.renyi_lower_bound import renyi_lower
 from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import FiniteLaw, exact_renyi
-from ...mechanisms.local.repeated_response import check_rounds
+from ...mechanisms.local.randomised_response import check_rounds
 from ...mechanisms.noise_samplers import laplace_on_grid, pieces
 from ...mechanisms.queries import identity, real_answer
 from ..cases.simulate import blocks, event_hits

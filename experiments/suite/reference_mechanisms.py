@@ -28,7 +28,7 @@ from ...mechanisms.faulty import (
     UnderstatedSensitivityLaplace,
     VarianceAsScaleGaussian,
 )
-from ...mechanisms.faulty.answers import total
+from ...mechanisms.faulty.flaw import total
 from ..cases.exact_strength import strength_by_laws
 from ..cases.experiment import AuditCase, Experiment
 

@@ -4,22 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .accounting import claim_from_event
-    from .diffprivlib import DiffprivlibMechanism, from_diffprivlib
-    from .diffprivlib_tools import DiffprivlibTool, from_diffprivlib_tool
+    from .accounting import claim_from_event, pld_from_replay
+    from .diffprivlib import DiffprivlibMechanism, DiffprivlibTool, from_diffprivlib, from_diffprivlib_tool
     from .opendp import OpenDPMechanism, from_opendp
     from .program import Program
     from .pydp import PyDPMechanism, from_pydp
-    from .replay_accounting import pld_from_replay
 
 _MODULES = {
     "opendp": ("from_opendp", "OpenDPMechanism"),
-    "diffprivlib": ("from_diffprivlib", "DiffprivlibMechanism"),
-    "diffprivlib_tools": ("from_diffprivlib_tool", "DiffprivlibTool"),
+    "diffprivlib": ("from_diffprivlib", "DiffprivlibMechanism", "from_diffprivlib_tool", "DiffprivlibTool"),
     "pydp": ("from_pydp", "PyDPMechanism"),
-    "accounting": ("claim_from_event",),
+    "accounting": ("claim_from_event", "pld_from_replay"),
     "program": ("Program",),
-    "replay_accounting": ("pld_from_replay",),
 }
 
 __all__ = [

@@ -1,14 +1,23 @@
-"""Claims from `dp_accounting`: an event or a composition of events, as the privacy profile of its privacy loss."""
+"""Claims from dp-accounting's events, and privacy losses from replayed noise."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any, Literal
+
+import numpy as np
 
 from ...audit.claims.claim import check_number
 from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.errors import ClaimError
+from ...audit.replay.laws import moved
+from ...audit.replay.replay_result import ReplayedCall, ReplayResult, check_replay_result
 from .library_calls import imported
+
+# Claims from `dp_accounting`: an event or a composition of events, as the privacy profile of its privacy loss.
 
 
 def claim_from_event(
@@ -78,3 +87,98 @@ def claim_from_event(
             f"the event {type(event).__name__} has delta 1 at every epsilon; leave it out of the claim.", event=event
         )
     return claim
+
+
+# The budget of a replayed pipeline: the losses of its calls, composed by `dp_accounting`.
+
+_MOST = 200  # draws of one call that are composed one by one
+
+
+def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, partial: bool = False) -> Any:
+    """Return the privacy loss distribution of all recorded calls together, on the path of a replay.
+
+    Its ``get_epsilon_for_delta(delta)`` is the budget that these calls spend on this pair and path: at most, as all
+    rounding enlarges it. For Laplace, geometric and Gaussian noise the whole loss is composed, for other calls the
+    worst case.
+
+    Parameters
+    ----------
+    result : ReplayResult
+    discretization : float
+        Grid width of the losses.
+    partial : bool
+        Whether to compose the calls of a result that is open: the budget of these calls alone, and not that of the
+        output.
+
+    Returns
+    -------
+    dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+
+    Raises
+    ------
+    ClaimError
+        If the result has `open_reasons` and `partial` is false; if the loss of a call is unknown or infinite, also
+        because its noise is added to something that the replay does not know.
+    MissingExtraError
+        If dp-accounting is not installed.
+
+    Examples
+    --------
+    >>> from dpaudit import replay
+    >>> def noisy(rows, rng):
+    ...     return [rng.laplace(len(rows), 10.0) for _ in range(100)]
+    >>> budget = pld_from_replay(replay(noisy, [1, 1], [1], claim=10.0))
+    >>> round(budget.get_epsilon_for_delta(1e-6), 2)  # of 100 calls of epsilon .1, whose sum is 10
+    4.69
+    """
+    check_replay_result(result)
+    losses = imported("dp_accounting.pld.privacy_loss_distribution", "accounting")
+    width = check_number("discretization", discretization, 0, 1, "1e-4 is usual", closed=False)
+    _refuse_unknown_sums(result)
+    if result.open_reasons and not partial:
+        raise ClaimError(
+            f"the replay is open ({result.open_reasons[0]}), so the output may cost more than its recorded calls; "
+            "partial=True composes these alone."
+        )
+    parts = [loss for call in result.calls for loss in _losses(call, losses, width)]
+    return reduce(lambda one, other: one.compose(other), parts, losses.identity(width))
+
+
+def _refuse_unknown_sums(result: ReplayResult) -> None:
+    """Raise for noise about 0 whose sum the outputs do not show: the same call on x and y, but not without a loss."""
+    for call in result.calls if result.open_reasons else ():
+        if call.is_bare and call.is_bare_noise:
+            raise ClaimError(
+                f"what the noise of {call.primitive} at {call.place} is added to is not known, so its loss is unknown; "
+                "put noise_primitive on the function that adds it.",
+                call=call,
+            )
+
+
+def _losses(call: ReplayedCall, losses: Any, width: float) -> Iterator[Any]:
+    """Yield the privacy loss distributions of a call, none for one that is the same on x and y."""
+    options = {"value_discretization_interval": width}
+    mu, worst = call.mu, call.worst_loss
+    if mu == 0.0 or worst == 0.0:
+        return
+    if mu is not None and math.isfinite(mu):
+        yield losses.from_gaussian_mechanism(1.0 / mu, **options)
+        return
+    if worst is None or not math.isfinite(worst):
+        raise ClaimError(
+            f"the loss of {call.primitive} at {call.place} is {'unknown' if worst is None else 'infinite'}, so the "
+            "calls compose to no budget; see the findings of the replay.",
+            call=call,
+        )
+    distance, scale = moved(call.law_on_x, call.law_on_y), call.law_on_x.scale
+    if distance is not None and scale is not None and distance.size <= _MOST:
+        both = zip(np.ravel(distance).tolist(), np.ravel(scale).tolist(), strict=True)
+        pairs = [(far, of) for far, of in both if far]
+        if call.law_on_x.name == "laplace":
+            yield from (losses.from_laplace_mechanism(of, sensitivity=far, **options) for far, of in pairs)
+            return
+        if call.law_on_x.name == "two-sided geometric" and all(far.is_integer() for far, _ in pairs):
+            yield from (losses.from_discrete_laplace_mechanism(1.0 / of, int(far), **options) for far, of in pairs)
+            return
+    parameters = imported("dp_accounting.pld.common", "accounting").DifferentialPrivacyParameters(worst, 0.0)
+    yield losses.from_privacy_parameters(parameters, **options)

@@ -1,27 +1,71 @@
-"""Mechanisms of diffprivlib, with the claim read from the object.
-
-A mechanism draws one run at a time and takes five to ten microseconds of Python per run. The block sampler loops over
-runs on one copy of the mechanism; single runs, each with its own copy, take half as long again. Threads share the
-interpreter and gain nothing. With `joblib.parallel_config("loky")`, blocks run in processes.
-"""
+"""Mechanisms and tools of diffprivlib."""
 
 from __future__ import annotations
 
 import inspect
+import math
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ...audit.claims.claim import Claim
+from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.datasets.adjacency import Adjacency
-from ...audit.errors import ClaimError, DatasetError, MechanismError
+from ...audit.datasets.named_adjacency import as_adjacency
+from ...audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from ...audit.events.outputs import Raised
 from ...audit.printing import shorten
-from .diffprivlib_parts import claim_of, library, named_version, needed_adjacency, random_state
-from .library_calls import released
+from ...audit.replay.laws import Law
+from ...audit.replay.registered import Patch
+from ...audit.replay.tape import Declared, Tape, active_tape
+from .library_calls import imported, released
+
+# Shared parts of the diffprivlib adapters: the library, the claim for its epsilon and delta, and the noise source.
+
+
+def library() -> Any:
+    """Return the library; raise an `AuditError` if it cannot be imported."""
+    return imported("diffprivlib", "diffprivlib", "scikit-learn")
+
+
+def named_version() -> str:
+    """Return the name of the library and its version."""
+    return f"diffprivlib {version('diffprivlib')}"
+
+
+def claim_of(epsilon: float, delta: float) -> Claim:
+    """Return the claim; if epsilon is 0, the audit bounds delta."""
+    if delta == 0:
+        return PureDP(epsilon)
+    return ApproxDP(epsilon, delta, bound_on="delta" if epsilon == 0 else "epsilon")
+
+
+def random_state(rng: np.random.Generator) -> np.random.RandomState:
+    """Return a random state, the generator that diffprivlib expects, on the stream of `rng`, without a new seed."""
+    return np.random.RandomState(rng.bit_generator)
+
+
+def needed_adjacency(adjacency: Adjacency | None, name: str, natural: str) -> Adjacency:
+    """Return the adjacency; if it is None, raise an `AdjacencyError` that proposes `natural`."""
+    if adjacency is None:
+        raise AdjacencyError(
+            f"adjacency=None does not say which neighbours the claim of {name} covers, and diffprivlib does not state "
+            f"it; use adjacency={natural}.",
+            adjacency=None,
+        )
+    return as_adjacency(adjacency)
+
+
+# Mechanisms of diffprivlib, with the claim read from the object.
+#
+# A mechanism draws one run at a time and takes five to ten microseconds of Python per run. The block sampler loops over
+# runs on one copy of the mechanism; single runs, each with its own copy, take half as long again. Threads share the
+# interpreter and gain nothing. With `joblib.parallel_config("loky")`, blocks run in processes.
 
 _REFUSED = Raised("ValueError")
 _TRIES = 100  # further runs that must all raise before the dataset counts as outside the domain
@@ -242,3 +286,351 @@ def _natural_adjacency(mechanism: Any, takes_values: bool) -> str:
     if takes_values and sensitivity is None:
         return "Local(), for any two values"
     return 'AddRemove() or Replace() for rows, Within("linf", sensitivity) for utilities'
+
+
+# The noise primitives of diffprivlib for replays: `randomise` of its mechanisms, with law, sensitivity and budget.
+#
+# Laws are stated for mechanisms whose noise is a known law before it is truncated or folded. The others are recorded
+# with the sensitivity and the budget that they declare. `Vector` returns a function that is given the data later: its
+# draws are recorded, and the curvature of the function where it is first evaluated.
+
+_AFTER = {"Folded": "folded", "Truncated": "truncated"}
+_MOST_CANDIDATES = 1_000  # of permute and flip, whose law takes time of the third power of their number
+_STEP = 1e-4  # of the differences of a gradient, whose error is then about 1e-8
+
+
+def diffprivlib_patches() -> Iterator[Patch]:
+    """Yield a patch for each class of mechanisms that has its own `randomise`."""
+    for name, kind in vars(library().mechanisms).items():
+        if inspect.isclass(kind) and "randomise" in vars(kind) and not inspect.isabstract(kind):
+            original = vars(kind)["randomise"]
+            yield Patch(kind, "randomise", _recorded_objective(original) if name == "Vector" else _recorded(original))
+
+
+def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
+    def randomise(self: Any, value: Any = None) -> Any:
+        given = () if value is None else (value,)
+        tape = active_tape()
+        if tape is None:
+            return original(self, *given)
+        names = _names(self)
+
+        def draw() -> Any:
+            found = original(self, *given)
+            return found if names is None else names.index(found)
+
+        found = tape.call(
+            type(self).__name__,
+            lambda: law_of(self, value),
+            draw,
+            lambda: declared_by(self, value),
+            lambda place: names is None or place < len(names),
+        )
+        return found if names is None else names[found]
+
+    return randomise
+
+
+def _names(mechanism: Any) -> Sequence[Any] | None:
+    """Return the outcomes whose places are recorded; None if the outcome itself is a number."""
+    match type(mechanism).__name__:
+        case "Exponential" | "PermuteAndFlip":
+            return mechanism.candidates or range(len(mechanism.utility))
+        case "Binary":
+            return [mechanism.value0, mechanism.value1]
+        case "ExponentialCategorical" | "ExponentialHierarchical":
+            return list(mechanism._normalising_constant)
+    return None
+
+
+def declared_by(mechanism: Any, value: Any) -> Declared:
+    """Return the sensitivity, the budget, and the numbers that the sensitivity is for: the value, or the utilities."""
+    sensitivity = getattr(mechanism, "sensitivity", None)
+    utility = getattr(mechanism, "utility", None)
+    held = np.asarray(utility if isinstance(utility, list) else value)
+    is_known = held.dtype.kind in "iuf" and held.ndim == (1 if isinstance(utility, list) else 0)
+    return Declared(
+        sensitivity=None if sensitivity is None else float(sensitivity),
+        epsilon=float(mechanism.epsilon),
+        delta=float(mechanism.delta),
+        input=held if is_known else None,
+    )
+
+
+def law_of(mechanism: Any, value: Any) -> Law:
+    """Return the law of what `randomise` draws, or the name of the mechanism with its parameters."""
+    name = type(mechanism).__name__
+    after = next((word for ending, word in _AFTER.items() if name.endswith(ending)), "")
+    if after:
+        after = f"{after} to [{float(mechanism.lower)!r}, {float(mechanism.upper)!r}]"
+    match name.removesuffix("Folded").removesuffix("Truncated"):
+        case "Laplace":
+            scale = mechanism.sensitivity / (mechanism.epsilon - math.log1p(-mechanism.delta))
+            return Law("laplace", {"location": value, "scale": scale}, after=after)
+        case "Gaussian" | "GaussianAnalytic":
+            return Law("normal", {"location": value, "scale": float(mechanism._scale)})
+        case "Geometric":
+            scale = mechanism.sensitivity / mechanism.epsilon
+            return Law("two-sided geometric", {"location": value, "scale": scale}, after=after)
+        case "Uniform":
+            half = mechanism.sensitivity / mechanism.delta / 2.0
+            return Law("uniform", {"low": value - half, "high": value + half})
+        case "Exponential":
+            held = {"probabilities": np.diff(mechanism._probabilities, prepend=0.0)}
+            return Law("discrete", held, beside={"candidates": mechanism.candidates})
+        case "PermuteAndFlip" if len(mechanism.utility) <= _MOST_CANDIDATES and _are_doubles(mechanism._probabilities):
+            held = {"probabilities": _permuted_and_flipped(np.exp(mechanism._probabilities))}
+            return Law("discrete", held, beside={"candidates": mechanism.candidates})
+        case "Binary":
+            other = (1.0 - mechanism.delta) / (math.exp(mechanism.epsilon) + 1.0)
+            pair = [1.0 - other, other] if value == mechanism.value0 else [other, 1.0 - other]
+            return Law("discrete", {"probabilities": np.array(pair)}, beside={"values": _names(mechanism)})
+        case "ExponentialCategorical" | "ExponentialHierarchical":
+            weights = np.array([mechanism._get_prob(value, each) for each in mechanism._normalising_constant])
+            return Law("discrete", {"probabilities": weights / weights.sum()}, beside={"values": _names(mechanism)})
+    held = {name: each for name, each in vars(mechanism).items() if not name.startswith("_") and _is_plain(each)}
+    held |= {"candidates": mechanism.candidates} if hasattr(mechanism, "candidates") else {}
+    utility = getattr(mechanism, "utility", None)
+    if isinstance(utility, list):
+        return Law(name, {**held, "input": np.array(utility)})
+    return Law(name, {**held, "location" if np.ndim(value) == 0 else "input": value})
+
+
+def _are_doubles(logarithms: npt.NDArray[np.float64]) -> bool:
+    """Whether probabilities are 0 or doubles of full precision, so that no quotient of them is infinite by rounding."""
+    return bool(np.all((logarithms > math.log(np.finfo(float).tiny)) | np.isneginf(logarithms)))
+
+
+def _permuted_and_flipped(accepted: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the probability of each candidate, from those with which the coins accept them; the largest is 1.
+
+    Give each candidate a uniform time in place of a place in the permutation. The candidate with time t is returned if
+    its coin accepts it and no other candidate is accepted before: with probability aᵢ ∫ ∏ (1 − t aⱼ) dt over [0, 1],
+    j ≠ i. The integrand is a polynomial of degree n − 1, which Gauss-Legendre integrates exactly.
+
+    References
+    ----------
+    McKenna & Sheldon (2020), Permute-and-flip, Algorithm 1 and Proposition 5.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(len(accepted) // 2 + 1)
+    factors = 1.0 - np.outer((nodes + 1.0) / 2.0, accepted)  # all positive, as the nodes lie within (0, 1)
+    return np.asarray(accepted * (weights @ (factors.prod(axis=1, keepdims=True) / factors)) / 2.0)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (int, float, str))
+
+
+def _recorded_objective(original: Callable[..., Any]) -> Callable[..., Any]:
+    def randomise(self: Any, value: Callable[..., Any]) -> Callable[..., Any]:
+        noisy: Callable[..., Any] = original(self, value)
+        tape, is_recorded = active_tape(), False
+
+        def evaluate(*args: Any) -> Any:
+            nonlocal is_recorded
+            if tape is not None and tape is active_tape() and not is_recorded:
+                is_recorded = True
+                _record_curvature(tape, self, value, args)
+            return noisy(*args)
+
+        return evaluate
+
+    return randomise
+
+
+def _record_curvature(tape: Tape, mechanism: Any, value: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Record n times the trace of the second derivative, which a row may change by c = the two sensitivities' product.
+
+    References
+    ----------
+    Chaudhuri, Monteleoni & Sarwate (2011), Differentially private empirical risk minimization, Theorem 9: the change
+    has rank one and an eigenvalue of at most c.
+    """
+    start = np.array(args[0], dtype=np.float64)
+    if not isinstance(value(*args), tuple):
+        return  # no gradient
+
+    def gradient(at: Any) -> Any:
+        return np.array(value(at, *args[1:])[1])
+
+    steps = np.eye(start.size).reshape(-1, *start.shape) * _STEP
+    changes = [gradient(start + step) - gradient(start - step) for step in steps]
+    trace = sum(float(np.sum(change * step)) for change, step in zip(changes, steps, strict=True)) / (2 * _STEP**2)
+    tape.call(
+        "Vector (trace of the second derivative)",
+        lambda: Law("objective perturbation", {"location": mechanism.n * trace}),
+        lambda: None,
+        lambda: Declared(sensitivity=round_up(mechanism.function_sensitivity * mechanism.data_sensitivity)),
+    )
+
+
+def round_up(sensitivity: float) -> float:
+    """Return the sensitivity with room for the error of differences of a gradient."""
+    return sensitivity * (1.0 + 1e-6) + 1e-6
+
+
+# Tools and models of diffprivlib, with the claim that their budget accountant states.
+#
+# Each is a function of a single run, which the audit distributes to processes.
+
+_OWN_OPTIONS = {
+    "random_state": "it seeds every run, or leaves it to the library with seeded=False; to audit a fixed one",
+    "accountant": "every run has its own, from which the claim is read; to charge another one too",
+}
+"""Options of a tool that only the audit may set, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DiffprivlibTool:
+    """A tool or model of diffprivlib as a function of a single run; use `from_diffprivlib_tool` to create one.
+
+    Attributes
+    ----------
+    function : callable
+        The tool, or the class of the model.
+    options : mapping
+        Its arguments other than the data.
+    output : callable, optional
+        Maps the result, or the fitted model, to the output.
+    """
+
+    function: Callable[..., Any] = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+    output: Callable[[Any], Any] | None = field(repr=False)
+    claim: Claim
+    claim_source: str
+    adjacency: Adjacency
+    seeded: bool
+    name: str
+
+    def __str__(self) -> str:
+        return f"diffprivlib {self.name}"
+
+    def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:
+        """Return one output; raise a `ClaimError` if the run charges a fresh accountant with other than the claim."""
+        accountant = library().BudgetAccountant()
+        state = random_state(rng) if self.seeded else None
+        found = _call(self.function, dataset, {**self.options, "random_state": state, "accountant": accountant})
+        spent = claim_of(*accountant.total())
+        if spent != self.claim:
+            raise ClaimError(
+                f"{self} spent {spent} on a dataset, and {self.claim} on the example; use a tool whose claim does not "
+                "depend on the data.",
+                claim=spent,
+            )
+        return found if self.output is None else self.output(found)
+
+
+def from_diffprivlib_tool(
+    function: Callable[..., Any],
+    *,
+    example: Any = None,
+    adjacency: Adjacency | None = None,
+    output: Callable[[Any], Any] | None = None,
+    seeded: bool = True,
+    **options: Any,
+) -> DiffprivlibTool:
+    """Return a function of `diffprivlib.tools` or class of `diffprivlib.models` with its accountant's total as claim.
+
+    Every run has its own `BudgetAccountant`. The charge on the example is the claim, and every run of the audit must
+    charge the same.
+
+    Parameters
+    ----------
+    function : callable or class
+        A function is called with the dataset and the options. A class of models is instantiated with the options and
+        fitted to the dataset as an array; if `fit` needs a target, it is the last column.
+    example : Any
+        Any dataset. The function is called on it once to read the claim.
+    adjacency : Adjacency
+        The neighbours. Tools that treat the number of rows as public (mean, sum, var, std, count_nonzero) are for
+        ``Replace()``; histograms and quantiles hold for ``AddRemove()``. The documentation rarely states this.
+    output : callable, optional
+        Maps the result to a number, an array or a hashable object. Required for a model, such as ``lambda model:
+        model.coef_``.
+    seeded : bool
+        As for `from_diffprivlib`.
+    **options
+        Arguments of the function or the class: epsilon, bounds and so on.
+
+    Raises
+    ------
+    AdjacencyError, ClaimError, MechanismError
+        Without an adjacency, an example, or the output of a model; for a tool that rejects the example, or charges
+        nothing for it.
+    OptionError
+        If the options contain `random_state` or `accountant`, which the audit sets in every run.
+    AuditError
+        If diffprivlib cannot be imported.
+    """
+    accountant = library().BudgetAccountant()
+    name = getattr(function, "__name__", type(function).__name__)
+    _check_tool(function, name, options)
+    if output is None and inspect.isclass(function):
+        raise MechanismError(
+            f"output=None does not say which part of a fitted {name} is released; pass output=, such as lambda "
+            "model: model.coef_.",
+            mechanism=name,
+        )
+    if example is None:
+        raise ClaimError(
+            f"example=None: {name} states its budget only when it runs; pass example=, any dataset that it accepts.",
+            example=None,
+        )
+    try:
+        _call(function, example, {**options, "accountant": accountant})
+    except AuditError:
+        raise
+    except (TypeError, ValueError) as error:
+        kind = ClaimError if isinstance(error, ValueError) else MechanismError
+        raise kind(
+            f"{name} raised {type(error).__name__} on the example ({' '.join(str(error).split())}), so there is no "
+            "claim to read; pass options and an example= that it accepts.",
+            mechanism=name,
+        ) from error
+    if accountant.total() == (0, 0):
+        raise ClaimError(
+            f"nothing was charged when {name} ran on the example, so there is no claim to read; a function of your own "
+            "must pass accountant= on to the tools that it calls.",
+            mechanism=name,
+        )
+    return DiffprivlibTool(
+        function=function,
+        options=options,
+        output=output,
+        claim=claim_of(*accountant.total()),
+        claim_source=f"BudgetAccountant().total() after {name}, {named_version()}",
+        adjacency=needed_adjacency(adjacency, name, "Replace(), or AddRemove() where the number of rows is not public"),
+        seeded=seeded,
+        name=name,
+    )
+
+
+def _check_tool(function: Any, name: str, options: Mapping[str, Any]) -> None:
+    held = function
+    while isinstance(held, partial):
+        held = held.func
+    if not callable(function) or (inspect.isclass(held) and held is not function):
+        raise MechanismError(
+            f"function={shorten(function)} is neither a function nor a class of models; pass the class itself, such as "
+            "LogisticRegression, and its options by name: every run creates and fits a new model.",
+            mechanism=name,
+        )
+    for option, why in _OWN_OPTIONS.items():
+        if option in options:
+            raise OptionError(
+                f"{option}={shorten(options[option])} is set by the audit: {why}, pass a function of your own that "
+                f"takes {option}= and does not pass it on unchanged.",
+                **{option: options[option]},
+            )
+
+
+def _call(function: Callable[..., Any], dataset: Any, options: dict[str, Any]) -> Any:
+    if not inspect.isclass(function):
+        return function(dataset, **options)
+    model: Any = function(**options)
+    rows = np.asarray(dataset)
+    target = inspect.signature(model.fit).parameters.get("y")
+    if target is None or target.default is not target.empty:
+        return model.fit(rows)
+    return model.fit(rows[:, :-1], rows[:, -1])

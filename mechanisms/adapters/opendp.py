@@ -1,24 +1,416 @@
-"""Measurements of OpenDP as mechanisms to audit, with claim and neighbours read from the measurement."""
+"""Measurements of OpenDP."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal
+from functools import lru_cache, partial
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...audit.datasets.adjacency import Adjacency
-from ...audit.errors import AdjacencyError, DatasetError, MechanismError, OptionError
-from ...audit.events.outputs import Raised
+from ...audit.claims.claim import ApproxDP, Array, Claim, PureDP
+from ...audit.claims.privacy_profile import PrivacyProfile
+from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
+from ...audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
+from ...audit.events.outputs import Raised, outcome_key
 from ...audit.printing import shorten
+from ...audit.replay.laws import Law, same_parameter
+from ...audit.replay.registered import Patch
+from ...audit.replay.tape import Declared, active_tape
 from .library_calls import imported
-from .opendp_claims import MapClaim
-from .opendp_neighbours import neighbours_under
+
+# Claim of an OpenDP measurement: its privacy map, in the unit of its output measure.
+#
+# The same number is an epsilon under one measure and a rho under another. An unknown measure is therefore an error and
+# is never read as a similar one.
+
+_APPROXIMATE = "Approximate("
+_ORDERS = 1.0 + np.logspace(-2, 6, 321)
+_FIRST_TRIED = 40  # step between orders in the search for the first at which the curve holds
+
+
+@dataclass(frozen=True, slots=True)
+class MapClaim:
+    """Claim of a measurement as a function of the distance k of a pair: its map at k times `d_in`."""
+
+    measurement: Any
+    d_in: Any
+    order: float | None = None
+
+    def __call__(self, distance: float) -> Claim:
+        d_in, measure = self._at(distance), str(self.measurement.output_measure)
+        if self.order is not None and measure != "RenyiDivergence":
+            raise ClaimError(
+                f"order={self.order!r} applies to a Rényi divergence, and the measurement's measure is {measure}; omit "
+                "order.",
+                order=self.order,
+            )
+        try:
+            d_out = self.measurement.map(d_in)
+        except Exception as error:  # TypeError, OpenDPException, or any exception of a map written in Python
+            raise ClaimError(
+                f"the measurement's map({d_in!r}) raised {type(error).__name__}: {' '.join(str(error).split())}; give "
+                f"d_in in the units of {self.measurement.input_metric}.",
+                d_in=d_in,
+            ) from error
+        try:
+            return claim_of(measure, d_out, self.order)
+        except ClaimError as error:
+            raise ClaimError(f"map({d_in!r}) under {measure} is not a claim: {error}", **error.facts) from error
+
+    def _at(self, distance: float) -> Any:
+        """Return `d_in` times the distance, in the metric's own type."""
+        if not isinstance(self.d_in, (int, float)):
+            if distance == 1:
+                return self.d_in
+            raise ClaimError(
+                f"d_in={self.d_in!r} cannot be multiplied by the distance {distance:g}; pass the d_in of that "
+                "distance, and distance=1.",
+                d_in=self.d_in,
+                distance=distance,
+            )
+        found = self.d_in * distance
+        if not str(self.measurement.input_distance_type).startswith(("i", "u")):
+            return float(found)
+        if found != int(found):
+            raise ClaimError(
+                f"the distance {found:g} is not whole; use a whole number for {self.measurement.input_metric}.",
+                distance=found,
+            )
+        return int(found)
+
+
+def claim_of(measure: str, d_out: Any, order: float | None = None) -> Claim:
+    """Return the claim for a distance under a measure; if no claim type states all of it, the implied privacy profile.
+
+    Parameters
+    ----------
+    measure : str
+        The measure as OpenDP prints it, such as ``MaxDivergence`` or ``Approximate(ZeroConcentratedDivergence)``.
+    d_out : Any
+        The value of the map.
+    order : float, optional
+        For a Rényi curve, the order to audit; by default the claim is the privacy profile that all orders together
+        imply.
+
+    Raises
+    ------
+    ClaimError
+        If the measure is unknown, or the distance claims nothing.
+
+    Examples
+    --------
+    >>> print(claim_of("MaxDivergence", 0.5), claim_of("ZeroConcentratedDivergence", 0.5), sep=", ")
+    0.5-DP, 0.5-zCDP
+    >>> print(claim_of("Approximate(MaxDivergence)", (1.0, 1e-6)))
+    (1, 1e-06)-DP
+    """
+    if measure.startswith(_APPROXIMATE):
+        inner, (distance, delta) = measure[len(_APPROXIMATE) : -1], d_out
+        if delta == 0:
+            return claim_of(inner, distance, order)
+        if inner == "MaxDivergence":
+            return ApproxDP(distance, delta)
+        # (ε, δ')-close given events of probability ≥ 1 − δ each, so (ε, δ' + δ)-close unconditionally.
+        return _profile(_delta_of(inner, distance), delta)
+    if measure == "MaxDivergence":
+        return PureDP(d_out)
+    if measure == "ZeroConcentratedDivergence":
+        return ZeroConcentratedDP(d_out)
+    if measure == "FixedSmoothedMaxDivergence":
+        return ApproxDP(*d_out)
+    if measure == "RenyiDivergence" and order is not None:
+        return RenyiDP(order, _divergence(d_out, order))
+    return _profile(_delta_of(measure, d_out))
+
+
+def _delta_of(measure: str, distance: Any) -> Callable[[float], float]:
+    """Return the delta that a distance under a measure allows, as a function of epsilon."""
+    if measure == "SmoothedMaxDivergence":
+        delta: Callable[[float], float] = distance.delta
+        return delta
+    if measure == "ZeroConcentratedDivergence":
+        return lambda epsilon: _renyi_delta(distance * _ORDERS, epsilon)
+    if measure == "RenyiDivergence":
+        divergences = _divergences(distance)
+        return lambda epsilon: _renyi_delta(divergences, epsilon)
+    raise ClaimError(
+        f"the measure {measure} is unknown; pass claim= to check, and to from_opendp a measurement of a known measure "
+        "(MaxDivergence, ZeroConcentratedDivergence, SmoothedMaxDivergence, RenyiDivergence, or Approximate of these).",
+        measure=measure,
+    )
+
+
+def _divergence(curve: Callable[[float], float], order: float) -> float:
+    """Return the value of a Rényi curve at an order."""
+    try:
+        return curve(order)
+    except Exception as error:  # OpenDPException, or any exception of a curve written in Python
+        raise ClaimError(
+            f"the Rényi curve raised {type(error).__name__} at order {order:g}; pass order=, an order at "
+            "which the curve holds.",
+            order=order,
+        ) from error
+
+
+def _divergences(curve: Callable[[float], float]) -> Array:
+    """Return a Rényi curve at all orders; infinite beyond the first order, on either side, at which it raises.
+
+    An exception takes the library about 70 ms, so not every order is tried.
+    """
+    found = np.full(len(_ORDERS), np.inf)
+
+    def holds(place: int) -> bool:
+        with suppress(ClaimError):
+            found[place] = _divergence(curve, float(_ORDERS[place]))
+            return True
+        return False
+
+    start = next(filter(holds, range(0, len(_ORDERS), _FIRST_TRIED)), None)
+    if start is None or not np.isfinite(found[start]):
+        raise ClaimError(
+            f"the Rényi curve has no finite value at orders from {_ORDERS[0]:g} to {_ORDERS[-1]:.3g}; pass order=, an "
+            "order at which the curve holds."
+        )
+    for places in (range(start + 1, len(_ORDERS)), range(start - 1, -1, -1)):
+        for place in places:
+            if not holds(place):
+                break
+    return found
+
+
+def _renyi_delta(divergences: Array, epsilon: float) -> float:
+    """Return the smallest delta that divergences at the orders allow at an epsilon.
+
+    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Proposition 7.
+    """
+    exponent = (_ORDERS - 1) * (divergences - epsilon) - np.log(_ORDERS - 1) + _ORDERS * np.log1p(-1 / _ORDERS)
+    return float(np.exp(min(exponent.min(), 0.0)))
+
+
+def _profile(delta_at: Callable[[float], float], extra: float = 0.0) -> PrivacyProfile:
+    """Return the privacy profile of a function from epsilon to delta, raised by `extra`."""
+    return PrivacyProfile.from_pld(SimpleNamespace(get_delta_for_epsilon=lambda epsilon: delta_at(epsilon) + extra))
+
+
+# Neighbours under an OpenDP metric.
+
+
+def neighbours_under(metric: str, d_in: Any) -> Adjacency | None:
+    """Return the relation whose pairs at distance 1 are at most `d_in` apart under the named metric, or None.
+
+    Examples
+    --------
+    >>> print(neighbours_under("AbsoluteDistance(f64)", 0.5))
+    answers within 0.5 in L1
+    >>> print(neighbours_under("SymmetricDistance()", 2))
+    add/remove one row, up to 2 times
+    """
+    rows: dict[str, Adjacency] = {
+        "SymmetricDistance": AddRemove(),
+        "InsertDeleteDistance": InsertDelete(),
+        "ChangeOneDistance": Replace(),
+        "HammingDistance": Hamming(),
+    }
+    name = metric.partition("(")[0]
+    if name in rows:
+        return rows[name] if d_in == 1 else Steps(rows[name], d_in)
+    match name:
+        case "DiscreteDistance":
+            return Local()
+        case "AbsoluteDistance" | "L1Distance":
+            return Within("l1", d_in)
+        case "L2Distance":
+            return Within("l2", d_in)
+        case "LInfDistance":
+            return (Monotonic if "monotonic" in metric else Within)("linf", d_in)
+    return None
+
+
+def _in_order(dataset: Any) -> list[Any]:
+    """Return the rows as keys that are equal for equal rows, NaN included."""
+    return [outcome_key(tuple(row) if isinstance(row, (list, np.ndarray)) else row) for row in dataset]
+
+
+@dataclass(frozen=True, slots=True)
+class Hamming(Replace):
+    """Datasets of equal size that differ in one place; the distance is the number of places, so order matters."""
+
+    unit: ClassVar[str] = "the contents of one row"
+
+    def __str__(self) -> str:
+        return "replace one row, in place"
+
+    def distance(self, x: Any, y: Any) -> float:
+        if not math.isfinite(Replace.distance(self, x, y)):  # also raises for datasets without rows
+            return math.inf
+        return float(sum(a != b for a, b in zip(_in_order(x), _in_order(y), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class InsertDelete(AddRemove):
+    """Datasets that differ by one inserted or deleted row; the distance is the fewest such steps, so order matters."""
+
+    unit: ClassVar[str] = "one row"
+
+    def __str__(self) -> str:
+        return "insert/delete one row, in order"
+
+    def distance(self, x: Any, y: Any) -> float:
+        AddRemove.distance(self, x, y)  # raises for datasets without rows
+        return float(_edits(_in_order(x), _in_order(y)))
+
+
+def _edits(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """Return the fewest insertions and deletions that turn `a` into `b`.
+
+    Myers (1986), An O(ND) difference algorithm: fast for few edits, however long the sequences.
+    """
+    reach = {1: 0}  # for each diagonal i − j, the farthest place in `a` after this many edits
+    for edits in range(len(a) + len(b)):
+        for diagonal in range(-edits, edits + 1, 2):
+            after_insertion, after_deletion = reach.get(diagonal + 1, -1), reach.get(diagonal - 1, -1) + 1
+            i = after_insertion if diagonal == -edits else max(after_insertion, after_deletion)
+            while i < len(a) and i - diagonal < len(b) and a[i] == b[i - diagonal]:
+                i += 1
+            reach[diagonal] = i
+            if i >= len(a) and i - diagonal >= len(b):
+                return edits
+    return len(a) + len(b)
+
+
+@dataclass(frozen=True, slots=True)
+class Monotonic(Within):
+    """Answers that all move in the same direction; the distance is infinite if some rise and some fall."""
+
+    unit: ClassVar[str] = "one step of the answers"
+
+    def __str__(self) -> str:
+        return f"{Within.__str__(self)}, all rising or all falling"
+
+    def distance(self, x: Any, y: Any) -> float:
+        moved = Within.distance(self, x, y)
+        if not math.isfinite(moved):
+            return moved
+        signs = np.sign(np.asarray(x, dtype=np.float64) - np.asarray(y, dtype=np.float64))
+        return math.inf if signs.min(initial=0.0) < 0 < signs.max(initial=0.0) else moved
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Adjacency):
+    """Datasets at most `steps` steps of another relation apart."""
+
+    base: Adjacency
+    steps: float
+
+    unit: ClassVar[str] = "several rows"
+
+    def __str__(self) -> str:
+        return f"{self.base}, up to {self.steps:g} times"
+
+    def holds(self, measured: float, distance: float) -> bool:
+        return measured <= distance
+
+    def distance(self, x: Any, y: Any) -> float:
+        return self.base.distance(x, y) / self.steps
+
+
+# Invocations of OpenDP measurements for replays: the input, and the loss that the measurement's map states for a move.
+#
+# OpenDP draws from its own entropy, so the returned value itself is put back. A measurement that returns a queryable is
+# not recorded, because what its queries return is drawn later.
+
+_NAME = "OpenDP measurement"
+
+
+class _QueryableError(Exception):
+    """The measurement returned a queryable."""
+
+    def __init__(self, queryable: Any) -> None:
+        self.queryable = queryable
+
+
+def opendp_patches() -> Iterator[Patch]:
+    """Yield the patch of the function by which every measurement is invoked."""
+    core = imported("opendp.core", "opendp")
+    yield Patch(core, "measurement_invoke", _recorded(core.measurement_invoke))
+
+
+def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
+    def measurement_invoke(measurement: Any, arg: Any) -> Any:
+        tape = active_tape()
+        if tape is None:
+            return original(measurement, arg)
+
+        def draw() -> Any:
+            found = original(measurement, arg)
+            if type(found).__name__ in ("Queryable", "OdometerQueryable"):
+                raise _QueryableError(found)
+            return found
+
+        try:
+            return tape.call(_NAME, lambda: law_of(measurement, arg), draw, lambda: declared_by(measurement, arg))
+        except _QueryableError as held:
+            tape.note_unseen("an OpenDP queryable draws for itself")
+            return held.queryable
+
+    return measurement_invoke
+
+
+def law_of(measurement: Any, arg: Any) -> Law:
+    """Return the input, and what of the measurement can be seen from Python.
+
+    A map in ρ does not say that the noise is Gaussian, so no law of its name is stated.
+    """
+    held = {
+        "input": arg,
+        "domain": str(measurement.input_domain),
+        "metric": str(measurement.input_metric),
+        "measure": str(measurement.output_measure),
+        "loss of one step": _loss_of_one(measurement),
+    }
+    return Law("measurement", held)
+
+
+def declared_by(measurement: Any, arg: Any) -> Declared | None:
+    """Return what the map promises between this input and another one; None if no relation is known for the metric."""
+    if neighbours_under(str(measurement.input_metric), 1) is None:
+        return Declared(made=measurement)
+    return Declared(input=arg, promise=partial(_promised, measurement), made=measurement)
+
+
+def _promised(measurement: Any, first: Any, second: Any) -> tuple[float, Claim] | None:
+    """Return how far two inputs are apart in the measurement's metric, and the claim of its map for that."""
+    metric = neighbours_under(str(measurement.input_metric), 1)
+    try:
+        apart = math.inf if metric is None else metric.distance(first, second)
+        if apart == 0.0 and not same_parameter(first, second, is_exact=True):
+            return None  # two whole numbers that one double holds, or rows in another order
+        return (apart, MapClaim(measurement, _in_its_type(measurement, apart))(1)) if math.isfinite(apart) else None
+    except AuditError:  # inputs that the relation cannot compare, or a map that ends
+        return None
+
+
+def _loss_of_one(measurement: Any) -> float | None:
+    try:
+        return float(measurement.map(_in_its_type(measurement, 1.0)))
+    except Exception:  # a map may raise anything, or return a curve
+        return None
+
+
+def _in_its_type(measurement: Any, distance: float) -> Any:
+    """Return a distance as the map takes it, rounded up to a whole number where it counts steps."""
+    is_whole = str(measurement.input_distance_type).startswith(("i", "u"))
+    return math.ceil(distance) if is_whole else float(distance)
+
+
+# Measurements of OpenDP as mechanisms to audit, with claim and neighbours read from the measurement.
 
 Draws = Literal["together", "singly", "vectors"]
 

@@ -1,16 +1,26 @@
-"""Base class of mechanisms with a known bug."""
+"""Base classes of mechanisms with a known bug, and queries whose answers move by more than their stated sensitivity."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.errors import ClaimError
+from ...audit.extras import require
+from ..laws.divergences import Law, ReferenceMechanism
+from ..noise_samplers import Floats
+from ..queries import Query, identity, real_answer
+
+__all__ = ["Twin", "Flaw"]
+
+# Base class of mechanisms with a known bug.
 
 
 class Flaw(ABC):
@@ -45,10 +55,217 @@ class Flaw(ABC):
 
     @abstractmethod
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """`size` independent outputs."""
+        """`size` independent outputs, shape (size,) for numbers."""
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise a `ClaimError` unless the value is one of the choices."""
     if value not in choices:
         raise ClaimError(f"{name}={value!r} is unknown; use one of {', '.join(choices)}.", **{name: value})
+
+
+# Base class of flaws that run as a different mechanism from the one they claim to be.
+
+
+class Twin(Flaw):
+    """A flaw that runs as another mechanism, mostly a reference mechanism with a wrong parameter.
+
+    `runs_as` is that mechanism. It gives the twin its law and sampler and refuses wrong parameters. Where parameters
+    that it would take are wrong for the claim, `right` is the mechanism that keeps it, which refuses them. A twin is a
+    row: its parameters, `right`, `runs_as`, and `truth` where that is not the claim of `runs_as`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def right(self) -> Any:
+        """Mechanism that keeps the claim, of these parameters; None where `runs_as` refuses all wrong parameters."""
+        return None
+
+    def __post_init__(self) -> None:
+        self.right  # noqa: B018  # refuses wrong parameters
+        Flaw.__post_init__(self)
+        self.runs_as  # noqa: B018  # refuses the other parameters
+
+    def __str__(self) -> str:
+        shown = (
+            f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={value}"
+            for f in fields(self)  # type: ignore[arg-type]  # every twin is a dataclass
+            if f.init and not callable(value := getattr(self, f.name))
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @property
+    @abstractmethod
+    def runs_as(self) -> ReferenceMechanism:
+        """Mechanism that is in fact run."""
+
+    @property
+    def truth(self) -> Claim | None:
+        """Strongest claim known to hold: that of `runs_as` unless the twin states another."""
+        return self.runs_as.claim
+
+    def law(self, dataset: Any) -> Law:
+        """Exact law of the output."""
+        return self.runs_as.law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` independent outputs."""
+        return self.runs_as.sample(dataset, size, rng)
+
+
+# Queries whose answers move by more than their stated sensitivity: sums that wrap or round, and unclipped values.
+#
+# Each is a query for a sound mechanism whose `sensitivity` is that of the query without the bug.
+#
+# References
+# ----------
+# Casacuberta, Shoemate, Vadhan & Wagaman (2022), Widespread underestimation of sensitivity in differentially private
+# libraries and how to fix it (sums that wrap or round).
+
+
+def total(rows: npt.ArrayLike) -> float:
+    """Sum of the unclipped rows."""
+    return float(np.sum(np.asarray(rows, dtype=np.float64)))
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedTotal:
+    """Sum of the rows, each clipped to [low, high]."""
+
+    low: float
+    high: float
+
+    def __call__(self, rows: npt.ArrayLike) -> float:
+        return float(np.clip(np.asarray(rows, dtype=np.float64), self.low, self.high).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class WrappingTotal:
+    """Sum of whole rows in signed integers of `bits` bits, which wraps around.
+
+    A row of 1 takes 2^(bits − 1) − 1 to −2^(bits − 1): the sensitivity is not the rows' bound but nearly 2^bits.
+    """
+
+    bits: int = 8
+
+    def __call__(self, rows: npt.ArrayLike) -> int:
+        exact, half = int(np.asarray(rows).sum(dtype=np.int64)), 1 << (self.bits - 1)
+        return (exact + half) % (2 * half) - half
+
+
+def half_precision_total(rows: npt.ArrayLike) -> float:
+    """Sum of the rows in half precision, one after the other.
+
+    Every partial sum is rounded to 11 bits, with an error that depends on its size. So a row, or the order of the rows,
+    decides how all later rows are rounded, and the sum moves by far more than the row.
+    """
+    partial = np.float16(0.0)
+    for row in np.asarray(rows, dtype=np.float16):
+        partial = np.float16(partial + row)
+    return float(partial)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedAnswer:
+    """Answer rounded to a whole number: an answer that moves by less than 1 may now move by 1."""
+
+    query: Query = identity
+
+    def __call__(self, dataset: Any) -> int:
+        return round(real_answer(self.query, dataset))
+
+
+def column_totals(rows: npt.ArrayLike) -> Floats:
+    """Sums of the columns of a table of numbers with one row or more."""
+    return np.asarray(np.asarray(rows, dtype=np.float64).sum(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedColumnTotals:
+    """Sums of the columns, with every entry clipped to [0, 1]."""
+
+    def __call__(self, rows: npt.ArrayLike) -> Floats:
+        return column_totals(np.clip(np.asarray(rows, dtype=np.float64), 0.0, 1.0))
+
+
+def standardised(scores: npt.ArrayLike) -> Floats:
+    """Scores less their mean, divided by their standard deviation; all 0 where the scores are equal."""
+    values = np.asarray(scores, dtype=np.float64)
+    deviation = values.std()
+    return np.asarray((values - values.mean()) / deviation if deviation > 0 else np.zeros_like(values))
+
+
+def n_triangles(graph: Any) -> int:
+    """Number of triangles of a graph: an added edge closes one for each common neighbour of its ends."""
+    require("graphs", "the number of triangles needs", "networkx")
+    from networkx import triangles
+
+    corners: Any = triangles(graph)  # per node
+    return int(sum(corners.values())) // 3
+
+
+def prefix_counts(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Number of rows up to and including each bin: an added row raises all counts from its bin on."""
+    return np.cumsum(np.asarray(bins, dtype=np.int64))
+
+
+def interval_tree(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Counts of 2^m leaves, of their pairs, fours, … up to the total: an added row raises one count per level."""
+    level = np.asarray(counts, dtype=np.int64)
+    levels = [level]
+    while len(level) > 1:
+        level = level.reshape(-1, 2).sum(axis=1)
+        levels.append(level)
+    return np.concatenate(levels)
+
+
+@dataclass(frozen=True, slots=True)
+class CountsOverTheRange:
+    """Number of rows in each of k equal parts of the range that the rows span.
+
+    A row beyond the others moves the edges, and with them the rows of every part.
+    """
+
+    k: int
+
+    def __call__(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        return np.asarray(np.histogram(np.asarray(rows, dtype=np.float64), bins=self.k)[0], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class CountsBetween:
+    """Number of rows in each of k equal parts of [low, high]; rows outside count in the nearest part."""
+
+    k: int
+    low: float
+    high: float
+
+    def __call__(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        inside = np.clip(np.asarray(rows, dtype=np.float64), self.low, self.high)
+        return np.asarray(np.histogram(inside, self.k, (self.low, self.high))[0], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSum:
+    """Sum of the rows as vectors, clipped to a norm per example, as a mean, or per coordinate.
+
+    Parameters
+    ----------
+    norm : float
+        Euclidean norm; for "coordinate" the largest absolute value of a coordinate.
+    per : {"example", "mean", "coordinate"}
+        "mean" clips the mean of the rows once and returns it.
+    """
+
+    norm: float
+    per: str = "example"
+
+    def __call__(self, rows: npt.ArrayLike) -> Floats:
+        gradients = np.atleast_2d(np.asarray(rows, dtype=np.float64))
+        if self.per == "coordinate":
+            return np.asarray(np.clip(gradients, -self.norm, self.norm).sum(axis=0))
+        if self.per == "mean":
+            gradients = gradients.mean(axis=0, keepdims=True)
+        sizes = np.linalg.norm(gradients, axis=1, keepdims=True)
+        return np.asarray((gradients / np.maximum(sizes / self.norm, 1.0)).sum(axis=0))

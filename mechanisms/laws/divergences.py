@@ -1,25 +1,32 @@
-"""Exact privacy loss between two output laws: the hockey-stick divergence and its inverse.
-
-`hockey_stick` is sup_S P(S) − e^ε Q(S), the smallest delta at ε in one direction. `exact_delta` and `exact_epsilon`
-cover both directions, as a privacy claim does. Results are exact for the laws with a closed form (module `laws`).
-
-References
-----------
-Balle, Barthe & Gaboardi (2018), Privacy amplification by subsampling, Section 2: (ε, δ)-DP as a hockey-stick
-divergence.
-"""
+"""Exact privacy loss between two laws, and what a mechanism with a law is."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Self
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.errors import OptionError
-from ..noise_samplers import Floats as Floats
+from ..noise_samplers import Floats
+
+__all__ = [
+    "Law", "ScalarLaw", "hockey_stick", "exact_delta", "exact_epsilon",
+]  # fmt: skip
+
+# Exact privacy loss between two output laws: the hockey-stick divergence and its inverse.
+#
+# `hockey_stick` is sup_S P(S) − e^ε Q(S), the smallest delta at ε in one direction. `exact_delta` and `exact_epsilon`
+# cover both directions, as a privacy claim does. Results are exact for the laws with a closed form (module `laws`).
+#
+# References
+# ----------
+# Balle, Barthe & Gaboardi (2018), Privacy amplification by subsampling, Section 2: (ε, δ)-DP as a hockey-stick
+# divergence.
 
 
 class Law(ABC):
@@ -168,3 +175,42 @@ def no_closed_form(law_x: Law, law_y: Law) -> OptionError:
         law_x=law_x,
         law_y=law_y,
     )
+
+
+# Reference mechanisms: their protocol, and base classes for the two usual claims.
+
+
+class ReferenceMechanism(Protocol):
+    """Mechanism with its claim and the exact law of its output."""
+
+    @property
+    def claim(self) -> Claim: ...
+
+    def law(self, dataset: Any) -> Law: ...
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PureMechanism:
+    """Base of mechanisms that claim pure DP; the mechanism checks epsilon."""
+
+    epsilon: float
+
+    @property
+    def claim(self) -> PureDP:
+        """`epsilon`-DP, for the documented neighbours and sensitivity."""
+        return PureDP(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxMechanism:
+    """Base of mechanisms that claim approximate DP; the mechanism checks epsilon and delta."""
+
+    epsilon: float
+    delta: float
+
+    @property
+    def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP, for the documented neighbours and sensitivity."""
+        return ApproxDP(self.epsilon, self.delta)

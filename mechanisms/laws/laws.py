@@ -1,17 +1,27 @@
-"""Exact laws of mechanism outputs on one dataset: the reference for samplers, audits and tables."""
+"""Exact laws of outputs: numbers, choices, vectors, rows, sets and transcripts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, logsumexp, ndtr, ndtri
 
-from ..noise_samplers import Integers
-from .divergences import Floats, ScalarLaw, check_rule, table_delta, table_epsilon
+from ...audit.errors import DatasetError, OptionError
+from ..noise_samplers import Floats, Integers
+from .divergences import Law, ScalarLaw, are_comparable, check_rule, no_closed_form, table_delta, table_epsilon
+
+__all__ = [
+    "LaplaceLaw", "GaussianLaw", "GeometricLaw", "FiniteLaw", "DiscreteLaw", "ProductLaw", "ChainLaw", "TranscriptLaw",
+    "RowLaw", "SubsetLaw", "exact_renyi",
+]  # fmt: skip
+
+# Exact laws of mechanism outputs on one dataset: the reference for samplers, audits and tables.
 
 _LOG_ROOT_2_PI: Final = math.log(2 * math.pi) / 2
 # Gauss-Legendre on (0, 1). In `log_gaussian_delta` the integrand is smooth on the scale of max(1, t) and the range is
@@ -228,3 +238,514 @@ class FiniteLaw(ScalarLaw):
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         return table_epsilon(np.asarray(self.log_probabilities), np.asarray(other.log_probabilities), delta)
+
+
+# Law on finitely many real numbers.
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaw(ScalarLaw):
+    """Law on the given values, in ascending order, with natural log-probabilities (−inf for an impossible value).
+
+    It is `FiniteLaw` on values instead of indices. Two laws are comparable even if their values differ.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import exact_epsilon
+    >>> exact_epsilon(DiscreteLaw((1.0, 2.0), (np.log(0.5), np.log(0.5))), DiscreteLaw((1.0,), (0.0,)))
+    inf
+    """
+
+    values: tuple[float, ...]
+    log_probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rule = "finite values in ascending order, one for each log-probability"
+        is_ascending = bool(np.all(np.diff(self.values) > 0) and np.all(np.isfinite(self.values)))
+        check_rule("values", self.values, is_ascending and len(self.values) == len(self.log_probabilities), rule)
+        self._ranks  # noqa: B018  # checks that the probabilities add to 1
+
+    @property
+    def _ranks(self) -> FiniteLaw:
+        """Law of the value's index."""
+        return FiniteLaw(self.log_probabilities)
+
+    @property
+    def probabilities(self) -> Floats:
+        """Shape (n_values,)."""
+        return self._ranks.probabilities
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        rank = self._rank(outputs)
+        is_value = np.asarray(self.values)[np.maximum(rank, 0)] == np.asarray(outputs, dtype=np.float64)
+        return np.where(is_value, self._ranks.log_density(rank), -np.inf)
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        return self._ranks.cdf(self._rank(outputs))
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        return self._ranks.sf(self._rank(outputs))
+
+    def _rank(self, outputs: npt.ArrayLike) -> Integers:
+        """Return the index of the largest value that is at most each output; −1 below all values."""
+        return np.asarray(np.searchsorted(self.values, np.asarray(outputs, dtype=np.float64), side="right") - 1)
+
+    def is_comparable(self, other: Self) -> bool:
+        return True
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return self._among(other).delta_from(other._among(self), epsilon)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return self._among(other).epsilon_from(other._among(self), delta)
+
+    def _among(self, other: Self) -> FiniteLaw:
+        """Return this law by index on the union of both sets of values."""
+        return FiniteLaw(tuple(self.log_density(sorted({*self.values, *other.values})).tolist()))
+
+
+# Law of independent coordinates.
+
+
+@dataclass(frozen=True, slots=True)
+class ProductLaw(Law):
+    """Law of vectors with independent coordinates, with one law per coordinate.
+
+    The divergence of two product laws is known if they differ in at most one coordinate. At delta 0 it is always known,
+    because the largest losses of independent coordinates add up.
+    """
+
+    marginals: tuple[ScalarLaw, ...]
+
+    def __post_init__(self) -> None:
+        check_rule("number of marginals", len(self.marginals), len(self.marginals) > 0, "one law or more")
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Return the log-density of each row of `outputs`, shape (..., k)."""
+        rows = np.asarray(outputs, dtype=np.float64)
+        return np.asarray(sum(law.log_density(rows[..., j]) for j, law in enumerate(self.marginals)))
+
+    def is_comparable(self, other: Self) -> bool:
+        return len(self.marginals) == len(other.marginals) and all(
+            are_comparable(one, two) for one, two in self._pairs(other)
+        )
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        differing = self._differing(other)
+        if len(differing) == 1:
+            return differing[0][0].delta_from(differing[0][1], epsilon)
+        if epsilon >= self._largest_loss(other):
+            return 0.0
+        raise self._too_many_places(other)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        differing = self._differing(other)
+        if len(differing) == 1:
+            return differing[0][0].epsilon_from(differing[0][1], delta)
+        if delta == 0 or not differing:
+            return self._largest_loss(other)
+        raise self._too_many_places(other)
+
+    def _too_many_places(self, other: Self) -> OptionError:
+        return OptionError(
+            f"two product laws that differ in {len(self._differing(other))} coordinates have no closed form for their "
+            "divergence at delta > 0; ask for epsilon at delta 0, or use laws that differ in one coordinate.",
+            law_x=self,
+            law_y=other,
+        )
+
+    def _pairs(self, other: Self) -> list[tuple[ScalarLaw, ScalarLaw]]:
+        return list(zip(self.marginals, other.marginals, strict=True))
+
+    def _differing(self, other: Self) -> list[tuple[ScalarLaw, ScalarLaw]]:
+        return [(one, two) for one, two in self._pairs(other) if one != two]
+
+    def _largest_loss(self, other: Self) -> float:
+        return math.fsum(one.epsilon_from(two, 0.0) for one, two in self._differing(other))
+
+
+# Law of a row whose later entries depend on the first.
+
+_FARTHEST = 1024.0  # upper limit of the search for epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLaw(Law):
+    """Rows whose first entry o follows `first` and whose remaining entries, given o, follow ``rest[o]``.
+
+    The divergence is a sum over o: if the first entry loses l(o), the remaining entries may lose ε − l(o).
+    """
+
+    first: FiniteLaw
+    rest: tuple[Law, ...]
+
+    def __post_init__(self) -> None:
+        n_outcomes = len(self.first.log_probabilities)
+        check_rule(
+            "number of laws", len(self.rest), len(self.rest) == n_outcomes, f"one law for each of {n_outcomes} outcomes"
+        )
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Return the log-density of each row of `outputs`, shape (..., k)."""
+        rows = np.asarray(outputs, dtype=np.float64)
+        density = np.array(self.first.log_density(rows[..., 0]))
+        for o, law in enumerate(self.rest):
+            after = rows[..., 0] == o
+            rest = rows[after][..., 1] if isinstance(law, ScalarLaw) else rows[after][..., 1:]
+            density[after] += law.log_density(rest)
+        return density
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.first.is_comparable(other.first) and all(
+            are_comparable(one, two) for one, two in zip(self.rest, other.rest, strict=True)
+        )
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return math.fsum(math.exp(log_p) * _stick(p, q, epsilon - loss) for log_p, loss, p, q in self._chains(other))
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        largest = max(loss + p.epsilon_from(q, 0.0) for _, loss, p, q in self._chains(other))
+        if delta == 0:
+            return max(0.0, largest)
+        low, high = 0.0, min(max(largest, 0.0), _FARTHEST)
+        if self.delta_from(other, low) <= delta:
+            return 0.0
+        if self.delta_from(other, high) > delta:
+            return math.inf
+        while high - low > 1e-13 * max(high, 1.0):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta_from(other, middle) > delta else (low, middle)
+        return high
+
+    def _chains(self, other: Self) -> list[tuple[float, float, Law, Law]]:
+        """Return, for each possible first entry, its log-probability, its loss, and both laws of the rest."""
+        logs = zip(self.first.log_probabilities, other.first.log_probabilities, strict=True)
+        rests = zip(self.rest, other.rest, strict=True)
+        return [
+            (log_p, log_p - log_q, p, q)
+            for (log_p, log_q), (p, q) in zip(logs, rests, strict=True)
+            if log_p > -math.inf
+        ]
+
+
+def _stick(law: Law, other: Law, epsilon: float) -> float:
+    """Return sup_S P(S) − e^ε Q(S) for ε of either sign; for ε < 0, by the complements of the events."""
+    if epsilon >= 0:
+        return law.delta_from(other, epsilon)
+    if epsilon == -math.inf:
+        return 1.0
+    return -math.expm1(epsilon) + math.exp(epsilon) * other.delta_from(law, -epsilon)
+
+
+# Law of a random subset that prefers one value.
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetLaw(Law):
+    """Law of the k membership bits of a random subset of `size` values.
+
+    All subsets with `value` are equally likely, and so are those without; one with it is e^log_odds times as likely as
+    one without.
+    """
+
+    value: int
+    k: int
+    size: int
+    log_odds: float
+
+    @property
+    def log_shares(self) -> tuple[float, float]:
+        """Log-probabilities that the value is not in the subset, and that it is."""
+        lacking, having = math.log(self.k - self.size), math.log(self.size) + self.log_odds
+        total = float(np.logaddexp(lacking, having))
+        return lacking - total, having - total
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Return the log-probability of each row of `outputs`, shape (..., k)."""
+        bits = np.asarray(outputs, dtype=np.float64)
+        is_subset = ((bits == 0) | (bits == 1)).all(axis=-1) & (bits.sum(axis=-1) == self.size)
+        lacking, having = self.log_shares
+        lacking -= math.log(math.comb(self.k - 1, self.size))
+        having -= math.log(math.comb(self.k - 1, self.size - 1))
+        return np.where(is_subset, np.where(bits[..., self.value] == 1, having, lacking), -np.inf)
+
+    def is_comparable(self, other: Self) -> bool:
+        return (self.k, self.size) == (other.k, other.size)
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        one, two = self._classes(other)
+        return one.delta_from(two, epsilon)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        one, two = self._classes(other)
+        return one.epsilon_from(two, delta)
+
+    def _classes(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
+        """Return the laws of (value in the subset, other's value in it); both laws are constant on these classes."""
+        if self.value == other.value:
+            return FiniteLaw(self.log_shares), FiniteLaw(other.log_shares)
+        joint = [law._joint() for law in (self, other)]
+        return FiniteLaw(joint[0]), FiniteLaw((joint[1][0], joint[1][2], joint[1][1], joint[1][3]))
+
+    def _joint(self) -> tuple[float, ...]:
+        """Return log-probabilities of (neither, another value only, this value only, both)."""
+        lacking, having = self.log_shares
+        shares = (
+            (self.k - 1 - self.size, self.size),
+            (self.k - self.size, self.size - 1),
+        )  # of another value, out and in
+        with np.errstate(divide="ignore"):  # a class may be empty
+            logs = np.log(shares) - math.log(self.k - 1)
+        return tuple((np.array([lacking, having])[:, None] + logs).ravel().tolist())
+
+
+# Law on finitely many rows of whole numbers.
+
+
+@dataclass(frozen=True, slots=True)
+class RowLaw(Law):
+    """Law on the given rows of whole numbers, in lexicographic order, with natural log-probabilities.
+
+    Examples
+    --------
+    >>> law = RowLaw(((0, 1), (1, 0)), (np.log(0.25), np.log(0.75)))
+    >>> np.exp(law.log_density([[1, 0], [1, 1]])).tolist()
+    [0.75, 0.0]
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    log_probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rule = "different rows of one length in lexicographic order, one for each log-probability"
+        is_sorted = all(a < b and len(a) == len(b) for a, b in zip(self.rows[:-1], self.rows[1:], strict=True))
+        check_rule("rows", self.rows[:3], is_sorted and 0 < len(self.rows) == len(self.log_probabilities), rule)
+        self._ranks  # noqa: B018  # checks that the probabilities add to 1
+
+    @property
+    def _ranks(self) -> FiniteLaw:
+        """Law of the row's index."""
+        return FiniteLaw(self.log_probabilities)
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Return the log-probability of each row of `outputs`, shape (..., n_columns)."""
+        known, rows = np.array(self.rows), np.asarray(outputs, dtype=np.float64)
+        low = known.min(axis=0)
+        sizes = np.ptp(known, axis=0) + 1
+        weights = np.append(np.cumprod(sizes[::-1])[-2::-1], 1)  # the first column weighs most: codes ascend
+        place = np.searchsorted((known - low) @ weights, (rows - low) @ weights)
+        place = np.minimum(place, len(known) - 1)
+        return np.where((known[place] == rows).all(axis=-1), np.asarray(self.log_probabilities)[place], -np.inf)
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.rows == other.rows
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return self._ranks.delta_from(other._ranks, epsilon)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return self._ranks.epsilon_from(other._ranks, delta)
+
+
+# Law of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop.
+
+BELOW: Final = 0
+ABOVE: Final = 1
+STOPPED: Final = -1
+"""Code of the answers after the stop."""
+
+MOST_TRANSCRIPTS: Final = 2**14
+_MOST_WORK: Final = 4e8  # transcripts times nodes; takes seconds
+_MOST_QUERIES: Final = 62  # transcripts are looked up by their bits
+_REACH: Final = 45.0  # scales of the threshold's noise beyond the last answer: e⁻⁴⁵ of the mass is left
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptLaw(Law):
+    """Law of rows of `ABOVE`, `BELOW` and `STOPPED`, in lexicographic order of their bits, by log-probability."""
+
+    transcripts: tuple[tuple[int, ...], ...]
+    log_probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        n_queries = len(self.transcripts[0]) if self.transcripts else 0
+        rule = f"rows of one length, from 1 to {_MOST_QUERIES}"
+        check_rule("transcripts", self.transcripts[:3], 1 <= n_queries <= _MOST_QUERIES, rule)
+        self._ranks  # noqa: B018  # checks that the probabilities add to 1
+
+    @property
+    def _ranks(self) -> FiniteLaw:
+        """Law of the transcript's place in the order."""
+        return FiniteLaw(self.log_probabilities)
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Return the log-probability of each row of `outputs`, shape (..., n_queries)."""
+        rows, known = np.asarray(outputs, dtype=np.float64), np.array(self.transcripts)
+        bits = 2.0 ** np.arange(known.shape[1])[::-1]
+        place = np.searchsorted((known == ABOVE) @ bits, (rows == ABOVE) @ bits)
+        place = np.minimum(place, len(known) - 1)
+        is_known = (known[place] == rows).all(axis=-1)
+        return np.where(is_known, np.asarray(self.log_probabilities)[place], -np.inf)
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.transcripts == other.transcripts
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return self._ranks.delta_from(other._ranks, epsilon)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return self._ranks.epsilon_from(other._ranks, delta)
+
+
+def transcript_law(
+    excesses: Floats, threshold_scale: float, query_scale: float, cutoff: int | None, *, refresh: bool
+) -> TranscriptLaw:
+    """Return the law of the transcript, with probabilities accurate to a relative 1e-12.
+
+    Given the threshold's noise z, the answers are independent, and each is above with a Laplace tail probability. The
+    integral over z is by Gauss-Legendre on pieces that break at 0 and at every answer. On each piece the integrand is a
+    sum of exponentials, and the pieces are so short that the error with 24 nodes is 1e-14.
+
+    Parameters
+    ----------
+    excesses : ndarray, shape (n_queries,)
+        Excess of each answer over the threshold.
+    threshold_scale, query_scale : float
+        Scales of the Laplace noise; `query_scale` may be 0 for no noise.
+    cutoff : int or None
+        Number of answers above after which the mechanism stops.
+    refresh : bool
+        Whether the threshold's noise is drawn anew after each answer above.
+
+    Raises
+    ------
+    DatasetError
+        If there are too many answers, or they are too many scales apart, for the integration.
+    """
+    limit = len(excesses) if cutoff is None else min(cutoff, len(excesses))
+    count = count_transcripts(len(excesses), limit)
+    z, log_weight = _nodes(excesses, threshold_scale, query_scale)
+    if len(excesses) > _MOST_QUERIES or count > MOST_TRANSCRIPTS or len(z) * count > _MOST_WORK:
+        raise DatasetError(
+            f"{len(excesses)} answers have {count:,} transcripts, too many to integrate their law; use fewer answers, "
+            "or a smaller cutoff.",
+            n_queries=len(excesses),
+            transcripts=count,
+        )
+    log_above, log_below = _log_tails(excesses[:, None] - z, query_scale)
+
+    def walk(place: int, left: int, weight: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
+        """Yield every continuation from an answer on with its log-probability; `left` more answers above end it."""
+        rest = len(excesses) - place
+        if left == 0 or rest == 0:
+            yield (STOPPED,) * rest, _log_sum(weight)
+            return
+        for ending, log_probability in walk(place + 1, left, weight + log_below[place]):
+            yield (BELOW, *ending), log_probability
+        weight = weight + log_above[place]
+        if refresh:
+            weight = log_weight + _log_sum(weight)
+        for ending, log_probability in walk(place + 1, left - 1, weight):
+            yield (ABOVE, *ending), log_probability
+
+    with np.errstate(divide="ignore"):  # logarithms of 0
+        transcripts, log_probabilities = zip(*walk(0, limit, log_weight), strict=True)
+    return TranscriptLaw(transcripts, log_probabilities)
+
+
+def _log_sum(log_weight: Floats) -> float:
+    """Return log Σ exp, ten times as fast as `scipy.special.logsumexp` on such short arrays."""
+    top = float(log_weight.max())
+    return top + math.log(float(np.exp(log_weight - top).sum())) if math.isfinite(top) else top
+
+
+def count_transcripts(n_queries: int, cutoff: int) -> int:
+    """Return the number of transcripts that `n_queries` answers can have."""
+    return sum(math.comb(n_queries, above) for above in range(min(cutoff, n_queries) + 1))
+
+
+def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tuple[Floats, Floats]:
+    """Return values of the threshold's noise and the logarithms of their weights, which add to 1."""
+    stops = np.unique(np.append(excesses, 0.0))
+    stops = np.concatenate([[stops[0] - _REACH * threshold_scale], stops, [stops[-1] + _REACH * threshold_scale]])
+    rate = 1 / threshold_scale + (len(excesses) / query_scale if query_scale > 0 else 0.0)  # of the fastest exponential
+    longest = 8 / rate
+    n_pieces = (stops[-1] - stops[0]) / longest + len(stops)
+    if n_pieces > 1e5:
+        raise DatasetError(
+            f"the answers span {np.ptp(stops) / threshold_scale:.3g} scales of the threshold's noise, too far to "
+            "integrate their law; use answers nearer to the threshold.",
+            n_queries=len(excesses),
+        )
+    edges = np.concatenate(
+        [np.linspace(a, b, math.ceil((b - a) / longest), endpoint=False) for a, b in pairwise(stops)] + [stops[-1:]]
+    )
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    z = (middle[:, None] + half[:, None] * nodes).ravel()
+    log_mass = np.log((half[:, None] * weights).ravel() / (2 * threshold_scale))
+    return z, log_mass - np.abs(z) / threshold_scale
+
+
+def _log_tails(excess: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Return ln Pr[ν ≥ −excess] and the logarithm of its complement; ν is Laplace of this scale, or 0."""
+    is_above = excess >= 0
+    if scale == 0:
+        return np.where(is_above, 0.0, -np.inf), np.where(is_above, -np.inf, 0.0)
+    distance = np.abs(excess) / scale
+    log_small, log_large = -distance - math.log(2), np.log1p(-np.exp(-distance) / 2)
+    return np.where(is_above, log_large, log_small), np.where(is_above, log_small, log_large)
+
+
+# Exact Rényi divergence of two output laws.
+
+
+def exact_renyi(law_x: Law, law_y: Law, order: float) -> float:
+    """Return D_a(P ‖ Q) = ln E_Q[(dP/dQ)^a] / (a − 1) of P = `law_x` from Q = `law_y`, in nats.
+
+    The divergence is infinite if P allows an event that Q does not.
+
+    Parameters
+    ----------
+    law_x, law_y : Law
+        Two Laplace, Gaussian or finite laws of one kind and scale (or number of outcomes), or products of such laws.
+    order : float
+        Above 1 and finite.
+
+    Raises
+    ------
+    OptionError
+        If the order is outside its range, or the laws have no closed form.
+
+    References
+    ----------
+    Mironov (2017), Rényi differential privacy, Propositions 5 to 7 and Table II; divergences of independent outputs add
+    up by Proposition 1.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import RandomisedResponse
+    >>> response = RandomisedResponse(math.log(3))
+    >>> round(exact_renyi(response.law(0), response.law(1), 2), 4)  # ln(.75²/.25 + .25²/.75)
+    0.8473
+    """
+    check_rule("order", order, 1 < order < math.inf, "1 < order < inf")
+    if not isinstance(law_x, type(law_y)) or not law_x.is_comparable(law_y):
+        raise no_closed_form(law_x, law_y)
+    match law_x, law_y:
+        case ProductLaw(), ProductLaw():
+            pairs = zip(law_x.marginals, law_y.marginals, strict=True)
+            return math.fsum(exact_renyi(one, two, order) for one, two in pairs)
+        case FiniteLaw(), FiniteLaw():
+            log_p, log_q = np.asarray(law_x.log_probabilities), np.asarray(law_y.log_probabilities)
+            possible = log_p > -np.inf
+            return float(logsumexp(log_p[possible] + (order - 1) * (log_p - log_q)[possible])) / (order - 1)
+        case GaussianLaw(), GaussianLaw():
+            return order * ((law_x.location - law_y.location) / law_x.scale) ** 2 / 2
+        case LaplaceLaw(), LaplaceLaw():
+            shift = abs(law_x.location - law_y.location) / law_x.scale
+            # Half of P lies beyond its own location, where the loss is +shift; half of Q lies beyond its own, where the
+            # loss is −shift. Between the two locations, the density e^{(2a−1)z} is integrated.
+            near, far = math.log(order / (2 * order - 1)), math.log((order - 1) / (2 * order - 1))
+            return float(np.logaddexp(near + (order - 1) * shift, far - order * shift)) / (order - 1)
+    raise no_closed_form(law_x, law_y)

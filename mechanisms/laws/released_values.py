@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.errors import DatasetError
-from ..noise_samplers import Integers
-from .divergences import Floats, Law, check_comparable, check_rule
-from .transcripts import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, TranscriptLaw, count_transcripts
+from ..noise_samplers import Floats, Integers
+from .divergences import Law, check_comparable, check_rule
+from .laws import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, TranscriptLaw, count_transcripts
+
+__all__ = ["ComparedValuesLaw", "FreshValuesLaw"]
 
 # Closed-form probability that a Laplace variable lies above other noisy numbers and below a limit.
 

@@ -1,24 +1,214 @@
-"""Frequency oracles with one report of a few numbers: local hashing, subset selection, Hadamard response."""
+"""Frequency oracles: unary encoding, hashing, subset selection, Hadamard response, and memoised reports."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
+from scipy.special import gammaln, logsumexp
 
+from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import ClaimError
-from ..laws.laws import FiniteLaw
-from ..laws.reference_mechanism import PureMechanism
-from ..laws.row_law import RowLaw
-from ..laws.subset_law import SubsetLaw
+from ..laws.divergences import PureMechanism
+from ..laws.laws import FiniteLaw, ProductLaw, RowLaw, SubsetLaw
 from ..noise_samplers import Integers, draw_indices
-from ..parameter_checks import check_count
+from ..queries import check_count
 from .randomised_response import one_value, response_law
-from .unary_encoding import check_oracle
+
+__all__ = [
+    "UnaryEncoding", "ThresholdedHistogram", "LocalHashing", "SubsetSelection", "HadamardResponse", "MemoisedBits",
+    "MemoisedResponse",
+]  # fmt: skip
+
+# Unary encoding: a value as k bits, one of them 1, each reported at random.
+
+MOST_EPSILON: Final = 30.0
+"""Largest ε of coins that are given by their probabilities: 1 − p is then exact to a relative 10⁻⁹."""
+
+
+def check_oracle(epsilon: float, k: int, most: float = math.inf) -> None:
+    """Raise a `ClaimError` unless 0 < epsilon < most and there are two values or more."""
+    check_number("epsilon", epsilon, 0, most, "the report of a value is random", closed=False)
+    check_count("k", k, "values", least=2)
+
+
+def bit_law(one: float) -> FiniteLaw:
+    """Return the law of a bit that is 1 with this probability."""
+    return FiniteLaw((math.log1p(-one) if one < 1 else -math.inf, math.log(one)))
+
+
+@dataclass(frozen=True, slots=True)
+class BitReports:
+    """A value in range(k) as k bits, reported independently: `kept` = Pr[1 after a 1], `added` = Pr[1 after a 0]."""
+
+    kept: float
+    added: float
+    k: int
+
+    @property
+    def claim(self) -> PureDP:
+        """The log odds ratio of a reported 1."""
+        return PureDP(math.log(self.kept / self.added) + math.log1p(-self.added) - math.log1p(-self.kept))
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The exact law of the bits."""
+        value, one, zero = one_value(dataset, self.k), bit_law(self.kept), bit_law(self.added)
+        return ProductLaw(tuple(one if place == value else zero for place in range(self.k)))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent reports of k bits, shape (size, k), int64."""
+        chances = np.full(self.k, self.added)
+        chances[one_value(dataset, self.k)] = self.kept
+        return (rng.random((size, self.k)) < chances).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class UnaryEncoding(PureMechanism):
+    """A value as k bits, one of them 1, each reported at random: epsilon-DP.
+
+    Symmetric unary encoding (SUE, basic RAPPOR) keeps every bit with probability e^{ε/2}/(1 + e^{ε/2}). Optimised unary
+    encoding (OUE) keeps the 1 with probability ½ and turns a 0 into a 1 with probability 1/(1 + e^ε).
+
+    Two values differ in two bits, one in each direction. With the probabilities p and q of a reported 1 after a 1 and
+    after a 0, the largest losses of the two bits are ln(p/q) and ln((1 − q)/(1 − p)). Both occur in the reports that
+    have the bit of the first value and lack that of the second. The sum, the log odds ratio of a reported 1, is ε in
+    both forms, so every pair of values attains the claim.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive and below 30.
+    k : int
+        Number of values, at least 2.
+    is_optimised : bool
+        OUE instead of SUE.
+
+    References
+    ----------
+    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4 (SUE,
+    OUE); Erlingsson, Pihur & Korolova (2014), RAPPOR (basic one-time RAPPOR).
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import exact_epsilon
+    >>> oracle = UnaryEncoding(epsilon=1, k=4, is_optimised=True)
+    >>> print(oracle, round(exact_epsilon(oracle.law(0), oracle.law(3)), 12))
+    UnaryEncoding(epsilon=1, k=4, is_optimised=True) 1.0
+    """
+
+    k: int
+    is_optimised: bool = False
+
+    def __post_init__(self) -> None:
+        check_oracle(self.epsilon, self.k, MOST_EPSILON)
+
+    def __str__(self) -> str:
+        return f"UnaryEncoding(epsilon={self.epsilon:g}, k={self.k}, is_optimised={self.is_optimised})"
+
+    @property
+    def runs_as(self) -> BitReports:
+        """The coins of the bits."""
+        return BitReports(*unary_coins(self.epsilon, self.is_optimised), self.k)
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The exact law of the bits."""
+        return self.runs_as.law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent reports of k bits, shape (size, k), int64."""
+        return self.runs_as.sample(dataset, size, rng)
+
+
+def unary_coins(epsilon: float, is_optimised: bool) -> tuple[float, float]:
+    """Return the probabilities of a reported 1 after a 1 and after a 0, for OUE or SUE."""
+    if is_optimised:
+        return 0.5, 1 / (1 + math.exp(epsilon))
+    return 1 / (1 + math.exp(-epsilon / 2)), 1 / (1 + math.exp(epsilon / 2))
+
+
+@functools.lru_cache(maxsize=64)
+def best_threshold(epsilon: float) -> float:
+    """Return the threshold in [½, 1] with the least variance of an estimated frequency near 0."""
+    from scipy.optimize import minimize_scalar
+
+    def variance(threshold: float) -> float:
+        kept, added = _above(threshold - 1, epsilon), _above(threshold, epsilon)
+        return added * (1 - added) / (kept - added) ** 2
+
+    return float(minimize_scalar(variance, bounds=(0.5, 1.0), method="bounded").x)
+
+
+def _above(excess: float, epsilon: float) -> float:
+    """Return the probability that Laplace noise of scale 2/ε exceeds a number."""
+    tail = math.exp(-abs(excess) * epsilon / 2) / 2
+    return tail if excess > 0 else 1 - tail
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdedHistogram(PureMechanism):
+    """Thresholding with histogram encoding (THE): which of k noisy bits exceed a threshold: epsilon-DP, not attained.
+
+    A value is k bits, one of them 1, and each gets Laplace noise of scale 2/ε. The noisy bits without a threshold (SHE)
+    are `HistogramMechanism` with sensitivity 2 on the list of one row; they attain ε. With a threshold above 0 and
+    below 1, a bit loses less than ε/2 in each direction, so the report loses less than ε.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive and below 30.
+    k : int
+        Number of values, at least 2.
+    threshold : float, optional
+        Finite; by default the one in [½, 1] with the least variance of an estimate.
+
+    References
+    ----------
+    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4 (SHE,
+    THE).
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import exact_epsilon
+    >>> oracle = ThresholdedHistogram(epsilon=1, k=4)
+    >>> print(round(exact_epsilon(oracle.law(0), oracle.law(3)), 3))
+    0.896
+    """
+
+    k: int
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        check_oracle(self.epsilon, self.k, MOST_EPSILON)
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, -math.inf, math.inf, "noisy bits above it are 1", closed=False)
+
+    def __str__(self) -> str:
+        return f"ThresholdedHistogram(epsilon={self.epsilon:g}, k={self.k}, threshold={self._cut:.4g})"
+
+    @property
+    def _cut(self) -> float:
+        return best_threshold(self.epsilon) if self.threshold is None else self.threshold
+
+    @property
+    def runs_as(self) -> BitReports:
+        """The coins of the bits."""
+        return BitReports(_above(self._cut - 1, self.epsilon), _above(self._cut, self.epsilon), self.k)
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The exact law of the bits."""
+        return self.runs_as.law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent reports of k bits, shape (size, k), int64."""
+        return self.runs_as.sample(dataset, size, rng)
+
+
+# Frequency oracles with one report of a few numbers: local hashing, subset selection, Hadamard response.
 
 _MULTIPLIER: Final = 0x9E3779B97F4A7C15
 """Odd, near 2⁶⁴/φ; its powers modulo 2⁶⁴ are the multipliers."""
@@ -234,3 +424,204 @@ class HadamardResponse(PureMechanism):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent columns in range(K), shape (size,), int64."""
         return draw_indices(self.law(dataset).probabilities, size, rng)
+
+
+# Repeated reports of one value with memoisation: a permanent response, and a fresh response to it in each report.
+
+
+def log_odds_of_one(coins: tuple[float, float]) -> float:
+    """Return the log odds ratio of a reported 1 after a 1 and after a 0."""
+    one, zero = coins
+    return math.log(one / zero) + math.log1p(-zero) - math.log1p(-one)
+
+
+def reported_once(coins: tuple[float, float], log_odds: float) -> tuple[float, float]:
+    """Return the coins of one report: a permanent bit with these coins, kept with odds e^log_odds."""
+    kept = 1 / (1 + math.exp(-log_odds))
+    one, zero = (coin * kept + (1 - coin) * (1 - kept) for coin in coins)
+    return one, zero
+
+
+@functools.lru_cache(maxsize=64)
+def bit_odds(epsilon_permanent: float, epsilon_first: float, is_optimised: bool) -> float:
+    """Return the log-odds of the second coin of a bit with which one report of k bits loses `epsilon_first`."""
+    coins = unary_coins(epsilon_permanent, is_optimised)
+    return _odds(lambda odds: log_odds_of_one(reported_once(coins, odds)), epsilon_first)
+
+
+@functools.lru_cache(maxsize=64)
+def response_odds(epsilon_permanent: float, epsilon_first: float, k: int) -> float:
+    """Return the log-odds of the second response with which one report of k values loses `epsilon_first`."""
+    first = response_law(0, k, epsilon_permanent).probabilities
+
+    def loss(odds: float) -> float:
+        second = response_law(0, k, odds).probabilities
+        same = first[0] * second[0] + (k - 1) * first[1] * second[1]
+        return math.log(same * (k - 1) / (1 - same))
+
+    return _odds(loss, epsilon_first)
+
+
+def _odds(loss: Callable[[float], float], wanted: float) -> float:
+    """Return the log-odds at which an increasing loss has the wanted value."""
+    from scipy.optimize import brentq
+
+    upper = 1.0
+    while loss(upper) < wanted:
+        upper *= 2
+    return float(brentq(lambda odds: loss(odds) - wanted, 0.0, upper, xtol=1e-14, rtol=1e-14))
+
+
+@dataclass(frozen=True, slots=True)
+class _Memoised:
+    """A permanent response that loses `epsilon_permanent`, of which each report loses `epsilon_first` at most."""
+
+    epsilon_permanent: float
+    epsilon_first: float
+    k: int
+    reports: int = 1
+
+    def __post_init__(self) -> None:
+        check_oracle(self.epsilon_permanent, self.k, MOST_EPSILON)
+        check_number("epsilon_first", self.epsilon_first, 0, math.inf, "the loss of one report", closed=False)
+        check_count("reports", self.reports, "reports")
+        if not self.epsilon_first < self.epsilon_permanent:
+            raise ClaimError(
+                f"epsilon_first={self.epsilon_first!r} with epsilon_permanent={self.epsilon_permanent!r} is not "
+                "allowed; use epsilon_first < epsilon_permanent.",
+                epsilon_first=self.epsilon_first,
+                epsilon_permanent=self.epsilon_permanent,
+            )
+
+    @property
+    def epsilon(self) -> float:
+        """`epsilon_first` for one report, `epsilon_permanent` for more."""
+        return self.epsilon_first if self.reports == 1 else self.epsilon_permanent
+
+    @property
+    def claim(self) -> PureDP:
+        """`epsilon`-DP, for all reports of one value together."""
+        return PureDP(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoisedBits(_Memoised):
+    """Reports of k memoised bits (RAPPOR): `epsilon_first`-DP for one, `epsilon_permanent`-DP for any number.
+
+    The permanent step is unary encoding at `epsilon_permanent`, drawn once. Every report keeps each permanent bit with
+    the same probability, chosen such that a single report loses `epsilon_first`. The output is the number of reported
+    1s at each place, which is a sufficient statistic. All reports are computed from the permanent bits, so together
+    they lose at most `epsilon_permanent`, which is the limit for many reports. Every pair of values is a worst pair.
+
+    Parameters
+    ----------
+    epsilon_permanent, epsilon_first : float
+        In nats, 0 < epsilon_first < epsilon_permanent < 30.
+    k : int
+        Number of values, at least 2.
+    reports : int
+    is_optimised : bool
+        Permanent step by OUE (L-OSUE) instead of SUE (L-SUE, basic RAPPOR).
+
+    References
+    ----------
+    Erlingsson, Pihur & Korolova (2014), RAPPOR (permanent and instantaneous response); Arcolezi, Couchot, Al
+    Bouna & Xiao (2021), Improving the utility of locally differentially private protocols for longitudinal and
+    multidimensional frequency estimates (L-SUE, L-OSUE).
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import exact_epsilon
+    >>> for reports in (1, 5, 50):
+    ...     oracle = MemoisedBits(2, 1, k=4, reports=reports)
+    ...     print(oracle.claim, round(exact_epsilon(oracle.law(0), oracle.law(1)), 4))
+    1-DP 1.0
+    2-DP 1.9872
+    2-DP 2.0
+    """
+
+    is_optimised: bool = False
+
+    def __str__(self) -> str:
+        epsilons = f"{self.epsilon_permanent:g}, {self.epsilon_first:g}"
+        return f"MemoisedBits({epsilons}, k={self.k}, reports={self.reports}, is_optimised={self.is_optimised})"
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The exact law of the numbers of 1s; each is a mixture of two binomials."""
+        value = one_value(dataset, self.k)
+        ones = np.arange(self.reports + 1)
+        ways = -gammaln(ones + 1) - gammaln(self.reports - ones + 1)
+        odds = bit_odds(self.epsilon_permanent, self.epsilon_first, self.is_optimised)
+        after = [FiniteLaw.from_log_weights(ways + odds * n).log_probabilities for n in (self.reports - ones, ones)]
+        one, zero = (
+            FiniteLaw.from_log_weights(logsumexp(after, axis=0, b=[[1 - coin], [coin]])) for coin in self._coins
+        )
+        return ProductLaw(tuple(one if place == value else zero for place in range(self.k)))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent rows of numbers of 1s, shape (size, k), int64."""
+        one, zero = self._coins
+        chances = np.full(self.k, zero)
+        chances[one_value(dataset, self.k)] = one
+        kept = 1 / (1 + math.exp(-bit_odds(self.epsilon_permanent, self.epsilon_first, self.is_optimised)))
+        memory = rng.random((size, self.k)) < chances
+        return rng.binomial(self.reports, np.where(memory, kept, 1 - kept)).astype(np.int64)
+
+    @property
+    def _coins(self) -> tuple[float, float]:
+        return unary_coins(self.epsilon_permanent, self.is_optimised)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoisedResponse(_Memoised):
+    """Reports of a memoised value (L-GRR): `epsilon_first`-DP for one, `epsilon_permanent`-DP for any number.
+
+    The permanent step is randomised response of k values at `epsilon_permanent`, drawn once. Every report is a
+    randomised response to the permanent value, such that a single report loses `epsilon_first`. The output is how often
+    each value was reported, which is a sufficient statistic. Every pair of values is a worst pair.
+
+    Parameters
+    ----------
+    epsilon_permanent, epsilon_first : float
+        In nats, 0 < epsilon_first < epsilon_permanent < 30.
+    k : int
+        Number of values, at least 2.
+    reports : int
+
+    References
+    ----------
+    Arcolezi, Couchot, Al Bouna & Xiao (2021), Improving the utility of locally differentially private protocols for
+    longitudinal and multidimensional frequency estimates (L-GRR).
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import exact_epsilon
+    >>> oracle = MemoisedResponse(2, 1, k=3, reports=5)
+    >>> print(oracle.claim, round(exact_epsilon(oracle.law(0), oracle.law(1)), 4))
+    2-DP 1.9954
+    """
+
+    def __str__(self) -> str:
+        epsilons = f"{self.epsilon_permanent:g}, {self.epsilon_first:g}"
+        return f"MemoisedResponse({epsilons}, k={self.k}, reports={self.reports})"
+
+    def law(self, dataset: Any) -> RowLaw:
+        """The exact law of the numbers of reports; a mixture of k multinomials."""
+        first = response_law(one_value(dataset, self.k), self.k, self.epsilon_permanent).log_probabilities
+        rows = tuple(row for row in product(range(self.reports + 1), repeat=self.k) if sum(row) == self.reports)
+        counts = np.array(rows)
+        second = np.array([response_law(memory, self.k, self._odds).log_probabilities for memory in range(self.k)])
+        ways = gammaln(self.reports + 1) - gammaln(counts + 1).sum(axis=1)
+        found = ways + logsumexp(counts @ second.T + np.array(first), axis=1)
+        return RowLaw(rows, tuple(found.tolist()))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent rows of numbers of reports, shape (size, k), int64."""
+        value = one_value(dataset, self.k)
+        memory = draw_indices(response_law(value, self.k, self.epsilon_permanent).probabilities, size, rng)
+        second = np.array([response_law(each, self.k, self._odds).probabilities for each in range(self.k)])
+        return rng.multinomial(self.reports, second[memory]).astype(np.int64)
+
+    @property
+    def _odds(self) -> float:
+        return response_odds(self.epsilon_permanent, self.epsilon_first, self.k)

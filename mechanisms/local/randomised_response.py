@@ -1,21 +1,30 @@
-"""Randomised response over k values."""
+"""Randomised response, once and repeatedly, and other mechanisms on one person's value."""
 
 from __future__ import annotations
 
 import functools
 import math
 import operator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from scipy.special import gammaln
 
-from ...audit.claims.claim import check_number
-from ...audit.errors import DatasetError
-from ..laws.laws import FiniteLaw
-from ..laws.reference_mechanism import PureMechanism
-from ..noise_samplers import Integers, draw_indices
-from ..parameter_checks import check_count
+from ...audit.claims.claim import ApproxDP, PureDP, check_number
+from ...audit.errors import ClaimError, DatasetError
+from ..laws.divergences import ApproxMechanism, PureMechanism
+from ..laws.laws import DiscreteLaw, FiniteLaw, GaussianLaw, ProductLaw
+from ..noise.gaussian import GaussianMechanism, GaussianVectorLaw, Vector, VectorGaussianMechanism, vector_answer
+from ..noise_samplers import Floats, Integers, draw_indices, pieces
+from ..queries import as_numbers, check_count, identity, real_answer, whole_answer
+
+__all__ = [
+    "LocalGaussianMechanism", "Interval", "Ball", "RandomisedResponse", "NameAndShame", "RandomisedResponseFold",
+    "UpAndDown",
+]  # fmt: skip
+
+# Randomised response over k values.
 
 
 @functools.lru_cache(maxsize=256)
@@ -79,3 +88,339 @@ class RandomisedResponse(PureMechanism):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent outputs in range(k), shape (size,), int64."""
         return draw_indices(self.law(dataset).probabilities, size, rng)
+
+
+# Repeated randomised responses of one person: independent, or with questions that depend on earlier answers.
+
+
+def check_rounds(epsilon_each: float, n: int) -> None:
+    """Raise a `ClaimError` unless `epsilon_each` and `n` describe n responses."""
+    check_number("epsilon_each", epsilon_each, 0, math.inf, "the odds of the truth are its exponential", closed=False)
+    check_count("n", n, "responses")
+
+
+@dataclass(frozen=True, slots=True)
+class _Responses:
+    """Responses of one person whose epsilons add up."""
+
+    epsilon_each: float
+    n: int
+
+    def __post_init__(self) -> None:
+        check_rounds(self.epsilon_each, self.n)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}(epsilon_each={self.epsilon_each:g}, n={self.n})"
+
+    @property
+    def epsilon(self) -> float:
+        """n · epsilon_each, in nats."""
+        return self.n * self.epsilon_each
+
+    @property
+    def claim(self) -> PureDP:
+        """`epsilon`-DP, for all responses together."""
+        return PureDP(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomisedResponseFold(_Responses):
+    """The number of `n` randomised responses about one bit that say 1: (n·epsilon_each)-DP.
+
+    This is n-fold composition in compact form. The number is a sufficient statistic for the bit, so no information is
+    lost and the claim is attained.
+
+    Parameters
+    ----------
+    epsilon_each : float
+        Epsilon of each response, in nats, positive.
+    n : int
+        Number of responses, at least 1.
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath (2015), The composition theorem for differential privacy: of all ε-DP mechanisms composed n
+    times, randomised response loses most.
+
+    Examples
+    --------
+    >>> fold = RandomisedResponseFold(epsilon_each=0.1, n=30)
+    >>> print(fold, fold.claim)
+    RandomisedResponseFold(epsilon_each=0.1, n=30) 3-DP
+    """
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The exact law of the output, binomial."""
+        ones = np.arange(self.n + 1)
+        truths = ones if one_value(dataset, 2) == 1 else self.n - ones
+        return FiniteLaw.from_log_weights(self.epsilon_each * truths - gammaln(ones + 1) - gammaln(self.n - ones + 1))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent outputs in range(n + 1), shape (size,), int64."""
+        probability = float(RandomisedResponse(self.epsilon_each).law(dataset).probabilities[1])
+        return rng.binomial(self.n, probability, size).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class UpAndDown(_Responses):
+    """A search for one person's value by `n` randomised responses: (n·epsilon_each)-DP by adaptive composition.
+
+    The first question is whether the value is above 0. A yes raises the next threshold by 1 and a no lowers it by 1, so
+    each question depends on the answers before it. The output is the number r of yeses, which determines the last
+    threshold, 2r − n. The dataset is a whole number, and any two are neighbours (the local model). Values on opposite
+    sides of all thresholds attain the claim.
+
+    Parameters
+    ----------
+    epsilon_each : float
+        Epsilon of each response, in nats, positive.
+    n : int
+        Number of questions, at least 1.
+
+    References
+    ----------
+    Dixon & Mood (1948), A method for obtaining and analyzing sensitivity data (the up-and-down method), here with
+    randomised responses.
+
+    Examples
+    --------
+    >>> print(UpAndDown(epsilon_each=2.0, n=21).law(3).probabilities.argmax() * 2 - 21)
+    3
+    """
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The exact law of the output, computed question by question."""
+        value = whole_answer(identity, dataset)
+        log_lie, log_truth = RandomisedResponse(self.epsilon_each).law(1).log_probabilities
+        table = np.zeros(1)  # ln Pr[number of yeses] before the first question
+        for asked in range(self.n):
+            is_above = value > 2 * np.arange(asked + 1) - asked
+            yes = np.append(-np.inf, table + np.where(is_above, log_truth, log_lie))
+            no = np.append(table + np.where(is_above, log_lie, log_truth), -np.inf)
+            table = np.logaddexp(yes, no)
+        return FiniteLaw.from_log_weights(table)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent outputs in range(n + 1), shape (size,), int64; asks every question in every run."""
+        value = whole_answer(identity, dataset)
+        probability = float(RandomisedResponse(self.epsilon_each).law(1).probabilities[1])
+        outputs = np.zeros(size, dtype=np.int64)
+        for piece in pieces(size):
+            threshold = outputs[piece]
+            for _ in range(self.n):
+                says_the_truth = rng.random(len(threshold)) < probability
+                threshold += 2 * (says_the_truth == (value > threshold)) - 1
+        return (outputs + self.n) // 2
+
+
+# Name and shame: publish each row with a small probability, the worst that a delta may allow.
+
+HIDDEN: Final = -1
+"""Output in place of a row that was not exposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameAndShame:
+    """Each row with probability delta, else `HIDDEN`: (0, delta)-DP for replaced rows, without any pure guarantee.
+
+    Rows are exposed independently. Of n people, delta·n are exposed on average; with delta = 1/(100n), nobody is
+    exposed in 99 of 100 runs. A delta is therefore harmless only if it is far below 1/n.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1).
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, after Definition 2.4 (publishing the rows
+    of a few).
+
+    Examples
+    --------
+    >>> NameAndShame(delta=0.5).sample([7, 8, 9], 2, np.random.default_rng(1)).tolist()
+    [[-1, -1, 9], [-1, 8, 9]]
+    """
+
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_number("delta", self.delta, 0, 1, "each row's probability of being exposed", closed=False)
+
+    def __str__(self) -> str:
+        return f"NameAndShame(delta={self.delta:g})"
+
+    @property
+    def epsilon(self) -> float:
+        """Zero: the output does not depend on a row that is not exposed."""
+        return 0.0
+
+    @property
+    def claim(self) -> ApproxDP:
+        """(0, delta)-DP, for one replaced row."""
+        return ApproxDP(0.0, self.delta)
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The exact law of the output."""
+        chances = (math.log1p(-self.delta), math.log(self.delta))
+        return ProductLaw(tuple(DiscreteLaw((HIDDEN, row), chances) for row in _whole_rows(dataset).tolist()))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent outputs, shape (size, n_rows), int64: the row, or −1 where it was not exposed."""
+        rows = _whole_rows(dataset)
+        out = np.full((size, len(rows)), HIDDEN, dtype=np.int64)
+        flat = out.reshape(-1)
+        for piece in pieces(len(flat)):
+            exposed = piece.start + np.flatnonzero(rng.random(piece.stop - piece.start) < self.delta)
+            flat[exposed] = rows[exposed % len(rows)]
+        return out
+
+
+def _whole_rows(dataset: Any) -> Integers:
+    """Return the rows as whole numbers from 0, shape (n_rows,); raise a `DatasetError` for other rows."""
+    rows = as_numbers(dataset)
+    if rows.ndim != 1 or not len(rows) or not np.all((rows >= 0) & (rows < 2.0**53) & (rows == np.floor(rows))):
+        raise DatasetError(
+            f"dataset={dataset!r:.60} is not a list of rows; give one or more rows, each a whole number from 0."
+        )
+    return rows.astype(np.int64)
+
+
+# The Gaussian mechanism in the local model: one person's value, clipped to a domain, plus Gaussian noise.
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The numbers from `low` to `high`; calling it clips a number to the interval.
+
+    Examples
+    --------
+    >>> Interval(0, 10)(12.5)
+    10.0
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not -math.inf < self.low < self.high < math.inf:  # NaN fails
+            raise ClaimError(
+                f"low={self.low!r} and high={self.high!r} bound no interval; use finite numbers with low < high.",
+                low=self.low,
+                high=self.high,
+            )
+
+    def __str__(self) -> str:
+        return f"[{self.low:g}, {self.high:g}]"
+
+    def __call__(self, value: Any) -> float:
+        return min(max(real_answer(identity, value), float(self.low)), float(self.high))
+
+    @property
+    def diameter(self) -> float:
+        """Largest distance between two members: the sensitivity if any two values are neighbours."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """The vectors of Euclidean norm at most `radius`; calling it scales a longer vector down to the ball.
+
+    Vectors of another length are rejected, because the length of the output would reveal that of the input.
+
+    Examples
+    --------
+    >>> Ball(1.0, n_coords=2)([3.0, 4.0])
+    (0.6, 0.8)
+    """
+
+    radius: float
+    n_coords: int
+
+    def __post_init__(self) -> None:
+        check_number("radius", self.radius, 0, math.inf, "longer vectors are scaled down to it", closed=False)
+        check_count("n_coords", self.n_coords, "coordinates")
+
+    def __str__(self) -> str:
+        return f"norm <= {self.radius:g} in {self.n_coords}-d"
+
+    def __call__(self, value: Any) -> Vector:
+        vector = vector_answer(identity, value)
+        if len(vector) != self.n_coords:
+            raise DatasetError(
+                f"the vector has {len(vector)} coordinates, the domain {self.n_coords}; give every person's vector "
+                "the same length, because the noise does not hide it.",
+                n_coords=self.n_coords,
+            )
+        largest = max(map(abs, vector))
+        if largest > self.radius:  # clip to a cube around the ball first, so that the norm cannot overflow
+            vector = tuple(coordinate / largest * self.radius for coordinate in vector)
+        norm = math.hypot(*vector)
+        return vector if norm <= self.radius else tuple(coordinate / norm * self.radius for coordinate in vector)
+
+    @property
+    def diameter(self) -> float:
+        """Largest distance between two members: the sensitivity if any two values are neighbours."""
+        return 2 * self.radius
+
+
+Domain: TypeAlias = Interval | Ball
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGaussianMechanism(ApproxMechanism):
+    """One person's number or vector, clipped to a domain, plus Gaussian noise: (epsilon, delta)-DP for any two values.
+
+    In the local model any two values are neighbours. The sensitivity is the diameter of the domain, and the clipping
+    guarantees it.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, ≥ 0.
+    delta : float
+        In (0, 1).
+    domain : Interval or Ball
+        Domain of numbers or of vectors; must not depend on the value.
+
+    References
+    ----------
+    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8, for the noise;
+    Kasiviswanathan, Lee, Nissim, Raskhodnikova & Smith (2011), What can we learn privately?, for the local model.
+
+    Examples
+    --------
+    >>> mechanism = LocalGaussianMechanism(epsilon=1, delta=1e-5, domain=Interval(0, 10))
+    >>> print(mechanism, mechanism.law(12.5).location)
+    LocalGaussian(epsilon=1, delta=1e-05, domain=[0, 10]) 10.0
+    """
+
+    domain: Domain
+    runs_as: GaussianMechanism | VectorGaussianMechanism = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Interval | Ball):
+            raise ClaimError(
+                f"domain={self.domain!r} is not a domain; use Interval(low, high) for numbers, or Ball(radius, "
+                "n_coords) for vectors.",
+                domain=self.domain,
+            )
+        kind = GaussianMechanism if isinstance(self.domain, Interval) else VectorGaussianMechanism
+        found = kind(self.epsilon, self.delta, self.domain.diameter, query=self.domain)
+        object.__setattr__(self, "runs_as", found)
+
+    def __str__(self) -> str:
+        return f"LocalGaussian(epsilon={self.epsilon:g}, delta={self.delta:g}, domain={self.domain})"
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise."""
+        return self.runs_as.scale
+
+    def law(self, dataset: Any) -> GaussianLaw | GaussianVectorLaw:
+        """The law of the output before rounding to the grid."""
+        return self.runs_as.law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,) for numbers and (size, d) for vectors."""
+        return self.runs_as.sample(dataset, size, rng)

@@ -1,19 +1,38 @@
-"""The Laplace mechanism."""
+"""Laplace and geometric noise on answers, histograms and statistics of graphs."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ...audit.claims.claim import check_number
-from ..laws.laws import LaplaceLaw
-from ..laws.reference_mechanism import PureMechanism
-from ..noise_samplers import Floats, laplace_on_grid
-from ..parameter_checks import check_scale
-from ..queries import Query, identity, real_answer
+from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.datasets.rows import is_graph
+from ...audit.errors import ClaimError, DatasetError, OptionError
+from ..laws.divergences import ApproxMechanism, PureMechanism, ScalarLaw, check_rule
+from ..laws.laws import GeometricLaw, LaplaceLaw, ProductLaw
+from ..noise_samplers import Floats, Integers, laplace_on_grid, noise_on_grid, pieces, two_sided_geometric
+from ..queries import (
+    Query,
+    as_numbers,
+    check_count,
+    check_scale,
+    check_whole_sensitivity,
+    identity,
+    real_answer,
+    whole_answer,
+)
+
+__all__ = [
+    "LaplaceMechanism", "LaplaceByInverseCDF", "inverse_laplace_cdf", "open_uniform", "GeometricMechanism",
+    "HistogramMechanism", "RareLeakLaplace", "EdgeCountMechanism", "DegreeHistogramMechanism", "LeakyLaplaceLaw",
+]  # fmt: skip
+
+# The Laplace mechanism.
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +88,488 @@ class LaplaceMechanism(PureMechanism):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
         return laplace_on_grid(real_answer(self.query, dataset), self.scale, size, rng)
+
+
+# The geometric mechanism, also called the discrete Laplace mechanism.
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricMechanism(PureMechanism):
+    """A whole answer plus two-sided geometric noise of ratio e^{−epsilon/sensitivity}: epsilon-DP, on the integers.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, from 2⁻³⁰ to 700 times `sensitivity`.
+    sensitivity : int
+        Largest change of the answer between neighbouring datasets, at least 1.
+    query : callable
+        Maps the dataset to the answer; by default the dataset is the answer.
+
+    References
+    ----------
+    Ghosh, Roughgarden & Sundararajan (2009), Universally utility-maximizing privacy mechanisms (the e^−ε-geometric
+    mechanism).
+
+    Examples
+    --------
+    >>> print(GeometricMechanism(epsilon=1, query=len))
+    Geometric(epsilon=1, sensitivity=1)
+    """
+
+    sensitivity: int = 1
+    query: Query = identity
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "the noise has ratio e^(-epsilon/sensitivity)", closed=False)
+        check_whole_sensitivity(self.sensitivity, "LaplaceMechanism")
+        if self.epsilon * 2.0**30 < self.sensitivity:
+            raise ClaimError(
+                f"epsilon={self.epsilon!r} is too small for exact integers drawn from doubles; use epsilon >= "
+                f"sensitivity / 2**30 = {self.sensitivity / 2**30:.3g}.",
+                epsilon=self.epsilon,
+            )
+        if self.epsilon > 700 * self.sensitivity:
+            raise ClaimError(
+                f"epsilon={self.epsilon!r} leaves so little noise that doubles cannot represent it; use epsilon <= "
+                "700 * sensitivity.",
+                epsilon=self.epsilon,
+            )
+
+    def __str__(self) -> str:
+        return f"Geometric(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"
+
+    def law(self, dataset: Any) -> GeometricLaw:
+        """The exact law of the output."""
+        return GeometricLaw(whole_answer(self.query, dataset), math.exp(-self.epsilon / self.sensitivity))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent outputs, shape (size,), int64."""
+        outputs = two_sided_geometric(self.sensitivity / self.epsilon, size, rng)
+        outputs += whole_answer(self.query, dataset)
+        return outputs
+
+
+# Laplace noise from a uniform number by the inverse CDF.
+
+
+def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float = 1.0) -> Floats:
+    """Return location − scale·sgn(ξ)·ln(1 − 2|ξ|), which is Laplace(location, scale) if ξ is uniform on (−½, ½).
+
+    The interval is open because either end gives an infinite number; `open_uniform` never draws an end.
+
+    Parameters
+    ----------
+    xi : array_like
+        Inside (−½, ½): the CDF at the result, minus one half.
+    location, scale : float
+        Parameters of the Laplace law.
+
+    Returns
+    -------
+    ndarray
+        Shape of `xi`.
+
+    Raises
+    ------
+    OptionError
+        If a ξ is outside the interval.
+
+    References
+    ----------
+    Devroye (1986), Non-uniform random variate generation, Section II.2 (the inversion method).
+
+    Examples
+    --------
+    >>> inverse_laplace_cdf([-0.25, 0.0, 0.25]).round(4).tolist()
+    [-0.6931, 0.0, 0.6931]
+    """
+    xi = np.asarray(xi, dtype=np.float64)
+    if not np.all(np.abs(xi) < 0.5):  # NaN fails
+        raise OptionError(
+            "xi holds a number outside (-1/2, 1/2), whose ends give infinite noise; use open_uniform(size, rng).", xi=xi
+        )
+    noise: Floats = np.sign(xi) * np.log1p(-2 * np.abs(xi))
+    return location - scale * noise
+
+
+def open_uniform(size: int, rng: np.random.Generator) -> Floats:
+    """Return uniform numbers on the open interval (−½, ½), shape (size,): the 2⁵³ odd multiples of 2⁻⁵⁴ in it.
+
+    `Generator.random` gives the multiples of 2⁻⁵³ in [0, 1), including zero. The midpoints of their steps are equally
+    spaced, symmetric, and exclude ±½ and zero. All of them are doubles, so nothing is rounded. The largest Laplace
+    noise they give is 53 ln 2 = 36.7 scales; the probability beyond it is 2⁻⁵³.
+    """
+    return (rng.random(size) - 0.5) + 2.0**-54
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceByInverseCDF(LaplaceMechanism):
+    """The Laplace mechanism with noise from one uniform number by the inverse CDF: epsilon-DP.
+
+    Claim, law and grid are those of `LaplaceMechanism`. The noise takes about 2⁵³ values; the grid leaves the error
+    that `noise.round_to_grid` describes.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import LaplaceMechanism
+    >>> LaplaceByInverseCDF(0.5).law(3) == LaplaceMechanism(0.5).law(3)
+    True
+    """
+
+    def __str__(self) -> str:
+        return f"LaplaceByInverseCDF(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        return noise_on_grid(_fill, real_answer(self.query, dataset), self.scale, size, rng)
+
+
+def _fill(out: Floats, rng: np.random.Generator) -> None:
+    out[:] = inverse_laplace_cdf(open_uniform(len(out), rng))
+
+
+# The histogram mechanism: noise on the count of each category.
+
+
+def category_counts(dataset: Any, k: int) -> Integers:
+    """Return the number of rows in each category 0 … k − 1, shape (k,); raise a `DatasetError` for other rows."""
+    rows = as_numbers(dataset)
+    if rows.ndim != 1 or not np.all((rows >= 0) & (rows < k) & (rows == np.floor(rows))):
+        raise DatasetError(
+            f"dataset={dataset!r:.60} is not a list of rows in range(k={k}); give each row as a whole number from 0 to "
+            f"{k - 1}, its category.",
+            k=k,
+        )
+    return np.bincount(rows.astype(np.int64), minlength=k)
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramMechanism(PureMechanism):
+    """The counts of `k` categories, each plus noise of scale sensitivity/epsilon: epsilon-DP.
+
+    The dataset is a list of rows, and each row is a category in range(k). Adding or removing a row changes one count by
+    1; replacing a row changes two. Add/remove therefore needs half the noise of replace.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    k : int
+        Number of categories, at least 1.
+    sensitivity : int
+        Largest sum of absolute changes of the counts between neighbouring datasets: 1 for add/remove, 2 for replace.
+    noise : {"laplace", "geometric"}
+        Real outputs on the grid of `LaplaceMechanism`, or whole outputs.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis; Dwork & Roth
+    (2014), The algorithmic foundations of differential privacy, Example 3.2 (histogram queries).
+
+    Examples
+    --------
+    >>> mechanism = HistogramMechanism(epsilon=1, k=3, noise="geometric")
+    >>> print(mechanism, mechanism.sample([0, 2, 2], 5, np.random.default_rng(0)).shape)
+    Histogram(epsilon=1, k=3, sensitivity=1, noise=geometric) (5, 3)
+    """
+
+    k: int
+    sensitivity: int = 1
+    noise: Literal["laplace", "geometric"] = "laplace"
+
+    def __post_init__(self) -> None:
+        check_count("k", self.k, "categories")
+        check_number("sensitivity", self.sensitivity, 1, math.inf, "1 for add/remove, 2 for replaced rows")
+        if self.noise not in ("laplace", "geometric"):
+            raise ClaimError(f'noise={self.noise!r} is unknown; use "laplace" or "geometric".', noise=self.noise)
+        self._on_one_count  # noqa: B018  # checks the other parameters
+
+    def __str__(self) -> str:
+        shown = f"epsilon={self.epsilon:g}, k={self.k}, sensitivity={self.sensitivity:g}, noise={self.noise}"
+        return f"Histogram({shown})"
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The law of the output: before rounding to the grid for Laplace noise, exact for geometric noise."""
+        return ProductLaw(tuple(self._on_one_count.law(count) for count in category_counts(dataset, self.k)))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
+        """`size` independent outputs, shape (size, k)."""
+        columns: list[Any] = [self._on_one_count.sample(count, size, rng) for count in category_counts(dataset, self.k)]
+        return np.stack(columns, axis=1)
+
+    @property
+    def _on_one_count(self) -> LaplaceMechanism | GeometricMechanism:
+        kind = LaplaceMechanism if self.noise == "laplace" else GeometricMechanism
+        return kind(self.epsilon, self.sensitivity)
+
+
+# A Laplace mechanism that rarely publishes the answer itself, to test whether an audit of a pure claim finds it.
+
+OFFSET: Final = 1000.0
+"""Added to an answer that leaks: far outside the noise for scales below about fifty."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeakyLaplaceLaw(ScalarLaw):
+    """Mixture of the Laplace law `noise` and, with this `probability`, the single point `leak`."""
+
+    noise: LaplaceLaw
+    leak: float
+    probability: float
+
+    def __post_init__(self) -> None:
+        check_rule("probability", self.probability, 0 < self.probability < 1, "0 < probability < 1")
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Return the log-probability at the point `leak`, the log-density elsewhere."""
+        is_leak = np.asarray(outputs, dtype=np.float64) == self.leak
+        return np.where(
+            is_leak, math.log(self.probability), math.log1p(-self.probability) + self.noise.log_density(outputs)
+        )
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        is_passed = np.asarray(outputs, dtype=np.float64) >= self.leak
+        return (1 - self.probability) * self.noise.cdf(outputs) + self.probability * is_passed
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        is_ahead = np.asarray(outputs, dtype=np.float64) < self.leak
+        return (1 - self.probability) * self.noise.sf(outputs) + self.probability * is_ahead
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.noise.is_comparable(other.noise) and self.probability == other.probability
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        """Return the divergence of the noise, plus the probability of the leak unless both laws leak the same point."""
+        leaked = 0.0 if self.leak == other.leak else self.probability
+        return (1 - self.probability) * self.noise.delta_from(other.noise, epsilon) + leaked
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        left = delta if self.leak == other.leak else delta - self.probability
+        if left < 0:
+            return math.inf
+        return (
+            self.noise.epsilon_from(other.noise, left / (1 - self.probability)) if left < 1 - self.probability else 0.0
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RareLeakLaplace(ApproxMechanism):
+    """A real answer plus Laplace noise, or with probability delta the answer plus 1000: (epsilon, delta)-DP.
+
+    A pure guarantee covers every event, however rare, so this mechanism has none.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive; the noise has scale sensitivity/epsilon.
+    delta : float
+        Probability of the leak, in (0, 1).
+    sensitivity : float
+        Largest change of the answer between neighbouring datasets, positive.
+    query : callable
+        Maps the dataset to the answer; by default the dataset is the answer.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import exact_epsilon
+    >>> mechanism = RareLeakLaplace(epsilon=0.5, delta=1e-3)
+    >>> exact_epsilon(mechanism.law(0), mechanism.law(1), delta=1e-3), exact_epsilon(mechanism.law(0), mechanism.law(1))
+    (0.5, inf)
+    """
+
+    sensitivity: float = 1.0
+    query: Query = identity
+
+    def __post_init__(self) -> None:
+        check_number("delta", self.delta, 0, 1, "the answer leaks with this probability", closed=False)
+        self._noisy  # noqa: B018  # checks the other parameters
+
+    def __str__(self) -> str:
+        return f"RareLeakLaplace(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
+
+    def law(self, dataset: Any) -> LeakyLaplaceLaw:
+        """The law of the output before the noise is rounded to the grid."""
+        return LeakyLaplaceLaw(self._noisy.law(dataset), OFFSET + real_answer(self.query, dataset), self.delta)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        out, leak = self._noisy.sample(dataset, size, rng), OFFSET + real_answer(self.query, dataset)
+        for piece in pieces(size):
+            out[piece][rng.random(piece.stop - piece.start) < self.delta] = leak
+        return out
+
+    @property
+    def _noisy(self) -> LaplaceMechanism:
+        return LaplaceMechanism(self.epsilon, self.sensitivity, self.query)
+
+
+# Private statistics of graphs, for edge or node neighbours.
+
+
+def degrees_of(dataset: Any, bound: int | None = None) -> Integers:
+    """Return the degrees of a graph's nodes, shape (n_nodes,); for a directed graph, in-degree plus out-degree.
+
+    As in networkx, a loop adds two to the degree of its node. A dataset that is not a graph, or a degree above `bound`,
+    raises a `DatasetError`.
+    """
+    if not is_graph(dataset):
+        raise DatasetError(
+            f"a dataset of type {type(dataset).__name__} is not a graph; use a networkx.Graph.",
+            type=type(dataset).__name__,
+        )
+    degrees = np.fromiter((degree for _, degree in dataset.degree()), dtype=np.int64, count=dataset.number_of_nodes())
+    if bound is not None and degrees.max(initial=0) > bound:
+        raise DatasetError(
+            f"a node has {degrees.max()} edges, but the noise hides only max_degree={bound}; use a larger max_degree.",
+            degree=int(degrees.max()),
+            max_degree=bound,
+        )
+    return degrees
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeCountMechanism(PureMechanism):
+    """The number of edges plus geometric noise: epsilon-DP for edges, or for nodes of bounded degree.
+
+    An edge changes the count by 1, a node by its degree. Noise for edges hides the k edges of one person with k·epsilon
+    in total, at most 1 if k ≤ 1/epsilon (`PureDP.group`). Noise for nodes hides all `max_degree` edges.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    adjacency : EdgeNeighbours or NodeNeighbours
+        Neighbours of the claim.
+    max_degree : int, optional
+        Required for nodes, at least 1; not allowed for edges. The claim covers graphs whose degrees are at most
+        `max_degree`; other graphs are rejected. For simple graphs with at most n nodes, n − 1 is enough.
+
+    References
+    ----------
+    Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013), Analyzing graphs with node differential privacy.
+
+    Examples
+    --------
+    >>> from dpaudit import NodeNeighbours
+    >>> for mechanism in EdgeCountMechanism(0.5), EdgeCountMechanism(0.5, NodeNeighbours(), max_degree=10):
+    ...     print(mechanism, mechanism.sensitivity)
+    EdgeCount(epsilon=0.5, for edges) 1
+    EdgeCount(epsilon=0.5, for nodes of degree 10) 10
+    """
+
+    adjacency: EdgeNeighbours | NodeNeighbours = field(default_factory=EdgeNeighbours)
+    max_degree: int | None = None
+
+    def __post_init__(self) -> None:
+        if _is_for_nodes(self.adjacency):
+            check_count("max_degree", self.max_degree, "edges")
+        elif self.max_degree is not None:
+            raise ClaimError(
+                f"max_degree={self.max_degree!r} does not apply to a claim for edges; omit it, or use NodeNeighbours() "
+                "to hide nodes of that degree.",
+                max_degree=self.max_degree,
+            )
+        self._on_count  # noqa: B018  # checks the other parameters
+
+    def __str__(self) -> str:
+        return f"EdgeCount(epsilon={self.epsilon:g}, {_for_what(self.adjacency, self.max_degree)})"
+
+    @property
+    def sensitivity(self) -> int:
+        """Largest change of the count between neighbours."""
+        return self._bound or 1
+
+    def law(self, dataset: Any) -> GeometricLaw:
+        """The exact law of the output."""
+        return self._on_count.law(self._count(dataset))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent outputs, shape (size,), int64."""
+        return self._on_count.sample(self._count(dataset), size, rng)
+
+    def _count(self, dataset: Any) -> int:
+        return int(degrees_of(dataset, self._bound).sum()) // 2
+
+    @property
+    def _bound(self) -> int | None:
+        return self.max_degree if _is_for_nodes(self.adjacency) else None
+
+    @property
+    def _on_count(self) -> GeometricMechanism:
+        return GeometricMechanism(self.epsilon, self.sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class DegreeHistogramMechanism(PureMechanism):
+    """The number of nodes of each degree, 0 … max_degree, plus geometric noise: epsilon-DP for edges or nodes.
+
+    An edge moves each of its two nodes by one place, so four counts change by 1: sensitivity 4. A node of degree D adds
+    itself to one count and moves D others: sensitivity 2D + 1.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    max_degree : int
+        At least 1. For edges, nodes of larger degree are counted in the last place. For nodes, the claim covers graphs
+        without such nodes, and other graphs are rejected.
+    adjacency : EdgeNeighbours or NodeNeighbours
+        Neighbours of the claim.
+
+    References
+    ----------
+    Hay, Li, Miklau & Jensen (2009), Accurate estimation of the degree distribution of private networks;
+    Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013), Analyzing graphs with node differential privacy.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> mechanism = DegreeHistogramMechanism(epsilon=20.0, max_degree=3)
+    >>> mechanism.sample(nx.star_graph(3), 2, np.random.default_rng(1)).tolist()
+    [[0, 3, 0, 1], [0, 3, 0, 1]]
+    """
+
+    max_degree: int
+    adjacency: EdgeNeighbours | NodeNeighbours = field(default_factory=EdgeNeighbours)
+
+    def __post_init__(self) -> None:
+        check_count("max_degree", self.max_degree, "edges")
+        self._on_degrees  # noqa: B018  # checks the other parameters
+
+    def __str__(self) -> str:
+        return f"DegreeHistogram(epsilon={self.epsilon:g}, {_for_what(self.adjacency, self.max_degree)})"
+
+    @property
+    def sensitivity(self) -> int:
+        """Largest sum of absolute changes of the counts between neighbours."""
+        return 2 * self.max_degree + 1 if _is_for_nodes(self.adjacency) else 4
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The exact law of the output."""
+        return self._on_degrees.law(self._degrees(dataset))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` independent outputs, shape (size, max_degree + 1), int64."""
+        return self._on_degrees.sample(self._degrees(dataset), size, rng)
+
+    def _degrees(self, dataset: Any) -> Integers:
+        bound = self.max_degree if _is_for_nodes(self.adjacency) else None
+        return np.minimum(degrees_of(dataset, bound), self.max_degree)
+
+    @property
+    def _on_degrees(self) -> HistogramMechanism:
+        return HistogramMechanism(self.epsilon, self.max_degree + 1, self.sensitivity, noise="geometric")
+
+
+def _is_for_nodes(adjacency: Any) -> bool:
+    if not isinstance(adjacency, (EdgeNeighbours, NodeNeighbours)):
+        raise ClaimError(
+            f"adjacency={adjacency!r} is not a relation of graphs; use EdgeNeighbours() or NodeNeighbours().",
+            adjacency=adjacency,
+        )
+    return isinstance(adjacency, NodeNeighbours)
+
+
+def _for_what(adjacency: EdgeNeighbours | NodeNeighbours, max_degree: int | None) -> str:
+    return f"for nodes of degree {max_degree}" if _is_for_nodes(adjacency) else "for edges"

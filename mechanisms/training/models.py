@@ -1,20 +1,10 @@
-"""Models for the training of many runs at once: losses, and gradients of every example, written out in NumPy.
-
-No model has an intercept: give the records a constant feature instead. A record of zeros then has gradient 0 for any
-weights, so it stands for a record that was zeroed out, the neighbour relation of Chua et al. (2024).
-
-Shapes: `weights` (runs, parameters), `features` (n, d), `labels` (n,), `is_in` (runs, n), losses (runs, n).
-
-References
-----------
-Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?
-"""
+"""Records, and models with the gradients of each record for many trainings at once."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +12,140 @@ from scipy.special import expit, log_softmax, softmax
 
 from ...audit.errors import DatasetError
 from ..noise_samplers import Floats
-from ..parameter_checks import check_count
-from .gradient_blocks import GradientBlock, OuterProducts
+from ..queries import check_count
+
+# Records of two datasets that scikit-learn ships, scaled by constants, and the record that was zeroed out.
+#
+# The constants do not depend on the records at hand, so adding or removing a record changes no other one. They are
+# ranges published with the data (for the digits, those of the pixels), typed in below. Values outside are clipped.
+
+# Minimum and maximum of each feature as the dataset's description states them.
+_LOWEST: Final = (
+    6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05,
+    0.112, 0.36, 0.757, 6.802, 0.002, 0.002, 0.0, 0.0, 0.008, 0.001,
+    7.93, 12.02, 50.41, 185.2, 0.071, 0.027, 0.0, 0.0, 0.156, 0.055,
+)  # fmt: skip
+_HIGHEST: Final = (
+    28.11, 39.28, 188.5, 2501.0, 0.163, 0.345, 0.427, 0.201, 0.304, 0.097,
+    2.873, 4.885, 21.98, 542.2, 0.031, 0.135, 0.396, 0.053, 0.079, 0.03,
+    36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208,
+)  # fmt: skip
+
+
+def breast_cancer_records() -> Floats:
+    """Wisconsin breast cancer records, shape (569, 32): 30 features in [−1, 1], the constant 1, the class 0 or 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    features, labels = load_breast_cancer(return_X_y=True)
+    return _records(_into_unit_range(features, np.array(_LOWEST), np.array(_HIGHEST)), labels)
+
+
+def digits_records() -> Floats:
+    """Handwritten digits, shape (1797, 66): 64 pixels in [−1, 1], the constant 1, the class 0 to 9."""
+    from sklearn.datasets import load_digits
+
+    features, labels = load_digits(return_X_y=True)
+    return _records(_into_unit_range(features, np.zeros(64), np.full(64, 16.0)), labels)
+
+
+def zeroed(rows: npt.ArrayLike, index: int) -> Floats:
+    """The records with one replaced by zeros: it has gradient 0, the neighbour of "replace_special"."""
+    changed = np.array(rows, dtype=np.float64)
+    changed[index] = 0.0
+    return changed
+
+
+def _into_unit_range(features: Floats, low: Floats, high: Floats) -> Floats:
+    return np.clip((2 * features - low - high) / (high - low), -1.0, 1.0)
+
+
+def _records(features: Floats, labels: npt.NDArray[Any]) -> Floats:
+    return np.column_stack([features, np.ones(len(features)), labels.astype(np.float64)])
+
+
+# Gradients of many examples in many runs at once, without an array of runs × examples × parameters.
+#
+# The gradient of a layer for one example is an outer product of the error that reaches the layer and the layer's input.
+# Its norm is the product of two norms, and a weighted sum over the examples is one matrix product, so the gradients
+# themselves are never formed.
+#
+# References
+# ----------
+# Goodfellow (2015), Efficient per-example gradient computations (norms from the outer products).
+
+
+class GradientBlock(Protocol):
+    """Gradients of all examples for one group of parameters, in every run."""
+
+    @property
+    def size(self) -> int:
+        """Number of parameters of the group."""
+
+    def squared_norms(self) -> Floats:
+        """Squared Euclidean norm of each example's gradient, shape (runs, n), or (1, n) if equal in all runs."""
+
+    def weighted_sum(self, weights: Floats) -> Floats:
+        """Sum over the examples of weight × gradient, shape (runs, size), for weights of shape (runs, n)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OuterProducts:
+    """Gradients error ⊗ input of a layer, with the rows of the weight matrix (one per error) one after the other.
+
+    Attributes
+    ----------
+    errors : ndarray, shape (runs, n, k) or (1, n, k)
+        Derivative of an example's loss by the layer's k outputs before the activation.
+    inputs : ndarray, shape (n, d), (1, n, d) or (runs, n, d)
+        The layer's inputs.
+    """
+
+    errors: Floats
+    inputs: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return int(self.errors.shape[-1] * self.inputs.shape[-1])
+
+    def squared_norms(self) -> Floats:
+        """Squared norm of each example's gradient, shape (runs, n) or (1, n)."""
+        errors, inputs = (np.einsum("...i,...i->...", part, part) for part in (self.errors, self.inputs))
+        return np.atleast_2d(errors * inputs)
+
+    def weighted_sum(self, weights: Floats) -> Floats:
+        """Sum of the gradients with these weights, shape (runs, size)."""
+        scaled = (weights[:, :, None] * self.errors).transpose(0, 2, 1)  # (runs, k, n)
+        if self.inputs.ndim == 2:  # one large product is several times faster than one for each run
+            scaled = scaled.reshape(scaled.shape[0] * scaled.shape[1], len(self.inputs))
+        return np.asarray(np.matmul(scaled, self.inputs)).reshape(len(weights), self.size)
+
+
+def clipped_to(squared_norms: Floats, most: float) -> Floats:
+    """Factors min(1, most/norm) that scale vectors of these squared norms to a norm of at most `most`."""
+    return most / np.sqrt(np.maximum(squared_norms, most * most))
+
+
+def all_gradients(blocks: tuple[GradientBlock, ...], n: int) -> Floats:
+    """Gradient of each of the n examples, shape (n, runs, parameters), or (n, 1, parameters) if equal in all runs.
+
+    Only for observers of one record, and for tests: it forms every gradient.
+    """
+    runs = max(len(block.squared_norms()) for block in blocks)
+    one_hot = np.eye(n)[:, None, :].repeat(runs, axis=1)
+    return np.stack([np.concatenate([b.weighted_sum(weights) for b in blocks], axis=1) for weights in one_hot])
+
+
+# Models for the training of many runs at once: losses, and gradients of every example, written out in NumPy.
+#
+# No model has an intercept: give the records a constant feature instead. A record of zeros then has gradient 0 for any
+# weights, so it stands for a record that was zeroed out, the neighbour relation of Chua et al. (2024).
+#
+# Shapes: `weights` (runs, parameters), `features` (n, d), `labels` (n,), `is_in` (runs, n), losses (runs, n).
+#
+# References
+# ----------
+# Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 

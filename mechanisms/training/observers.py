@@ -14,8 +14,7 @@ import numpy as np
 
 from ...audit.errors import OptionError
 from ..noise_samplers import Floats
-from .gradient_blocks import all_gradients
-from .models import Batch, Model
+from .models import Batch, Model, all_gradients
 
 
 class Observer(Protocol):

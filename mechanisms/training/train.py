@@ -1,22 +1,256 @@
-"""Stochastic gradient descent with noisy sums of gradients, for many runs at once."""
+"""Thousands of short trainings at once: batches, noisy steps, and recipes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from ...audit.claims.claim import check_number
-from ...audit.errors import ClaimError
-from ..noise_samplers import Floats
-from ..parameter_checks import check_count
-from ..queries import Query, identity
-from .batches import Sampling
-from .models import Batch, Model
+from ...audit.errors import ClaimError, DatasetError
+from ..noise_samplers import Floats, grid_step
+from ..queries import Query, check_count, identity
+from .models import Batch, Booleans, GradientBlock, Model, clipped_to
 from .observers import Observer
-from .steps import GradientRule, NoiseRule
+
+# How records are drawn into batches: Poisson, full batch, fixed size, shuffled, fixed order, balls in bins.
+#
+# A sampling yields, step by step, which records each run uses: a mask of shape (runs, n). Each record's membership is
+# drawn as for a training on n records, with the random numbers of `rng` in the order of the steps.
+
+
+class Sampling(Protocol):
+    """A rule that draws the batches."""
+
+    __slots__ = ()
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        """The masks of the steps, each of shape (runs, n)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonBatches(Sampling):
+    """Every record is in every batch with probability `rate`, independently."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        check_number("rate", self.rate, 0, math.nextafter(1.0, 2.0), "a probability of at most 1", closed=False)
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        for _ in range(steps):
+            yield rng.random((runs, n)) < self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class FullBatch(Sampling):
+    """Every batch is the whole dataset."""
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        everything = np.ones((runs, n), dtype=np.bool_)
+        for _ in range(steps):
+            yield everything
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSizeBatches(Sampling):
+    """Every batch is a uniformly random set of `batch` of the `n_rows` records, drawn anew in each step."""
+
+    batch: int
+    n_rows: int
+
+    def __post_init__(self) -> None:
+        check_count("batch", self.batch, "records in a batch")
+        check_count("n_rows", self.n_rows, "records", self.batch)
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        check_rows(n, self.n_rows)
+        for _ in range(steps):
+            yield _ranks(rng.random((runs, n))) < self.batch
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledBatches(Sampling):
+    """In each epoch the `n_rows` records are shuffled and cut into batches of `batch` records.
+
+    Parameters
+    ----------
+    batch, n_rows : int
+    drop_last : bool
+        Whether the records that do not fill a batch are left out of the epoch, instead of forming a smaller batch.
+    """
+
+    batch: int
+    n_rows: int
+    drop_last: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("batch", self.batch, "records in a batch")
+        check_count("n_rows", self.n_rows, "records", self.batch)
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches in an epoch."""
+        return self.n_rows // self.batch if self.drop_last else -(-self.n_rows // self.batch)
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        check_rows(n, self.n_rows)
+        for step in range(steps):
+            number = step % self.per_epoch
+            if number == 0:
+                batch_of = _ranks(rng.random((runs, n))) // self.batch
+            yield batch_of == number
+
+
+@dataclass(frozen=True, slots=True)
+class BatchesInOrder(Sampling):
+    """The `n_rows` records are cut into batches of `batch` records in their order, the same in every epoch."""
+
+    batch: int
+    n_rows: int
+
+    def __post_init__(self) -> None:
+        check_count("batch", self.batch, "records in a batch")
+        check_count("n_rows", self.n_rows, "records", self.batch)
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches in an epoch."""
+        return -(-self.n_rows // self.batch)
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        check_rows(n, self.n_rows)
+        batch_of = np.arange(n) // self.batch
+        for step in range(steps):
+            yield np.broadcast_to(batch_of == step % self.per_epoch, (runs, n))
+
+
+@dataclass(frozen=True, slots=True)
+class BallsInBins(Sampling):
+    """In each epoch every record falls into one of `bins` batches, uniformly and independently of the others.
+
+    References
+    ----------
+    Chua, Ghazi, Harrison, Kamath, Kumar, Leeman, Manurangsi, Sinha & Zhang (2025), Balls-and-bins sampling for DP-SGD.
+    """
+
+    bins: int
+
+    def __post_init__(self) -> None:
+        check_count("bins", self.bins, "batches in an epoch")
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches in an epoch."""
+        return self.bins
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        for step in range(steps):
+            number = step % self.bins
+            if number == 0:
+                batch_of = rng.integers(0, self.bins, (runs, n))
+            yield batch_of == number
+
+
+def check_rows(n: int, n_rows: int) -> None:
+    """Raise a `DatasetError` unless the dataset has the number of records for which the sampling is defined."""
+    if n != n_rows:
+        raise DatasetError(
+            f"the dataset has {n} records, but the sampling is for {n_rows}; use datasets of one size, where a removed "
+            "record is one of zeros.",
+            n=n,
+            n_rows=n_rows,
+        )
+
+
+def _ranks(keys: np.typing.NDArray[np.float64]) -> np.typing.NDArray[np.intp]:
+    """Position of each key in the order of its row: a uniformly random permutation for independent keys."""
+    return np.argsort(np.argsort(keys, axis=1), axis=1)
+
+
+# What one step releases: the sum of clipped gradients plus Gaussian noise.
+
+
+class GradientRule(Protocol):
+    """How the gradients of a batch become one vector."""
+
+    def __call__(self, blocks: tuple[GradientBlock, ...], is_in: Booleans) -> Floats:
+        """The vector of each run, shape (runs, parameters), for members `is_in` of shape (runs, n)."""
+
+
+class NoiseRule(Protocol):
+    """How the vector becomes what is released."""
+
+    def begun(self) -> NoiseRule:
+        """The rule for a new group of runs: itself, unless it keeps something from step to step."""
+
+    def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
+        """The noisy vector of each run, shape (runs, parameters)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfClipped:
+    """The sum of the batch's gradients, each scaled to a Euclidean norm of at most `clip` over all parameters.
+
+    References
+    ----------
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Deep learning with differential privacy,
+    Algorithm 1.
+    """
+
+    clip: float
+
+    def __post_init__(self) -> None:
+        check_number("clip", self.clip, 0, math.inf, "the largest norm of a gradient", closed=False)
+
+    def __call__(self, blocks: tuple[GradientBlock, ...], is_in: Booleans) -> Floats:
+        factors = clipped_to(sum_of_norms(blocks), self.clip)
+        return sum_of(blocks, is_in * factors)
+
+
+def sum_of_norms(blocks: tuple[GradientBlock, ...]) -> Floats:
+    """Squared norm of each example's whole gradient, shape (runs, n) or (1, n)."""
+    return np.asarray(sum(block.squared_norms() for block in blocks))
+
+
+def sum_of(blocks: tuple[GradientBlock, ...], weights: Floats) -> Floats:
+    """Weighted sum of the examples' whole gradients, shape (runs, parameters)."""
+    return np.concatenate([block.weighted_sum(weights) for block in blocks], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """Independent normal noise of standard deviation `scale` on every parameter, rounded to a grid.
+
+    The grid is that of the other reference mechanisms, the same for every dataset, so low bits show nothing.
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, 0, math.inf, "a standard deviation", closed=False)
+
+    def begun(self) -> NoiseRule:
+        """The rule itself, as no draw depends on an earlier one."""
+        return self
+
+    def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
+        return rounded(total + self.scale * rng.standard_normal(total.shape), self.scale)
+
+
+def rounded(values: Floats, scale: float) -> Floats:
+    """The values, each rounded to the nearest multiple of the grid step for noise of this scale; works in place."""
+    step = grid_step(scale)
+    values /= step  # exact: the step is a power of two
+    np.rint(values, out=values)
+    values *= step
+    return values
+
+
+# Stochastic gradient descent with noisy sums of gradients, for many runs at once.
 
 _CELLS: Final = 2**20  # doubles per array: 8 MiB, which fits into the cache of a server
 

@@ -29,20 +29,13 @@ from ....audit.procedures.check import check
 from ....audit.results.audit_result import Verdict
 from ....audit.results.canary_result import CanaryResult
 from ....mechanisms.adapters.library_calls import imported
-from ....mechanisms.faulty.training.mistaken_training import MistakenTraining
-from ....mechanisms.faulty.training.registry import TRAINING_FAULTS
-from ....mechanisms.faulty.training.training_fault import TrainingFault
+from ....mechanisms.faulty.training import TRAINING_FAULTS, MistakenTraining, TrainingFault
 from ....mechanisms.noise_samplers import Floats
-from ....mechanisms.training.batches import PoissonBatches
-from ....mechanisms.training.canaries import DiracCanaries
-from ....mechanisms.training.canary_run import Training, canary_run
-from ....mechanisms.training.dp_sgd import DPSGD
-from ....mechanisms.training.dp_sgd_claims import dp_sgd_claim
-from ....mechanisms.training.models import Batch, LogisticRegression
+from ....mechanisms.training.canaries import DiracCanaries, Training, canary_run
+from ....mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim
+from ....mechanisms.training.models import Batch, LogisticRegression, breast_cancer_records
 from ....mechanisms.training.observers import LastLoss
-from ....mechanisms.training.records import breast_cancer_records
-from ....mechanisms.training.train import Recipe
-from ....mechanisms.training.worst_case import WorstCaseTraining
+from ....mechanisms.training.train import PoissonBatches, Recipe
 from ...libraries.installed import is_installed, left_out, release_of
 from ...libraries.jax_privacy import CanaryTraining, Fault, jax_privacy_training
 from ..core.bench_json import CERTAIN, Figures, Row, Target, Value, at_least, at_most, columns, timed

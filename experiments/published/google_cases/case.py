@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....audit.claims.claim import ApproxDP, Claim, PureDP
-from ....mechanisms.aggregates.noisy_answers import Noise
+from ....mechanisms.aggregates import Noise
 
 LN3: Final = math.log(3)
 SAMPLES: Final = 1_000_000

@@ -25,7 +25,7 @@ from dpaudit import (
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
 from dpaudit.audit.replay.laws import Law
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
-from dpaudit.mechanisms.adapters.replay_accounting import pld_from_replay
+from dpaudit.mechanisms.adapters.accounting import pld_from_replay
 
 X, Y = [1.0, 5.0], [1.0]
 

@@ -14,7 +14,7 @@ import pytest
 from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.datasets.domains import Values
 from dpaudit.experiments.published.dp_sniper import PUBLISHED, entries, published_bound
-from dpaudit.mechanisms.faulty.selection.faulty_noisy_max import MaximumLaplaceLaw
+from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
 
 ALARM = 1e-8
 RUNS = 50_000

@@ -13,7 +13,7 @@ from scipy import stats
 from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import statdp
-from dpaudit.mechanisms.laws.transcripts import ABOVE
+from dpaudit.mechanisms.laws.laws import ABOVE
 
 ALARM = 1e-8
 ENTRIES = {entry.name: entry for entry in statdp.entries()}

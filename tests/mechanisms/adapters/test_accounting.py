@@ -1,19 +1,24 @@
-"""Claims from the events of dp_accounting."""
+"""Claims from dp-accounting's events, and privacy losses from replayed noise."""
 
-from __future__ import annotations
-
+import math
+import os
 import sys
 
 import dp_accounting
 import numpy as np
 import pytest
+from scipy import stats
 
-from dpaudit import PrivacyProfile, Verdict, Within, check
+import dpaudit.mechanisms as m
+from dpaudit import PrivacyProfile, Verdict, Within, check, replay
 from dpaudit.audit.errors import AuditError, ClaimError
-from dpaudit.mechanisms import gaussian_delta
-from dpaudit.mechanisms.adapters import claim_from_event
+from dpaudit.mechanisms.adapters import claim_from_event, pld_from_replay
+
+# Claims from the events of dp_accounting.
 
 LAPLACE = dp_accounting.LaplaceDpEvent(noise_multiplier=2.0)
+
+
 GAUSSIAN = dp_accounting.GaussianDpEvent(noise_multiplier=2.0)
 
 
@@ -25,11 +30,11 @@ def laplace_delta(epsilon, scale):
     ("event", "exact"),
     [
         (LAPLACE, lambda epsilon: laplace_delta(epsilon, 2.0)),
-        (GAUSSIAN, lambda epsilon: gaussian_delta(epsilon, 2.0)),
-        (dp_accounting.SelfComposedDpEvent(GAUSSIAN, 4), lambda epsilon: gaussian_delta(epsilon, 1.0)),
+        (GAUSSIAN, lambda epsilon: m.gaussian_delta(epsilon, 2.0)),
+        (dp_accounting.SelfComposedDpEvent(GAUSSIAN, 4), lambda epsilon: m.gaussian_delta(epsilon, 1.0)),
         (
             dp_accounting.ComposedDpEvent([dp_accounting.NoOpDpEvent(), GAUSSIAN]),
-            lambda epsilon: gaussian_delta(epsilon, 2.0),
+            lambda epsilon: m.gaussian_delta(epsilon, 2.0),
         ),
     ],
 )
@@ -42,9 +47,9 @@ def test_the_profile_is_the_exact_one_and_never_below_it(event, exact):
 
 def test_the_relation_matters():
     replaced = claim_from_event(GAUSSIAN, neighbours="replace_one")
-    assert replaced.deltas[0] == pytest.approx(gaussian_delta(0.0, 1.0), abs=1e-3)  # two steps
+    assert replaced.deltas[0] == pytest.approx(m.gaussian_delta(0.0, 1.0), abs=1e-3)  # two steps
     event = dp_accounting.PoissonSampledDpEvent(0.1, GAUSSIAN)
-    assert claim_from_event(event).deltas[0] == pytest.approx(0.1 * gaussian_delta(0.0, 2.0), abs=1e-3)
+    assert claim_from_event(event).deltas[0] == pytest.approx(0.1 * m.gaussian_delta(0.0, 2.0), abs=1e-3)
     with pytest.raises(ClaimError, match=r"LaplaceDpEvent has no privacy loss distribution .* by replace_one \(Unsupp"):
         claim_from_event(LAPLACE, neighbours="replace_one")
 
@@ -82,3 +87,55 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(AuditError, match=r"pip install 'dpaudit\[accounting\]'"):
         claim_from_event(GAUSSIAN)
+
+
+# The losses of a replay's calls, composed by dp_accounting.
+
+pytest.importorskip("dp_accounting", reason="dp_accounting is an optional library")
+
+
+def composed(mechanism, claim=50.0):
+    return pld_from_replay(replay(mechanism, [1, 1], [1], claim=claim))
+
+
+def gaussian_delta(mu, epsilon):
+    return stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+
+
+def test_gaussian_calls_add_up_to_one():
+    loss = composed(lambda rows, rng: [rng.normal(len(rows), 2.0) for _ in range(4)])
+    assert loss.get_delta_for_epsilon(1.0) == pytest.approx(gaussian_delta(1.0, 1.0), rel=1e-3)
+
+
+def test_pure_losses_of_few_calls_add_up_and_many_cost_less():
+    two = composed(lambda rows, rng: (rng.laplace(len(rows), 4.0), rng.laplace([len(rows), 2.0], 2.0)))  # 1/4 and 1/2
+    assert two.get_epsilon_for_delta(1e-12) == pytest.approx(0.75, abs=1e-3)
+    many = composed(lambda rows, rng: [rng.laplace(len(rows), 10.0) for _ in range(100)])
+    assert many.get_epsilon_for_delta(1e-6) > 4.5
+    assert many.get_epsilon_for_delta(1e-6) < 5.0
+
+
+def test_choices_count_with_their_worst_case():
+    loss = composed(lambda rows, rng: rng.choice(2, p=[0.5, 0.5] if len(rows) > 1 else [0.25, 0.75]))
+    assert loss.get_epsilon_for_delta(1e-12) == pytest.approx(math.log(2.0), abs=1e-3)
+
+
+def test_what_is_the_same_on_both_costs_nothing():
+    assert composed(lambda rows, rng: rng.laplace(1.0)).get_epsilon_for_delta(0.0) == 0.0
+
+
+def test_a_loss_that_is_unknown_or_infinite_composes_to_no_budget():
+    with pytest.raises(ClaimError, match=r"the loss of Generator\.laplace at .* is infinite"):
+        composed(lambda rows, rng: rng.laplace(0.0, len(rows)))
+
+
+def test_noise_that_is_added_to_something_unknown_composes_to_no_budget():
+    with pytest.raises(ClaimError, match=r"what the noise of Generator\.laplace at .* is added to is not known"):
+        composed(lambda rows, rng: (len(rows) + rng.laplace()) / (1.0 + abs(rng.laplace())))
+
+
+def test_an_open_result_is_composed_only_by_request():
+    result = replay(lambda rows, rng: (rng.laplace(len(rows), 2.0), os.urandom(1)[0]), [1, 1], [1], claim=50.0)
+    with pytest.raises(ClaimError, match=r"the replay is open \(.*partial=True composes these alone"):
+        pld_from_replay(result)
+    assert pld_from_replay(result, partial=True).get_epsilon_for_delta(1e-12) == pytest.approx(0.5, abs=1e-3)

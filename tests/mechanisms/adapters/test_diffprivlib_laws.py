@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dpaudit.mechanisms.adapters.diffprivlib_primitives import _are_doubles, _permuted_and_flipped
+from dpaudit.mechanisms.adapters.diffprivlib import _are_doubles, _permuted_and_flipped
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 6])

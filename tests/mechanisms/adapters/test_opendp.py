@@ -28,8 +28,7 @@ from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, Dataset
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.mechanisms import gaussian_delta
 from dpaudit.mechanisms.adapters import OpenDPMechanism, from_opendp
-from dpaudit.mechanisms.adapters.opendp_claims import claim_of
-from dpaudit.mechanisms.adapters.opendp_neighbours import Hamming, InsertDelete, Monotonic, Steps, neighbours_under
+from dpaudit.mechanisms.adapters.opendp import Hamming, InsertDelete, Monotonic, Steps, claim_of, neighbours_under
 
 _ALPHA = 1e-6
 # OpenDP cannot be seeded. With this many runs, the audits here miss a wrong claim less than once in 1e9 times.

@@ -21,7 +21,7 @@ from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import Program
-from dpaudit.mechanisms.adapters.program_protocol import request_line
+from dpaudit.mechanisms.adapters.program import request_line
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "programs"
 X, Y = [1.0, 2.0, 3.0], [1.0, 2.0]
@@ -130,10 +130,7 @@ def test_what_json_holds_is_an_output(code, first, dtype):
 
 
 def test_vectors_come_as_arrays_and_raw():
-    for code in (
-        "[i, i + 0.5]",
-        "[float(i), i + 0.5]",
-    ):  # checked one by one, and converted directly
+    for code in ("[i, i + 0.5]", "[float(i), i + 0.5]"):  # checked one by one, and converted directly
         vectors = draw(answers(f"[{code} for i in range(n)]"))
         assert vectors.shape == (1000, 2)
         assert vectors[7].tolist() == [7, 7.5]

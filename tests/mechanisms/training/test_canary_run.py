@@ -7,13 +7,23 @@ import pytest
 from scipy import stats
 
 from dpaudit.audit.errors import ClaimError, OptionError
-from dpaudit.mechanisms.faulty.training.registry import TRAINING_FAULTS
-from dpaudit.mechanisms.training.batches import FullBatch, PoissonBatches, ShuffledBatches
-from dpaudit.mechanisms.training.canaries import DiracCanaries, JointBlock, SphereCanaries
-from dpaudit.mechanisms.training.canary_run import canary_run, record_canary_run
+from dpaudit.mechanisms.faulty.training import TRAINING_FAULTS
+from dpaudit.mechanisms.training.canaries import (
+    DiracCanaries,
+    JointBlock,
+    SphereCanaries,
+    canary_run,
+    record_canary_run,
+)
 from dpaudit.mechanisms.training.dp_sgd import DPSGD
-from dpaudit.mechanisms.training.models import FixedGradients, LogisticRegression, OneHiddenLayer
-from dpaudit.mechanisms.training.records import breast_cancer_records, digits_records
+from dpaudit.mechanisms.training.models import (
+    FixedGradients,
+    LogisticRegression,
+    OneHiddenLayer,
+    breast_cancer_records,
+    digits_records,
+)
+from dpaudit.mechanisms.training.train import FullBatch, PoissonBatches, ShuffledBatches
 
 ALARM, M = 1e-8, 4000
 ROWS = breast_cancer_records()

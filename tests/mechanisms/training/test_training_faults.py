@@ -8,7 +8,7 @@ from scipy import stats
 
 from dpaudit import Verdict, check
 from dpaudit.mechanisms.faulty.flaw import Flaw
-from dpaudit.mechanisms.faulty.training.registry import (
+from dpaudit.mechanisms.faulty.training import (
     TRAINING_FAULTS,
     BatchNormalised,
     ClippedByGroup,
@@ -20,11 +20,10 @@ from dpaudit.mechanisms.faulty.training.registry import (
     SumOfUnclipped,
     standardised_columns,
 )
-from dpaudit.mechanisms.training.batches import ShuffledBatches
-from dpaudit.mechanisms.training.canary_run import canary_run
-from dpaudit.mechanisms.training.dp_sgd_claims import dp_sgd_claim
+from dpaudit.mechanisms.training.canaries import canary_run
+from dpaudit.mechanisms.training.dp_sgd import dp_sgd_claim
 from dpaudit.mechanisms.training.models import Batch, FixedGradients
-from dpaudit.mechanisms.training.train import Recipe
+from dpaudit.mechanisms.training.train import Recipe, ShuffledBatches
 
 FAULTS = {fault.name: fault for fault in TRAINING_FAULTS}
 ONE_RUN = [name for name, fault in FAULTS.items() if fault.canaries is not None]

@@ -1,0 +1,577 @@
+"""Compositions of mechanisms, and group privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..audit.claims.claim import ApproxDP, Claim, PureDP, check_number
+from ..audit.errors import ClaimError, DatasetError, MechanismError, OptionError
+from .laws.divergences import Law, ScalarLaw
+from .laws.laws import ChainLaw, FiniteLaw, ProductLaw
+from .noise_samplers import Integers, draw_indices
+from .queries import Query, check_count, identity, whole_answer
+
+if TYPE_CHECKING:
+    from .laws.divergences import ReferenceMechanism
+
+__all__ = [
+    "GroupTightMechanism", "GroupPrivacy", "group_delta", "SequentialComposition", "AdaptiveComposition", "composed",
+    "advanced_composition", "ParallelComposition", "IntervalOf",
+]  # fmt: skip
+
+
+# Sequential and adaptive composition of mechanisms on one dataset, and their total claims.
+
+Budget: TypeAlias = PureDP | ApproxDP
+
+
+def budget_of(claim: Claim) -> tuple[float, float]:
+    """Return (epsilon, delta) of a claim; raise a `ClaimError` if the claim is not pure or approximate DP."""
+    match claim:
+        case PureDP():
+            return claim.epsilon, 0.0
+        case ApproxDP():
+            return claim.epsilon, claim.delta
+    raise ClaimError(
+        f"a part claims {claim}, which does not add up by epsilon and delta; use parts that claim PureDP or ApproxDP.",
+        claim=claim,
+    )
+
+
+def budget(epsilon: float, delta: float) -> Budget:
+    """Return the claim with this epsilon and delta, pure if delta is 0."""
+    return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
+
+
+def total_budget(claims: Iterable[Claim]) -> Budget:
+    """Return the joint claim of mechanisms with these claims: the sums of epsilon and of delta.
+
+    A claim that is not pure or approximate DP, or deltas that add up to 1 or more, raise a `ClaimError`.
+    """
+    epsilons, deltas = zip(*map(budget_of, claims), strict=True)
+    return budget(math.fsum(epsilons), math.fsum(deltas))
+
+
+def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return outputs as one row of numbers per run, shape (size, n_coords); raise a `MechanismError` if not numeric."""
+    numbers = np.asarray(outputs)
+    if numbers.dtype.kind not in "biuf":
+        raise MechanismError(
+            f"a part's outputs are of type {numbers.dtype}, which cannot share a row with numbers; code them as "
+            "numbers.",
+            dtype=str(numbers.dtype),
+        )
+    return numbers if numbers.ndim == 2 else numbers[:, None]
+
+
+def side_by_side(laws: Iterable[Law]) -> ProductLaw:
+    """Return the law of independent outputs in one row, with vectors split into coordinates.
+
+    A vector with dependent coordinates raises an `OptionError`.
+    """
+    marginals: list[ScalarLaw] = []
+    for law in laws:
+        marginals += getattr(law, "marginals", [law])
+    for marginal in marginals:
+        if not isinstance(marginal, ScalarLaw):
+            raise OptionError(
+                f"{marginal!r:.80} is a law of dependent coordinates, which a product cannot contain; compose "
+                "mechanisms whose coordinates are independent, or use the laws of the parts.",
+                law=marginal,
+            )
+    return ProductLaw(tuple(marginals))
+
+
+def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMechanism, ...]:
+    """Return the mechanisms as a tuple of one or more; raise a `ClaimError` if they are not mechanisms."""
+    if not isinstance(mechanisms, Iterable):
+        raise ClaimError(
+            f"mechanisms={mechanisms!r:.60} is not a sequence of mechanisms; put the mechanism into a list.",
+            mechanisms=mechanisms,
+        )
+    parts = tuple(mechanisms)
+    for part in parts:
+        if not (hasattr(part, "claim") and hasattr(part, "sample")):
+            raise ClaimError(
+                f"{part!r:.60} is not a mechanism with a claim and a sample method; use, for example, "
+                "LaplaceMechanism(0.5), or your own object with .claim and .sample(dataset, size, rng).",
+                mechanism=part,
+            )
+    if not parts:
+        raise ClaimError("mechanisms=() composes nothing; give one or more mechanisms.", mechanisms=parts)
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialComposition:
+    """Independent outputs of several mechanisms on one dataset: the epsilons and the deltas add up.
+
+    Parameters
+    ----------
+    mechanisms : sequence of mechanisms
+        One or more, each with a claim of epsilon and delta. The deltas must add up to less than 1.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.16.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import GeometricMechanism, LaplaceMechanism
+    >>> both = SequentialComposition((LaplaceMechanism(0.5, query=len), GeometricMechanism(0.25, query=len)))
+    >>> print(both, both.claim, both.sample(["Ann", "Bob"], 4, np.random.default_rng(0)).shape)
+    Sequential(2 mechanisms, epsilon=0.75) 0.75-DP (4, 2)
+    """
+
+    mechanisms: Sequence[ReferenceMechanism]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
+        self.claim  # noqa: B018  # checks that every part claims epsilon and delta
+
+    def __str__(self) -> str:
+        return f"Sequential({len(self.mechanisms)} mechanisms, {describe(self.claim)})"
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the claim, in nats."""
+        return self.claim.epsilon
+
+    @property
+    def claim(self) -> Budget:
+        """The sums of the parts' epsilons and deltas."""
+        return total_budget(part.claim for part in self.mechanisms)
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The law of a row of outputs, exact if the laws of the parts are."""
+        return side_by_side(part.law(dataset) for part in self.mechanisms)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
+        return np.concatenate([columns(part.sample(dataset, size, rng)) for part in self.mechanisms], axis=1)
+
+
+def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
+    """Return k independent runs of one mechanism: k times its epsilon and delta.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import RandomisedResponse
+    >>> print(composed(RandomisedResponse(0.1), 3).claim)
+    0.3-DP
+    """
+    check_count("k", k, "runs")
+    return SequentialComposition((mechanism,) * k)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveComposition:
+    """A mechanism, followed by one that is chosen from its output: the epsilons and the deltas add up.
+
+    Runs with the same first output are drawn together, so each distinct first output takes one call: many calls if it
+    is a real number. For three or more mechanisms, `first` may be an adaptive composition itself; `then` then receives
+    the row of its outputs.
+
+    Parameters
+    ----------
+    first : mechanism
+    then : callable
+        Maps the first output, a number (or a list of numbers for a vector), to the next mechanism.
+    then_claim : PureDP or ApproxDP
+        Upper limit on the claim of every mechanism that `then` may return.
+
+    Raises
+    ------
+    ClaimError
+        If a claim is not pure or approximate DP, the deltas add up to 1 or more, or `then` returns a mechanism that
+        claims more than `then_claim`.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.5; for Theorem 3.16 under
+    adaptive choices, see Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Our data, ourselves.
+
+    Examples
+    --------
+    The first answer determines the epsilon of the second response.
+
+    >>> from dpaudit import PureDP
+    >>> from dpaudit.mechanisms import RandomisedResponse
+    >>> def follow_up(answer):
+    ...     return RandomisedResponse(0.5, k=2) if answer == 0 else RandomisedResponse(0.25, k=2)
+    >>> print(AdaptiveComposition(RandomisedResponse(1.0), follow_up, then_claim=PureDP(0.5)).claim)
+    1.5-DP
+    """
+
+    first: ReferenceMechanism
+    then: Callable[[Any], ReferenceMechanism]
+    then_claim: Budget
+
+    def __post_init__(self) -> None:
+        self.claim  # noqa: B018  # checks that both claims have epsilon and delta
+
+    def __str__(self) -> str:
+        return f"Adaptive({describe(total_budget([self.first.claim]))}, then {describe(self.then_claim)})"
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the claim, in nats."""
+        return self.claim.epsilon
+
+    @property
+    def claim(self) -> Budget:
+        """The sums of both steps' epsilons and deltas."""
+        return total_budget([self.first.claim, self.then_claim])
+
+    def law(self, dataset: Any) -> ChainLaw:
+        """The law of a row of outputs; raises an `OptionError` unless the first output's law is a `FiniteLaw`."""
+        first = self.first.law(dataset)
+        if not isinstance(first, FiniteLaw):
+            raise OptionError(
+                f"the first law {first!r:.60} does not have finitely many outcomes, so the law of a row is unknown; "
+                "use a first mechanism such as RandomisedResponse.",
+                law=first,
+            )
+        return ChainLaw(first, tuple(self._second(o).law(dataset) for o in range(len(first.log_probabilities))))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """`size` independent rows, shape (size, n_coords): the first outputs, then the second."""
+        first = self.first.sample(dataset, size, rng)
+        values, group, counts = np.unique(first, axis=0, return_inverse=True, return_counts=True)
+        drawn = [
+            columns(self._second(value).sample(dataset, int(count), rng))
+            for value, count in zip(values.tolist(), counts, strict=True)
+        ]
+        ordered = np.concatenate(drawn)
+        second = np.empty_like(ordered)
+        second[np.argsort(group.ravel(), kind="stable")] = ordered
+        return np.concatenate([columns(first), second], axis=1)
+
+    def _second(self, output: Any) -> ReferenceMechanism:
+        """Return the mechanism after this first output; raise a `ClaimError` if it claims too much."""
+        mechanism = self.then(output)
+        epsilon, delta = budget_of(mechanism.claim)
+        most_epsilon, most_delta = budget_of(self.then_claim)
+        if epsilon > most_epsilon or delta > most_delta:
+            raise ClaimError(
+                f"then({output!r:.40}) returned {mechanism}, which claims {mechanism.claim}, more than "
+                f"then_claim={self.then_claim}; return a mechanism within then_claim, or raise then_claim.",
+                claim=mechanism.claim,
+                then_claim=self.then_claim,
+            )
+        return mechanism
+
+
+def describe(claim: Budget) -> str:
+    """Return epsilon and delta as short text for a mechanism's name."""
+    epsilon, delta = budget_of(claim)
+    return f"epsilon={epsilon:g}" + (f", delta={delta:g}" if delta > 0 else "")
+
+
+def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> tuple[float, float]:
+    """Return (ε', kδ + slack), which k-fold adaptive composition of (epsilon, delta)-DP mechanisms satisfies.
+
+    ε' = ε √(2k ln(1/slack)) + kε(e^ε − 1). For large k and small ε this is below the kε of `SequentialComposition`; for
+    few mechanisms it is above.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Parameters of each mechanism; epsilon in nats.
+    k : int
+        Number of mechanisms, at least 1.
+    slack : float
+        In (0, 1): the additional delta in exchange for the smaller epsilon.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.20; Dwork, Rothblum & Vadhan
+    (2010), Boosting and differential privacy.
+
+    Examples
+    --------
+    >>> round(advanced_composition(0.01, 0.0, k=1000, slack=1e-6)[0], 3)  # the sum is 10
+    1.763
+    """
+    epsilon = check_number("epsilon", epsilon, 0, math.inf, "of each mechanism")
+    delta = check_number("delta", delta, 0, 1, "of each mechanism")
+    slack = check_number("slack", slack, 0, 1, "it is added to k delta", closed=False)
+    check_count("k", k, "mechanisms")
+    with np.errstate(over="ignore"):
+        growth = float(np.expm1(epsilon))
+    return epsilon * math.sqrt(2 * k * -math.log(slack)) + k * epsilon * growth, k * delta + slack
+
+
+# Parallel composition: disjoint parts of the rows, with one mechanism per part.
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalOf:
+    """Index of the interval (−∞, e₀), [e₀, e₁), …, [e_last, ∞) that contains a number. The intervals are a partition.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        In ascending order.
+
+    Examples
+    --------
+    >>> [IntervalOf((18, 65))(age) for age in (17, 18, 64, 65)]
+    [0, 1, 1, 2]
+    """
+
+    edges: Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", check_edges(self.edges))
+
+    def __call__(self, row: float) -> int:
+        return int(np.searchsorted(self.edges, row, side="right"))
+
+
+def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
+    """Return the edges as floats; raise a `ClaimError` unless they are in ascending order."""
+    found = tuple(float(edge) for edge in edges)
+    if not np.all(np.diff(found) > 0) or np.isnan(found).any():
+        raise ClaimError(f"edges={edges!r:.60} do not define intervals; use numbers in ascending order.", edges=edges)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelComposition:
+    """Mechanism i on the rows of part i: under add/remove, the largest epsilon and delta of the mechanisms.
+
+    Each row is in one part, so adding or removing it changes the input of one mechanism and costs that mechanism's
+    epsilon. The claim does not cover a replaced row, which may leave one part and enter another: the two epsilons add
+    up.
+
+    Parameters
+    ----------
+    mechanisms : sequence of mechanisms
+        One per part, each with a claim of epsilon and delta for add/remove. Each receives a list of rows.
+    part : callable
+        Maps a row to its part in range(len(mechanisms)), independently of the other rows.
+
+    References
+    ----------
+    McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import GeometricMechanism
+    >>> counts = [GeometricMechanism(epsilon, query=len) for epsilon in (0.1, 0.5, 0.2)]
+    >>> by_age = ParallelComposition(counts, part=IntervalOf((18, 65)))
+    >>> print(by_age, by_age.claim)
+    Parallel(3 parts, epsilon=0.5) 0.5-DP
+    """
+
+    mechanisms: Sequence[ReferenceMechanism]
+    part: Callable[[Any], int]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
+        self.claim  # noqa: B018  # checks that every part claims epsilon and delta
+
+    def __str__(self) -> str:
+        return f"Parallel({len(self.mechanisms)} parts, {describe(self.claim)})"
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the claim, in nats."""
+        return self.claim.epsilon
+
+    @property
+    def claim(self) -> Budget:
+        """The largest epsilon and the largest delta of the parts."""
+        epsilons, deltas = zip(*(budget_of(mechanism.claim) for mechanism in self.mechanisms), strict=True)
+        return budget(max(epsilons), max(deltas))
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The law of a row of outputs, exact if the laws of the parts are."""
+        return side_by_side(mechanism.law(rows) for mechanism, rows in self._divided(dataset))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
+        drawn = [columns(mechanism.sample(rows, size, rng)) for mechanism, rows in self._divided(dataset)]
+        return np.concatenate(drawn, axis=1)
+
+    def _divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, list[Any]]]:
+        """Return each mechanism with its rows."""
+        parts: list[list[Any]] = [[] for _ in self.mechanisms]
+        for row in dataset:
+            place = self.part(row)
+            if not 0 <= place < len(parts):
+                raise DatasetError(
+                    f"part({row!r:.40})={place!r} is not one of the {len(parts)} parts; return a part in "
+                    f"range({len(parts)}).",
+                    part=place,
+                )
+            parts[place].append(row)
+        return list(zip(self.mechanisms, parts, strict=True))
+
+
+# Group privacy: the claim for datasets k steps apart, and a mechanism that attains it.
+
+Form: TypeAlias = Literal["sum", "product"]
+_MOST_STEPS: Final = 10_000
+
+
+def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> float:
+    """Return the delta at k·epsilon for datasets k steps apart, if neighbours are (epsilon, delta)-close.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, ≥ 0.
+    delta : float
+        In [0, 1).
+    k : int
+        At least 1.
+    form : {"sum", "product"}
+        The sum δ(1 + e^ε + … + e^{(k−1)ε}) = δ(e^{kε} − 1)/(e^ε − 1), which `GroupTightMechanism` attains, or the
+        simpler bound k e^{(k−1)ε} δ, k times the largest term.
+
+    Returns
+    -------
+    float
+        May exceed 1, where the bound is vacuous.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 2.2 for delta 0 and Section 2.3
+    for the product; Vadhan (2017), The complexity of differential privacy, Lemma 2.2, has a slightly larger delta.
+
+    Examples
+    --------
+    >>> [round(group_delta(1.0, 1e-5, 3, form), 8) for form in ("sum", "product")]
+    [0.00011107, 0.00022167]
+    """
+    check_number("epsilon", epsilon, 0, math.inf, "in nats")
+    check_number("delta", delta, 0, 1, "delta=0 is pure DP")
+    check_count("k", k, "steps")
+    if form not in ("sum", "product"):
+        raise ClaimError(f'form={form!r} is unknown; use "sum" or "product".', form=form)
+    if delta == 0:
+        return 0.0
+    if form == "product":
+        log_factor = math.log(k) + (k - 1) * epsilon
+    elif epsilon == 0:
+        log_factor = math.log(k)
+    else:  # expm1 of negative numbers neither cancels nor overflows
+        log_factor = (k - 1) * epsilon + math.log(math.expm1(-k * epsilon) / math.expm1(-epsilon))
+    log_delta = math.log(delta) + log_factor
+    return math.exp(log_delta) if log_delta < 709 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPrivacy:
+    """Claim as a function of the distance k: (k·epsilon, `group_delta`)-DP, or k·epsilon-DP if delta is 0.
+
+    Pass it to `check`, which calls it: ``claim=GroupPrivacy(0.5, 1e-5), distance=k``.
+
+    Examples
+    --------
+    >>> print(GroupPrivacy(0.5)(4), GroupPrivacy(1.0, 1e-5)(2))
+    2-DP (2, 3.71828e-05)-DP
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    form: Form = "sum"
+    bound_on: Literal["epsilon", "delta"] = "epsilon"
+
+    def __post_init__(self) -> None:
+        group_delta(self.epsilon, self.delta, 1, self.form)  # checks the parameters
+        ApproxDP(self.epsilon, self.delta, self.bound_on)
+
+    def __call__(self, distance: float) -> Claim:
+        """Return the claim at this distance, rounded up to whole steps.
+
+        A distance that is not positive and finite, or at which delta reaches 1, raises a `ClaimError`.
+        """
+        if not 0 < distance < math.inf:
+            raise ClaimError(f"distance={distance!r} is not the size of a group; use 1, 2, ….", distance=distance)
+        k = math.ceil(distance)
+        if self.delta == 0:
+            return PureDP(k * self.epsilon)
+        delta = group_delta(self.epsilon, self.delta, k, self.form)
+        if delta >= 1:
+            raise ClaimError(
+                f"at distance {k} delta is {delta:.3g}, which claims nothing; use a smaller distance.", distance=k
+            )
+        return ApproxDP(k * self.epsilon, delta, self.bound_on)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTightMechanism:
+    """A bit whose probability grows from step to step as fast as (epsilon, delta)-DP allows, from `start` on.
+
+    On a dataset with the answer n, the bit is 1 with probability B(B(…B(start))), n times the boundary B of the claim.
+    Neighbours are therefore (epsilon, delta)-close and no closer. With start 0, datasets with the answers 0 and n
+    differ by `group_delta` at n·epsilon, until a probability exceeds (1 − delta)/(1 + e^epsilon), the corner of
+    the boundary.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, ≥ 0.
+    delta : float
+        In [0, 1).
+    start : float
+        Probability of a 1 on a dataset with the answer 0, in [0, 1); positive if delta is 0.
+    query : callable
+        Maps the dataset to a whole answer, at least 0, that changes by 1 between neighbours; by default the dataset is
+        the answer.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import exact_delta
+    >>> mechanism = GroupTightMechanism(epsilon=1.0, delta=1e-5)
+    >>> round(exact_delta(mechanism.law(0), mechanism.law(3), 3.0), 8)
+    0.00011107
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    start: float = 0.0
+    query: Query = identity
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats")
+        check_number("delta", self.delta, 0, 1, "delta=0 is pure DP")
+        check_number("start", self.start, 0, 1, "a probability")
+        if self.delta == 0 and self.start == 0:
+            raise ClaimError(
+                "start=0 with delta=0 gives a bit that is never 1; use a positive start or delta.", start=0
+            )
+
+    def __str__(self) -> str:
+        return f"GroupTight(epsilon={self.epsilon:g}, delta={self.delta:g}, start={self.start:g})"
+
+    @property
+    def claim(self) -> PureDP | ApproxDP:
+        """(epsilon, delta)-DP for neighbours, pure if delta is 0."""
+        return ApproxDP(self.epsilon, self.delta) if self.delta > 0 else PureDP(self.epsilon)
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The exact law of the output."""
+        steps = whole_answer(self.query, dataset)
+        if not 0 <= steps <= _MOST_STEPS:
+            raise DatasetError(
+                f"the query answered {steps}, which is not a number of steps; use 0 to {_MOST_STEPS}.", answer=steps
+            )
+        one, zero = np.array([self.start]), np.array([1.0 - self.start])
+        for _ in range(steps):
+            one, zero = self.claim.max_power(one, zero)
+        with np.errstate(divide="ignore"):
+            return FiniteLaw((float(np.log(zero[0])), float(np.log(one[0]))))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent bits, shape (size,), int64."""
+        return draw_indices(self.law(dataset).probabilities, size, rng)

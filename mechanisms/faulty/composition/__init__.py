@@ -1,1 +1,0 @@
-"""Faulty twins of composed mechanisms, and faults of whole outputs."""

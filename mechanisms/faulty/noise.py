@@ -1,0 +1,627 @@
+"""Noise with a wrong scale, of the wrong shape, at the wrong place, or scaled by the data."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims.claim import Claim, PureDP, check_number
+from ...audit.datasets.graph_adjacency import NodeNeighbours
+from ...audit.datasets.rows import rows_of
+from ...audit.errors import DatasetError
+from ..laws.laws import DiscreteLaw, LaplaceLaw, ProductLaw
+from ..noise.gaussian import GaussianMechanism, vector_answer
+from ..noise.laplace import (
+    DegreeHistogramMechanism,
+    EdgeCountMechanism,
+    GeometricMechanism,
+    HistogramMechanism,
+    LaplaceMechanism,
+    degrees_of,
+)
+from ..noise_samplers import Floats, Integers, grid_step, laplace_on_grid, random_signs, round_to_grid, standard_laplace
+from ..queries import Query, check_count, identity, real_answer, whole_answer
+from .flaw import Flaw, Twin, check_choice, total
+
+__all__ = [
+    "UnderstatedSensitivityLaplace", "InvertedScaleLaplace", "PerRowGeometric", "SquaredRatioGeometric",
+    "MisprintedTableGeometric", "HalfNoiseHistogram", "EdgeNoiseForNodes", "OneEndDegreeHistogram", "BoundedLaplace",
+    "OneSidedLaplace", "FewValuesLaplace", "RedrawnUntilNonnegative", "TowardsZeroLaplace", "SeededByTheData",
+    "BestOfDraws", "DeviationAsScaleLaplace", "ScaleFromTheData", "FlooredScaleMean", "SignificantDigitsLaplace",
+    "ClippedAfterNoise", "LaplaceOfScale", "ConsistentWithTheTotal", "NaiveLaplace", "NaiveGaussian",
+    "SinglePrecisionNoise",
+]  # fmt: skip
+
+# Noise of the wrong scale or misplaced: geometric, Laplace, floating-point, on histograms, vectors and graphs.
+
+
+@dataclass(frozen=True, slots=True)
+class PerRowGeometric(Twin):
+    """A count with noise for one row, for users with up to `rows_per_user` rows: rows_per_user·ε at user level.
+
+    In practice, the unit of privacy is a person while the table has one row per event. The bug shows on neighbours that
+    differ by a user with all their rows.
+    """
+
+    epsilon: float
+    rows_per_user: int = 2
+    query: Query = identity
+    right = property(lambda t: GeometricMechanism(t.epsilon, sensitivity=t.rows_per_user))
+    runs_as = property(lambda t: GeometricMechanism(t.epsilon, query=t.query))
+    truth = property(lambda t: PureDP(t.epsilon * t.rows_per_user))
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredRatioGeometric(Twin):
+    """A count with noise of ratio e^{−2ε} instead of e^{−ε}: 2ε instead of ε.
+
+    In practice, a factor 2 that belongs below ε, as the sensitivity of a replaced row, is written above it. The bug
+    shows on every pair of different counts.
+    """
+
+    epsilon: float
+    query: Query = identity
+    runs_as = property(lambda t: GeometricMechanism(2 * t.epsilon, query=t.query))
+
+
+@dataclass(frozen=True, slots=True)
+class MisprintedTableGeometric(Flaw):
+    """Geometric noise from a table with one weight too large, by a factor f: ε + ln f instead of ε.
+
+    In practice, a table of cumulative probabilities is copied by hand, or an index is off by one at a single place.
+    Only one outcome gives it away.
+    """
+
+    epsilon: float
+    factor: float = 1.1
+    place: int = 2
+    query: Query = identity
+    truth = property(lambda t: PureDP(t.epsilon + math.log(t.factor)))
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_number("factor", self.factor, 1, math.inf, "1 is the right table")
+        check_number("place", self.place, -self._reach, self._reach + 1, "the table holds the noise")
+
+    def __str__(self) -> str:
+        return f"MisprintedTableGeometric(epsilon={self.epsilon:g}, factor={self.factor:g}, place={self.place})"
+
+    @property
+    def _reach(self) -> int:
+        """Largest noise in the table; larger noise has probability below 2e-16."""
+        return math.ceil(36.0 / self.epsilon)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        noise = np.arange(-self._reach, self._reach + 1)
+        weights = np.exp(-self.epsilon * np.abs(noise)) * np.where(noise == self.place, self.factor, 1.0)
+        table = np.cumsum(weights)
+        drawn = np.searchsorted(table, rng.random(size) * table[-1], side="right")
+        outputs: Integers = np.minimum(drawn, len(noise) - 1) - self._reach + whole_answer(self.query, dataset)
+        return outputs
+
+
+@dataclass(frozen=True, slots=True)
+class HalfNoiseHistogram(Twin):
+    """A histogram with noise for an added or removed row, claimed for a replaced row, which changes two counts: 2ε.
+
+    In practice, "each row is in one bin only, so the sensitivity is 1" (Dwork & Roth 2014, Example 3.2) is said without
+    naming the adjacency. The bug shows on datasets of equal size, one row of which is in another category.
+    """
+
+    epsilon: float
+    k: int
+    noise: Literal["laplace", "geometric"] = "laplace"
+    runs_as = property(lambda t: HistogramMechanism(t.epsilon, t.k, noise=t.noise))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
+
+
+Spared = Literal["none", "zeros", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceOfScale:
+    """Real answers plus independent Laplace noise of one scale, on a grid.
+
+    The mechanism is (Δ/scale)-DP for answers that move by Δ in total, summed over the coordinates, if none is spared. A
+    scale for the Euclidean norm, for one coordinate, or for one level of a tree is too small.
+
+    Parameters
+    ----------
+    scale : float
+    claim : Claim
+    query : callable
+        Map from the dataset to the answers, shape (n_answers,).
+    spared : {"none", "zeros", "last"}
+        Coordinates without noise: those with an answer of 0, or the last.
+    """
+
+    scale: float
+    claim: Claim
+    query: Query = field(default=identity, repr=False)
+    spared: Spared = "none"
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, 0, np.inf, "of Laplace noise", closed=False)
+        check_choice("spared", self.spared, get_args(Spared))
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """Exact law of the output before rounding."""
+        answers = vector_answer(self.query, dataset)
+        return ProductLaw(
+            tuple(
+                DiscreteLaw((answer,), (0.0,)) if is_spared else LaplaceLaw(answer, self.scale)
+                for answer, is_spared in zip(answers, self._are_spared(answers), strict=True)
+            )
+        )
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size, n_answers)."""
+        answers = vector_answer(self.query, dataset)
+        outputs = np.empty((size, len(answers)))
+        for j, is_spared in enumerate(self._are_spared(answers)):
+            outputs[:, j] = answers[j] if is_spared else laplace_on_grid(answers[j], self.scale, size, rng)
+        return outputs
+
+    def _are_spared(self, answers: tuple[float, ...]) -> list[bool]:
+        last = len(answers) - 1
+        return [
+            (self.spared == "zeros" and answer == 0.0) or (self.spared == "last" and j == last)
+            for j, answer in enumerate(answers)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsistentWithTheTotal(Flaw):
+    """Noisy counts shifted so that they add up to the exact total: no finite ε.
+
+    In practice, tables have to "add up", and the total is published elsewhere or thought to be known. The shift is a
+    post-processing that looks at the data, and the sum of the outputs is the exact number of rows.
+    """
+
+    epsilon: float
+    counts: Query = field(default=identity, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size, n_counts)."""
+        counts, scale = np.asarray(vector_answer(self.counts, dataset)), 1.0 / self.epsilon
+        noise = np.stack([scale * standard_laplace(size, rng) for _ in counts], axis=1)
+        noise -= noise.mean(axis=1, keepdims=True)
+        outputs = np.stack([round_to_grid(noise[:, j].copy(), scale, count) for j, count in enumerate(counts)], axis=1)
+        outputs[:, -1] = counts.sum() - outputs[:, :-1].sum(axis=1)  # takes up the rounding
+        return outputs
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeNoiseForNodes(Twin):
+    """An edge count with noise for one edge, claimed to hide a node: max_degree·ε for nodes of that degree.
+
+    In practice, "the graph is private" does not say whether edges or nodes are (Hay, Li, Miklau & Jensen 2009). The bug
+    shows on graphs that differ by a node with its edges (`NodeNeighbours`). For graphs that differ by an edge the claim
+    holds.
+    """
+
+    epsilon: float
+    max_degree: int = 3
+    right = property(lambda t: EdgeCountMechanism(t.epsilon, NodeNeighbours(), t.max_degree))
+    runs_as = property(lambda t: EdgeCountMechanism(t.epsilon))
+    truth = property(lambda t: PureDP(t.epsilon * t.max_degree))
+
+    def law(self, dataset: Any) -> Any:
+        """Exact law of the output; refuses nodes of a larger degree, whose loss exceeds `truth`."""
+        degrees_of(dataset, self.max_degree)
+        return self.runs_as.law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` independent outputs; refuses nodes of a larger degree."""
+        degrees_of(dataset, self.max_degree)
+        return self.runs_as.sample(dataset, size, rng)
+
+
+@dataclass(frozen=True, slots=True)
+class OneEndDegreeHistogram(Twin):
+    """A degree histogram with noise for one end of an edge, sensitivity 2: 2ε instead of ε.
+
+    In practice, one node moves from one count to another, "so two counts change", and the other end is forgotten. The
+    bug shows on graphs that differ by an edge, unless the degrees of its ends differ by 1: then one node leaves the
+    count that the other enters.
+    """
+
+    epsilon: float
+    max_degree: int = 3
+    runs_as = property(lambda t: DegreeHistogramMechanism(2 * t.epsilon, t.max_degree))
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedAfterNoise(Flaw):
+    """A sum with noise for rows in [0, 1], clipped to [0, most] after the noise while the rows are not: no finite ε.
+
+    In practice, the bounds are given to the function that does everything, and it clips last. Clipping the output is
+    free, but it does not bound what a row may add.
+    """
+
+    epsilon: float
+    most: float
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_number("most", self.most, 0, np.inf, "the largest output", closed=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        return np.clip(LaplaceMechanism(self.epsilon, query=total).sample(dataset, size, rng), 0.0, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveLaplace(Flaw):
+    """An answer plus Laplace noise as a double, not rounded, so that the low bits reveal the answer: no finite ε.
+
+    In practice, textbooks print this sampler (Mironov 2012). The sum of the answer and the noise is rounded to a
+    double, and which doubles can occur depends on the answer.
+
+    References
+    ----------
+    Mironov (2012), On significance of the least significant bits for differential privacy.
+    """
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        return real_answer(self.query, dataset) + rng.laplace(scale=1 / self.epsilon, size=size)
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveGaussian(Flaw):
+    """An answer plus Gaussian noise as a double, not rounded, so that the low bits reveal the answer: no useful δ.
+
+    In practice, textbooks print this sampler (Jin et al. 2022). As with Laplace noise, the doubles near an answer
+    reveal it.
+
+    References
+    ----------
+    Jin, McMurtry, Rubinstein & Ohrimenko (2022), Are we there yet? Timing and floating-point attacks on differential
+    privacy systems.
+    """
+
+    epsilon: float
+    delta: float
+    query: Query = field(default=identity, repr=False)
+    claim = property(lambda t: t.on_grid.claim)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        return real_answer(self.query, dataset) + self.on_grid.scale * rng.standard_normal(size)
+
+    @property
+    def on_grid(self) -> GaussianMechanism:
+        """The right mechanism, with the same noise rounded to a grid."""
+        return GaussianMechanism(self.epsilon, self.delta, query=self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class SinglePrecisionNoise(Flaw):
+    """An answer in double precision plus Laplace noise in single precision: no finite ε.
+
+    In practice, the noise comes from a library of the graphics card. Below its 24 bits the answer shows unchanged.
+    """
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        noise = np.asarray(rng.laplace(scale=1 / self.epsilon, size=size), dtype=np.float32)
+        return real_answer(self.query, dataset) + noise.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstatedSensitivityLaplace(Twin):
+    """A sum of values in [0, bound] with the sensitivity of a count, 1: ε·bound instead of ε (for bound > 1).
+
+    In practice, code for a count is reused for a sum, or the clipping bound is changed in one place only. The bug shows
+    on add/remove neighbours that differ by a row at the bound.
+    """
+
+    epsilon: float
+    bound: float = 2.0
+    query: Query = identity
+    right = property(lambda t: LaplaceMechanism(t.epsilon, sensitivity=t.bound))
+    runs_as = property(lambda t: LaplaceMechanism(t.epsilon, sensitivity=1.0, query=t.query))
+    truth = property(lambda t: PureDP(t.epsilon * t.bound))
+
+
+@dataclass(frozen=True, slots=True)
+class InvertedScaleLaplace(Twin):
+    """A count with Laplace noise of scale ε instead of 1/ε: (1/ε)-DP.
+
+    In practice, the generator's `scale` is taken for the rate, or for the privacy parameter itself. There is too little
+    noise for ε < 1 and too much for ε > 1. At ε = 1 the bug is invisible, so it passes a test written there (Ding et
+    al. 2018).
+    """
+
+    epsilon: float
+    query: Query = identity
+    runs_as = property(lambda t: LaplaceMechanism(1.0 / t.epsilon, query=t.query))
+
+
+# Laplace noise of the wrong shape: truncated, one-sided, redrawn, or with too few values.
+
+
+@dataclass(frozen=True, slots=True)
+class _NoisyAnswer(Flaw):
+    """An answer of sensitivity 1 plus noise in units of 1/ε, on the Laplace mechanism's grid."""
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        scale = 1.0 / self.epsilon
+        return round_to_grid(scale * self._noise(size, rng), scale, real_answer(self.query, dataset))
+
+    @abstractmethod
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        """Independent draws of the noise, shape (size,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedLaplace(_NoisyAnswer):
+    """Laplace noise redrawn until it is within `reach` scales, without a δ: no finite ε.
+
+    In practice, "absurd" noise is kept from users. The bug shows at the ends: an output beyond the reach of the smaller
+    answer comes from the larger one.
+    """
+
+    reach: float = 3.0
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_number("reach", self.reach, 0, math.inf, "in scales", closed=False)
+
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        inside = -math.expm1(-self.reach)
+        return -np.log1p(-inside * rng.random(size)) * random_signs(size, rng)
+
+
+@dataclass(frozen=True, slots=True)
+class OneSidedLaplace(_NoisyAnswer):
+    """Exponential noise instead of Laplace noise, never negative: no finite ε.
+
+    In practice, a count may not be understated, or the noise is drawn as an exponential and its sign forgotten. An
+    output below the larger answer comes from the smaller one.
+    """
+
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        return rng.standard_exponential(size)
+
+
+@dataclass(frozen=True, slots=True)
+class FewValuesLaplace(_NoisyAnswer):
+    """Laplace noise by the inverse CDF of a uniform number of a few bits, 2^bits values: no finite ε.
+
+    In practice, the uniform number comes from a generator of 15 bits (`rand()` of many C libraries), or of single
+    precision, 24 bits. The outputs for two answers have hardly a value in common.
+    """
+
+    bits: int = 8
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_count("bits", self.bits, "random bits")
+
+    def _noise(self, size: int, rng: np.random.Generator) -> Floats:
+        xi = (rng.integers(0, 2**self.bits, size) + 0.5) / 2**self.bits - 0.5
+        noise: Floats = -np.sign(xi) * np.log1p(-2.0 * np.abs(xi))
+        return noise
+
+
+@dataclass(frozen=True, slots=True)
+class RedrawnUntilNonnegative(Flaw):
+    """A count with Laplace noise, redrawn until it is not negative: ln(2e^ε − 1) instead of ε for whole counts from 0.
+
+    In practice, negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
+    law is renormalised by the probability of being kept, which depends on the count. The bug shows between 0 and 1.
+    """
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+    # At 0 the densities differ by e^ε, the probabilities of being kept by (1 − e^{−ε}/2)/(1/2) = 2 − e^{−ε}.
+    truth = property(lambda t: PureDP(math.log(2 * math.exp(t.epsilon) - 1)))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,); refuses negative counts."""
+        count, scale = whole_answer(self.query, dataset), 1.0 / self.epsilon
+        if count < 0:
+            raise DatasetError(f"the count {count} is negative; use counts from 0.", count=count)
+        outputs = round_to_grid(scale * standard_laplace(size, rng), scale, count)
+        while (again := np.flatnonzero(outputs < 0)).size:
+            outputs[again] = round_to_grid(scale * standard_laplace(again.size, rng), scale, count)
+        return outputs
+
+
+@dataclass(frozen=True, slots=True)
+class TowardsZeroLaplace(Flaw):
+    """A count plus Laplace noise truncated to its whole part, so that 0 has twice its share: ε + ln 2.
+
+    In practice, `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
+    number those of one. A random sign before a geometric magnitude gives the same law when −0 is kept as well as +0
+    (Canonne et al. 2020, Algorithm 2). The bug shows at the counts themselves. Rounding the noisy count instead would
+    be post-processing.
+
+    References
+    ----------
+    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Algorithm 2, which rejects −0.
+    """
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+    truth = property(lambda t: PureDP(t.epsilon + math.log(2)))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        noise = np.trunc(standard_laplace(size, rng) / self.epsilon).astype(np.int64)
+        return noise + whole_answer(self.query, dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class SeededByTheData(Flaw):
+    """A count with Laplace noise from a generator seeded with a hash of the rows: no finite ε.
+
+    In practice, answers are cached, or made "sticky", so that averaging repeated answers gains nothing. The output is
+    then a function of the rows.
+    """
+
+    epsilon: float
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """The same output `size` times, shape (size,)."""
+        rows = sorted(map(repr, rows_of(dataset).elements()))
+        seeded = np.random.default_rng(zlib.crc32("\n".join(rows).encode()))
+        return np.full(size, LaplaceMechanism(self.epsilon).sample(len(rows), 1, seeded)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfDraws(Twin):
+    """The noisy answer nearest to the truth, out of k: kε instead of ε.
+
+    In practice, a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is
+    exponential with k times the rate, so the noise is Laplace of scale 1/(kε).
+    """
+
+    epsilon: float
+    k: int = 2
+    query: Query = identity
+    runs_as = property(lambda t: LaplaceMechanism(t.k * t.epsilon, query=t.query))
+
+    def __post_init__(self) -> None:
+        check_count("k", self.k, "draws")
+        Twin.__post_init__(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationAsScaleLaplace(Twin):
+    """Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε.
+
+    In practice, noise is specified by its standard deviation, as Gaussian noise is; that of Laplace noise is √2 scales.
+    """
+
+    epsilon: float
+    query: Query = identity
+    runs_as = property(lambda t: LaplaceMechanism(math.sqrt(2) * t.epsilon, query=t.query))
+
+
+# Noise and grids whose size depends on the data.
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleFromTheData(Flaw):
+    """An answer plus Laplace noise for a sensitivity that is computed from the dataset: no finite ε.
+
+    The tails of two Laplace laws of different scale diverge, and a sensitivity of 0 means no noise. The queries `query`
+    and `sensitivity` decide which bug this is: the range of the values as the sensitivity of their sum, the exact
+    number of rows under a mean, the local sensitivity of a median, or the largest degree of a graph.
+
+    References
+    ----------
+    Nissim, Raskhodnikova & Smith (2007), Smooth sensitivity and sampling in private data analysis: why the local
+    sensitivity may not decide the noise.
+    """
+
+    epsilon: float
+    query: Query = field(repr=False)
+    sensitivity: Callable[[Any], float] = field(repr=False)
+
+    def law(self, dataset: Any) -> LaplaceLaw:
+        """Exact law of the output before rounding; refuses a sensitivity of 0."""
+        return LaplaceLaw(real_answer(self.query, dataset), real_answer(self.sensitivity, dataset) / self.epsilon)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,), on one grid for all scales."""
+        noise = standard_laplace(size, rng) * (real_answer(self.sensitivity, dataset) / self.epsilon)
+        return round_to_grid(noise, 1.0 / self.epsilon, real_answer(self.query, dataset))
+
+
+@dataclass(frozen=True, slots=True)
+class FlooredScaleMean(Flaw):
+    """A sum over a noisy count plus noise for a mean of that many rows, of scale at least 1e-12: no finite ε.
+
+    In practice, a generator refuses a negative scale, and a clamp silences the error. When the noisy count is negative
+    there is no noise, and a single row of 0 gives exactly 0. With `least_count` the count is clamped instead, to 1 or
+    more. The output is then a noisy sum over a noisy count, and ε-DP holds for rows in [0, 1] added or removed.
+    """
+
+    epsilon: float
+    least_count: float | None = None
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        rows = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
+        each = 2.0 / self.epsilon
+        count = len(rows) + each * standard_laplace(size, rng)
+        if self.least_count is not None:
+            count = np.maximum(count, self.least_count)
+        outputs = rows.sum() / count + np.maximum(each / count, 1e-12) * standard_laplace(size, rng)
+        step = grid_step(each)
+        return np.asarray(np.round(outputs / step) * step + 0.0)  # −0 is 0
+
+
+@dataclass(frozen=True, slots=True)
+class SignificantDigitsLaplace(Flaw):
+    """A noisy count rounded to a grid that depends on the number of digits of the exact count: no finite ε.
+
+    In practice, "one significant digit" is that of the exact answer. The grid of a count of d digits has steps of 10^(d
+    − 1), so an output that is not a multiple of 10 shows that the count was below 10.
+    """
+
+    epsilon: float
+    query: Query = field(default=len, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        answer = real_answer(self.query, dataset)
+        step = 10.0 ** math.floor(math.log10(max(answer, 1.0)))
+        return np.asarray(np.round(LaplaceMechanism(self.epsilon).sample(answer, size, rng) / step) * step + 0.0)
+
+
+def median(rows: npt.ArrayLike) -> float:
+    """Middle value of an odd number of rows."""
+    return float(_sorted_odd(rows)[len(np.asarray(rows)) // 2])
+
+
+def gap_at_the_median(rows: npt.ArrayLike) -> float:
+    """Local sensitivity of the median: how far it can move when one row is replaced."""
+    ordered = _sorted_odd(rows)
+    middle = len(ordered) // 2
+    return float(max(ordered[middle] - ordered[middle - 1], ordered[middle + 1] - ordered[middle]))
+
+
+def spread(rows: npt.ArrayLike) -> float:
+    """The largest value less the smallest."""
+    return float(np.ptp(np.asarray(rows, dtype=np.float64)))
+
+
+def mean(rows: npt.ArrayLike) -> float:
+    """Mean of the rows."""
+    return float(np.mean(np.asarray(rows, dtype=np.float64)))
+
+
+def share_of_a_row(rows: npt.ArrayLike) -> float:
+    """1 over the number of rows: how far a mean of values in [0, 1] moves when one row is replaced."""
+    return 1.0 / len(np.asarray(rows))
+
+
+def largest_degree(graph: Any) -> float:
+    """Largest degree of a graph's nodes, at least 1."""
+    return float(max([1, *(degree for _, degree in graph.degree())]))
+
+
+def n_edges(graph: Any) -> int:
+    """The number of edges."""
+    return int(graph.number_of_edges())
+
+
+def _sorted_odd(rows: npt.ArrayLike) -> Floats:
+    ordered = np.sort(np.asarray(rows, dtype=np.float64))
+    if len(ordered) < 3 or len(ordered) % 2 == 0:
+        raise DatasetError(f"{len(ordered)} rows have no single middle one; use 3, 5, … rows.", rows=len(ordered))
+    return ordered

@@ -1,0 +1,477 @@
+"""Selection with the wrong noise, budget, order or candidates, or that releases too much."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims.claim import PureDP, check_number
+from ...audit.errors import DatasetError
+from ..laws.divergences import ScalarLaw
+from ..laws.laws import DiscreteLaw, FiniteLaw, LaplaceLaw
+from ..noise.laplace import LaplaceMechanism
+from ..noise_samplers import Floats, Integers, draw_indices, fill_laplace, pieces, round_to_grid
+from ..queries import Query, candidate_scores, check_count, identity, places_below_leader
+from ..selection import ExponentialMechanism, NoisyThreshold, PostedPriceAuction, ReportNoisyMax, SparseVector, bids_of
+from .flaw import Flaw, Twin
+
+__all__ = [
+    "ExponentialMissingFactorTwo", "HalfSensitivityExponential", "PricesFromTheBids", "NoisyMaxMissingFactorTwo",
+    "NoisyMaxReleasingValue", "SparseVectorReleasingValue", "SparseVectorUnscaledNoise",
+    "SparseVectorWithoutQueryNoise", "SparseVectorWithoutCutoff", "PowersOfTen", "UnderflowingExponential",
+    "FlipWithoutPermuting", "OneNoiseForAll", "WinnerWithExactCount", "WinnerWithNoisyCount", "TopCandidates",
+]  # fmt: skip
+
+# Report noisy max with too little noise, or with the value in its output.
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMaxMissingFactorTwo(Twin):
+    """Report noisy max with noise of scale Δ/ε, enough for monotone counts only: 2ε instead of ε.
+
+    In practice, the saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, or for
+    scores that can fall when a row is added. The bug shows where one count rises while the others fall.
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
+    counts: Query = identity
+    truth = property(lambda t: PureDP(2 * t.epsilon))
+
+    @property
+    def runs_as(self) -> ReportNoisyMax:
+        return ReportNoisyMax(self.epsilon, self.sensitivity, monotone=True, noise=self.noise, counts=self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class MaximumLaplaceLaw(ScalarLaw):
+    """The largest of independent Laplace variables with these locations and one scale."""
+
+    locations: tuple[float, ...]
+    scale: float
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        z = np.asarray(outputs, dtype=np.float64)
+        log_cdfs = self._log_cdfs(z)
+        hazards = [law.log_density(z) - log_cdf for law, log_cdf in zip(self._laws, log_cdfs, strict=True)]
+        return np.asarray(log_cdfs.sum(axis=0) + np.logaddexp.reduce(hazards, axis=0))
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        return np.asarray(np.exp(self._log_cdfs(np.asarray(outputs, dtype=np.float64)).sum(axis=0)))
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        return np.asarray(-np.expm1(self._log_cdfs(np.asarray(outputs, dtype=np.float64)).sum(axis=0)))
+
+    @property
+    def _laws(self) -> list[LaplaceLaw]:
+        return [LaplaceLaw(location, self.scale) for location in self.locations]
+
+    def _log_cdfs(self, z: Floats) -> Floats:
+        """ln F_j, one row per location, from the tail that is small."""
+        with np.errstate(divide="ignore"):
+            rows = [np.where(z < law.location, np.log(law.cdf(z)), np.log1p(-law.sf(z))) for law in self._laws]
+        return np.array(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMaxReleasingValue(Twin):
+    """The largest noisy count released, with noise that suffices for its index: Kε instead of ε for K counts.
+
+    In practice, the maximum comes for free with its index and is printed with it (Ding, Wang, Wang, Zhang & Kifer 2018,
+    Section 4). When a row can raise all K counts, the lower tail of the released value falls by e^{−Kε} for a shift of
+    1, as all K noises must be low. The bug shows on counts (0, …, 0) and (1, …, 1), at values below both.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of differential privacy, Section 4 (the noisy max
+    algorithms that return the value).
+    """
+
+    epsilon: float
+    n_candidates: int
+    counts: Query = identity
+    runs_as = property(lambda t: LargestNoisyCount(1.0 / t.epsilon, t.truth, t.counts, t.n_candidates))
+    truth = property(lambda t: PureDP(t.n_candidates * t.epsilon))
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        check_count("n_candidates", self.n_candidates, "counts")
+
+
+@dataclass(frozen=True, slots=True)
+class LargestNoisyCount:
+    """The largest of the counts plus independent Laplace noise, on a grid."""
+
+    scale: float
+    claim: PureDP
+    counts: Query
+    n_candidates: int
+
+    def law(self, dataset: Any) -> MaximumLaplaceLaw:
+        return MaximumLaplaceLaw(tuple(self._scores(dataset).tolist()), self.scale)
+
+    def _scores(self, dataset: Any) -> Floats:
+        scores = candidate_scores(self.counts, dataset)
+        if len(scores) != self.n_candidates:
+            raise DatasetError(
+                f"the query returned {len(scores)} counts, but n_candidates={self.n_candidates}; make them agree, as "
+                "the claim depends on their number.",
+                n_candidates=self.n_candidates,
+            )
+        return scores
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        counts = self._scores(dataset)
+        largest = counts.max()
+        places = (counts - largest) / self.scale
+        out = np.full(size, -np.inf)
+        for piece in pieces(size):
+            part = out[piece]
+            trial = np.empty_like(part)
+            for place in places:
+                fill_laplace(trial, rng)
+                trial += place
+                np.maximum(part, trial, out=part)
+            part *= self.scale
+            round_to_grid(part, self.scale, float(largest))
+        return out
+
+
+# Selections with wrong weights, order or noise, or with a leaking value released with the winner.
+
+
+@dataclass(frozen=True, slots=True)
+class PricesFromTheBids(Twin):
+    """The exponential mechanism on the prices that were bid: no finite ε.
+
+    In practice, the candidates are the names, codes or values that occur in the data, since no other can be best. Each
+    probability is right, but an outcome that only one bidder makes possible gives the bidder away. The bug shows on
+    bids that differ by one that nobody else made.
+    """
+
+    epsilon: float
+    runs_as = property(lambda t: AuctionAmongTheBids(t.epsilon))
+    truth = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionAmongTheBids:
+    """A posted price among the positive bids."""
+
+    epsilon: float
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def law(self, dataset: Any) -> DiscreteLaw:
+        return self._auction(dataset).law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        return self._auction(dataset).sample(dataset, size, rng)
+
+    def _auction(self, dataset: Any) -> PostedPriceAuction:
+        prices = np.unique(bids_of(dataset))
+        prices = prices[prices > 0]
+        if len(prices) == 0:
+            raise DatasetError("there is no positive bid to take a price from; use bids above zero.", dataset=dataset)
+        return PostedPriceAuction(self.epsilon, prices.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialMissingFactorTwo(Twin):
+    """Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε.
+
+    In practice, the 2 is left out, or the saving for monotone utilities is taken where a row is replaced (McSherry &
+    Talwar 2007). The bug shows only where one utility rises while the others fall. Utilities (0, …, 0) against (1, −1,
+    …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If one utility moves alone, the loss stays below ε.
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    utilities: Query = identity
+    runs_as = property(lambda t: ExponentialMechanism(t.epsilon, t.sensitivity, monotone=True, utilities=t.utilities))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSensitivityExponential(Twin):
+    """The exponential mechanism with half of the utilities' sensitivity: 2ε instead of ε.
+
+    In practice, the sensitivity is read off one candidate, or one kind of neighbour, and not taken as the maximum over
+    all (`utility_sensitivity`). The bug shows where one utility rises while the others fall by as much. Where utilities
+    are monotone, the 2 in the exponent makes up for the half and the claim holds. `monotone` leaves out the 2, and then
+    a single utility that rises among many shows the bug.
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    monotone: bool = False
+    utilities: Query = identity
+    runs_as = property(lambda t: ExponentialMechanism(t.epsilon, t.sensitivity / 2, t.monotone, t.utilities))
+    truth = property(lambda t: PureDP(2 * t.epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant(Twin):
+    """Parameters, claim and errors of `SparseVector`."""
+
+    epsilon: float
+    threshold: float = 0.0
+    sensitivity: float = 1.0
+    queries: Query = identity
+    right = property(lambda t: SparseVector(t.epsilon, getattr(t, "cutoff", 1), t.threshold, t.sensitivity))
+
+    def __str__(self) -> str:
+        counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
+        return f"{type(self).__name__}(epsilon={self.epsilon:g}{counted}, sensitivity={self.sensitivity:g})"
+
+    def _with_scales(
+        self, threshold: float, query: float, cutoff: int | None = None, *, release_value: bool = False
+    ) -> NoisyThreshold:
+        """Comparison with noise of these scales, in units of sensitivity/ε."""
+        unit = self.sensitivity / self.epsilon
+        return NoisyThreshold(
+            self.claim,
+            threshold * unit,
+            query * unit,
+            cutoff=cutoff,
+            threshold=self.threshold,
+            release_value=release_value,
+            queries=self.queries,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorReleasingValue(_Variant):
+    """Sparse vector that outputs the noisy answers found above, NaN for the others: no finite ε.
+
+    In practice, the value is at hand and already noisy (Lyu, Su & Li 2017, Algorithm 3). But it bounds the threshold's
+    noise from above, and then each answer below carries information. The bug shows on answers that are all 0 or all 1:
+    "m below, then a small value" is e^{(m + 1)·ε/2} times as likely where they are 0, with a cutoff of 1.
+    """
+
+    cutoff: int = 1
+    runs_as = property(lambda t: t._with_scales(2.0, 2.0 * t.cutoff, t.cutoff, release_value=True))
+    truth = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorUnscaledNoise(_Variant):
+    """Sparse vector whose noise on the answers does not grow with the cutoff c: (1 + 6c)/4·ε.
+
+    In practice, "one answer is compared at a time" (Lyu, Su & Li 2017, Algorithm 4). A quarter of ε is spent on the
+    threshold and the remaining three quarters on each answer above, at half the noise needed. The bug shows on many
+    answers that rise and end below, and a few that fall and end above.
+    """
+
+    cutoff: int = 1
+    runs_as = property(lambda t: t._with_scales(4.0, 4.0 / 3.0, t.cutoff))
+    truth = property(lambda t: PureDP((1 + 6 * t.cutoff) / 4 * t.epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorWithoutQueryNoise(_Variant):
+    """Sparse vector with noise on the threshold alone, and no cutoff: no finite ε.
+
+    In practice, a noisy threshold hides its place, so that comparing with it looks safe (Lyu, Su & Li 2017, Algorithm
+    5). But all answers share one threshold: on (0, 1) the output "below, above" says that it lies between them, and (1,
+    0) never gives this output.
+    """
+
+    runs_as = property(lambda t: t._with_scales(2.0, 0.0))
+    truth = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVectorWithoutCutoff(_Variant):
+    """Sparse vector with noise for a single answer above, and no cutoff: no ε holds for every number of answers.
+
+    In practice, a bit for each answer looks cheap (Lyu, Su & Li 2017, Algorithm 6). But each answer above costs ε, and
+    all may be above. The bug shows where half of the answers rise and the others fall.
+    """
+
+    runs_as = property(lambda t: t._with_scales(2.0, 2.0))
+    truth = None
+
+
+@dataclass(frozen=True, slots=True)
+class PowersOfTen(Twin):
+    """The exponential mechanism with weights 10^(ε u/(2Δ)): ε ln 10 = 2.3ε instead of ε.
+
+    In practice, utilities are in decimal logarithms, as decibels and orders of magnitude are. The bug shows where the
+    exponential mechanism is tight: one utility rises and the others fall.
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    utilities: Query = identity
+    runs_as = property(lambda t: ExponentialMechanism(t.epsilon * math.log(10), t.sensitivity, utilities=t.utilities))
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection(Flaw):
+    """Index of a candidate, chosen by utilities of sensitivity 1."""
+
+    epsilon: float
+    utilities: Query = field(default=identity, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent indices in range(n_candidates), shape (size,), int64."""
+        return draw_indices(self.law(dataset).probabilities, size, rng)
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """Exact law of the output."""
+        with np.errstate(divide="ignore"):
+            return FiniteLaw(tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist()))
+
+    @abstractmethod
+    def _probabilities(self, scores: Floats) -> Floats:
+        """Probability of each candidate, given the utilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnderflowingExponential(_Selection):
+    """The exponential mechanism with weights exp(ε u/2) that doubles round to zero below e^−745: no finite ε.
+
+    In practice, utilities are distances or log-likelihoods, far below zero, and the largest is not subtracted before
+    the exponential. A weight rounded to zero makes its candidate impossible on one dataset and not on its neighbour.
+    The bug shows at ε u/2 near −745.
+    """
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        with np.errstate(under="ignore", over="ignore"):
+            weights = np.exp(0.5 * self.epsilon * scores)
+        if not 0.0 < weights.sum() < math.inf:
+            raise DatasetError("all weights are rounded to zero or exceed the range of doubles; use other utilities.")
+        shares: Floats = weights / weights.sum()
+        return shares
+
+
+@dataclass(frozen=True, slots=True)
+class FlipWithoutPermuting(_Selection):
+    """Permute-and-flip that tries the candidates in their given order: no finite ε.
+
+    In practice, the shuffle looks like a matter of fairness (McKenna & Sheldon 2020). But the coin of the best
+    candidate always says yes, so no candidate after the first of the best is ever chosen.
+
+    References
+    ----------
+    McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private selection, Algorithm 1.
+    """
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        says_yes = np.exp(0.5 * self.epsilon * (scores - scores.max()))
+        before = np.cumprod(np.append(1.0, 1.0 - says_yes[:-1]))
+        chosen: Floats = says_yes * before
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class OneNoiseForAll(_Selection):
+    """Report noisy max with one draw of noise added to all counts: no finite ε.
+
+    In practice, `counts + rng.laplace(scale=b)` draws a single number without a `size`, and numpy adds it to each
+    count. The winner is the exact one, the first where several are equal.
+    """
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        return np.asarray(np.arange(len(scores)) == scores.argmax(), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class WinnerWithExactCount(Flaw):
+    """The winner of report noisy max released with its exact count: no finite ε.
+
+    In practice, the winner is private, so its row of the table is looked up and shown.
+    """
+
+    epsilon: float
+    counts: Query = field(default=identity, repr=False)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent rows of the winner's index and its count, shape (size, 2)."""
+        counts = candidate_scores(self.counts, dataset)
+        winners = ReportNoisyMax(self.epsilon).sample(counts, size, rng)
+        return np.stack([winners.astype(np.float64), counts[winners]], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class WinnerWithNoisyCount(Flaw):
+    """The winner of report noisy max and its noisy count, which spend ε each: 2ε instead of ε.
+
+    In practice, ε is a parameter of the program, and each step uses it. With `parts` = 2 each step spends ε/2, and the
+    claim holds.
+    """
+
+    epsilon: float
+    parts: int = 1
+    counts: Query = field(default=identity, repr=False)
+    truth = property(lambda t: PureDP(max(1.0, 2.0 / t.parts) * t.epsilon))
+
+    def winners(self, dataset: Any) -> FiniteLaw:
+        """Exact law of the index."""
+        return self._selection.law(candidate_scores(self.counts, dataset))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent rows of the winner's index and its noisy count, shape (size, 2)."""
+        counts = candidate_scores(self.counts, dataset)
+        winners = self._selection.sample(counts, size, rng)
+        values, noise = np.empty(size), LaplaceMechanism(self.epsilon / self.parts)
+        for j, count in enumerate(counts):
+            won = winners == j
+            values[won] = noise.sample(count, int(won.sum()), rng)
+        return np.stack([winners.astype(np.float64), values], axis=1)
+
+    @property
+    def _selection(self) -> ReportNoisyMax:
+        return ReportNoisyMax(self.epsilon / self.parts, noise="gumbel")
+
+
+@dataclass(frozen=True, slots=True)
+class TopCandidates(Flaw):
+    """The k best candidates in order, with Gumbel noise for `charged` of them: (k/charged)·ε instead of ε.
+
+    In practice, `argsort` gives k winners as easily as one (Durfee & Rogers 2019). With charged = k the claim holds:
+    the mechanism is k exponential mechanisms in sequence, each without the winners so far.
+
+    References
+    ----------
+    Durfee & Rogers (2019), Practical differentially private top-k selection with pay-what-you-get composition.
+    """
+
+    epsilon: float
+    k: int = 2
+    charged: int = 1
+    utilities: Query = field(default=identity, repr=False)
+    truth = property(lambda t: PureDP(t.k / t.charged * t.epsilon))
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_count("k", self.k, "winners")
+        check_count("charged", self.charged, "winners paid for")
+
+    def log_probabilities(self, dataset: Any) -> dict[tuple[int, ...], float]:
+        """Log probability of every ordered choice of k candidates."""
+        places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
+        found = {}
+        for order in permutations(range(len(places)), self.k):
+            left, log_probability = list(range(len(places))), 0.0
+            for winner in order:
+                log_probability += float(places[winner] - np.logaddexp.reduce(places[left]))
+                left.remove(winner)
+            found[order] = log_probability
+        return found
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent rows of indices, the winner first, shape (size, k), int64."""
+        places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
+        noisy = places - np.log(rng.standard_exponential((size, len(places))))
+        return np.argsort(-noisy, axis=1)[:, : self.k].astype(np.int64)

@@ -1,1 +1,0 @@
-"""Faulty twins of mechanisms that select."""

@@ -1,1 +1,0 @@
-"""Known bugs of generators of synthetic tables."""

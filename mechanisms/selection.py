@@ -1,0 +1,644 @@
+"""Mechanisms that select a candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, Literal
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ..audit.claims.claim import Claim, check_number
+from ..audit.errors import ClaimError, DatasetError
+from .laws.divergences import PureMechanism
+from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, TranscriptLaw, transcript_law
+from .laws.released_values import ComparedValuesLaw, FreshValuesLaw
+from .noise_samplers import (
+    PIECE,
+    Floats,
+    Integers,
+    draw_indices,
+    fill_exponential,
+    fill_laplace,
+    pieces,
+    round_to_grid,
+    standard_laplace,
+)
+from .queries import Query, as_numbers, candidate_scores, check_count, identity, places_below_leader
+
+__all__ = [
+    "ExponentialMechanism", "ReportNoisyMax", "PermuteAndFlip", "PostedPriceAuction", "PUMPKIN_BIDS", "Revenue",
+    "SparseVector", "NoisyThreshold",
+]  # fmt: skip
+
+
+# Base of mechanisms that select a candidate by its score.
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionMechanism(PureMechanism):
+    """Base of mechanisms that select a candidate by scores on a scale of 2Δ/ε, or Δ/ε for monotone scores."""
+
+    sensitivity: float = 1.0
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        way_out = "a score's largest change; if none ever changes, publish the best candidate"
+        check_number("sensitivity", self.sensitivity, 0, math.inf, way_out, closed=False)
+
+    @property
+    def scale(self) -> float:
+        """2Δ/ε, or Δ/ε for monotone scores: the difference in score that counts as one unit."""
+        return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
+
+
+# The exponential mechanism.
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialMechanism(SelectionMechanism):
+    """The index of a candidate, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    sensitivity : float
+        Δ, the largest change of a single utility between neighbouring datasets, positive.
+    monotone : bool
+        Use exp(ε u/Δ), without the 2. The claim then holds under add/remove only, and only if adding a row lowers no
+        utility, so that the normaliser moves in the same direction as every utility. It does not hold under replace.
+    utilities : callable
+        Maps the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
+        `EachCandidate(utility, candidates)` builds it from a function of the dataset and a candidate.
+
+    References
+    ----------
+    McSherry & Talwar (2007), Mechanism design via differential privacy, Theorem 6; Dwork & Roth (2014), The algorithmic
+    foundations of differential privacy, Theorem 3.10.
+
+    Examples
+    --------
+    >>> ExponentialMechanism(epsilon=2.0).law([0.0, 1.0]).probabilities.round(3).tolist()
+    [0.269, 0.731]
+    """
+
+    utilities: Query = identity
+
+    def __str__(self) -> str:
+        ending = ", monotone" if self.monotone else ""
+        return f"Exponential(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The law of the output, with a relative error of about 1e-15 in every log-probability."""
+        return FiniteLaw.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
+
+    def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
+        """Return the two terms of the privacy loss ln Pr_x[r] − ln Pr_y[r]: the candidate's and the normaliser's.
+
+        Between neighbours, both terms are within ±ε/2. In the monotone case, candidates' terms are within ±ε, and the
+        normaliser's term has the opposite sign.
+
+        Returns
+        -------
+        own : ndarray, shape (n_candidates,)
+            (u(x, r) − u(y, r)) / scale.
+        normaliser : float
+            ln Σ exp(u(y, r)/scale) − ln Σ exp(u(x, r)/scale).
+
+        Examples
+        --------
+        >>> own, normaliser = ExponentialMechanism(epsilon=1.0).loss_parts([1.0, -1.0, -1.0], [0.0, 0.0, 0.0])
+        >>> own.tolist(), round(normaliser, 3)
+        ([0.5, -0.5, -0.5], 0.047)
+        """
+        scores_x, scores_y = candidate_scores(self.utilities, x), candidate_scores(self.utilities, y)
+        if len(scores_x) != len(scores_y):
+            raise DatasetError(
+                f"x has {len(scores_x)} candidates and y {len(scores_y)}; use the same candidates for every dataset.",
+                x=len(scores_x),
+                y=len(scores_y),
+            )
+        log_x, log_y = (logsumexp(places_below_leader(identity, scores, self.scale)) for scores in (scores_x, scores_y))
+        normaliser = (scores_y.max() - scores_x.max()) / self.scale + log_y - log_x
+        return (scores_x - scores_y) / self.scale, float(normaliser)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent indices in range(n_candidates), shape (size,), int64."""
+        return draw_indices(self.law(dataset).probabilities, size, rng)
+
+
+# The permute-and-flip mechanism.
+
+
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlip(SelectionMechanism):
+    """The index of the first candidate, in random order, whose coin with probability e^{(u − max u)/scale} says yes.
+
+    The scale is 2Δ/ε and the mechanism is epsilon-DP. Its law is that of `ReportNoisyMax` with exponential noise. To
+    see this, let uniform keys V define the order. A coin U < p and a key can be one number, because given U < p the
+    ratio U/p is uniform too; the smallest U/p is the largest −ln U + u/scale.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    sensitivity : float
+        Δ, the largest change of a single utility between neighbouring datasets, positive.
+    monotone : bool
+        Use the scale Δ/ε. The claim then holds under add/remove only, and only if adding a row lowers no utility.
+    utilities : callable
+        Maps the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
+
+    References
+    ----------
+    McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private selection, Algorithm 1; Ding
+    et al. (2021), The permute-and-flip mechanism is identical to report-noisy-max with exponential noise.
+
+    Examples
+    --------
+    >>> PermuteAndFlip(epsilon=2.0).law([0.0, 1.0]).probabilities.round(3).tolist()
+    [0.184, 0.816]
+    """
+
+    utilities: Query = identity
+
+    def __str__(self) -> str:
+        ending = ", monotone" if self.monotone else ""
+        return f"PermuteAndFlip(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The law of the output, with a relative error of about 1e-12; the time grows as n_candidates³.
+
+        A candidate wins if its coin says yes and all coins before it say no; the number k of coins before it is
+        uniform.
+        """
+        places = places_below_leader(self.utilities, dataset, self.scale)
+        all_say_no = _means_of_products(-np.expm1(places))
+        return FiniteLaw(tuple((places + np.log(all_say_no.mean(axis=1))).tolist()))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent indices in range(n_candidates), shape (size,), int64.
+
+        Uniform keys define the order, so memory does not grow with the number of candidates: among the candidates whose
+        coin says yes, the one with the smallest key wins.
+        """
+        chances = np.exp(places_below_leader(self.utilities, dataset, self.scale))
+        winners = np.empty(size, dtype=np.int64)
+        for piece in pieces(size):
+            winner = winners[piece]
+            first = np.full(len(winner), np.inf)
+            for candidate, chance in enumerate(chances):
+                key, says_yes = rng.random(len(winner)), rng.random(len(winner)) < chance
+                wins = says_yes & (key < first)
+                winner[wins] = candidate
+                np.copyto(first, key, where=wins)
+        return winners
+
+
+def _means_of_products(q: Floats) -> Floats:
+    """Return, for each i and k, the mean product of k of the numbers other than q[i]: shape (n, n), k = 0 … n − 1.
+
+    With m numbers, the new number q among them, the means E_k become ((m − k) E_k + k q E_{k−1})/m: q is in a fraction
+    k/m of the subsets of size k. Nothing is subtracted, so nothing cancels.
+    """
+    n = len(q)
+    means = np.zeros((n, n))
+    means[:, 0] = 1.0
+    k = np.arange(n)
+    for j in range(n):
+        others = k != j
+        m = ((k > j) + j)[others, None]  # how many numbers each row has, this one included
+        rows = means[others]
+        rows[:, 1:] = ((m - k[1:]) * rows[:, 1:] + k[1:] * q[j] * rows[:, :-1]) / m
+        means[others] = rows
+    return means
+
+
+# Posted-price auction: the exponential mechanism chooses a price with the revenue as utility.
+
+PUMPKIN_BIDS: Final = (1.00, 1.00, 1.00, 3.01)
+"""The bids of A, F, I and K."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revenue:
+    """Query that returns the revenue from the bids at each price, price · #{bids ≥ price}; shape (n_prices,).
+
+    Adding a bid raises each revenue by at most its price and lowers none, so the query is monotone and its sensitivity
+    is the highest price. Replacing a bid also moves all revenues in one direction.
+
+    Examples
+    --------
+    At a price of 1.00, K buys as well, so the revenue is at its maximum of 4.00; at 3.02 nobody buys.
+
+    >>> Revenue((1.00, 1.01, 3.00, 3.01, 3.02))(PUMPKIN_BIDS).tolist()
+    [4.0, 1.01, 3.0, 3.01, 0.0]
+    """
+
+    prices: tuple[float, ...]
+
+    def __call__(self, bids: Any) -> Floats:
+        sold = len(bids := bids_of(bids)) - np.searchsorted(bids, self.prices, side="left")
+        revenue: Floats = np.asarray(self.prices) * sold
+        return revenue
+
+
+def bids_of(dataset: Any) -> Floats:
+    """Return the bids in ascending order, shape (n_bids,); raise a `DatasetError` if they are not finite numbers."""
+    bids = as_numbers(dataset)
+    if bids.ndim != 1 or not np.isfinite(bids).all():
+        raise DatasetError(
+            f"the dataset {dataset!r:.60} is not a list of bids; use one finite number for each bidder.",
+            dataset=dataset,
+        )
+    return np.sort(bids)
+
+
+@dataclass(frozen=True, slots=True)
+class PostedPriceAuction(PureMechanism):
+    """A price, drawn from a fixed list by the exponential mechanism with the revenue as utility: epsilon-DP.
+
+    The dataset is the list of bids. Neighbours differ by one bid that is added, removed or replaced.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    prices : sequence of float
+        Positive, in ascending order, the same for all datasets.
+    monotone : bool
+        Use the saving for monotone utilities such as revenue: half the noise at the same epsilon.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Example 3.5; McSherry & Talwar (2007),
+    Mechanism design via differential privacy.
+
+    Examples
+    --------
+    >>> auction = PostedPriceAuction(epsilon=10.0, prices=[cents / 100 for cents in range(1, 501)])
+    >>> law = auction.law(PUMPKIN_BIDS)
+    >>> auction.prices[law.probabilities.argmax()]
+    1.0
+    """
+
+    prices: Sequence[float]
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        prices = tuple(float(price) for price in self.prices)
+        if not prices or not prices[0] > 0 or not prices[-1] < math.inf or not np.all(np.diff(prices) > 0):
+            raise ClaimError(
+                f"prices={self.prices!r:.60} is not a list of prices; use positive numbers in ascending order, "
+                "at least one.",
+                prices=self.prices,
+            )
+        object.__setattr__(self, "prices", prices)
+        self._choice  # noqa: B018  # checks the epsilon
+
+    def __str__(self) -> str:
+        ending = ", monotone" if self.monotone else ""
+        return f"PostedPrice(epsilon={self.epsilon:g}, {len(self.prices)} prices to {self.prices[-1]:g}{ending})"
+
+    def law(self, dataset: Any) -> DiscreteLaw:
+        """The exact law of the price."""
+        return DiscreteLaw(tuple(self.prices), self._choice.law(dataset).log_probabilities)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent prices, shape (size,)."""
+        return np.asarray(self.prices).take(self._choice.sample(dataset, size, rng))
+
+    @property
+    def _choice(self) -> ExponentialMechanism:
+        """The mechanism that chooses the index of a price."""
+        prices = tuple(self.prices)
+        return ExponentialMechanism(self.epsilon, prices[-1], self.monotone, Revenue(prices))
+
+
+# Report noisy max: the index of the largest count after noise.
+
+_FILLS: Final = {"laplace": fill_laplace, "exponential": fill_exponential, "gumbel": fill_exponential}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNoisyMax(SelectionMechanism):
+    """The index of the largest count after independent noise of scale 2Δ/ε on each: epsilon-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    sensitivity : float
+        Δ, the largest change of a single count between neighbouring datasets, positive.
+    monotone : bool
+        Use the scale Δ/ε. The claim then holds under add/remove only, and only if adding a row lowers no count.
+    noise : {"laplace", "exponential", "gumbel"}
+        Exponential noise gives the law of permute-and-flip, Gumbel noise that of the exponential mechanism.
+    counts : callable
+        Maps the dataset to the candidates' counts, shape (n_candidates,); by default the dataset is that vector.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Claim 3.9 (Laplace, counts) and Section
+    3.4 (exponential); McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private selection;
+    Ding et al. (2021), The permute-and-flip mechanism is identical to report-noisy-max with exponential noise.
+
+    Examples
+    --------
+    >>> ReportNoisyMax(epsilon=2.0, noise="gumbel").law([0.0, 1.0]).probabilities.round(3).tolist()
+    [0.269, 0.731]
+    """
+
+    noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
+    counts: Query = identity
+
+    def __post_init__(self) -> None:
+        SelectionMechanism.__post_init__(self)
+        if self.noise not in _FILLS:
+            raise ClaimError(f"noise={self.noise!r} is unknown; use one of {', '.join(_FILLS)}.", noise=self.noise)
+
+    def __str__(self) -> str:
+        ending = ", monotone" if self.monotone else ""
+        return f"NoisyMax(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}, {self.noise}{ending})"
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The law of the output, with a relative error of about 1e-12 in every probability.
+
+        With Laplace noise, too many counts, too many scales apart for the integration, raise a `DatasetError`.
+        """
+        places = places_below_leader(self.counts, dataset, self.scale)
+        match self.noise:
+            case "laplace":
+                return FiniteLaw(tuple(_laplace_winners(places).tolist()))
+            case "exponential":
+                return FiniteLaw(tuple(_race_winners(places).tolist()))
+            case _:
+                return FiniteLaw.from_log_weights(places)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent indices in range(n_candidates), shape (size,), int64.
+
+        Memory does not grow with the number of candidates: each candidate in turn is compared with the leader so far.
+        """
+        places = places_below_leader(self.counts, dataset, self.scale)
+        # Gumbel noise is −ln E with E exponential; −E e^{−place} orders the candidates as place − ln E does.
+        factors = -np.exp(np.minimum(-places, 700.0))
+        fill = _FILLS[self.noise]
+        index = np.min_scalar_type(len(places) - 1)
+        winners = np.empty(size, dtype=np.int64)
+        room = min(size, PIECE)
+        leads, trials, aheads = np.empty(room), np.empty(room), np.empty(room, dtype=np.bool_)
+        indices, marks = np.empty(room, dtype=index), np.empty(room, dtype=index)
+        for piece in pieces(size):
+            n = piece.stop - piece.start
+            lead, trial, is_ahead, winner, mark = leads[:n], trials[:n], aheads[:n], indices[:n], marks[:n]
+            lead.fill(-np.inf)
+            winner.fill(0)
+            for candidate, (place, factor) in enumerate(zip(places, factors, strict=True)):
+                fill(trial, rng)
+                if self.noise == "gumbel":
+                    trial *= factor
+                else:
+                    trial += place
+                # Candidates come in order, so the largest mark is the last leader's; twice as fast as a masked copy.
+                np.greater(trial, lead, out=is_ahead)
+                np.multiply(is_ahead.view(np.uint8), index.type(candidate), out=mark)
+                np.maximum(winner, mark, out=winner)
+                np.maximum(lead, trial, out=lead)
+            winners[piece] = winner
+        return winners
+
+
+def _race_winners(places: Floats, share: float = 1.0) -> Floats:
+    """Return ln of w_i ∫₀¹ ∏_{j≠i} (1 − t w_j) dt, w = share·e^place: i is the largest, above the leader's place.
+
+    With share 1 this is the law of noisy max with exponential noise, because the winning value lies above every place.
+    The variable t is the leader's survival function at the winning value. Gauss-Legendre with K/2 nodes is exact for
+    the polynomial.
+    """
+    nodes, weights = _gauss_legendre(max(2, len(places) // 2 + 1))
+    t = (nodes + 1) / 2
+    factors = np.log1p(-np.multiply.outer(share * np.exp(places), t))
+    others = factors.sum(axis=0) - factors
+    log_mass: Floats = places + math.log(share) + logsumexp(others, b=weights / 2, axis=1)
+    return log_mass
+
+
+def _laplace_winners(places: Floats) -> Floats:
+    """Return ln ∫ f_i ∏_{j≠i} F_j with Laplace densities at the places: the log-probability that i is the largest.
+
+    Below all places the integrand is e^{Kz}, and above them it is the polynomial of `_race_winners`; both integrals are
+    exact. Between them, Gauss-Legendre runs on pieces that break at each place and are so short that the error with 24
+    nodes is 1e-14.
+    """
+    n = len(places)
+    low = places.min()
+    below = np.full(n, n * low - places.sum() - n * math.log(2) - math.log(n))
+    above = _race_winners(places, share=0.5)
+    longest = min(1.0, 8 / n)
+    if -low / longest * 24 * n > 2e7:
+        raise DatasetError(
+            f"the counts of {n} candidates span {-low:g} scales of the noise, too far to integrate their law; use "
+            "counts closer together, or a larger noise scale.",
+            n_candidates=n,
+        )
+    stops = np.unique(places)
+    edges = np.concatenate(
+        [np.linspace(a, b, math.ceil((b - a) / longest), endpoint=False) for a, b in pairwise(stops)] + [stops[-1:]]
+    )
+    if len(edges) == 1:
+        return np.asarray(np.logaddexp(below, above))
+    nodes, weights = _gauss_legendre(24)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    z = (middle[:, None] + half[:, None] * nodes).ravel()
+    mass = (half[:, None] * weights).ravel()
+    distance = z - places[:, None]
+    tail = np.exp(-np.abs(distance)) / 2
+    log_cdf = np.where(distance < 0, distance - math.log(2), np.log1p(-tail))
+    log_density = -np.abs(distance) - math.log(2)
+    between = logsumexp(log_density + log_cdf.sum(axis=0) - log_cdf, b=mass, axis=1)
+    log_mass: Floats = logsumexp([below, above, between], axis=0)
+    return log_mass
+
+
+def _gauss_legendre(n_nodes: int) -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    return nodes, weights
+
+
+# The sparse vector technique: which answers are above a threshold, at a privacy cost for those above only.
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector(PureMechanism):
+    """Transcript of which answers are above a threshold, after noise on both, up to `cutoff` of them: epsilon-DP.
+
+    Half of epsilon pays for the threshold, whose noise all answers share, and half for the answers above. Answers below
+    cost nothing, however many there are.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    cutoff : int
+        Number of answers above the threshold after which the mechanism stops; at least 1.
+    threshold : float
+    sensitivity : float
+        Δ, the largest change of a single answer between neighbouring datasets, positive.
+    monotone : bool
+        Use half the noise on the answers. The claim then holds only if all answers of neighbours move in one direction,
+        as counts do when a row is added.
+    refresh : bool
+        Draw new noise for the threshold after each answer above; its scale is then 2cΔ/ε instead of 2Δ/ε.
+    queries : callable
+        Maps the dataset to the answers, shape (n_queries,); by default the dataset is that vector.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.6 (with `refresh`); Lyu, Su & Li
+    (2017), Understanding the sparse vector technique for differential privacy, Algorithm 1 (without).
+
+    Examples
+    --------
+    >>> mechanism = SparseVector(epsilon=30.0, cutoff=2, threshold=10.0)
+    >>> mechanism.sample([5, 15, 8, 12, 20], 1, np.random.default_rng(0)).tolist()
+    [[0, 1, 0, 1, -1]]
+    """
+
+    cutoff: int = 1
+    threshold: float = 0.0
+    sensitivity: float = 1.0
+    monotone: bool = False
+    refresh: bool = False
+    queries: Query = identity
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        check_number("sensitivity", self.sensitivity, 0, math.inf, "an answer's largest change", closed=False)
+        check_count("cutoff", self.cutoff, "answers")
+        self._runs_as  # noqa: B018  # checks the other parameters
+
+    def __str__(self) -> str:
+        endings = ", monotone" * self.monotone + ", refresh" * self.refresh
+        return (
+            f"SparseVector(epsilon={self.epsilon:g}, cutoff={self.cutoff}, sensitivity={self.sensitivity:g}{endings})"
+        )
+
+    @property
+    def threshold_scale(self) -> float:
+        """Scale of the noise on the threshold."""
+        return (self.cutoff if self.refresh else 1) * 2 * self.sensitivity / self.epsilon
+
+    @property
+    def query_scale(self) -> float:
+        """Scale of the noise on each answer."""
+        return (1 if self.monotone else 2) * self.cutoff * 2 * self.sensitivity / self.epsilon
+
+    def law(self, dataset: Any) -> TranscriptLaw:
+        """The law of the output; raises a `DatasetError` if there are too many transcripts to integrate."""
+        return self._runs_as.law(dataset)  # type: ignore[return-value]  # releases no values
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent transcripts, shape (size, n_queries), int64: 1 above, 0 below, −1 after the stop."""
+        return self._runs_as.sample(dataset, size, rng)  # type: ignore[return-value]  # releases no values
+
+    @property
+    def _runs_as(self) -> NoisyThreshold:
+        scales = self.threshold_scale, self.query_scale
+        return NoisyThreshold(
+            self.claim, *scales, self.cutoff, self.threshold, refresh=self.refresh, queries=self.queries
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyThreshold:
+    """Noisy answers compared with a noisy threshold, with noise scales that need not suffice for the claim.
+
+    Every published variant of the sparse vector technique, right or wrong, is one choice of these parameters.
+
+    Parameters
+    ----------
+    claim : Claim
+    threshold_scale, query_scale : float
+        Scales of the Laplace noise on the threshold (positive) and on each answer (0 for no noise).
+    cutoff : int or None
+        Number of answers above the threshold after which the mechanism stops; None for no limit.
+    threshold : float
+    refresh : bool
+        Whether the threshold's noise is drawn anew after each answer above.
+    release_value : bool
+        Whether to output the noisy value of each answer above, on a grid, and NaN for all other answers.
+    value_scale : float
+        Scale of new Laplace noise on the released answers; 0 to release the noisy value that was compared.
+    queries : callable
+    """
+
+    claim: Claim
+    threshold_scale: float
+    query_scale: float
+    cutoff: int | None = None
+    threshold: float = 0.0
+    refresh: bool = False
+    release_value: bool = False
+    value_scale: float = 0.0
+    queries: Query = identity
+
+    def __post_init__(self) -> None:
+        check_number("threshold_scale", self.threshold_scale, 0, math.inf, "of Laplace noise", closed=False)
+        check_number("query_scale", self.query_scale, 0, math.inf, "0 for no noise")
+        check_number("threshold", self.threshold, -math.inf, math.inf, "the answers are compared with it", closed=False)
+        if self.cutoff is not None:
+            check_count("cutoff", self.cutoff, "answers")
+        check_number("value_scale", self.value_scale, 0, math.inf, "0 to release the noisy answer that was compared")
+        if self.release_value and self.query_scale == self.value_scale == 0:
+            raise ClaimError("query_scale=0 would release exact answers; use a positive one.", query_scale=0)
+        if self.value_scale > 0 and not self.release_value:
+            raise ClaimError(
+                f"value_scale={self.value_scale:g} applies to released values only; use release_value=True.",
+                value_scale=self.value_scale,
+            )
+
+    def law(self, dataset: Any) -> TranscriptLaw | ComparedValuesLaw | FreshValuesLaw:
+        """The exact law of the output."""
+        answers = candidate_scores(self.queries, dataset)
+        cutoff = len(answers) if self.cutoff is None else self.cutoff
+        scales, values = (self.threshold_scale, self.query_scale), tuple(answers.tolist())
+        if self.release_value and self.value_scale == 0:
+            return ComparedValuesLaw(values, self.threshold, *scales, cutoff, self.refresh)
+        transcripts = transcript_law(answers - self.threshold, *scales, self.cutoff, refresh=self.refresh)
+        return FreshValuesLaw(transcripts, cutoff, values, self.value_scale) if self.release_value else transcripts
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
+        """`size` transcripts, shape (size, n_queries): the code of each answer, or its released value."""
+        answers = candidate_scores(self.queries, dataset)
+        limit = len(answers) if self.cutoff is None else self.cutoff
+        if self.release_value:
+            values = np.full((size, len(answers)), np.nan)
+        else:
+            codes = np.full((size, len(answers)), STOPPED, dtype=np.int64)
+        for piece in pieces(size):
+            thresholds = self.threshold_scale * standard_laplace(piece.stop - piece.start, rng)
+            noise = np.zeros(len(thresholds))
+            left = np.full(len(thresholds), limit)
+            for j, answer in enumerate(answers.tolist()):
+                if self.query_scale > 0:
+                    fill_laplace(noise, rng)
+                    noise *= self.query_scale
+                is_open = left > 0
+                is_above = (noise + (answer - self.threshold) >= thresholds) & is_open
+                left -= is_above
+                n_above = int(np.count_nonzero(is_above))
+                if self.release_value:
+                    is_fresh = self.value_scale > 0
+                    released = self.value_scale * standard_laplace(n_above, rng) if is_fresh else noise[is_above]
+                    values[piece, j][is_above] = round_to_grid(released, self.value_scale or self.query_scale, answer)
+                else:
+                    codes[piece, j][is_open] = np.where(is_above, ABOVE, BELOW)[is_open]
+                if self.refresh:
+                    thresholds[is_above] = self.threshold_scale * standard_laplace(n_above, rng)
+        return values if self.release_value else codes
