@@ -80,7 +80,6 @@ def test_one_event_where_one_direction_shows_all_of_it():
     assert all(choice.opposite is None for choice in choices)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_the_ledger_adds_up_and_the_bound_is_nearer():
     both = [check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, seed=seed, jobs=1, bits=False) for seed in range(8)]
     for result in both:
@@ -93,7 +92,6 @@ def test_the_ledger_adds_up_and_the_bound_is_nearer():
     assert np.median([1.0 - result.bound for result in both]) < 0.0135
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_false_alarms_of_all_tests_together():
     """45 audits of mechanisms that attain their claims, at .2; fails by chance with probability 1e-6."""
     audits = [
@@ -106,7 +104,6 @@ def test_false_alarms_of_all_tests_together():
 
 
 @pytest.mark.parametrize("where", ["beyond", "in a narrow interval", "at one value"])
-@pytest.mark.usefixtures("without_resolution")
 def test_a_rare_leak_is_found(where):
     """Probability .003 in 100,000 runs at alpha 1e-5: fifteen pilot runs show it."""
 

@@ -72,7 +72,6 @@ def rounded_pool(dataset, size, rng):
     return np.round(pool(dataset, size, rng), 3)
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "runs", "expected", "sequential"),
     [
@@ -99,7 +98,6 @@ def test_randomness_that_a_call_shares_is_found(mechanism, runs, expected, seque
         assert expected not in checks(audit(mechanism, runs, sequential=sequential, ignore=expected.value))
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_rate_that_a_call_shares_does_no_harm_where_it_cannot_be_found():
     """No test detects it at 20,000 runs, but many calls keep refutations near alpha (.05; false alarm: 1e-6)."""
     results = [audit(one_rate_a_call, 20_000, seed=seed) for seed in range(30)]
@@ -189,7 +187,6 @@ def test_blocks_with_a_stretch_in_common_are_found_by_whatever_their_heads_are()
     assert examine((shifted, other), none, frozenset({REPEATED})) == ()
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_stream_of_a_module_that_workers_share_is_found_in_later_audits_too(tmp_path, monkeypatch):
     """Each worker imports the module from disk, so each has a copy of the same generator.
 

@@ -275,7 +275,6 @@ def test_changes_in_worker_processes_are_seen():
     assert x == [1.0, 2.0]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_equal_datasets(sequential):
     for x, y in ((3.0, 3.0), ([1, 2], [1, 2]), (np.ones(2), np.ones(2))):

@@ -65,7 +65,6 @@ STREAMS = {
 }
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", STREAMS)
 def test_one_stream_for_both_datasets(name, sequential):
@@ -100,7 +99,6 @@ class CachedNoise:
         return dataset + self.noise[place]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_the_same_noise_on_x_and_y_is_found(sequential):
     found_and_silenced(CachedNoise, SHARED, sequential=sequential)
@@ -127,7 +125,6 @@ class BlockBudget(Budget):
         return dataset + rng.laplace(size=size) if self.left >= 0 else np.zeros(size)
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("raises", [False, True])
 @pytest.mark.parametrize("calls", [10, 1_000, 3_000, 6_000])
 def test_a_budget_of_runs(calls, raises):
@@ -136,7 +133,6 @@ def test_a_budget_of_runs(calls, raises):
     assert checks(result) & {UNSTEADY, REPEATED}
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("calls", [3, 40, 60, 120])
 def test_a_budget_of_blocks(calls):
     """After the first run and the pilot's 63 blocks per side, or within the pilot, the outputs are constant."""
@@ -157,7 +153,6 @@ class ReusedUniform:
         return "yes" if uniform < 0.5 + 0.1 * dataset else "no"
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_reused_randomness_of_words(sequential):
     found_and_silenced(ReusedUniform, SERIAL, sequential=sequential)

@@ -45,7 +45,6 @@ CONSTANTS = {
 }
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_a_constant_says_nothing(name, sequential):
@@ -56,7 +55,6 @@ def test_a_constant_says_nothing(name, sequential):
     assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", ["zero", "tuple"])
 def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
@@ -66,7 +64,6 @@ def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
     assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("pair", [(0, 1), (float("nan"), 0.0), ("a", None), ((1, 2), (1, 3)), (True, False)])
 def test_two_constants_stay_refuted(pair, sequential):
@@ -74,7 +71,6 @@ def test_two_constants_stay_refuted(pair, sequential):
     assert audit(lambda d, rng: pair[0] if d == 0 or rng.random() < 0.01 else pair[1], sequential=sequential).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_constant_and_an_exception_stay_refuted():
     def raises_on_y(d):
         if d:
@@ -84,7 +80,6 @@ def test_a_constant_and_an_exception_stay_refuted():
     assert audit(raises_on_y).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_constant_that_is_left_after_the_pilot_is_no_constant():
     result = audit(lambda d, size, rng: (rng.random(size) < 2e-3).astype(float), runs=100_000)
     assert CONSTANT not in checks(result)
@@ -196,7 +191,6 @@ def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
     assert alarms <= stats.binom.isf(1e-7, 600, 0.4)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_exceptions_alone_on_one_side_stay_refuted():
     assert str(Raised("KeyError")) == "raises KeyError"
     assert audit(lambda d: {0: 1}[d]).is_refuted

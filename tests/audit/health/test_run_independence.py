@@ -69,7 +69,6 @@ def found_in(mechanism, runs):
     return audit(mechanism, runs)
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "runs", "expected"), VIOLATIONS)
 def test_planted_violations_are_found(mechanism, runs, expected):
     result = found_in(mechanism, runs)
@@ -81,7 +80,6 @@ def test_planted_violations_are_found(mechanism, runs, expected):
     assert str(finding) in " ".join(result.remarks)
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "runs", "expected"), VIOLATIONS)
 def test_ignoring_silences_exactly_one_check(mechanism, runs, expected):
     before = {f.check for f in found_in(mechanism, runs).findings} if not isinstance(mechanism, Walk) else {expected}
@@ -92,7 +90,6 @@ def test_ignoring_silences_exactly_one_check(mechanism, runs, expected):
     assert expected in {f.check for f in audit(mechanism, runs, ignore=others).findings}
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_repeated_stream_does_not_refute_by_one_lucky_block():
     """With a fixed seed all runs repeat one block, so their counts prove nothing."""
     result = found_in(fixed_seed, 20_000)
@@ -275,7 +272,6 @@ def test_sorted_outputs_are_known_by_their_first_column_and_without_nan(shape):
     assert examine_order(x, y, NONE) == ()
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_blocks_with_and_without_an_exception_are_compared_alike():
     """Blocks without exceptions hold numbers, the others objects: the likeliest output is the same."""
 

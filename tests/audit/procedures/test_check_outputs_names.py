@@ -9,7 +9,7 @@ import pytest
 from dpaudit import LaplaceNoise, PureDP, Verdict, check_noise, check_outputs
 from dpaudit.audit.errors import MechanismError, OptionError
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")
+pytestmark = pytest.mark.usefixtures("without_trees")
 
 RNG = np.random.default_rng(1)
 FRAME = pd.DataFrame({"on_x": RNG.laplace(size=1_000), "on_y": RNG.laplace(size=1_000)})

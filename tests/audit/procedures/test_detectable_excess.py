@@ -183,23 +183,21 @@ def _refuted(mechanism, claim, seeds, **options):
     return sum(check(mechanism, 1.0, 0.0, claim=claim, seed=s, bits=False, jobs=1, **options).is_refuted for s in seeds)
 
 
-def test_the_stated_excess_of_an_approximate_claim_is_found(request):
+def test_the_stated_excess_of_an_approximate_claim_is_found():
     claim, options = ApproxDP(1.0, 1e-3), {"runs": 20_000, "alpha": 0.05}
     stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, bits=False, jobs=1, **options)
     assert stated.resolution_basis == "gaussian"
     assert "Gaussian noise)" in str(stated)
     broken = GaussianMechanism(1.0 + stated.resolution, 1e-3)
-    request.getfixturevalue("without_resolution")
-    assert _refuted(broken, claim, range(8), **options) >= 3  # fewer: probability 4e-7
+    assert _refuted(broken, claim, range(5), **options) >= 1  # none: probability 3e-7
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
     claim, p, runs = PureDP(1.0), 0.05, 6_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
     stated = detectable_sequentially(claim, counts, runs, UNKNOWN, alpha=1e-5, power=0.95)
     broken = RareOutcome(0.5 * p * (1.0 + 1.0 / math.e), 1.0 + stated.excess)
-    assert _refuted(broken, claim, range(8), runs=runs, alpha=1e-5, sequential=True) >= 3  # fewer: 4e-7
+    assert _refuted(broken, claim, range(5), runs=runs, alpha=1e-5, sequential=True) >= 1  # none: 3e-7
 
 
 def test_a_plan_for_a_resolution_is_for_the_noise_that_the_pilot_shows():
@@ -231,7 +229,6 @@ def test_wealth_moved_to_another_direction_is_fair():
             assert mean == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.usefixtures("looked_seldom")
 @pytest.mark.parametrize("runs", [2_000, 20_000])
 def test_an_event_no_likelier_than_delta_has_an_excess_that_can_be(runs):
     """An output of probability .05 on x alone, at a claim whose δ is .05: at that p no q shows an excess of ε."""

@@ -79,21 +79,19 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
     assert above - claim.strength <= 1e-6 * max(claim.strength, 0.1) * 1.01
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_false_alarms_over_all_looks():
-    """30 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
+    """20 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
     alarms = 0
-    for seed in range(30):
+    for seed in range(20):
         result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=200, sequential=True, seed=seed, jobs=1)
         alarms += result.is_refuted
-    assert alarms <= binom.isf(1e-7, 30, 0.3)
+    assert alarms <= binom.isf(1e-7, 20, 0.3)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_broken_claim_is_refuted_early():
     """Measured over 100 seeds: median 137 runs, and 196 for nine in ten."""
     runs = []
-    for seed in range(10):
+    for seed in range(5):
         result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, seed=seed, jobs=1)
         assert result.is_refuted
         assert result.stopped == "refuted"
@@ -110,7 +108,6 @@ def leak(dataset, size, rng):
     )
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize("most", [200_000, 1_000])
 def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
@@ -122,7 +119,6 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     assert result.counts.runs_x == result.runs
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (one_noisy_value, PureDP(1.9))])
 def test_workers_do_not_change_a_number(mechanism, claim):
     results = [
@@ -131,7 +127,6 @@ def test_workers_do_not_change_a_number(mechanism, claim):
     assert results[0] == results[1]
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     """With little kept, most batches are counted in the workers, and hits still agree with the law."""
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
@@ -148,7 +143,6 @@ def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     assert 0.9 < one.bound < 1.0
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
     """A rare event that is five times likelier on y, of which the bets need about as many runs as the audit has."""
 
@@ -157,7 +151,7 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
         return np.where(is_rare, 50.0 + rng.random(size), rng.laplace(size=size))
 
     refuted = closed = 0
-    for seed in range(4):
+    for seed in range(3):
         result = check(leak, 0, 1, claim=PureDP(1.0), runs=5_000, sequential=True, seed=seed, jobs=1, bits=False)
         refuted += result.is_refuted
         assert (result.p_value <= result.alpha) == result.is_refuted
@@ -167,11 +161,11 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
             assert "by the final test" in str(result)
             assert result.looks[-1].bound == result.bound
             assert result.looks[-2].bound < 1.0
-    assert refuted >= 3
+    assert refuted >= 2
     assert closed > 0
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom")  # else the bets find it first
 def test_the_final_test_sees_every_outcome():
     """One entry of a table of noise is 40% too large, 6 standard errors of the audit."""
     wrong, right = MisprintedTableGeometric(1.0, 1.4, 2), MisprintedTableGeometric(1.0, 1.0, 2)
@@ -248,7 +242,6 @@ def sometimes_words(dataset, rng):
     return "high" if dataset + rng.laplace() > 0.5 else None
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "claim"),
     [
@@ -288,7 +281,6 @@ def test_an_audit_sizes_itself_for_stopping():
     assert 0.06 < fixed.resolution < 0.11
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("is_word", [False, True])
 def test_outcomes_without_an_order_are_found_as_fast(is_word):
     """Randomised response at 1.3 for a claim of 1: refuted in 40 of 40 audits within 5,158 runs where measured."""
@@ -310,7 +302,6 @@ def test_time_that_is_up_at_once_still_gives_a_result():
     assert len(result.looks) == 2
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     """Half of the error goes to the last planned look, the other half to all looks at which the audit may stop."""
     shares = []
@@ -331,7 +322,6 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     assert sum(3 / (math.pi * look) ** 2 for look in range(1, 100_000)) < 0.5
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 @pytest.mark.parametrize("runs", [5_000, 100_000])
 def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event(runs):
     """Bets on rare events would state an excess of 28, or none that could be found."""
@@ -344,7 +334,6 @@ def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event(runs):
     assert result.resolution < 2.0
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatch):
     def on_both(scores):
         return np.tile(np.array([2, 2, 2, -1]), (scores.shape[1], 1))
@@ -355,7 +344,6 @@ def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatc
     assert result.counts.hits_x != result.counts.hits_y
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("seed", [5, 6])
 def test_equal_coins_of_which_no_output_is_likelier_in_its_own_direction(seed):
     """An audit in which the best event for each direction is likelier in the other one has an event at its end."""

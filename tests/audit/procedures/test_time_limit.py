@@ -88,7 +88,6 @@ def test_a_resolution_within_reach_ends_it_before_the_time(slow):
     assert spent[0] < 1_000
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_without_a_limit_on_runs_a_time_limit_is_the_only_one(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(time, "clock_gettime", lambda _: clock[0])

@@ -72,7 +72,6 @@ def same(result, other):
     return replace(result, environment=other.environment) == other
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "options"),
     [

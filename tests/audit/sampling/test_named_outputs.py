@@ -14,7 +14,7 @@ from dpaudit.audit.events.records import Form
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "without_trees")
 
 Pair = collections.namedtuple("Pair", "mean_age n")
 

@@ -95,7 +95,6 @@ def huge(dataset, rng):
     return 10**5_000 + int(rng.integers(2))
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_rare_output_of_another_kind_repeats():
     """Blocks with and without the rare output are arrays of different types."""
 
@@ -106,7 +105,7 @@ def test_a_rare_output_of_another_kind_repeats():
     assert all(result.is_replayable for result in results)
 
 
-@pytest.mark.usefixtures("without_resolution", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
     def wide(dataset, size, rng):
         return dataset + rng.laplace(size=(size, 6_000))
@@ -115,7 +114,7 @@ def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
     assert result.is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_blocks_of_tuples_may_all_have_one_length():
     """A block in which all do is a matrix, the others are objects."""
 

@@ -13,7 +13,7 @@ from dpaudit.audit.sampling.block_plan import KEPT, bytes_of_one, most_kept, ref
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler
 
-pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom")
 
 SETTINGS = {"claim": PureDP(1.0), "jobs": 1, "seed": 1, "bits": False}
 

@@ -25,7 +25,7 @@ from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler, picked
 from dpaudit.audit.store.store_settings import code_of
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "without_trees")
 
 
 @dataclass(frozen=True)

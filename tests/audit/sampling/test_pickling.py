@@ -20,8 +20,6 @@ from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.sampling import workers
 from dpaudit.audit.sampling.pickling import pack
 
-pytestmark = pytest.mark.usefixtures("without_resolution")
-
 
 class Colour(enum.Enum):
     RED = 1

@@ -70,7 +70,6 @@ def found_loss(mechanism, found):
     return exact_epsilon(mechanism.law(found.x), mechanism.law(found.y))
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "levels", "n"),
     [
@@ -95,7 +94,6 @@ PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
 ]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
 def test_other_datasets(mechanism, domain, adjacency, worst):
     options = {"runs": 5_000, "search_runs": 10_000, "jobs": 1}
@@ -105,7 +103,7 @@ def test_other_datasets(mechanism, domain, adjacency, worst):
     adjacency.check(found.x, found.y, 1)
 
 
-@pytest.mark.usefixtures("without_resolution", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_degree_histogram():
     mechanism = OneEndDegreeHistogram(1.0, max_degree=1)
     options = {"adjacency": EdgeNeighbours(), "runs": 4_000, "search_runs": 1_000, "jobs": 1}
@@ -114,7 +112,7 @@ def test_degree_histogram():
     assert found_loss(mechanism, found) == pytest.approx(2.0)
 
 
-@pytest.mark.usefixtures("without_resolution", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_sparse_vectors_of_ten_answers():
     no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "jobs": 1}
@@ -134,7 +132,6 @@ def mean_with_a_floor(rows, size, rng):
     return np.round(sum(rows) / noisy + np.maximum(2 / noisy, 1e-12) * rng.laplace(size=size), 6)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_rare_output_of_a_single_pair():
     options = {"runs": 10_000, "search_runs": 10_000, "jobs": 1, "bits": False}
     found = find_worst_pair(
@@ -149,7 +146,6 @@ def leaks_at_the_top(answer, size, rng):
     return np.where((rng.random(size) < 0.004) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_leak_of_four_in_a_thousand():
     """The first pilots have three hits against none, which only the bold estimate ranks."""
     options = {"claim": PureDP(1.0), "adjacency": Within("l1"), "runs": 300_000, "jobs": 1}
@@ -162,7 +158,6 @@ def mean_or_error(rows, rng):
     return round(sum(rows) / len(rows) + rng.laplace(), 3)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_an_exception_shows_the_empty_dataset():
     found = find_worst_pair(mean_or_error, Rows(most=3), claim=PureDP(1.0), adjacency=AddRemove(), runs=3_000, jobs=1)
     assert found.is_refuted
@@ -192,7 +187,6 @@ def spent_in_all(frame, size, rng):
     return float(frame["spent"].sum()) + rng.laplace(scale=10.0, size=size)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_frames_of_users():
     columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
     domain = Rows(most=6, form="frame", rows_per_user=3, **columns)
@@ -203,7 +197,6 @@ def test_frames_of_users():
     assert 2.5 < found.audit.bound < 3.1
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_at_a_distance():
     """Three rows at the bound, each with a claim."""
     mechanism = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
@@ -238,7 +231,6 @@ def noisy_length(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_seed_fixes_everything_whatever_the_workers():
     options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 400, "search_runs": 800}
     first, second, other = (
@@ -272,7 +264,6 @@ def test_what_is_reported():
     assert len(repr(found)) < 400
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_pairs_from_elsewhere():
     options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 1_000, "search_runs": 400, "jobs": 1}
     rows = st.lists(st.integers(0, 3), max_size=4)
@@ -293,7 +284,6 @@ def test_pairs_from_elsewhere():
         assert AddRemove().distance(found.x, found.y) == 1
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("strategy", "adjacency", "mechanism"),
     [

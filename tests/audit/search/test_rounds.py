@@ -10,8 +10,6 @@ import pytest
 from dpaudit import AddRemove, Answers, Local, PureDP, Rows, Values, Within, find_worst_pair
 from dpaudit.audit.search.rounds import first_pilot, grows, initial_pairs, next_pilot, rounds_left, survivors
 
-pytestmark = pytest.mark.usefixtures("without_resolution")
-
 DOMAINS = {
     "rows": (Rows(most=4, high=3.0, finite=True), AddRemove()),
     "answers": (Answers(6, finite=True), Within("linf")),

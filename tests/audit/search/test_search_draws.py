@@ -20,8 +20,6 @@ from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.reports.plain_text import lines
 
-pytestmark = pytest.mark.usefixtures("without_resolution")
-
 OPTIONS = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "seed": 5, "jobs": 1, "bits": False}
 
 

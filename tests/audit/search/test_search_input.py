@@ -35,7 +35,6 @@ def test_a_generator_that_raises():
         find_worst_pair(noisy_length, pairs, claim=PureDP(1.0), runs=6_000, jobs=1)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_rows_that_are_not_hashable():
     def total(rows, size, rng):
         return sum(row["a"] for row in rows) + rng.laplace(size=size)
@@ -62,7 +61,6 @@ def test_domains_that_are_none(domain):
         domain()
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_pattern_before_its_equal_variations():
     met = 0
     for seed in range(3):
@@ -135,7 +133,6 @@ def test_impossible_numbers_of_rows_are_refused(wrong):
         Rows(**wrong)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_mechanism_that_takes_few_datasets_is_audited_on_those():
     """Of the patterns only those of four rows are taken, and the first error is printed whole."""
     options = {"claim": PureDP(1.0), "adjacency": Replace(), "runs": 4_000, "search_runs": 4_000, "jobs": 1}
@@ -153,7 +150,6 @@ def released_above_four(rows, size, rng):
     return np.where(count > 4, count, -1.0)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_pairs_that_show_nothing_do_not_outrank_one_that_leaks():
     """Of datasets below the threshold hardly anything is released: they may leak, but this one does."""
     given = [([0.0] * rows, [0.0] * (rows + 1)) for rows in range(7)]

@@ -13,8 +13,6 @@ from dpaudit.audit.search.pool import new_pool
 from dpaudit.audit.search.trial import Judge, Trial
 from dpaudit.mechanisms import SparseVector
 
-pytestmark = pytest.mark.usefixtures("without_resolution")
-
 OPTIONS = {"claim": PureDP(1.0), "runs": 4_000, "search_runs": 24_000, "jobs": 1, "bits": False}
 
 

@@ -11,8 +11,6 @@ from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, find_wors
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.search.coupled_difference import coupled_difference
 
-pytestmark = pytest.mark.usefixtures("without_resolution")
-
 NOISE = np.random.default_rng(0).laplace(size=40)
 OPTIONS = {"claim": PureDP(1.0), "runs": 2_000, "search_runs": 10_000, "jobs": 1, "bits": False}
 

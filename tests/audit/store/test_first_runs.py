@@ -9,7 +9,7 @@ from dpaudit.audit.sampling.object_identity import identity
 
 from .test_sqlite_store import MODES, audited, stopped
 
-pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom", "looked_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 
 def waiting(dataset, rng):

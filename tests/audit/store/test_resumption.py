@@ -24,7 +24,7 @@ from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
-pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom")
 
 CLAIM = PureDP(30.0)  # noise of scale 1 never violates it on neighbours
 SESSIONS = (135.0, 135.0, 300.0, 700.0, 50.0)  # time limits; batches after 550 runs are blocks of more than one run
