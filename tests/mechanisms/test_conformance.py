@@ -332,13 +332,9 @@ def test_every_mechanism_with_a_law_is_here():
     right = {found for found in held if hasattr(found, "sample") and hasattr(found, "law")}
     twins = {found for name in faulty.__all__ if issubclass(found := getattr(faulty, name), Twin)} - {Twin}
     assert (right | twins) - {type(mechanism) for mechanism, _ in CASES} == {
-        AdaptiveComposition,
-        NoisyThreshold,
-        AnswerInTheBranchLaplace,
-        MixedUniformsLaplace,
-        SharedNoiseLaplace,
+        AdaptiveComposition, NoisyThreshold, AnswerInTheBranchLaplace, MixedUniformsLaplace, SharedNoiseLaplace,
         SparseVectorReleasingValue,
-    }
+    }  # fmt: skip
 
 
 def test_the_histogram_tells_the_wrong_law():

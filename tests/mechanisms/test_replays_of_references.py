@@ -1,7 +1,5 @@
 """Replays of the reference mechanisms on random neighbours find no excess; those of faulty ones name the fault."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 The tests count distances independently, in the simplest way, so that no function is compared with itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 
@@ -94,17 +92,11 @@ def test_canonical_answers_are_there():
     pairs = [(tuple(p.x), tuple(p.y)) for p in tried(Answers(4, 0.0, 2.0), Within("linf"), 1)]
     known = set(pairs) | {(y, x) for x, y in pairs}
     assert {
-        ((1, 1, 1, 1), (2, 1, 1, 1)),
-        ((1, 1, 1, 1), (0, 1, 1, 1)),
-        ((1, 1, 1, 1), (2, 2, 2, 2)),
-        ((1, 1, 1, 1), (0, 0, 0, 0)),
-        ((1, 1, 1, 1), (2, 2, 0, 0)),
-        ((1, 1, 0, 0), (0, 0, 1, 1)),
-        ((1, 1, 1, 1), (2, 0, 0, 0)),
-        ((0, 2, 2, 2), (1, 1, 1, 1)),
-        ((0, 0, 0, 0), (1, 1, 1, 1)),
+        ((1, 1, 1, 1), (2, 1, 1, 1)), ((1, 1, 1, 1), (0, 1, 1, 1)), ((1, 1, 1, 1), (2, 2, 2, 2)),
+        ((1, 1, 1, 1), (0, 0, 0, 0)), ((1, 1, 1, 1), (2, 2, 0, 0)), ((1, 1, 0, 0), (0, 0, 1, 1)),
+        ((1, 1, 1, 1), (2, 0, 0, 0)), ((0, 2, 2, 2), (1, 1, 1, 1)), ((0, 0, 0, 0), (1, 1, 1, 1)),
         ((1, 1, 1, 1), (1, 1, 1, 2)),
-    } <= known
+    } <= known  # fmt: skip
 
 
 @settings(max_examples=5, deadline=None)
@@ -268,11 +260,7 @@ def test_listed_values_of_any_kind():
         (Rows(values=("a",)), Replace(), 1, AdjacencyError, "give a second value"),
         (Rows(), UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
         (
-            Rows(low=(0, 0), high=(1, 1)),
-            UserLevel(0),
-            3,
-            DatasetError,
-            "2 users and most=5 rows cannot differ",
+            Rows(low=(0, 0), high=(1, 1)), UserLevel(0), 3, DatasetError, "2 users and most=5 rows cannot differ",
         ),
         (Graphs(), AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
         (Graphs(3), NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
@@ -280,7 +268,7 @@ def test_listed_values_of_any_kind():
         ("ab", Local(), 1, OptionError, "describes no datasets"),
         (Answers, Local(), 1, OptionError, "describes no datasets"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_go_together(domain, adjacency, distance, error, message):
     with pytest.raises(error) as caught:
         pairs_of(domain, adjacency, distance, 0)

@@ -1,7 +1,5 @@
 """The choice between one direction and both, bold events, and sets of outputs seen on one dataset only."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

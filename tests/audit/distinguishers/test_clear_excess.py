@@ -1,7 +1,5 @@
 """Small excesses that the pilot shows by many standard errors, and audits that find them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -35,13 +33,10 @@ def criterion(claim=ZERO_DP, caution=4.0):
 @pytest.mark.parametrize(
     ("hits", "reached"),
     [
-        ((1_000, 1_000), None),
-        ((1_160, 1_000), None),
-        ((1_180, 1_000), 4.0),
-        ((1_300, 1_000), 6.6),
+        ((1_000, 1_000), None), ((1_160, 1_000), None), ((1_180, 1_000), 4.0), ((1_300, 1_000), 6.6),
         ((2_000, 1_000), 8.0),
     ],
-)
+)  # fmt: skip
 def test_the_clearest_excess_reaches_its_standard_errors(hits, reached):
     found = clearest([family(hits)], criterion())
     assert (found and found.caution) == reached

@@ -1,7 +1,5 @@
 """Contenders of a chosen event, and the choice among them by runs that are counted and not kept."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

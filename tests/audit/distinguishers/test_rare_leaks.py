@@ -1,7 +1,5 @@
 """What a reader has to be told, and what is rare: leaks, repeated values, exceptions, outputs that never vary."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

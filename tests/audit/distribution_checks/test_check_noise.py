@@ -31,12 +31,10 @@ from dpaudit.audit.results.audit_result import Verdict
 
 SCALE = 2.0
 ORACLES = {
-    LaplaceNoise: stats.laplace(scale=SCALE),
-    GaussianNoise: stats.norm(scale=SCALE),
-    ExponentialNoise: stats.expon(scale=SCALE),
-    GumbelNoise: stats.gumbel_r(scale=SCALE),
+    LaplaceNoise: stats.laplace(scale=SCALE), GaussianNoise: stats.norm(scale=SCALE),
+    ExponentialNoise: stats.expon(scale=SCALE), GumbelNoise: stats.gumbel_r(scale=SCALE),
     GeometricNoise: stats.dlaplace(1 / SCALE),
-}
+}  # fmt: skip
 LAWS = list(ORACLES)
 CONTINUOUS = LAWS[:-1]
 
@@ -356,12 +354,10 @@ def changing(data, size, rng):
 @pytest.mark.parametrize(
     ("mechanism", "data", "check"),
     [
-        (shared, 0.0, "serial-dependence"),
-        (tiled, 0.0, "serial-dependence"),
-        (drifting, 0.0, "unsteady-hits"),
+        (shared, 0.0, "serial-dependence"), (tiled, 0.0, "serial-dependence"), (drifting, 0.0, "unsteady-hits"),
         (changing, [0], "dataset-mutated"),
     ],
-)
+)  # fmt: skip
 def test_runs_that_are_not_independent_are_inconclusive(mechanism, data, check):
     common = {"noise": LaplaceNoise(1.0), "answer": 0, "runs": 4_000, "jobs": 1}
     found = check_noise(mechanism, data, **common)

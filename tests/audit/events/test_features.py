@@ -102,16 +102,10 @@ def test_statistics():
     np.testing.assert_array_equal(
         statistics.read(outputs),
         [
-            [-1.0, np.inf, np.nan],
-            [math.sqrt(21.0), np.inf, np.nan],
-            [4.0, np.inf, np.nan],
-            [-4.0, 0.0, np.nan],
-            [2.0, np.inf, np.nan],
-            [-5.0, 3.0, np.nan],
-            [1.0, np.inf, 0.0],
-            [6.0, np.inf, np.nan],
+            [-1.0, np.inf, np.nan], [math.sqrt(21.0), np.inf, np.nan], [4.0, np.inf, np.nan], [-4.0, 0.0, np.nan],
+            [2.0, np.inf, np.nan], [-5.0, 3.0, np.nan], [1.0, np.inf, 0.0], [6.0, np.inf, np.nan],
         ],
-    )
+    )  # fmt: skip
     assert statistics.names[1] == "Euclidean norm of coordinate 0, coordinate 1, coordinate 3"
     assert statistics.names[-1] == "(coordinate 3 − coordinate 1)"
 

@@ -107,25 +107,12 @@ def test_columns_of_a_record(kind):
 @pytest.mark.parametrize(
     "output",
     [
-        1.5,
-        "text",
-        None,
-        (1, 2),
-        [1, 2],
-        np.arange(3),
-        {},
-        {"key": ["a"], "count": [1.5]},
-        {"a": None},
-        pd.Series([1.0, 2.0]),
-        pd.DataFrame({"a": []}),
-        Raised("ValueError"),
-        Colour.RED,
-        OwnEquality(1.0),
-        Undecorated(1.0, 2),
-        Stats,
+        1.5, "text", None, (1, 2), [1, 2], np.arange(3), {}, {"key": ["a"], "count": [1.5]}, {"a": None},
+        pd.Series([1.0, 2.0]), pd.DataFrame({"a": []}), Raised("ValueError"), Colour.RED, OwnEquality(1.0),
+        Undecorated(1.0, 2), Stats,
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_outputs_without_columns(output):
     assert form_of([output]) == Form() == Form(names=("names are not compared",))
 
@@ -267,15 +254,10 @@ LEAVES = NUMBERS | st.sampled_from([None, "", "1", "a", (), *MOMENTS, frozenset(
 
 def _nested(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(
-        st.dictionaries(KEYS, parts, max_size=3),
-        st.builds(P, parts),
-        st.builds(Q, parts),
-        st.builds(Box, parts, parts),
-        st.builds(TwoParts, parts, parts),
-        st.builds(Single, parts),
-        st.tuples(parts),
+        st.dictionaries(KEYS, parts, max_size=3), st.builds(P, parts), st.builds(Q, parts),
+        st.builds(Box, parts, parts), st.builds(TwoParts, parts, parts), st.builds(Single, parts), st.tuples(parts),
         st.tuples(parts, parts),
-    )
+    )  # fmt: skip
 
 
 OUTPUTS = st.recursive(LEAVES, _nested, max_leaves=5)

@@ -64,16 +64,11 @@ class Itself:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (Stamped(1, "a"), Stamped(2, "a")),
-        (Value(1), Value(1)),
-        (frozenset(["a", "b", "c"]), frozenset(["c", "b", "a"])),
-        (("a", (Value(1), 2)), ("a", (Value(1), 2))),
-        (Itself(), Itself()),
-        (np.str_("a"), "a"),
-        (np.float64(1.5), 1.5),
-        (Place("a", Value(2)), Place("a", Value(2))),
+        (Stamped(1, "a"), Stamped(2, "a")), (Value(1), Value(1)),
+        (frozenset(["a", "b", "c"]), frozenset(["c", "b", "a"])), (("a", (Value(1), 2)), ("a", (Value(1), 2))),
+        (Itself(), Itself()), (np.str_("a"), "a"), (np.float64(1.5), 1.5), (Place("a", Value(2)), Place("a", Value(2))),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_compared_is_not_said(one, other):
     assert outcome_text(one) == outcome_text(other)
 
@@ -81,18 +76,11 @@ def test_what_is_not_compared_is_not_said(one, other):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("1", 1),
-        (None, "None"),
-        (b"a", "a"),
-        (Stamped(1, "a"), Stamped(1, "b")),
-        (Value(1), Value(2)),
-        (frozenset(["a"]), ("a",)),
-        (Decimal("1.5"), Fraction(3, 2)),
-        (Colour.RED, "Colour.RED"),
-        (("a", "b"), ("a, b",)),
-        (Place(1, (2,)), (1, (2,))),
+        ("1", 1), (None, "None"), (b"a", "a"), (Stamped(1, "a"), Stamped(1, "b")), (Value(1), Value(2)),
+        (frozenset(["a"]), ("a",)), (Decimal("1.5"), Fraction(3, 2)), (Colour.RED, "Colour.RED"),
+        (("a", "b"), ("a, b",)), (Place(1, (2,)), (1, (2,))),
     ],
-)
+)  # fmt: skip
 def test_what_is_compared_is_said(one, other):
     assert outcome_text(one) != outcome_text(other)
 
@@ -159,27 +147,19 @@ def outputs_of(values):
 def test_each_part_of_a_text():
     columns = TextColumns(
         (
-            TextColumn((), "length"),
-            TextColumn((), "template", known=("n=#", "n=# ")),
-            TextColumn((), "number", 1),
-            TextColumn((), "word", "n"),
-            TextColumn((), "character", 2, ("-", "1", "3", "7")),
-            TextColumn((), "number", 0),
-            TextColumn((), "start", known=("n=",)),
-            TextColumn((), "end", known=(" ",)),
+            TextColumn((), "length"), TextColumn((), "template", known=("n=#", "n=# ")), TextColumn((), "number", 1),
+            TextColumn((), "word", "n"), TextColumn((), "character", 2, ("-", "1", "3", "7")),
+            TextColumn((), "number", 0), TextColumn((), "start", known=("n=",)), TextColumn((), "end", known=(" ",)),
         )
-    )
+    )  # fmt: skip
     read = columns.read(outputs_of(["n=-1.5e1 ", "nn", "n=3, 4", None, "n=7"]))
     np.testing.assert_array_equal(
         read.T,
         [
-            [9, 1, NAN, 1, 0, -15, 0, -1],
-            [2, -1, NAN, 0, -1, NAN, -1, -1],
-            [6, -1, 4, 1, 2, 3, 0, -1],
-            [NAN] * 8,
+            [9, 1, NAN, 1, 0, -15, 0, -1], [2, -1, NAN, 0, -1, NAN, -1, -1], [6, -1, 4, 1, 2, 3, 0, -1], [NAN] * 8,
             [3, 0, NAN, 1, 3, 7, 0, -1],
         ],
-    )
+    )  # fmt: skip
     assert columns.codes(1) == ["'n=#'", "'n=# '"]
     assert columns.codes(0) is None
     assert columns.only([5]).names == ("1st number in output",)

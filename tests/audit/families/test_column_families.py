@@ -194,13 +194,11 @@ def test_moments_of_all_sets_are_those_of_the_definition():
 @pytest.mark.parametrize(
     ("values", "centre"),
     [
-        ([0.0] * 60 + [1.0] * 40, 0.4),
-        ([0.0] * 30 + [1.0] * 70, 1.0),
-        ([2.0, 2.0], math.nan),
+        ([0.0] * 60 + [1.0] * 40, 0.4), ([0.0] * 30 + [1.0] * 70, 1.0), ([2.0, 2.0], math.nan),
         ([math.nan, math.inf], math.nan),
     ],
     ids=["few ones", "many ones", "constant", "no numbers"],
-)
+)  # fmt: skip
 def test_centres(values, centre):
     assert _centre(np.array(values)) == pytest.approx(centre, nan_ok=True)
 

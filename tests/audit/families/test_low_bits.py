@@ -43,13 +43,10 @@ def naive_pair(answer, rng):
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "claim", "runs"),
     [
-        (naive, 0.0, 1.0, 1.0, 10_000),
-        (naive_gaussian, 0.0, 1.0, 3.0, RUNS),
-        (gridded_noise, 0.3, 0.7, 1.0, 30_000),
-        (naive_vector, [5.0, 0.0], [5.0, 1.0], 1.0, 10_000),
-        (naive_pair, 0.0, 1.0, 1.0, 3_000),
+        (naive, 0.0, 1.0, 1.0, 10_000), (naive_gaussian, 0.0, 1.0, 3.0, RUNS), (gridded_noise, 0.3, 0.7, 1.0, 30_000),
+        (naive_vector, [5.0, 0.0], [5.0, 1.0], 1.0, 10_000), (naive_pair, 0.0, 1.0, 1.0, 3_000),
     ],
-)
+)  # fmt: skip
 def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim, runs):
     warned, audited, silent = (
         check(mechanism, x, y, claim=PureDP(claim), runs=runs, alpha=0.05 if bits is True else 1e-7, bits=bits, jobs=1)
@@ -73,13 +70,10 @@ def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim, runs):
 @pytest.mark.parametrize(
     ("mechanism", "x", "y"),
     [
-        (LaplaceMechanism(1.0), 0.0, 1.0),
-        (LaplaceMechanism(1.0), 0.3, 0.7),
-        (LaplaceMechanism(1.0), 1e6, 1e6 + 1),
-        (GeometricMechanism(1.0), 0, 1),
-        (GaussianMechanism(1.0, 0.01), 0.0, 1.0),
+        (LaplaceMechanism(1.0), 0.0, 1.0), (LaplaceMechanism(1.0), 0.3, 0.7), (LaplaceMechanism(1.0), 1e6, 1e6 + 1),
+        (GeometricMechanism(1.0), 0, 1), (GaussianMechanism(1.0, 0.01), 0.0, 1.0),
     ],
-)
+)  # fmt: skip
 def test_gridded_mechanisms_pass(mechanism, x, y, bits):
     """False alarms: at most 1e-7 for a verdict, and 1e-6 for a warning, ten times."""
     result = check(mechanism, x, y, claim=mechanism.claim, runs=RUNS, alpha=1e-7, bits=bits, jobs=1)

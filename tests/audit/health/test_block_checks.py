@@ -1,7 +1,5 @@
 """The checks detect randomness shared by the runs of a call, reused noise, and streams shared by workers."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import os

@@ -1,7 +1,5 @@
 """Copies among outputs drawn elsewhere are found, independent runs are not accused, and the chances are enumerated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Equal datasets and mechanisms that change a dataset are detected; undecidable cases raise no alarm."""
 
-from __future__ import annotations
-
 import array
 import copy
 import datetime

@@ -1,7 +1,5 @@
 """Constant outputs, events that all runs share, and hit rates that differ from the pilot."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Each health check detects a planted violation and is silent otherwise; its false-alarm rate is computed."""
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass, field, replace
@@ -55,12 +53,10 @@ class Walk:
 
 
 VIOLATIONS = [
-    (fixed_seed, 20_000, HealthCheck.REPEATED_BLOCKS),
-    (few_streams, 20_000, HealthCheck.REPEATED_BLOCKS),
-    (one_draw_for_a_block, 400_000, HealthCheck.UNSTEADY_HITS),
-    (reused_noise, 60_000, HealthCheck.SERIAL_DEPENDENCE),
+    (fixed_seed, 20_000, HealthCheck.REPEATED_BLOCKS), (few_streams, 20_000, HealthCheck.REPEATED_BLOCKS),
+    (one_draw_for_a_block, 400_000, HealthCheck.UNSTEADY_HITS), (reused_noise, 60_000, HealthCheck.SERIAL_DEPENDENCE),
     (Walk(), 12_000, HealthCheck.SERIAL_DEPENDENCE),
-]
+]  # fmt: skip
 
 
 @functools.cache

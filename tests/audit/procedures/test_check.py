@@ -1,7 +1,5 @@
 """Audits from end to end, at small size: verdicts, refusals, and the rate of false alarms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Two versions of a mechanism: found to differ, shown to be within a margin, or neither."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools

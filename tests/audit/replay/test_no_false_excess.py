@@ -1,7 +1,5 @@
 """Private mechanisms of which a replay must not say excess: what the output hides costs less than its law says."""
 
-from __future__ import annotations
-
 import math
 import os
 
@@ -127,12 +125,10 @@ def unused(rows, rng):
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "claim"),
     [
-        (truncated, [1.0], [], 2.0),
-        (median, [3.0, 3.5, 4.0], [3.0, 9.0, 4.0], 1.0),
-        (median, [3.0, 3.0, 4.0], [3.0, 5.0, 4.0], 1.0),
-        (unused, [1, 2], [1], 1.0),
+        (truncated, [1.0], [], 2.0), (median, [3.0, 3.5, 4.0], [3.0, 9.0, 4.0], 1.0),
+        (median, [3.0, 3.0, 4.0], [3.0, 5.0, 4.0], 1.0), (unused, [1, 2], [1], 1.0),
     ],
-)
+)  # fmt: skip
 def test_draws_that_do_not_show(mechanism, x, y, claim, seed):
     assert not run(mechanism, x, y, claim, seed=seed).has_excess
 

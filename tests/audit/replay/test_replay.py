@@ -1,7 +1,5 @@
 """Replays of mechanisms by hand: what is found at which line, and with which loss."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math
@@ -15,17 +13,18 @@ from dpaudit import (
     AddRemove,
     ApproxDP,
     GaussianDP,
+    Law,
     PureDP,
     RenyiDP,
     ReplayResult,
+    ReplayVerdict,
     ZeroConcentratedDP,
     noise_primitive,
     replay,
 )
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
-from dpaudit.audit.replay.laws import Law
-from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
+from dpaudit.mechanisms.adapters.replay_accounting import pld_from_replay
 
 X, Y = [1.0, 5.0], [1.0]
 
@@ -479,3 +478,35 @@ def test_a_scale_within_a_claim_that_allows_it():
         lambda rows, rng: len(rows) + rng.normal(0, scale[len(rows)]), [1, 1], [1], claim=ApproxDP(2.0, 1e-2)
     )
     assert not result.has_excess
+
+
+RNG = np.random.default_rng(7)
+
+
+@pytest.mark.parametrize(
+    ("law", "says"),
+    [
+        (Law("normal", {"location": 0.0, "sigma": 1.0}), "has the parameters location, scale, not location, sigma"),
+        ("normal", "is 'normal', not a Law"),
+    ],
+)
+def test_a_law_function_is_told_what_it_returned(law, says):
+    noise = noise_primitive(lambda value: law)(lambda value: value + RNG.normal())
+    with pytest.raises(OptionError, match=says):
+        replay(lambda rows: noise(len(rows)), [1, 1], [1], claim=1.0)
+
+
+def test_other_names_of_laws_are_known():
+    with pytest.raises(OptionError, match="its name here is 'normal'"):
+        noise_primitive("Gaussian", location="value", scale="scale")
+
+
+def test_only_the_result_of_a_replay_is_composed():
+    with pytest.raises(OptionError, match="3 is not the result of a replay"):
+        pld_from_replay(3)
+
+
+def test_the_reason_in_the_sentence_is_not_repeated():
+    found = replay(lambda rows: len(rows) + sum(np.random.default_rng().laplace(size=2)), [1, 1], [1], claim=1.0)
+    assert found.verdict is ReplayVerdict.OPEN
+    assert str(found).count(found.open_reasons[0]) == 1

@@ -1,7 +1,5 @@
 """Audits of outputs that are equal but written differently, which refute nothing, and of outputs that differ little."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import Counter

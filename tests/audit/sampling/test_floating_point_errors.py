@@ -1,7 +1,5 @@
 """For any `numpy.seterr` the library computes as usual, and the mechanism runs with the user's settings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Exact losses come from the mechanisms' laws, and the worst loss from all pairs of a grid.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from itertools import product

@@ -1,7 +1,5 @@
 """Replays rank pairs in a few executions each; the audit of fresh runs says what holds."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

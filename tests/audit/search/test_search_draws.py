@@ -1,7 +1,5 @@
 """The search's last runs on the chosen pair begin the pilot of its audit, and no test counts them."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

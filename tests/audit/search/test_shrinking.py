@@ -1,7 +1,5 @@
 """The simpler pair that a search shows beside the found one loses as much, and no audit sees it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Draws advance a simulated clock, so the tests are fast. The mechanisms' randomness is not fixed by a seed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3
@@ -242,20 +240,9 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
 @pytest.mark.parametrize(
     "value",
     [
-        7,
-        "7",
-        [],
-        [0],
-        [-1],
-        [17],
-        [16, -1],
-        [16, 1, 1, 1],
-        ["16"],
-        [True],
-        [16.5],
-        [16, 0.5],
+        7, "7", [], [0], [-1], [17], [16, -1], [16, 1, 1, 1], ["16"], [True], [16.5], [16, 0.5],
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_a_size_is_refused(value):
     memory = Remembered([0.0])
     memory.keep("size of batch 1", value)

@@ -1,7 +1,5 @@
 """A store keeps the draws: an audit that was stopped anywhere has the result of an uninterrupted audit."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json
@@ -16,14 +14,16 @@ import pytest
 
 from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
+from dpaudit.audit.events.events import Intervals, OutcomeCells
 from dpaudit.audit.sampling import object_identity
 from dpaudit.audit.sampling.block_plan import Plan, _tells_noise
-from dpaudit.audit.sampling.object_identity import versions
+from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.object_identity import identity, versions
 from dpaudit.audit.sampling.output_hashes import BLOCK_MARKS
+from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
 from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
-
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -80,6 +80,7 @@ def stopped(mechanism, calls, kind=audited, **options):
             kind(mechanism, **options)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("calls", [2, 100, 400])  # in the first pilot runs, later in them, and in the main runs
 def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, mode, calls):
@@ -88,6 +89,7 @@ def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, mode, ca
     assert audited(store=tmp_path, **options) == undisturbed(**options)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("mode", ["fixed", "sequential"])
 @pytest.mark.parametrize("mechanism", [laplace, words])
 def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mechanism):
@@ -112,6 +114,7 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mecha
     assert len(drawn) <= 7
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(  # the last of each mode in the audit of the pair, after runs of the search
     ("calls", "mode"),
     [(2, "fixed"), (21, "fixed"), (60, "fixed"), (16, "sequential"), (60, "sequential")],
@@ -136,6 +139,7 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls, mode):
     assert len(drawn) == len(whole.ranking) + 2 + (4 if mode == "fixed" else 6)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_search_of_other_pairs_is_refused(tmp_path):
     stopped(laplace, 8, searched, store=tmp_path)
     for name, other in {"seed": 6, "search_runs": 801, "runs": 2_001, "claim": PureDP(2.0), "bits": True}.items():
@@ -145,6 +149,7 @@ def test_a_search_of_other_pairs_is_refused(tmp_path):
         searched(pairs=[(0, 0.0), (0, 1), (0, 2)], store=tmp_path)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
     """The draws that determine a pair are on disk before the pair, or another pair could take its place."""
 
@@ -162,6 +167,7 @@ def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
     assert saved(store) == (2, 2)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
     """A full disk is not a fault of the mechanism."""
     with pytest.MonkeyPatch.context() as patch:
@@ -171,6 +177,7 @@ def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
             searched(store=tmp_path)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_randomness_of_its_own_is_kept_too(tmp_path):
     for mode, options in MODES.items():
         folder = tmp_path / mode
@@ -180,6 +187,7 @@ def test_randomness_of_its_own_is_kept_too(tmp_path):
     assert audited(own_randomness) != audited(own_randomness)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
     """Both pilots have a block 0 of 2,000 runs, with different seeds."""
     options = {"runs": None, "resolution": 0.1}
@@ -189,12 +197,14 @@ def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
         assert audited(store=tmp_path, **options) == plain
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_do_not_matter(tmp_path, jobs):
     assert audited(store=tmp_path, jobs=jobs) == undisturbed()
     assert audited(store=tmp_path, jobs=3 - jobs) == undisturbed()
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -214,6 +224,7 @@ def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
     assert audited(store=tmp_path) == undisturbed()
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_another_pair_or_code_is_refused(tmp_path):
     def laplace_(dataset, size, rng):
         return dataset + rng.laplace(scale=1.1, size=size)
@@ -226,6 +237,7 @@ def test_another_pair_or_code_is_refused(tmp_path):
     audited(name="another", store=tmp_path)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_store_is_for_one_process(tmp_path):
     with Store(tmp_path):
         with pytest.raises(StoreError, match="in use by another audit of this process"):
@@ -237,6 +249,7 @@ def test_a_store_is_for_one_process(tmp_path):
     Store(tmp_path).close()
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_an_open_store_holds_several_audits(tmp_path):
     with Store(tmp_path) as store:
         for name in ("one", "two"):
@@ -246,6 +259,7 @@ def test_an_open_store_holds_several_audits(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_what_cannot_be_data_is_refused(tmp_path):
     class Odd:
         def __hash__(self):
@@ -258,6 +272,7 @@ def test_what_cannot_be_data_is_refused(tmp_path):
         audited(lambda dataset, rng: Odd(), store=tmp_path, runs=1_000)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_mechanism_that_fails_leaves_what_was_drawn(tmp_path):
     def failing(dataset, size, rng):
         if size == 204 and dataset == 1:  # the last block
@@ -270,6 +285,7 @@ def test_a_mechanism_that_fails_leaves_what_was_drawn(tmp_path):
         assert not store.is_empty
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be used"):
@@ -287,6 +303,7 @@ def changed(folder, *statements):
     file.close()
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -315,6 +332,7 @@ def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said)
         audited(store=tmp_path)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + bytes(4096), b"not a database, " * 400])
 def test_a_file_that_is_no_store(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
@@ -326,6 +344,7 @@ def test_a_file_that_is_no_store(tmp_path, content):
         assert audited(store=tmp_path) == undisturbed()
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
     """A byte is changed in the definition of a table, which appears in a message, or in a key."""
     audited(store=tmp_path)
@@ -338,6 +357,7 @@ def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
                 assert audited(store=tmp_path) == undisturbed()
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(
     "kind", ["O", "f8,f8", "(2,3)f8", "i1,import os", "V8", "U9", "<M8[s]", ">f8", "trap", "", 3, None]
 )
@@ -351,6 +371,7 @@ def test_a_kind_of_array_is_a_name_and_nothing_else(kind):
 MORE_HITS_THAN_RUNS = [[[10**9, *[1] * BLOCK_MARKS]], [], np.zeros(0, np.int64), []]
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("phase", ["pilot", "main"])
 @pytest.mark.parametrize("mode", ["fixed", "sequential"])
 def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, monkeypatch, mode, phase):
@@ -369,6 +390,7 @@ def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, monkeypatch, m
         audited(store=tmp_path, **options)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_store_is_written_as_the_work_goes_on(tmp_path):
     """At most half a second of work is in memory alone."""
     with Store(tmp_path) as store:
@@ -385,6 +407,7 @@ def test_a_store_is_written_as_the_work_goes_on(tmp_path):
             assert [other.section("it", {}).recall(key) for key in ("first", "second", "third")] == [[1], [2], None]
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("options", [{}, {"sequential": True}], ids=["fixed", "sequential"])
 def test_what_a_mechanism_reads_elsewhere_may_not_change(tmp_path, monkeypatch, options):
     """The hash of the code does not cover the environment, but the repeated first block reveals the change."""
@@ -403,12 +426,14 @@ def test_what_a_mechanism_reads_elsewhere_may_not_change(tmp_path, monkeypatch, 
         check(noisy, 0.0, 1.0, **settings)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_few_coins_come_again_by_chance():
     assert _tells_noise(np.random.default_rng(1).random(16))
     assert not _tells_noise(np.random.default_rng(1).random(16) < 0.5)
     assert _tells_noise(np.random.default_rng(1).random(256) < 0.5)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_altered_sources_of_this_library_are_other_versions(tmp_path, monkeypatch):
     audited(store=tmp_path)
     monkeypatch.setattr(store_settings, "drawn_by", lambda: (*versions(), ("dpaudit's sources", "0123456789abcdef")))
@@ -416,6 +441,7 @@ def test_altered_sources_of_this_library_are_other_versions(tmp_path, monkeypatc
         audited(store=tmp_path)
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
     for room in ("audit/sampling", "mechanisms"):
         (tmp_path / room).mkdir(parents=True)
@@ -426,3 +452,77 @@ def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
         code.write_text(text)
         hashes.append(object_identity.own_sources.__wrapped__())
     assert hashes[0] == hashes[2] != hashes[1]
+
+
+def waiting(dataset, rng):
+    return dataset + rng.laplace(scale=SCALE["both"])
+
+
+def of_one_side(dataset, rng):
+    return dataset + rng.laplace(scale=SCALE["y"] if dataset else 1.0)
+
+
+def coin(dataset, rng):
+    return int(rng.random() < SCALE["coin"])
+
+
+SCALE = {"both": 1.0, "y": 1.0, "coin": 0.5}
+
+
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
+@pytest.mark.parametrize(
+    ("mode", "mechanism", "name", "value"),
+    [
+        ("fixed", waiting, "both", 0.5), ("fixed", of_one_side, "y", 0.5), ("fixed", coin, "coin", 0.6),
+        ("sequential", of_one_side, "y", 0.5),
+    ],
+)  # fmt: skip
+def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch, mode, mechanism, name, value):
+    """Code and variables are unchanged; the change affects one side or one bit, and the pilot was incomplete."""
+    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
+    options = MODES[mode] | {"runs": 2_000}
+    stopped(mechanism, 12, store=tmp_path, **options)
+    monkeypatch.setitem(SCALE, name, value)
+    with pytest.raises(StoreError, match="draws other outputs than those in the store, from the same seed"):
+        audited(mechanism, store=tmp_path, **options)
+    monkeypatch.undo()
+    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
+    assert audited(mechanism, store=tmp_path, **options) == audited(mechanism, **options)
+
+
+ONES = [1] * BLOCK_MARKS
+PAIRS = [5, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0]  # five pairs: in both datasets in the first event
+WRONG = {
+    "number": 7,
+    "text": "seven",
+    "list": [1, 2],
+    "more hits than runs": [[[10**9, *ONES]], [], np.zeros(0, np.int64), []],
+    "negative": [[[-1, *ONES]], [], np.zeros(0, np.int64), []],
+    "no mark": [[[*ONES, 1 << 64]], [], np.zeros(0, np.int64), []],
+    "cells": [[[1, *ONES]], [], np.ones(3, np.int64), []],
+    "outputs": np.ones(3),
+    "more in cells than runs": [[[1, *ONES]], [], np.array([6, 0, 0, 0, 0, 5]), []],
+    "more hits of others than runs": [[[1, *ONES]], [6], np.zeros(0, np.int64), []],
+    "pairs alone": [[], [], [], np.zeros((2, 0), np.int64), np.zeros((2, 3), np.int64)],
+    "no counts of pairs": [[1], [], [], np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)],
+    "other numbers of pairs": [[[[*PAIRS[:-1], 6], ONES * 2]], [], [], np.zeros((2, 0)), np.zeros((2, 0))],
+    "pairs that do not add up": [[[[4, *PAIRS[1:]], ONES * 2]], [], [], np.zeros((2, 0)), np.zeros((2, 0))],
+}
+EVENT, BELOW = Intervals(((0.0, np.inf),)), Intervals(((-np.inf, -1.0),))
+CELLS = OutcomeCells((0.0, 1.0), 3)
+TASKS = {
+    "drawn": DrawBlocks("x", 3, (5,)),
+    "counted": CountBlocks(EVENT, (), None, "y", 3, (5,)),
+    "counted in cells": CountBlocks(EVENT, (CELLS, CELLS), None, "y", 3, (5,)),
+    "counted in three events": CountBlocks(EVENT, (), None, "y", 3, (5,), (BELOW, EVENT)),
+    "pairs": CountPairs((EVENT, None), (None, None), (), (), None, 3, (5,)),
+    "pairs and outcomes": CountPairs((EVENT, BELOW), (None, BELOW), (EVENT,), (CELLS,), None, 3, (5, 4)),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_what_cannot_be_fits_no_task(task, wrong):
+    assert not task.fits(WRONG[wrong])
+    plan = plan_blocks(as_sampler(laplace), 0, 1, 0, 1)
+    assert task.fits(unpacked(packed(task(plan)), "it"))

@@ -40,18 +40,10 @@ from dpaudit.mechanisms.faulty import (
 from dpaudit.mechanisms.local.unary_encoding import best_threshold
 
 ATTAINED = [
-    RandomisedResponse(1.3, 5),
-    UnaryEncoding(1.3, 5),
-    UnaryEncoding(1.3, 5, is_optimised=True),
-    LocalHashing(1.3, 5),
-    LocalHashing(1.3, 5, g=2),
-    SubsetSelection(1.3, 5),
-    SubsetSelection(1.3, 5, size=4),
-    HadamardResponse(1.3, 5),
-    MemoisedBits(2.0, 1.3, 5),
-    MemoisedBits(2.0, 1.3, 5, is_optimised=True),
-    MemoisedResponse(2.0, 1.3, 5),
-]
+    RandomisedResponse(1.3, 5), UnaryEncoding(1.3, 5), UnaryEncoding(1.3, 5, is_optimised=True), LocalHashing(1.3, 5),
+    LocalHashing(1.3, 5, g=2), SubsetSelection(1.3, 5), SubsetSelection(1.3, 5, size=4), HadamardResponse(1.3, 5),
+    MemoisedBits(2.0, 1.3, 5), MemoisedBits(2.0, 1.3, 5, is_optimised=True), MemoisedResponse(2.0, 1.3, 5),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("oracle", ATTAINED, ids=str)

@@ -3,8 +3,6 @@
 Random tests use fixed seeds; each of the eight here has a false-alarm probability of at most 1e-7.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

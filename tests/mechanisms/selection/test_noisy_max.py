@@ -12,11 +12,8 @@ from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import ExponentialMechanism, ReportNoisyMax, exact_epsilon
 
 COUNTS = [
-    [3.0],
-    [0.0, 0.0],
-    [0.0, 1.0, 2.5, 2.5, -4.0],
-    [0.0, 40.0, 39.0],
-]
+    [3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -4.0], [0.0, 40.0, 39.0],
+]  # fmt: skip
 NOISES = ["laplace", "exponential", "gumbel"]
 
 

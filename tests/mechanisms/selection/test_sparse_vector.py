@@ -74,13 +74,11 @@ class TestLaw:
     @pytest.mark.parametrize(
         "mechanism",
         [
-            SparseVector(1.0),
-            SparseVector(0.7, 2, threshold=0.3, sensitivity=2.0),
-            SparseVector(2.0, 2, refresh=True),
+            SparseVector(1.0), SparseVector(0.7, 2, threshold=0.3, sensitivity=2.0), SparseVector(2.0, 2, refresh=True),
             SparseVector(3.0, 5, monotone=True),
         ],
         ids=str,
-    )
+    )  # fmt: skip
     def test_every_transcript_has_its_integral(self, mechanism):
         answers = (-0.5, 2.0, 0.25)
         law = mechanism.law(answers)

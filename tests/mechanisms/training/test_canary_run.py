@@ -22,13 +22,9 @@ NOTHING = np.empty((0, 1))
 
 def training(**changes):
     given = {
-        "model": LogisticRegression(31),
-        "sampling": PoissonBatches(0.5),
-        "noise_multiplier": 2.0,
-        "steps": 4,
-        "clip": 0.5,
-        "batch_size": 285.0,
-    }
+        "model": LogisticRegression(31), "sampling": PoissonBatches(0.5), "noise_multiplier": 2.0, "steps": 4,
+        "clip": 0.5, "batch_size": 285.0,
+    }  # fmt: skip
     return DPSGD(**{**given, **changes})
 
 
