@@ -18,8 +18,6 @@ from dpaudit.audit.errors import AdjacencyError
 from dpaudit.audit.health.dataset_checks import take_snapshot
 from dpaudit.audit.health.findings import HealthCheck
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
-
 MUTATED, EQUAL = HealthCheck.DATASET_MUTATED, HealthCheck.EQUAL_DATASETS
 NONE = frozenset()
 

@@ -16,8 +16,6 @@ from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED, order_mark
 from dpaudit.audit.sampling.tasks import BlockCounts
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
-
 SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
 SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS
 NONE = frozenset()

@@ -17,8 +17,6 @@ from dpaudit.audit.procedures import conclude
 from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
 from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
-
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
 HALF_LINE = Intervals(((0.0, np.inf),))
 

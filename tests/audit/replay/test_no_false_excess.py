@@ -11,7 +11,7 @@ from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
 from dpaudit.mechanisms import GroupTightMechanism
 
-SEEDS = range(4)
+SEEDS = range(2)
 
 
 def run(mechanism, x, y, claim=1.0, **options) -> ReplayResult:
@@ -51,7 +51,7 @@ def gumbel_noise(utilities):
     return np.array(utilities) + np.random.default_rng().gumbel(scale=2.0, size=len(utilities))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -97,7 +97,7 @@ def subsampled_by_a_binomial(rows, rng):
 @pytest.mark.parametrize("mechanism", [subsampled, subsampled_and_added, subsampled_by_coins, subsampled_by_a_binomial])
 def test_noise_on_a_sample_costs_less(mechanism):
     claim = math.log(1.0 + 0.1 * (math.e - 1.0))
-    results = [run(mechanism, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], claim, seed=seed) for seed in range(6)]
+    results = [run(mechanism, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], claim, seed=seed) for seed in range(4)]
     assert not any(result.has_excess for result in results)
     assert mechanism is subsampled_and_added or any(result.findings for result in results)
 

@@ -167,7 +167,7 @@ def declared(value):
     return value + np.random.default_rng().laplace()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+@pytest.mark.parametrize("seed", [0, 4])
 @pytest.mark.parametrize(
     "mechanism",
     [

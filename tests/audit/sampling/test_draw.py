@@ -58,7 +58,6 @@ def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
     return [(side.hits.tolist(), side.sizes.tolist(), side.fingerprints.tolist()) for side in sides]
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 150_000), (one_noisy, 2_500)])
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -68,7 +67,6 @@ def test_workers_and_backends_change_nothing(mechanism, runs, backend, jobs):
         assert counted(mechanism, runs, jobs=None) == counted(mechanism, runs, jobs=1)
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_functions_made_on_the_spot_cross_to_other_processes():
     shift = 2.0
     with joblib.parallel_config(backend="loky", n_jobs=2):
@@ -77,7 +75,6 @@ def test_functions_made_on_the_spot_cross_to_other_processes():
         )
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_counts_are_those_of_the_blocks_drawn_one_by_one():
     work = plan()
     x, y = count_hits(work, POSITIVE, SHAPES, 150_000)
@@ -88,7 +85,6 @@ def test_counts_are_those_of_the_blocks_drawn_one_by_one():
     assert abs(x.hits.sum() / 150_000 - 0.5) < 6 * 0.5 / np.sqrt(150_000)
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.parametrize("runs", [1, 255, 131_072, 131_073, 400_000])
 def test_runs_need_not_be_a_multiple_of_the_block(runs):
     for hits, sizes, fingerprints in counted(runs=runs):
@@ -97,14 +93,12 @@ def test_runs_need_not_be_a_multiple_of_the_block(runs):
     assert [block.size for block in draw_pilot(plan(), runs)[1]] == counted(runs=runs)[1][1]
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_a_longer_run_begins_like_a_shorter_one():
     short, long = counted(runs=131_072), counted(runs=400_000)
     for a, b in zip(short, long, strict=True):
         assert a[2] == b[2][:1]
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_blocks_of_vectors_are_shorter_and_do_not_depend_on_the_workers():
     assert plan(noisy).block == 131_072
     assert plan(vectors).block == plan(vectors, jobs=2).block == 1_310
@@ -112,7 +106,6 @@ def test_blocks_of_vectors_are_shorter_and_do_not_depend_on_the_workers():
     assert plan(one_noisy).block == 1024
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.parametrize("mechanism", [noisy, one_noisy, vectors])
 def test_blocks_are_many_whatever_the_number_of_runs(mechanism):
     """The main phase has at least half of the runs; the block size depends only on runs and shape."""
@@ -130,7 +123,6 @@ def test_blocks_are_many_whatever_the_number_of_runs(mechanism):
         assert sizes == [1, 15, 32, 79, 391, 3_907, 131_072]
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
     work = plan_blocks(as_sampler(noisy), 0.0, 0.5, 5, 1, runs=100_000)
     assert work.blocks_of_task == 131_072 // 391
@@ -143,7 +135,6 @@ def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
         assert (side.stretches.any(axis=1) == (np.arange(len(side.hits)) % 8 == 0)).all()
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_all_streams_differ():
     """Seeds, phases, sides and numbers all give different streams; x and y are the same dataset here."""
     first = [
@@ -156,13 +147,11 @@ def test_all_streams_differ():
     assert len(set(first)) == len(first) == 48
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_seeds_differ_and_repeat():
     assert counted(seed=1) == counted(seed=1)
     assert counted(seed=1) != counted(seed=2)
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_a_pilot_continues_where_it_stopped():
     work = plan(one_noisy)
     whole = draw_pilot(work, 3 * 1024)
@@ -172,7 +161,6 @@ def test_a_pilot_continues_where_it_stopped():
             assert a.tolist() == b.tolist()
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 1), (noisy, 700_001), (one_noisy, 3_000)])
 def test_progress_adds_up(mechanism, runs):
     parts = []
@@ -182,7 +170,6 @@ def test_progress_adds_up(mechanism, runs):
     assert min(parts) > 0
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_the_workers_of_parallel_config_are_used():
     threads = set()
 
@@ -200,7 +187,6 @@ def test_the_workers_of_parallel_config_are_used():
     assert threads - {threading.get_ident()}
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_an_explicit_number_of_workers_wins():
     threads = set()
 
@@ -219,7 +205,6 @@ def grows(dataset, size, rng):
     return np.stack([values, values], axis=1) if values[0] > 0 else values
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_shape_that_changes_names_block_and_seed(jobs):
     work = plan(grows, seed=11, jobs=jobs)
@@ -231,7 +216,6 @@ def test_a_shape_that_changes_names_block_and_seed(jobs):
     assert "seed 11" in str(e.value)
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.parametrize(("jobs", "backend"), [(1, "sequential"), (2, "threading"), (2, "loky")])
 def test_a_failing_block_names_itself_from_any_worker(jobs, backend):
     def fails(dataset, size, rng):
@@ -249,7 +233,6 @@ def test_a_failing_block_names_itself_from_any_worker(jobs, backend):
     assert "block 0 of the main runs on y" in str(e.value)
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_objects_of_any_length_are_counted():
     def words(dataset, rng):
         return ("a",) * rng.integers(0, 3) if rng.random() < 0.9 else None
@@ -260,7 +243,6 @@ def test_objects_of_any_length_are_counted():
     assert x.hits.tolist() != y.hits.tolist()
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_fingerprints_tell_blocks_apart():
     rng = np.random.default_rng(0)
     block = rng.normal(size=2_000)
@@ -286,13 +268,11 @@ def long_at_once(monkeypatch):
     return sent
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_long_audits_of_block_samplers_use_processes_and_give_the_same(long_at_once):
     assert counted(noisy, 600_000, jobs=2) == counted(noisy, 600_000, jobs=1)
     assert [parcel is not None for parcel in long_at_once] == [True]
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_threads_stay_where_they_are_asked_for_or_needed(long_at_once, monkeypatch):
     with joblib.parallel_config("threading", n_jobs=2):
         assert counted(noisy, 600_000, jobs=None) == counted(noisy, 600_000, jobs=1)
@@ -321,14 +301,12 @@ def ends_its_process(dataset, rng):
     return rng.laplace()
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_a_worker_that_dies_ends_the_audit_under_every_backend():
     """The pool of `multiprocessing` itself would wait for ever."""
     with joblib.parallel_config("multiprocessing", n_jobs=2), pytest.raises(MechanismError, match="died"):
         check(ends_its_process, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1)
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_a_worker_whose_parent_has_gone_ends_at_its_first_task():
     gone = subprocess.run(
         [sys.executable, "-S", "-c", "import os; print(os.getpid())"], capture_output=True, check=True

@@ -12,7 +12,7 @@ import pytest
 from dpaudit import PureDP, Verdict, check, load, save
 from dpaudit.audit.errors import MechanismError
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "without_trees")
+pytestmark = pytest.mark.usefixtures("without_trees")
 
 
 class Named:

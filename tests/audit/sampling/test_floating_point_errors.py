@@ -6,8 +6,6 @@ import pytest
 import dpaudit
 from dpaudit import AddRemove, PureDP, Rows
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
-
 SETTINGS = {"runs": 500, "seed": 1, "jobs": 1}
 
 

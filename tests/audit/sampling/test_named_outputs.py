@@ -111,7 +111,7 @@ def audited(mechanism, **options):
     return check(mechanism, 0.0, 4.0, **options)
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("mechanism", ALL, ids=lambda mechanism: mechanism.__name__)
 def test_events_and_files_have_the_names(mechanism, tmp_path):
     result = audited(mechanism)
@@ -123,7 +123,7 @@ def test_events_and_files_have_the_names(mechanism, tmp_path):
     assert (read.event, read.event_in_words) == (result.event, result.event_in_words)
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_workers_and_batches_have_the_same_columns(sequential):
     one, two = (audited(as_dataclass, sequential=sequential, jobs=jobs) for jobs in (1, 2))
@@ -131,7 +131,7 @@ def test_workers_and_batches_have_the_same_columns(sequential):
     assert "mean_age" in one.event_in_words
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_warnings_and_cells_have_the_names():
     result = check(frames, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, cells=4, jobs=1, alpha=1e-6)
     assert "of mean_age" in str(result.low_bits)
@@ -139,7 +139,7 @@ def test_warnings_and_cells_have_the_names():
     assert cells.names[0].startswith("mean_age in ")
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_a_record_of_another_form_is_another_outcome():
     def mostly(answer, rng):
         return (Failure if answer and rng.random() < 0.3 else Stats)(*noise(0.0, rng))
@@ -149,7 +149,7 @@ def test_a_record_of_another_form_is_another_outcome():
     assert "a record with other parts" in result.event_in_words or "class" in result.event_in_words
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_the_form_is_that_of_all_first_runs():
     def sometimes(answer, rng):
         return columns(answer, rng) | ({"more": 1.0} if rng.random() < 0.5 else {})
@@ -160,7 +160,7 @@ def test_the_form_is_that_of_all_first_runs():
     assert plan.sampler.column_names == ("mean_age", "n")
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_numbers_cost_no_more_runs():
     calls = []
 
@@ -176,7 +176,7 @@ def keyed(v, answer, rng, rare, usual):
     return rare(v) if answer and rng.random() < 0.01 else usual(v)
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_the_order_of_keys_is_no_outcome():
     def in_any_order(answer, rng):
         return keyed(float(rng.laplace()), answer, rng, lambda v: {"b": 1.0, "a": v}, lambda v: {"a": v, "b": 1.0})
@@ -192,7 +192,7 @@ def of_a_set(answer, rng):
     return {key: answer + rng.laplace() for key in {"apple", "pear"}}
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_the_order_of_a_set_is_no_outcome_of_workers():
     one, two = (check(of_a_set, 0.0, 0.0, claim=PureDP(0.1), runs=400, jobs=jobs, bits=False) for jobs in (1, 2))
     assert not two.is_refuted
@@ -208,7 +208,7 @@ RARE = {
 }
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("kind", RARE)
 def test_a_rare_output_of_another_form_is_found(kind):
     def mechanism(answer, rng):
@@ -221,7 +221,7 @@ def columns_of_rows(rows, size, rng):
     return pd.DataFrame({f"c{row}": rng.laplace(size=size) for row in sorted(set(rows))})
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_a_search_finds_columns_that_depend_on_the_data():
     pairs = [([1, 1], [1, 1, 1]), ([1, 1], [1, 1, 2])]
     found = find_worst_pair(columns_of_rows, pairs, claim=PureDP(1.0), runs=400, search_runs=800, jobs=1)
@@ -229,7 +229,7 @@ def test_a_search_finds_columns_that_depend_on_the_data():
     assert not [note for note in found.audit.notes if "skipped" in note]
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_blocks_are_compared_by_the_names_of_columns():
     def named(answer, size, rng):
         return {"count" if answer else "mean": rng.laplace(size=size)}
@@ -247,7 +247,7 @@ def test_blocks_are_compared_by_the_names_of_columns():
     assert not check(reordered, 0, 1, **options).is_refuted
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_columns_that_are_rarely_added_are_another_outcome():
     def changing(answer, size, rng):
         more = {"more": np.zeros(size)} if answer and rng.random() < 0.5 else {}
@@ -257,7 +257,7 @@ def test_columns_that_are_rarely_added_are_another_outcome():
     assert result.verdict.value in ("refuted", "inconclusive")
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_versions_are_compared_by_the_names_of_columns():
     def version(make):
         return lambda dataset, size, rng: make(rng.laplace(size=size), rng.laplace(size=size) + 5)
@@ -276,7 +276,7 @@ def test_versions_are_compared_by_the_names_of_columns():
     assert check_equivalence(keys(1), keys("1"), 0, **options).verdict.value.startswith("different")
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_a_search_has_the_names():
     found = find_worst_pair(
         as_dictionary, [(0.0, 1.0), (0.0, 4.0)], claim=PureDP(1.0), runs=400, search_runs=400, jobs=1, bits=False
@@ -284,7 +284,7 @@ def test_a_search_has_the_names():
     assert "mean_age" in found.audit.event_in_words
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("new", [as_dictionary, frames])
 @pytest.mark.parametrize("old", [as_labels, dictionaries_of_columns])
 def test_two_versions_are_compared_by_their_names(old, new):
@@ -296,7 +296,7 @@ def test_two_versions_are_compared_by_their_names(old, new):
     assert "mean_age" in check_equivalence(old, moved, 0.0, margin=0.8, runs=600, jobs=1).event_in_words
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("make", [frames, dictionaries_of_columns, structured, lists_of_dictionaries, named_column])
 def test_outputs_drawn_elsewhere(make):
     rng = np.random.default_rng(1)
@@ -305,7 +305,7 @@ def test_outputs_drawn_elsewhere(make):
     assert "mean_age" in result.event_in_words
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_outputs_drawn_elsewhere_are_compared_by_name():
     rng = np.random.default_rng(1)
     options = {"claim": PureDP(1.0), "bits": False}
@@ -364,7 +364,7 @@ def ages(block):
 OPTIONS = {"claim": PureDP(1.0), "runs": 400, "alpha": 1e-6, "bits": False}
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(
     ("mechanism", "output"),
     [
@@ -382,7 +382,7 @@ def test_only_the_part_is_audited(mechanism, output):
         assert bool(told) == (mechanism is stats)
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(("mechanism", "output"), [(stats, "mean_age"), (frame, "mean_age"), (matrix, 0)])
 def test_the_event_has_the_name_of_the_part(mechanism, output):
     result = check(mechanism, 0.0, 9.0, output=output, jobs=1, **OPTIONS)
@@ -390,7 +390,7 @@ def test_the_event_has_the_name_of_the_part(mechanism, output):
     assert "coordinate" not in result.event_in_words
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_a_search_and_outputs_drawn_elsewhere():
     found = find_worst_pair(stats, [(0.0, 1.0), (0.0, 9.0)], output="mean_age", search_runs=400, jobs=1, **OPTIONS)
     assert found.audit.is_refuted
@@ -403,7 +403,7 @@ def test_a_search_and_outputs_drawn_elsewhere():
     assert not check_outputs(*([[*map(tuple, each.to_numpy())] for each in drawn]), output=0, **options).is_refuted
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(("old", "new"), [(stats, twice), (frame, doubled), (stats, doubled)])
 @pytest.mark.parametrize("output", ["mean_age", mean_of])
 def test_versions_are_compared_by_a_part(old, new, output):
@@ -416,7 +416,7 @@ def test_versions_are_compared_by_a_part(old, new, output):
     assert not check_same_distribution(frame, same_mean, 0, **options).is_refuted, "only another part differs"
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("mechanism", [told, frame])
 def test_the_noise_of_a_part_is_checked(mechanism):
     part = {"output": "mean_age", "runs": 2_000, "jobs": 1}
@@ -428,7 +428,7 @@ def test_the_noise_of_a_part_is_checked(mechanism):
     assert 1.0 < counts.maximum().lower < 3.0
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_a_part_that_an_output_lacks_is_an_error():
     with pytest.raises(
         MechanismError, match="output='median' is not a part of an output of frame with the parts mean_age"
@@ -436,7 +436,7 @@ def test_a_part_that_an_output_lacks_is_an_error():
         check(frame, 0.0, 1.0, output="median", jobs=1, **OPTIONS)
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_the_part_belongs_to_the_identity_of_the_mechanism(tmp_path):
     hashes = {code_of(picked(stats, output)) for output in (None, "mean_age", "note", 0, larger, lambda output: 0)}
     assert len(hashes) == 6
@@ -452,14 +452,14 @@ def test_the_part_belongs_to_the_identity_of_the_mechanism(tmp_path):
     assert named.mechanism == "mine, output by <lambda>"
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_methods_are_no_parts():
     for output in ("count", "index"):
         with pytest.raises(MechanismError, match="is not a part"):
             check(lambda answer, rng: (answer, rng.laplace()), 0, 1, output=output, jobs=1, **OPTIONS)
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_state_of_a_function_that_picks_is_seen():
     seen = []
 

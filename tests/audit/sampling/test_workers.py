@@ -179,7 +179,6 @@ def test_workers_that_start_print_no_traceback(tmp_path, seconds):
 SETTINGS = {"claim": PureDP(1.0), "jobs": 1, "seed": 1, "bits": False}
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.parametrize(
     ("outputs", "least", "most"),
     [
@@ -193,7 +192,6 @@ def test_bytes_of_an_output(outputs, least, most):
     assert least <= bytes_of_one(outputs) <= most
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_of_large_outputs_few_are_kept_and_drawn_at_a_time():
     def texts(dataset, rng):
         return "x" * 10**6 + str(rng.integers(3))
@@ -204,7 +202,6 @@ def test_of_large_outputs_few_are_kept_and_drawn_at_a_time():
     assert plan.for_pilot(134).block <= 33
 
 
-@pytest.mark.usefixtures("learned_seldom")
 @pytest.mark.usefixtures("without_trees")
 def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
     def vectors(dataset, size, rng):
@@ -219,7 +216,6 @@ def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
     )
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_sequential_audits_keep_no_more(monkeypatch):
     monkeypatch.setattr(draw, "most_kept", lambda size, name: 100)
     result = check(lambda d, rng: d + rng.laplace(), 0, 1, **SETTINGS, runs=400, sequential=True)
@@ -227,7 +223,6 @@ def test_sequential_audits_keep_no_more(monkeypatch):
     assert any("learned from 100 runs on each dataset and not from 400" in note for note in result.notes)
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_what_cannot_be_held_is_refused():
     with pytest.raises(MechanismError, match=r"an output of big takes 47\.7 MiB, and fewer than 32 of them fit"):
         check(lambda d, rng: "x" * 50_000_000, 0, 1, **SETTINGS, runs=100, name="big")
@@ -237,7 +232,6 @@ def test_what_cannot_be_held_is_refused():
         refuse_too_much((1 << 30) + 1, "big")
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_outputs_that_grow_are_refused_while_they_are_drawn():
     """The first output is small, so nothing is cut by its size."""
     drawn, large = [], "x" * 30_000_000  # one text, which nevertheless counts each time
@@ -252,7 +246,6 @@ def test_outputs_that_grow_are_refused_while_they_are_drawn():
     assert len(drawn) < 100
 
 
-@pytest.mark.usefixtures("learned_seldom")
 def test_a_long_weighted_sum_is_the_same_for_a_row_alone():
     rng = np.random.default_rng(1)
     vectors = rng.laplace(size=(7, 20_001))

@@ -111,15 +111,15 @@ def test_degree_histogram():
 
 
 @pytest.mark.usefixtures("without_trees")
-def test_sparse_vectors_of_ten_answers():
+def test_sparse_vectors_of_many_answers():
     no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "jobs": 1}
     found = find_worst_pair(no_noise, Answers(10), claim=no_noise.claim, runs=8_000, search_runs=1_500, **options)
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
     assert found.audit.bound > 4
-    options |= {"runs": 20_000, "search_runs": 20_000}
-    found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
+    options |= {"runs": 10_000, "search_runs": 10_000}
+    found = find_worst_pair(unscaled, Answers(6, -2.0, 2.0), claim=unscaled.claim, **options)
     assert found.is_refuted
     assert found_loss(unscaled, found) > 1.3
 
@@ -141,12 +141,12 @@ def test_a_rare_output_of_a_single_pair():
 
 
 def leaks_at_the_top(answer, size, rng):
-    return np.where((rng.random(size) < 0.004) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
+    return np.where((rng.random(size) < 0.012) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
 
 
-def test_a_leak_of_four_in_a_thousand():
+def test_a_leak_of_twelve_in_a_thousand():
     """The first pilots have three hits against none, which only the bold estimate ranks."""
-    options = {"claim": PureDP(1.0), "adjacency": Within("l1"), "runs": 300_000, "jobs": 1}
+    options = {"claim": PureDP(1.0), "adjacency": Within("l1"), "runs": 100_000, "jobs": 1}
     found = find_worst_pair(leaks_at_the_top, Answers(None, 0.0, 10.0), **options)
     assert found.is_refuted
     assert max(found.x, found.y) == 10.0

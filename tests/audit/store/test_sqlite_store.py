@@ -25,6 +25,8 @@ from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
 from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
 
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
+
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
 
@@ -80,7 +82,6 @@ def stopped(mechanism, calls, kind=audited, **options):
             kind(mechanism, **options)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("calls", [2, 100, 400])  # in the first pilot runs, later in them, and in the main runs
 def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, mode, calls):
@@ -89,7 +90,6 @@ def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, mode, ca
     assert audited(store=tmp_path, **options) == undisturbed(**options)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("mode", ["fixed", "sequential"])
 @pytest.mark.parametrize("mechanism", [laplace, words])
 def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mechanism):
@@ -114,7 +114,6 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mecha
     assert len(drawn) <= 7
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(  # the last of each mode in the audit of the pair, after runs of the search
     ("calls", "mode"),
     [(2, "fixed"), (21, "fixed"), (60, "fixed"), (16, "sequential"), (60, "sequential")],
@@ -139,7 +138,6 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls, mode):
     assert len(drawn) == len(whole.ranking) + 2 + (4 if mode == "fixed" else 6)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_search_of_other_pairs_is_refused(tmp_path):
     stopped(laplace, 8, searched, store=tmp_path)
     for name, other in {"seed": 6, "search_runs": 801, "runs": 2_001, "claim": PureDP(2.0), "bits": True}.items():
@@ -149,7 +147,6 @@ def test_a_search_of_other_pairs_is_refused(tmp_path):
         searched(pairs=[(0, 0.0), (0, 1), (0, 2)], store=tmp_path)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
     """The draws that determine a pair are on disk before the pair, or another pair could take its place."""
 
@@ -167,7 +164,6 @@ def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
     assert saved(store) == (2, 2)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
     """A full disk is not a fault of the mechanism."""
     with pytest.MonkeyPatch.context() as patch:
@@ -177,7 +173,6 @@ def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
             searched(store=tmp_path)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_randomness_of_its_own_is_kept_too(tmp_path):
     for mode, options in MODES.items():
         folder = tmp_path / mode
@@ -187,7 +182,6 @@ def test_randomness_of_its_own_is_kept_too(tmp_path):
     assert audited(own_randomness) != audited(own_randomness)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
     """Both pilots have a block 0 of 2,000 runs, with different seeds."""
     options = {"runs": None, "resolution": 0.1}
@@ -197,14 +191,12 @@ def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
         assert audited(store=tmp_path, **options) == plain
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_do_not_matter(tmp_path, jobs):
     assert audited(store=tmp_path, jobs=jobs) == undisturbed()
     assert audited(store=tmp_path, jobs=3 - jobs) == undisturbed()
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -224,7 +216,6 @@ def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
     assert audited(store=tmp_path) == undisturbed()
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_another_pair_or_code_is_refused(tmp_path):
     def laplace_(dataset, size, rng):
         return dataset + rng.laplace(scale=1.1, size=size)
@@ -237,7 +228,6 @@ def test_another_pair_or_code_is_refused(tmp_path):
     audited(name="another", store=tmp_path)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_store_is_for_one_process(tmp_path):
     with Store(tmp_path):
         with pytest.raises(StoreError, match="in use by another audit of this process"):
@@ -249,7 +239,6 @@ def test_a_store_is_for_one_process(tmp_path):
     Store(tmp_path).close()
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_an_open_store_holds_several_audits(tmp_path):
     with Store(tmp_path) as store:
         for name in ("one", "two"):
@@ -259,7 +248,6 @@ def test_an_open_store_holds_several_audits(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_what_cannot_be_data_is_refused(tmp_path):
     class Odd:
         def __hash__(self):
@@ -272,7 +260,6 @@ def test_what_cannot_be_data_is_refused(tmp_path):
         audited(lambda dataset, rng: Odd(), store=tmp_path, runs=1_000)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_mechanism_that_fails_leaves_what_was_drawn(tmp_path):
     def failing(dataset, size, rng):
         if size == 204 and dataset == 1:  # the last block
@@ -285,7 +272,6 @@ def test_a_mechanism_that_fails_leaves_what_was_drawn(tmp_path):
         assert not store.is_empty
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be used"):
@@ -303,7 +289,6 @@ def changed(folder, *statements):
     file.close()
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -332,7 +317,6 @@ def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said)
         audited(store=tmp_path)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + bytes(4096), b"not a database, " * 400])
 def test_a_file_that_is_no_store(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
@@ -344,7 +328,6 @@ def test_a_file_that_is_no_store(tmp_path, content):
         assert audited(store=tmp_path) == undisturbed()
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
     """A byte is changed in the definition of a table, which appears in a message, or in a key."""
     audited(store=tmp_path)
@@ -357,7 +340,6 @@ def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
                 assert audited(store=tmp_path) == undisturbed()
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize(
     "kind", ["O", "f8,f8", "(2,3)f8", "i1,import os", "V8", "U9", "<M8[s]", ">f8", "trap", "", 3, None]
 )
@@ -371,7 +353,6 @@ def test_a_kind_of_array_is_a_name_and_nothing_else(kind):
 MORE_HITS_THAN_RUNS = [[[10**9, *[1] * BLOCK_MARKS]], [], np.zeros(0, np.int64), []]
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("phase", ["pilot", "main"])
 @pytest.mark.parametrize("mode", ["fixed", "sequential"])
 def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, monkeypatch, mode, phase):
@@ -390,7 +371,6 @@ def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, monkeypatch, m
         audited(store=tmp_path, **options)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_store_is_written_as_the_work_goes_on(tmp_path):
     """At most half a second of work is in memory alone."""
     with Store(tmp_path) as store:
@@ -407,7 +387,6 @@ def test_a_store_is_written_as_the_work_goes_on(tmp_path):
             assert [other.section("it", {}).recall(key) for key in ("first", "second", "third")] == [[1], [2], None]
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 @pytest.mark.parametrize("options", [{}, {"sequential": True}], ids=["fixed", "sequential"])
 def test_what_a_mechanism_reads_elsewhere_may_not_change(tmp_path, monkeypatch, options):
     """The hash of the code does not cover the environment, but the repeated first block reveals the change."""
@@ -426,14 +405,12 @@ def test_what_a_mechanism_reads_elsewhere_may_not_change(tmp_path, monkeypatch, 
         check(noisy, 0.0, 1.0, **settings)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_a_few_coins_come_again_by_chance():
     assert _tells_noise(np.random.default_rng(1).random(16))
     assert not _tells_noise(np.random.default_rng(1).random(16) < 0.5)
     assert _tells_noise(np.random.default_rng(1).random(256) < 0.5)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_altered_sources_of_this_library_are_other_versions(tmp_path, monkeypatch):
     audited(store=tmp_path)
     monkeypatch.setattr(store_settings, "drawn_by", lambda: (*versions(), ("dpaudit's sources", "0123456789abcdef")))
@@ -441,7 +418,6 @@ def test_altered_sources_of_this_library_are_other_versions(tmp_path, monkeypatc
         audited(store=tmp_path)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
     for room in ("audit/sampling", "mechanisms"):
         (tmp_path / room).mkdir(parents=True)
@@ -469,7 +445,6 @@ def coin(dataset, rng):
 SCALE = {"both": 1.0, "y": 1.0, "coin": 0.5}
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 @pytest.mark.parametrize(
     ("mode", "mechanism", "name", "value"),
     [

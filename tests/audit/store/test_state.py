@@ -20,8 +20,6 @@ from dpaudit.audit.errors import StoreError
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler, picked
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
-
 
 class Own:
     """Noise from the object's own generator."""
