@@ -431,12 +431,6 @@ def test_a_claim_just_below_the_ceiling_can_be_refuted():
     assert math.isfinite(result.resolution)
 
 
-@pytest.mark.parametrize("name", [3, math.nan, "a\nb\x1b[31m", ""])
-def test_a_name_is_a_line_of_text(name):
-    with pytest.raises(OptionError, match="is not a name"):
-        check_canaries(FLAGS, FLAGS, claim=PureDP(1.0), name=name)
-
-
 def test_many_runs_of_one_canary_take_no_memory_for_their_pairs():
     flags = coins_of(30_000)[:, None]
     assert canary_draws(flags + 0.0, flags).runs == 30_000

@@ -198,10 +198,10 @@ def test_results_do_not_depend_on_workers_and_are_kept():
 
 
 def test_a_true_slope_is_refuted_no_more_often_than_allowed():
-    """Of 100 checks at alpha .1; the limit is exceeded with probability 1e-7."""
+    """Of 40 checks at alpha .1; the limit is exceeded with probability 1e-7."""
     check = {"epsilon": 1.0, "runs": 300, "alpha": 0.1, "jobs": 1}
-    refuted = sum(check_slope(choosing(0.5), U, U, seed=seed, **check).is_refuted for seed in range(100))
-    assert refuted <= stats.binom.isf(1e-7, 100, 0.1)
+    refuted = sum(check_slope(choosing(0.5), U, U, seed=seed, **check).is_refuted for seed in range(40))
+    assert refuted <= stats.binom.isf(1e-7, 40, 0.1)
 
 
 FEW = {"runs": 20_000, "alpha": 1e-3, "jobs": 1}
@@ -407,20 +407,12 @@ def test_few_runs_of_any_number_do(runs):
         assert not check_independence(mechanism, 0, runs=runs, alpha=1e-4, jobs=1).is_refuted
 
 
-def test_results_do_not_depend_on_workers():
-    def looped(data, rng):
-        return data + rng.laplace(size=2)
-
-    one, two = (check_independence(looped, 0, runs=12_000, jobs=jobs) for jobs in (1, 2))
-    assert one == two
-
-
 @pytest.mark.parametrize("mechanism", [fresh(), fresh(3), lambda d, size, rng: rng.random((size, 2)) < 0.05])
 def test_independent_noise_is_refuted_no_more_often_than_allowed(mechanism):
-    """Of 150 checks at alpha .1; the limit is exceeded with probability 1e-7."""
+    """Of 50 checks at alpha .1; the limit is exceeded with probability 1e-7."""
     check = {"runs": 300, "alpha": 0.1, "jobs": 1}
-    refuted = sum(check_independence(mechanism, 0, seed=seed, **check).is_refuted for seed in range(150))
-    assert refuted <= stats.binom.isf(1e-7, 150, 0.1)
+    refuted = sum(check_independence(mechanism, 0, seed=seed, **check).is_refuted for seed in range(50))
+    assert refuted <= stats.binom.isf(1e-7, 50, 0.1)
 
 
 LEVELS = np.array([0.005, 0.1, 0.25, 0.5, 0.9, 0.995])

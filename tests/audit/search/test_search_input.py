@@ -250,15 +250,6 @@ def test_columns_and_levels_are_swept():
     assert find_worst_pair(level, Answers(low=0.0, high=9.0), adjacency=Within("l1"), **options).is_refuted
 
 
-def test_a_sweep_does_not_depend_on_workers(tmp_path):
-    window = total(lambda row: 0.6170 < row < 0.6190)
-    options = OPTIONS | {"adjacency": AddRemove(), "runs": 400, "search_runs": 3_000}
-    first = find_worst_pair(window, Rows(most=3), **options)
-    options["store"] = tmp_path
-    assert find_worst_pair(window, Rows(most=3), **options | {"jobs": 2}) == first
-    assert find_worst_pair(window, Rows(most=3), **options) == first  # from the store
-
-
 def test_differences_of_coupled_outputs():
     same = [NOISE, NOISE > 0, NOISE.round().astype(int), np.stack([NOISE, -NOISE], axis=1)]
     assert [coupled_difference(one, one) for one in same] == [0.0] * 4
