@@ -141,18 +141,3 @@ def test_single_precision_noise_keeps_the_answer_s_low_bits():
     noise = SinglePrecisionNoise(1.0).sample(0.0, 1000, rng())
     assert np.array_equal(noise, noise.astype(np.float32))
     assert not np.any(outputs == outputs.astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: KeyedCounts(1.0, 0.01, "some"), "threshold='some' is unknown; use one of noisy, exact, none."),
-        (lambda: KeyedCounts(1.0, 0.6), "delta=0.6 is not allowed"),
-        (lambda: SmallCount(0, 5), "epsilon=0 is not allowed"),
-        (lambda: NaiveLaplace(0), "epsilon=0 is not allowed"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ClaimError) as caught:
-        call()
-    assert message in str(caught.value)
