@@ -8,21 +8,8 @@ import pandas as pd
 import pytest
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from dpaudit import (
-    ApproxDP,
-    LaplaceNoise,
-    PureDP,
-    RenyiDP,
-    Verdict,
-    ZeroConcentratedDP,
-    assert_same_distribution,
-    check,
-    check_equivalence,
-    check_noise,
-    check_outputs,
-    count_cells,
-    epsilon_lower,
-)
+import dpaudit as dp
+from dpaudit import check
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.results.cell_result import CellCounts
 
@@ -40,14 +27,14 @@ SHAPES = {
 
 
 def checked(xs, ys, **options):
-    return check_outputs(xs, ys, claim=PureDP(0.5), bits=False, alpha=1e-6, **options)
+    return dp.check_outputs(xs, ys, claim=dp.PureDP(0.5), bits=False, alpha=1e-6, **options)
 
 
 @pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("one", SHAPES)
 @pytest.mark.parametrize("other", SHAPES)
 def test_single_columns_are_compared_by_their_values(one, other):
-    assert checked(SHAPES[one]("on_x"), SHAPES[other]("on_y")).verdict is not Verdict.REFUTED
+    assert checked(SHAPES[one]("on_x"), SHAPES[other]("on_y")).verdict is not dp.Verdict.REFUTED
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -59,17 +46,17 @@ def test_a_name_that_both_have_is_said():
 
 @pytest.mark.usefixtures("without_trees")
 def test_a_place_picks_a_single_column():
-    assert checked(FRAME["on_x"], FRAME["on_y"], output=0).verdict is not Verdict.REFUTED
+    assert checked(FRAME["on_x"], FRAME["on_y"], output=0).verdict is not dp.Verdict.REFUTED
 
 
 @pytest.mark.usefixtures("without_trees")
 def test_rows_with_names_and_without():
     reversed_ = FRAME[::-1]
     for rows in (reversed_.to_numpy(), list(reversed_.itertuples(index=False, name=None))):
-        assert checked(FRAME, rows).verdict is not Verdict.REFUTED
+        assert checked(FRAME, rows).verdict is not dp.Verdict.REFUTED
         assert checked(rows, FRAME + 9.0).is_refuted
     single = [{"on_x": value} for value in FRAME["on_y"]]
-    assert checked(FRAME[["on_x"]], single).verdict is not Verdict.REFUTED
+    assert checked(FRAME[["on_x"]], single).verdict is not dp.Verdict.REFUTED
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -89,7 +76,7 @@ def test_a_function_is_given_all_outputs():
 def test_missing_values_of_columns_without_a_name():
     missing = pd.Series(np.where(FRAME["on_x"] > 0.0, 1.5, None), dtype="Float64")
     assert checked(missing, np.where(FRAME["on_y"] > 0.0, 1.5, np.nan)).is_refuted
-    assert checked([pd.NA, 1.0] * 500, [1.0, None] * 500).verdict is not Verdict.REFUTED
+    assert checked([pd.NA, 1.0] * 500, [1.0, None] * 500).verdict is not dp.Verdict.REFUTED
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -109,9 +96,9 @@ def test_sides_of_different_shapes_are_noted(width, shape):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda name: check_outputs(range(40), range(40), claim=1.0, name=name),
-        lambda name: check_noise(
-            lambda x, rng: x + rng.laplace(), 0.0, noise=LaplaceNoise(scale=1.0), answer=abs, name=name
+        lambda name: dp.check_outputs(range(40), range(40), claim=1.0, name=name),
+        lambda name: dp.check_noise(
+            lambda x, rng: x + rng.laplace(), 0.0, noise=dp.LaplaceNoise(scale=1.0), answer=abs, name=name
         ),
     ],
 )
@@ -152,21 +139,21 @@ def drifting(answer, size, rng):
 )  # fmt: skip
 def test_runs_that_are_not_independent_are_said(mechanism, check):
     """False alarm of the twin: one in a million."""
-    counts = count_cells(mechanism, 0.0, 0.0, cells=4, runs=10_000, jobs=1)
+    counts = dp.count_cells(mechanism, 0.0, 0.0, cells=4, runs=10_000, jobs=1)
     assert check in [finding.check.value for finding in counts.findings]
     assert str(counts).startswith("INCONCLUSIVE: failed health check")
     assert "so the intervals need not hold" in str(counts)
-    assert count_cells(independent, 0.0, 0.0, cells=4, runs=10_000, jobs=1).findings == ()
+    assert dp.count_cells(independent, 0.0, 0.0, cells=4, runs=10_000, jobs=1).findings == ()
 
 
 def test_a_check_can_be_silenced_and_an_unknown_one_is_refused():
     options = {"cells": 4, "runs": 4_000, "jobs": 1}
-    names = [finding.check.value for finding in count_cells(seeded, 0.0, 0.0, **options).findings]
-    left = count_cells(seeded, 0.0, 0.0, ignore="repeated-blocks", **options).findings
+    names = [finding.check.value for finding in dp.count_cells(seeded, 0.0, 0.0, **options).findings]
+    left = dp.count_cells(seeded, 0.0, 0.0, ignore="repeated-blocks", **options).findings
     assert "repeated-blocks" in names
     assert "repeated-blocks" not in [finding.check.value for finding in left]
     with pytest.raises(OptionError, match="ignore='repeated' is not a health check"):
-        count_cells(seeded, 0.0, 0.0, runs=4_000, ignore="repeated")
+        dp.count_cells(seeded, 0.0, 0.0, runs=4_000, ignore="repeated")
 
 
 def test_a_dataset_that_is_changed_is_said():
@@ -174,12 +161,12 @@ def test_a_dataset_that_is_changed_is_said():
         rows.append(0)
         return int(rng.integers(2))
 
-    counts = count_cells(changing, [1], [1, 1], runs=600, jobs=1)
+    counts = dp.count_cells(changing, [1], [1, 1], runs=600, jobs=1)
     assert [finding.check.value for finding in counts.findings] == ["dataset-mutated"]
 
 
 def test_equal_outputs_are_noted():
-    counts = count_cells(lambda answer, size: np.full(size, 3), 0, 1, runs=1_000, jobs=1)
+    counts = dp.count_cells(lambda answer, size: np.full(size, 3), 0, 1, runs=1_000, jobs=1)
     assert counts.findings == ()
     assert "gave the same output, 3" in str(counts)
 
@@ -190,12 +177,12 @@ LARGE = (500_000, 1_000_000, 184_000, 1_000_000)
 @pytest.mark.parametrize(("method", "theirs"), [("score", "score"), ("log-ratio", "log")])
 def test_ratio_intervals_are_those_of_statsmodels(method, theirs):
     low, _ = confint_proportions_2indep(*LARGE, compare="ratio", method=theirs, alpha=0.1, correction=False)
-    assert epsilon_lower(*LARGE, alpha=0.05, method=method) == pytest.approx(math.log(low))
+    assert dp.epsilon_lower(*LARGE, alpha=0.05, method=method) == pytest.approx(math.log(low))
 
 
 @pytest.mark.parametrize("method", ["score", "log-ratio"])
 def test_with_many_hits_the_exact_bound_is_as_good_as_the_approximate_ones(method):
-    exact, approximate = epsilon_lower(*LARGE, alpha=0.05), epsilon_lower(*LARGE, alpha=0.05, method=method)
+    exact, approximate = dp.epsilon_lower(*LARGE, alpha=0.05), dp.epsilon_lower(*LARGE, alpha=0.05, method=method)
     estimate = math.log(LARGE[0] / LARGE[2])
     assert 1.0 < (estimate - exact) / (estimate - approximate) < 1.06
 
@@ -205,20 +192,20 @@ def test_with_many_hits_the_exact_bound_is_as_good_as_the_approximate_ones(metho
     "counts", [(0, 10, 0, 10), (10, 10, 0, 10), (0, 10, 10, 10), (10, 10, 10, 10), (1, 10**10, 0, 10**10)]
 )
 def test_corner_counts_give_a_bound(method, counts):
-    bound = epsilon_lower(*counts, alpha=0.05, method=method)
+    bound = dp.epsilon_lower(*counts, alpha=0.05, method=method)
     assert 0.0 <= bound < math.inf
 
 
 def test_unknown_or_unfit_methods():
     with pytest.raises(OptionError, match="unknown"):
-        epsilon_lower(*LARGE, alpha=0.05, method="wald")
+        dp.epsilon_lower(*LARGE, alpha=0.05, method="wald")
     with pytest.raises(OptionError, match="delta must be 0"):
-        epsilon_lower(*LARGE, alpha=0.05, delta=0.1, method="score")
+        dp.epsilon_lower(*LARGE, alpha=0.05, delta=0.1, method="score")
     with pytest.raises(OptionError, match="too large"):
-        epsilon_lower(*LARGE, alpha=0.6, method="score")
+        dp.epsilon_lower(*LARGE, alpha=0.6, method="score")
 
 
-CLAIM = ZeroConcentratedDP(0.5)
+CLAIM = dp.ZeroConcentratedDP(0.5)
 
 
 def noisy(answer, size, rng):
@@ -255,17 +242,17 @@ def test_at_a_distance():
 def test_outputs_drawn_elsewhere():
     rng = np.random.default_rng(0)
     xs, ys = noisy(0.0, 40_000, rng), noisy(1.0, 40_000, rng)
-    assert check_outputs(xs, ys, claim=RenyiDP(1.5, 0.75), bits=False).is_refuted
+    assert dp.check_outputs(xs, ys, claim=dp.RenyiDP(1.5, 0.75), bits=False).is_refuted
 
 
 @pytest.mark.parametrize("alpha", [5e-10, 1.05e-9])
 def test_a_small_alpha_is_refused_by_the_number_passed(alpha):
     xs = np.random.default_rng(0).normal(size=100)
     for refused in (
-        lambda: check_outputs(xs, xs[::-1], claim=CLAIM, alpha=alpha),
+        lambda: dp.check_outputs(xs, xs[::-1], claim=CLAIM, alpha=alpha),
         lambda: check(noisy, 0.0, 1.0, claim=CLAIM, alpha=alpha, jobs=1),
-        lambda: check_equivalence(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
-        lambda: assert_same_distribution(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
+        lambda: dp.check_equivalence(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
+        lambda: dp.assert_same_distribution(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
     ):
         with pytest.raises(OptionError, match=f"alpha={alpha:g} is too small for the exact test"):
             refused()
@@ -283,13 +270,13 @@ def test_intervals_of_cells_refute():
     names, on_x, on_y = ("a", "b", "c"), (7_000, 2_000, 1_000), (2_000, 3_000, 5_000)
     counts = CellCounts(names=names, hits_x=on_x, hits_y=on_y, alpha=0.05, n_known=3, scope="s")
     largest = np.log(5.0)
-    assert 1.4 < counts.strength_lower(PureDP(1.0)) < largest
-    assert counts.strength_lower(PureDP(1.0)) >= counts.maximum().lower
-    assert counts.strength_lower(RenyiDP(2.0, 0.1)) >= counts.renyi_lower(2.0)
+    assert 1.4 < counts.strength_lower(dp.PureDP(1.0)) < largest
+    assert counts.strength_lower(dp.PureDP(1.0)) >= counts.maximum().lower
+    assert counts.strength_lower(dp.RenyiDP(2.0, 0.1)) >= counts.renyi_lower(2.0)
     mirrored = CellCounts(names=names, hits_x=on_y[::-1], hits_y=on_x[::-1], alpha=0.05, n_known=3, scope="s")
     delta = max(float(each.band().profile(1.0)[0]) for each in (counts, mirrored))
-    assert counts.strength_lower(ApproxDP(1.0, 1e-3, bound_on="delta")) == pytest.approx(delta, rel=1e-6)
-    for claim in (PureDP(1.0), ZeroConcentratedDP(0.5), ApproxDP(1.0, 1e-3)):
+    assert counts.strength_lower(dp.ApproxDP(1.0, 1e-3, bound_on="delta")) == pytest.approx(delta, rel=1e-6)
+    for claim in (dp.PureDP(1.0), dp.ZeroConcentratedDP(0.5), dp.ApproxDP(1.0, 1e-3)):
         assert mirrored.strength_lower(claim) == pytest.approx(counts.strength_lower(claim), rel=1e-9)
 
 
@@ -299,7 +286,7 @@ def test_a_refutation_by_cells_is_said():
     def weights(answer, size, rng):
         return rng.choice(4, p=(0.4, 0.3, 0.2, 0.1) if answer else (0.1, 0.2, 0.3, 0.4), size=size)
 
-    result = check(weights, 0, 1, claim=PureDP(1.0), runs=40_000, cells=4, jobs=1)
+    result = check(weights, 0, 1, claim=dp.PureDP(1.0), runs=40_000, cells=4, jobs=1)
     assert result.cells.strength_lower(result.claim) > 1.0
     assert result.is_refuted
     assert result.bound >= result.cells.strength_lower(result.claim)

@@ -9,19 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import (
-    AddRemove,
-    ApproxDP,
-    GaussianDP,
-    Law,
-    PureDP,
-    RenyiDP,
-    ReplayResult,
-    ReplayVerdict,
-    ZeroConcentratedDP,
-    noise_primitive,
-    replay,
-)
+import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
 from dpaudit.audit.replay.replayed_call import FindingKind
 from dpaudit.mechanisms.adapters.replay_accounting import pld_from_replay
@@ -29,8 +17,8 @@ from dpaudit.mechanisms.adapters.replay_accounting import pld_from_replay
 X, Y = [1.0, 5.0], [1.0]
 
 
-def run(mechanism, x=X, y=Y, claim=1.0, **options) -> ReplayResult:
-    return replay(mechanism, x, y, claim=claim, **options)
+def run(mechanism, x=X, y=Y, claim=1.0, **options) -> dp.ReplayResult:
+    return dp.replay(mechanism, x, y, claim=claim, **options)
 
 
 def clipped(rows, high):
@@ -48,7 +36,7 @@ def test_an_input_that_moves_too_far_is_found_at_its_line():
     result = run(handed, adjacency="add-remove")
     (call,) = result.calls
     assert (call.moved, call.worst_loss, call.realised_loss is not None) == (2.0, 2.0, True)
-    assert result.verdict is ReplayVerdict.EXCESS
+    assert result.verdict is dp.ReplayVerdict.EXCESS
     assert kinds(result) == [FindingKind.LOSS_ABOVE_CLAIM]
     place = result.findings[0].place
     assert (place.file, place.function) == (__file__, "handed")
@@ -59,7 +47,7 @@ def test_an_input_that_moves_too_far_is_found_at_its_line():
 
 def test_a_right_mechanism_is_bounded_by_its_exact_loss():
     result = run(lambda rows, rng: rng.laplace(clipped(rows, 1.0), 1.0))
-    assert result.verdict is ReplayVerdict.BOUNDED
+    assert result.verdict is dp.ReplayVerdict.BOUNDED
     assert result.findings == result.open_reasons == ()
     assert result.loss.worst == result.loss.epsilon == 1.0
     assert run(lambda rows, rng: rng.laplace(clipped(rows, 1.0), 1.0), claim=0.999).has_excess
@@ -112,17 +100,17 @@ def test_gaussian_noise_has_mu_and_is_judged_by_the_claim():
     def noisy(rows, rng):
         return rng.normal(clipped(rows, 1.0), 2.0)
 
-    assert run(noisy, claim=GaussianDP(0.5)).verdict is ReplayVerdict.BOUNDED
-    assert run(noisy, claim=GaussianDP(0.49)).verdict is ReplayVerdict.EXCESS
-    assert run(noisy, claim=ZeroConcentratedDP(0.125)).verdict is ReplayVerdict.BOUNDED
-    assert run(noisy, claim=PureDP(50.0)).verdict is ReplayVerdict.EXCESS
-    result = run(noisy, claim=ApproxDP(1.0, 1e-5))
+    assert run(noisy, claim=dp.GaussianDP(0.5)).verdict is dp.ReplayVerdict.BOUNDED
+    assert run(noisy, claim=dp.GaussianDP(0.49)).verdict is dp.ReplayVerdict.EXCESS
+    assert run(noisy, claim=dp.ZeroConcentratedDP(0.125)).verdict is dp.ReplayVerdict.BOUNDED
+    assert run(noisy, claim=dp.PureDP(50.0)).verdict is dp.ReplayVerdict.EXCESS
+    result = run(noisy, claim=dp.ApproxDP(1.0, 1e-5))
     assert result.calls[0].mu == 0.5
-    needed = GaussianDP(0.5)
+    needed = dp.GaussianDP(0.5)
     delta = stats.norm.cdf(-2.0 + 0.25) - math.e * stats.norm.cdf(-2.0 - 0.25)  # of μ = ½ at ε = 1
     assert result.has_excess
-    assert run(noisy, claim=ApproxDP(1.0, delta * 1.001)).verdict is ReplayVerdict.BOUNDED
-    assert run(noisy, claim=ApproxDP(1.0, delta * 0.98)).has_excess
+    assert run(noisy, claim=dp.ApproxDP(1.0, delta * 1.001)).verdict is dp.ReplayVerdict.BOUNDED
+    assert run(noisy, claim=dp.ApproxDP(1.0, delta * 0.98)).has_excess
     assert needed.mu == result.loss.mu
 
 
@@ -149,20 +137,20 @@ def test_bounds_on_a_divergence_are_compared_with_the_divergence(at):
     def both(rows, rng):
         return rng.normal(len(rows), 2.0), rng.laplace(len(rows), 2.0)
 
-    verdict = ReplayVerdict.EXCESS if at < 1.0 else ReplayVerdict.BOUNDED
-    assert run(noisy, claim=ZeroConcentratedDP(1.125 * at)).verdict is verdict
-    assert run(noisy, claim=RenyiDP(4.0, 4.5 * at)).verdict is verdict
-    verdict = ReplayVerdict.OPEN if at < 1.0 else ReplayVerdict.BOUNDED
-    assert run(both, claim=ZeroConcentratedDP(0.25 * at)).verdict is verdict
-    assert run(both, claim=RenyiDP(2.0, 0.5 * at)).verdict is verdict
-    assert run(both, claim=RenyiDP(64.0, 8.5 * at)).verdict is verdict
+    verdict = dp.ReplayVerdict.EXCESS if at < 1.0 else dp.ReplayVerdict.BOUNDED
+    assert run(noisy, claim=dp.ZeroConcentratedDP(1.125 * at)).verdict is verdict
+    assert run(noisy, claim=dp.RenyiDP(4.0, 4.5 * at)).verdict is verdict
+    verdict = dp.ReplayVerdict.OPEN if at < 1.0 else dp.ReplayVerdict.BOUNDED
+    assert run(both, claim=dp.ZeroConcentratedDP(0.25 * at)).verdict is verdict
+    assert run(both, claim=dp.RenyiDP(2.0, 0.5 * at)).verdict is verdict
+    assert run(both, claim=dp.RenyiDP(64.0, 8.5 * at)).verdict is verdict
 
 
 def test_two_calls_add_up():
     def twice(rows, rng):
         return rng.laplace(clipped(rows, 1.0), 1.0), rng.laplace(len(rows), 1.0)
 
-    assert run(twice, claim=2.0).verdict is ReplayVerdict.BOUNDED
+    assert run(twice, claim=2.0).verdict is dp.ReplayVerdict.BOUNDED
     result = run(twice, claim=1.5)
     assert kinds(result) == [FindingKind.SUM_ABOVE_CLAIM]
     assert result.loss.worst == 2.0
@@ -171,14 +159,14 @@ def test_two_calls_add_up():
     def squares(rows, rng):
         return rng.normal(clipped(rows, 1.0), 1.0), rng.normal(len(rows), 1.0)
 
-    assert run(squares, claim=GaussianDP(1.4)).has_excess
-    assert run(squares, claim=GaussianDP(1.42)).verdict is ReplayVerdict.BOUNDED
+    assert run(squares, claim=dp.GaussianDP(1.4)).has_excess
+    assert run(squares, claim=dp.GaussianDP(1.42)).verdict is dp.ReplayVerdict.BOUNDED
 
     def mixed(rows, rng):
         return rng.normal(clipped(rows, 1.0), 1.0), rng.laplace(len(rows), 1.0)
 
-    assert run(mixed, claim=ApproxDP(3.0, 0.1)).verdict is ReplayVerdict.BOUNDED
-    assert run(mixed, claim=ApproxDP(1.5, 1e-9)).verdict is ReplayVerdict.EXCESS  # of the normal draw alone
+    assert run(mixed, claim=dp.ApproxDP(3.0, 0.1)).verdict is dp.ReplayVerdict.BOUNDED
+    assert run(mixed, claim=dp.ApproxDP(1.5, 1e-9)).verdict is dp.ReplayVerdict.EXCESS  # of the normal draw alone
 
 
 def test_a_value_fed_back_is_the_same_on_both():
@@ -214,7 +202,7 @@ def test_a_number_of_calls_that_depends_on_the_data(claim):
     result = run(each, claim=claim)
     assert kinds(result) == [FindingKind.CALLS_DIFFER]
     assert "2 calls on x and 1 on y" in str(result)
-    assert result.verdict is ReplayVerdict.OPEN
+    assert result.verdict is dp.ReplayVerdict.OPEN
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(result)
 
@@ -249,7 +237,7 @@ def test_noise_added_outside_of_its_primitive():
     assert result.output_moved == pytest.approx(2.0)
     value = result.calls[0].value
     assert result.loss.realised == pytest.approx((abs(value + 2.0 / 3.0) - abs(value)) / 0.5)
-    assert run(one, claim=1.34).verdict is ReplayVerdict.BOUNDED
+    assert run(one, claim=1.34).verdict is dp.ReplayVerdict.BOUNDED
 
     def vector(rows, size, rng):
         return np.array([[len(rows), 0.0, 7.0]]) + rng.laplace(scale=2.0, size=(size, 3))
@@ -267,7 +255,7 @@ def test_noise_added_outside_of_its_primitive():
         return len(rows) * (1.0 + rng.laplace())
 
     assert kinds(run(scaled)) == [FindingKind.SCALE_DIFFERS]
-    assert kinds(run(lambda rows, rng: 5.0 + rng.normal() * len(rows), claim=ApproxDP(1.0, 1e-6))) == [
+    assert kinds(run(lambda rows, rng: 5.0 + rng.normal() * len(rows), claim=dp.ApproxDP(1.0, 1e-6))) == [
         FindingKind.SCALE_DIFFERS
     ]
 
@@ -286,7 +274,7 @@ def test_noise_that_decides_something_is_left_open():
         lambda rows, rng: rng.exponential(),
     ):
         result = run(mechanism)
-        assert result.verdict is ReplayVerdict.OPEN
+        assert result.verdict is dp.ReplayVerdict.OPEN
         assert "not handed what the noise is for" in str(result) or "which may decide something" in str(result)
 
 
@@ -301,7 +289,7 @@ def test_what_clips_or_decides_after_the_noise_is_no_excess():
     ):
         for seed in range(3):
             result = run(lambda at, rng, decide=decide: decide(at + rng.laplace()), x, y, claim=10.0, seed=seed)
-            assert result.verdict is ReplayVerdict.OPEN, str(result)
+            assert result.verdict is dp.ReplayVerdict.OPEN, str(result)
     result = run(lambda rows, rng: max(clipped(rows, 2.0) + rng.laplace(scale=0.1), 0.0), claim=1.0)
     assert kinds(result) == [FindingKind.NEAR_THE_VALUES]
     assert result.findings[0].loss == pytest.approx(20.0)
@@ -353,8 +341,8 @@ def test_noise_that_coordinates_share_without_a_loss():
         noisy = [len(rows) + rng.laplace(), len(rows) + rng.laplace()]
         return [*noisy, sum(noisy)]
 
-    assert run(with_total, claim=2.0).verdict is ReplayVerdict.BOUNDED
-    assert run(lambda rows, rng: (z := rng.laplace() + len(rows), [z, z, z + 1])[1]).verdict is ReplayVerdict.BOUNDED
+    assert run(with_total, claim=2.0).verdict is dp.ReplayVerdict.BOUNDED
+    assert run(lambda rows, rng: (z := rng.laplace() + len(rows), [z, z, z + 1])[1]).verdict is dp.ReplayVerdict.BOUNDED
     powers = run(lambda rows, rng: (v := rng.laplace() + len(rows), [v, v**2, abs(v)])[1])
     assert not powers.findings  # so many coordinates of one draw are not linear in it
 
@@ -364,14 +352,14 @@ def test_choices_of_rows_are_findings_but_no_excess():
         result = run(choose)
         assert kinds(result) == [FindingKind.PARAMETERS_DIFFER]
         assert result.findings[0].loss == math.inf
-        assert result.verdict is ReplayVerdict.OPEN
+        assert result.verdict is dp.ReplayVerdict.OPEN
     assert kinds(run(lambda rows, rng: rng.multivariate_normal([len(rows)], [[1.0]]))) == [
         FindingKind.PARAMETERS_DIFFER
     ]
 
 
 def test_a_decorated_function_is_one_call():
-    @noise_primitive("laplace", location="answer", scale="b", sensitivity="bound", epsilon=0.5)
+    @dp.noise_primitive("laplace", location="answer", scale="b", sensitivity="bound", epsilon=0.5)
     def own(answer, b, bound=1.0):
         return answer + b * (np.random.default_rng().exponential() - np.random.default_rng().exponential())
 
@@ -381,7 +369,7 @@ def test_a_decorated_function_is_one_call():
     assert (call.primitive.rpartition(".")[2], call.moved, call.sensitivity, call.worst_loss) == ("own", 5.0, 1.0, 2.5)
     assert kinds(result) == [FindingKind.BEYOND_SENSITIVITY]
     assert "the input of" in str(result)
-    assert run(lambda rows: own(sum(rows), 2.0, 5.0), claim=9.0).verdict is ReplayVerdict.BOUNDED
+    assert run(lambda rows: own(sum(rows), 2.0, 5.0), claim=9.0).verdict is dp.ReplayVerdict.BOUNDED
     far = run(lambda rows: own(len(rows), 2.0), [1.0] * 3, [1.0], claim=0.5, adjacency="add-remove", distance=2)
     assert (far.calls[0].moved, far.has_excess) == (2.0, False)
 
@@ -393,7 +381,7 @@ def test_a_decorated_function_is_one_call():
         ("laplace", {"location": "a"}, "has the parameters location, scale"),
         ("laplace", {"location": "answer", "scale": 1.0}, "'answer' is not an argument of f"),
         (1.0, {}, "law=1.0 is not a known law"),
-        (lambda a: Law("laplace", {"location": a, "scale": 1.0}), {"scale": 1.0}, "states its own parameters"),
+        (lambda a: dp.Law("laplace", {"location": a, "scale": 1.0}), {"scale": 1.0}, "states its own parameters"),
     ],
 )
 def test_a_wrong_decoration_is_refused(law, parameters, message):
@@ -401,17 +389,17 @@ def test_a_wrong_decoration_is_refused(law, parameters, message):
         return a
 
     with pytest.raises(OptionError, match=message):
-        noise_primitive(law, **parameters)(f)
+        dp.noise_primitive(law, **parameters)(f)
 
 
 def test_a_decoration_without_a_law_is_refused_when_the_function_is_called():
     for arguments in ((1.0,), (1.0, 2.0)):
         with pytest.raises(OptionError, match="needs a law"):
-            noise_primitive(lambda a, b=1.0: a + b)(*arguments)
+            dp.noise_primitive(lambda a, b=1.0: a + b)(*arguments)
 
 
 def test_a_sensitivity_that_is_none_states_nothing():
-    @noise_primitive("laplace", location="a", scale=1.0, sensitivity="bound")
+    @dp.noise_primitive("laplace", location="a", scale=1.0, sensitivity="bound")
     def own(a, bound=None):
         return a + np.random.default_rng().laplace()
 
@@ -422,9 +410,9 @@ def test_a_sensitivity_that_is_none_states_nothing():
 def test_options():
     noisy = lambda rows, rng: {"mean": rng.laplace(len(rows)), "other": object()}  # noqa: E731
     assert "cannot be compared" in str(run(noisy))
-    assert run(noisy, output="mean").verdict is ReplayVerdict.BOUNDED
+    assert run(noisy, output="mean").verdict is dp.ReplayVerdict.BOUNDED
     assert run(lambda rows: np.random.laplace(len(rows)), primitives=["random"]).unrecorded  # noqa: NPY002
-    assert run(lambda rows, rng: rng.laplace(len(rows)), primitives=[]).verdict is ReplayVerdict.BOUNDED
+    assert run(lambda rows, rng: rng.laplace(len(rows)), primitives=[]).verdict is dp.ReplayVerdict.BOUNDED
     with pytest.raises(OptionError, match="did you mean 'numpy'"):
         run(noisy, primitives="nunpy")
     with pytest.raises(OptionError, match="primitives=3 is not a family of noise primitives"):
@@ -432,7 +420,7 @@ def test_options():
     with pytest.raises(OptionError, match="seed=-1"):
         run(noisy, seed=-1)
     with pytest.raises(AdjacencyError, match="distance 2"):
-        run(noisy, [1.0, 2.0, 3.0], [1.0], adjacency=AddRemove())
+        run(noisy, [1.0, 2.0, 3.0], [1.0], adjacency=dp.AddRemove())
     seeds = {run(lambda rows, rng: rng.laplace(len(rows)), seed=seed).calls[0].value for seed in (0, 0, 1, None)}
     assert len(seeds) == 3
 
@@ -444,12 +432,12 @@ def test_points_and_values_that_are_not_finite():
     assert run(lambda value, rng: value + rng.laplace(0.0, 0.0), 1.0, 2.0).findings[0].kind is FindingKind.WITHOUT_NOISE
     result = run(lambda value, rng: rng.laplace(value), math.nan, 2.0)
     assert "its location moved infinitely far" in str(result)
-    assert run(lambda value, rng: rng.laplace(value), math.nan, math.nan).verdict is ReplayVerdict.BOUNDED
+    assert run(lambda value, rng: rng.laplace(value), math.nan, math.nan).verdict is dp.ReplayVerdict.BOUNDED
 
 
 def test_without_a_claim_the_loss_is_stated():
-    result = replay(lambda rows, rng: rng.laplace(sum(rows), 2.0), X, Y)
-    assert result.verdict is ReplayVerdict.OPEN
+    result = dp.replay(lambda rows, rng: rng.laplace(sum(rows), 2.0), X, Y)
+    assert result.verdict is dp.ReplayVerdict.OPEN
     assert "OPEN: loss at most 2.5 in 1 call; no claim given to compare it with" in str(result)
     assert "moved 5" in result.table()
 
@@ -458,24 +446,24 @@ def test_without_a_claim_the_loss_is_stated():
     ("mechanism", "claim"),
     [
         (lambda rows, rng: np.mean(rows) + rng.laplace(0, 1 / len(rows)), 1.0),
-        (lambda rows, rng: np.mean(rows) + rng.normal(0, 1 / len(rows)), ApproxDP(1.0, 1e-5)),
+        (lambda rows, rng: np.mean(rows) + rng.normal(0, 1 / len(rows)), dp.ApproxDP(1.0, 1e-5)),
         (lambda rows, rng: np.array([sum(rows), len(rows)]) + rng.laplace(0, [1 / len(rows), 2.0]), 1.0),
     ],
     ids=["Laplace noise", "normal noise", "a vector"],
 )
 def test_an_answer_and_a_scale_that_both_depend_on_the_data(mechanism, claim):
-    result = replay(mechanism, [1.0, 2.0], [1.0], claim=claim)
+    result = dp.replay(mechanism, [1.0, 2.0], [1.0], claim=claim)
     assert result.has_excess
     assert "the scale of" in str(result)
-    assert not replay(mechanism, [1.0, 2.0], [1.0, 2.0], claim=claim).has_excess
-    assert replay(mechanism, [1.0, 2.0], [1.0, 2.0], claim=claim).loss.worst == 0.0
+    assert not dp.replay(mechanism, [1.0, 2.0], [1.0, 2.0], claim=claim).has_excess
+    assert dp.replay(mechanism, [1.0, 2.0], [1.0, 2.0], claim=claim).loss.worst == 0.0
 
 
 def test_a_scale_within_a_claim_that_allows_it():
     """Smooth sensitivity: the scale differs by little, which a delta covers."""
     scale = {2: 2.0, 1: 2.02}
-    result = replay(
-        lambda rows, rng: len(rows) + rng.normal(0, scale[len(rows)]), [1, 1], [1], claim=ApproxDP(2.0, 1e-2)
+    result = dp.replay(
+        lambda rows, rng: len(rows) + rng.normal(0, scale[len(rows)]), [1, 1], [1], claim=dp.ApproxDP(2.0, 1e-2)
     )
     assert not result.has_excess
 
@@ -486,19 +474,19 @@ RNG = np.random.default_rng(7)
 @pytest.mark.parametrize(
     ("law", "says"),
     [
-        (Law("normal", {"location": 0.0, "sigma": 1.0}), "has the parameters location, scale, not location, sigma"),
+        (dp.Law("normal", {"location": 0.0, "sigma": 1.0}), "has the parameters location, scale, not location, sigma"),
         ("normal", "is 'normal', not a Law"),
     ],
 )
 def test_a_law_function_is_told_what_it_returned(law, says):
-    noise = noise_primitive(lambda value: law)(lambda value: value + RNG.normal())
+    noise = dp.noise_primitive(lambda value: law)(lambda value: value + RNG.normal())
     with pytest.raises(OptionError, match=says):
-        replay(lambda rows: noise(len(rows)), [1, 1], [1], claim=1.0)
+        dp.replay(lambda rows: noise(len(rows)), [1, 1], [1], claim=1.0)
 
 
 def test_other_names_of_laws_are_known():
     with pytest.raises(OptionError, match="its name here is 'normal'"):
-        noise_primitive("Gaussian", location="value", scale="scale")
+        dp.noise_primitive("Gaussian", location="value", scale="scale")
 
 
 def test_only_the_result_of_a_replay_is_composed():
@@ -507,6 +495,6 @@ def test_only_the_result_of_a_replay_is_composed():
 
 
 def test_the_reason_in_the_sentence_is_not_repeated():
-    found = replay(lambda rows: len(rows) + sum(np.random.default_rng().laplace(size=2)), [1, 1], [1], claim=1.0)
-    assert found.verdict is ReplayVerdict.OPEN
+    found = dp.replay(lambda rows: len(rows) + sum(np.random.default_rng().laplace(size=2)), [1, 1], [1], claim=1.0)
+    assert found.verdict is dp.ReplayVerdict.OPEN
     assert str(found).count(found.open_reasons[0]) == 1

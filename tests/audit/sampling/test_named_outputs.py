@@ -9,19 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import (
-    LaplaceNoise,
-    PureDP,
-    check,
-    check_equivalence,
-    check_noise,
-    check_outputs,
-    check_same_distribution,
-    count_cells,
-    find_worst_pair,
-    load,
-    save,
-)
+import dpaudit as dp
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.records import Form
@@ -107,8 +95,8 @@ ALL = [
 
 
 def audited(mechanism, **options):
-    options = {"claim": PureDP(1.0), "runs": 600, "alpha": 1e-6, "bits": False, "jobs": 1} | options
-    return check(mechanism, 0.0, 4.0, **options)
+    options = {"claim": dp.PureDP(1.0), "runs": 600, "alpha": 1e-6, "bits": False, "jobs": 1} | options
+    return dp.check(mechanism, 0.0, 4.0, **options)
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -118,8 +106,8 @@ def test_events_and_files_have_the_names(mechanism, tmp_path):
     assert result.is_refuted
     assert "mean_age" in result.event_in_words
     assert not {"coordinate", "output"} & set(result.event_in_words.replace("(", " ").split())
-    save(result, tmp_path / "result.json")
-    read = load(tmp_path / "result.json").entries[0].result
+    dp.save(result, tmp_path / "result.json")
+    read = dp.load(tmp_path / "result.json").entries[0].result
     assert (read.event, read.event_in_words) == (result.event, result.event_in_words)
 
 
@@ -133,9 +121,9 @@ def test_workers_and_batches_have_the_same_columns(sequential):
 
 @pytest.mark.usefixtures("without_trees")
 def test_warnings_and_cells_have_the_names():
-    result = check(frames, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, cells=4, jobs=1, alpha=1e-6)
+    result = dp.check(frames, 0.0, 1.0, claim=dp.PureDP(1.0), runs=4_000, cells=4, jobs=1, alpha=1e-6)
     assert "of mean_age" in str(result.low_bits)
-    cells = count_cells(named_column, 0.0, 1.0, cells=4, runs=400, jobs=1)
+    cells = dp.count_cells(named_column, 0.0, 1.0, cells=4, runs=400, jobs=1)
     assert cells.names[0].startswith("mean_age in ")
 
 
@@ -144,7 +132,7 @@ def test_a_record_of_another_form_is_another_outcome():
     def mostly(answer, rng):
         return (Failure if answer and rng.random() < 0.3 else Stats)(*noise(0.0, rng))
 
-    result = check(mostly, 0, 1, claim=PureDP(1.0), runs=800, jobs=1, alpha=1e-6, bits=False)
+    result = dp.check(mostly, 0, 1, claim=dp.PureDP(1.0), runs=800, jobs=1, alpha=1e-6, bits=False)
     assert result.is_refuted
     assert "a record with other parts" in result.event_in_words or "class" in result.event_in_words
 
@@ -185,7 +173,7 @@ def test_the_order_of_keys_is_no_outcome():
         return [in_any_order(answer, rng) for _ in range(size)]
 
     for mechanism in (in_any_order, in_lists):
-        assert not check(mechanism, 0, 1, claim=PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
+        assert not dp.check(mechanism, 0, 1, claim=dp.PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
 
 
 def of_a_set(answer, rng):
@@ -194,7 +182,7 @@ def of_a_set(answer, rng):
 
 @pytest.mark.usefixtures("without_trees")
 def test_the_order_of_a_set_is_no_outcome_of_workers():
-    one, two = (check(of_a_set, 0.0, 0.0, claim=PureDP(0.1), runs=400, jobs=jobs, bits=False) for jobs in (1, 2))
+    one, two = (dp.check(of_a_set, 0.0, 0.0, claim=dp.PureDP(0.1), runs=400, jobs=jobs, bits=False) for jobs in (1, 2))
     assert not two.is_refuted
     assert one.counts.runs_x == two.counts.runs_x
 
@@ -214,7 +202,7 @@ def test_a_rare_output_of_another_form_is_found(kind):
     def mechanism(answer, rng):
         return keyed(float(rng.laplace()), answer, rng, *RARE[kind])
 
-    assert check(mechanism, 0, 1, claim=PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
+    assert dp.check(mechanism, 0, 1, claim=dp.PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
 
 
 def columns_of_rows(rows, size, rng):
@@ -224,7 +212,7 @@ def columns_of_rows(rows, size, rng):
 @pytest.mark.usefixtures("without_trees")
 def test_a_search_finds_columns_that_depend_on_the_data():
     pairs = [([1, 1], [1, 1, 1]), ([1, 1], [1, 1, 2])]
-    found = find_worst_pair(columns_of_rows, pairs, claim=PureDP(1.0), runs=400, search_runs=800, jobs=1)
+    found = dp.find_worst_pair(columns_of_rows, pairs, claim=dp.PureDP(1.0), runs=400, search_runs=800, jobs=1)
     assert found.audit.is_refuted
     assert not [note for note in found.audit.notes if "skipped" in note]
 
@@ -241,10 +229,10 @@ def test_blocks_are_compared_by_the_names_of_columns():
     def labelled(answer, size, rng):
         return pd.DataFrame({"a": rng.laplace(size=size)}, index=[answer] * size)
 
-    options = {"claim": PureDP(1.0), "runs": 600, "jobs": 1, "bits": False}
-    assert check(named, 0, 1, **options).is_refuted
-    assert check(labelled, 1, 2, **options).is_refuted
-    assert not check(reordered, 0, 1, **options).is_refuted
+    options = {"claim": dp.PureDP(1.0), "runs": 600, "jobs": 1, "bits": False}
+    assert dp.check(named, 0, 1, **options).is_refuted
+    assert dp.check(labelled, 1, 2, **options).is_refuted
+    assert not dp.check(reordered, 0, 1, **options).is_refuted
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -253,7 +241,7 @@ def test_columns_that_are_rarely_added_are_another_outcome():
         more = {"more": np.zeros(size)} if answer and rng.random() < 0.5 else {}
         return {"a": rng.laplace(size=size)} | more
 
-    result = check(changing, 0, 1, claim=PureDP(1.0), runs=1_000, jobs=1, bits=False)
+    result = dp.check(changing, 0, 1, claim=dp.PureDP(1.0), runs=1_000, jobs=1, bits=False)
     assert result.verdict.value in ("refuted", "inconclusive")
 
 
@@ -271,15 +259,15 @@ def test_versions_are_compared_by_the_names_of_columns():
         version(lambda a, b: pd.DataFrame({"b": b, "a": a})),
     )
     options = {"margin": 0.8, "runs": 1_000, "jobs": 1}
-    assert check_equivalence(one, two, 0, **options).verdict.value.startswith("different")
-    assert check_equivalence(three, four, 0, **options).verdict.value == "equivalent within the margin"
-    assert check_equivalence(keys(1), keys("1"), 0, **options).verdict.value.startswith("different")
+    assert dp.check_equivalence(one, two, 0, **options).verdict.value.startswith("different")
+    assert dp.check_equivalence(three, four, 0, **options).verdict.value == "equivalent within the margin"
+    assert dp.check_equivalence(keys(1), keys("1"), 0, **options).verdict.value.startswith("different")
 
 
 @pytest.mark.usefixtures("without_trees")
 def test_a_search_has_the_names():
-    found = find_worst_pair(
-        as_dictionary, [(0.0, 1.0), (0.0, 4.0)], claim=PureDP(1.0), runs=400, search_runs=400, jobs=1, bits=False
+    found = dp.find_worst_pair(
+        as_dictionary, [(0.0, 1.0), (0.0, 4.0)], claim=dp.PureDP(1.0), runs=400, search_runs=400, jobs=1, bits=False
     )
     assert "mean_age" in found.audit.event_in_words
 
@@ -291,16 +279,18 @@ def test_two_versions_are_compared_by_their_names(old, new):
     def moved(answer, rng):
         return columns(answer + 9.0, rng)
 
-    same = check_equivalence(old, new, 0.0, margin=0.8, runs=600, jobs=1)
+    same = dp.check_equivalence(old, new, 0.0, margin=0.8, runs=600, jobs=1)
     assert same.verdict.value == "equivalent within the margin"
-    assert "mean_age" in check_equivalence(old, moved, 0.0, margin=0.8, runs=600, jobs=1).event_in_words
+    assert "mean_age" in dp.check_equivalence(old, moved, 0.0, margin=0.8, runs=600, jobs=1).event_in_words
 
 
 @pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("make", [frames, dictionaries_of_columns, structured, lists_of_dictionaries, named_column])
 def test_outputs_drawn_elsewhere(make):
     rng = np.random.default_rng(1)
-    result = check_outputs(make(0.0, 1_000, rng), make(4.0, 1_000, rng), claim=PureDP(1.0), alpha=1e-6, bits=False)
+    result = dp.check_outputs(
+        make(0.0, 1_000, rng), make(4.0, 1_000, rng), claim=dp.PureDP(1.0), alpha=1e-6, bits=False
+    )
     assert result.is_refuted
     assert "mean_age" in result.event_in_words
 
@@ -308,9 +298,9 @@ def test_outputs_drawn_elsewhere(make):
 @pytest.mark.usefixtures("without_trees")
 def test_outputs_drawn_elsewhere_are_compared_by_name():
     rng = np.random.default_rng(1)
-    options = {"claim": PureDP(1.0), "bits": False}
+    options = {"claim": dp.PureDP(1.0), "bits": False}
     both = frames(0.0, 1_000, rng)
-    assert not check_outputs(both[:500], both[500:][["n", "mean_age"]], **options).is_refuted
+    assert not dp.check_outputs(both[:500], both[500:][["n", "mean_age"]], **options).is_refuted
 
 
 @dataclass(frozen=True)
@@ -361,7 +351,7 @@ def ages(block):
     return block["mean_age"]
 
 
-OPTIONS = {"claim": PureDP(1.0), "runs": 400, "alpha": 1e-6, "bits": False}
+OPTIONS = {"claim": dp.PureDP(1.0), "runs": 400, "alpha": 1e-6, "bits": False}
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -374,9 +364,9 @@ OPTIONS = {"claim": PureDP(1.0), "runs": 400, "alpha": 1e-6, "bits": False}
 )  # fmt: skip
 def test_only_the_part_is_audited(mechanism, output):
     """The other part tells the dataset at once; exceptions stay outcomes."""
-    assert check(mechanism, 0.0, 1.0, **OPTIONS).is_refuted
+    assert dp.check(mechanism, 0.0, 1.0, **OPTIONS).is_refuted
     for jobs in (1, 2):
-        result = check(mechanism, 0.0, 1.0, output=output, jobs=jobs, **OPTIONS)
+        result = dp.check(mechanism, 0.0, 1.0, output=output, jobs=jobs, **OPTIONS)
         assert not result.is_refuted
         told = [note for note in result.notes if "ValueError was raised" in note]
         assert bool(told) == (mechanism is stats)
@@ -385,22 +375,22 @@ def test_only_the_part_is_audited(mechanism, output):
 @pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(("mechanism", "output"), [(stats, "mean_age"), (frame, "mean_age"), (matrix, 0)])
 def test_the_event_has_the_name_of_the_part(mechanism, output):
-    result = check(mechanism, 0.0, 9.0, output=output, jobs=1, **OPTIONS)
+    result = dp.check(mechanism, 0.0, 9.0, output=output, jobs=1, **OPTIONS)
     assert ("mean_age" if output else "output[0]") in result.event_in_words
     assert "coordinate" not in result.event_in_words
 
 
 @pytest.mark.usefixtures("without_trees")
 def test_a_search_and_outputs_drawn_elsewhere():
-    found = find_worst_pair(stats, [(0.0, 1.0), (0.0, 9.0)], output="mean_age", search_runs=400, jobs=1, **OPTIONS)
+    found = dp.find_worst_pair(stats, [(0.0, 1.0), (0.0, 9.0)], output="mean_age", search_runs=400, jobs=1, **OPTIONS)
     assert found.audit.is_refuted
     assert "mean_age" in found.audit.event_in_words
     rng = np.random.default_rng(1)
-    options = {"claim": PureDP(1.0), "alpha": 1e-6, "bits": False}
+    options = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "bits": False}
     drawn = frame(0.0, 1_000, rng), frame(1.0, 1_000, rng)
-    assert check_outputs(*drawn, **options).is_refuted
-    assert not check_outputs(*drawn, output="mean_age", **options).is_refuted
-    assert not check_outputs(*([[*map(tuple, each.to_numpy())] for each in drawn]), output=0, **options).is_refuted
+    assert dp.check_outputs(*drawn, **options).is_refuted
+    assert not dp.check_outputs(*drawn, output="mean_age", **options).is_refuted
+    assert not dp.check_outputs(*([[*map(tuple, each.to_numpy())] for each in drawn]), output=0, **options).is_refuted
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -408,23 +398,23 @@ def test_a_search_and_outputs_drawn_elsewhere():
 @pytest.mark.parametrize("output", ["mean_age", mean_of])
 def test_versions_are_compared_by_a_part(old, new, output):
     options = {"output": output, "runs": 1_000, "jobs": 1}
-    assert check_same_distribution(old, new, 0, **options).is_refuted
-    result = check_equivalence(old, new, 0, margin=0.02, **options)
+    assert dp.check_same_distribution(old, new, 0, **options).is_refuted
+    result = dp.check_equivalence(old, new, 0, margin=0.02, **options)
     assert result.verdict is Equivalence.DIFFERENT
     assert "new version" in result.new
     assert ", output " in result.new
-    assert not check_same_distribution(frame, same_mean, 0, **options).is_refuted, "only another part differs"
+    assert not dp.check_same_distribution(frame, same_mean, 0, **options).is_refuted, "only another part differs"
 
 
 @pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("mechanism", [told, frame])
 def test_the_noise_of_a_part_is_checked(mechanism):
     part = {"output": "mean_age", "runs": 2_000, "jobs": 1}
-    result = check_noise(mechanism, 3.0, noise=LaplaceNoise(1.0), answer=3.0, **part)
+    result = dp.check_noise(mechanism, 3.0, noise=dp.LaplaceNoise(1.0), answer=3.0, **part)
     assert not result.is_refuted
     assert 'output "mean_age" adds independent' in result.statement
-    assert check_noise(mechanism, 3.0, noise=LaplaceNoise(2.0), answer=3.0, **part).is_refuted
-    counts = count_cells(mechanism, 0, 3.0, cells=4, **part)
+    assert dp.check_noise(mechanism, 3.0, noise=dp.LaplaceNoise(2.0), answer=3.0, **part).is_refuted
+    counts = dp.count_cells(mechanism, 0, 3.0, cells=4, **part)
     assert 1.0 < counts.maximum().lower < 3.0
 
 
@@ -433,7 +423,7 @@ def test_a_part_that_an_output_lacks_is_an_error():
     with pytest.raises(
         MechanismError, match="output='median' is not a part of an output of frame with the parts mean_age"
     ):
-        check(frame, 0.0, 1.0, output="median", jobs=1, **OPTIONS)
+        dp.check(frame, 0.0, 1.0, output="median", jobs=1, **OPTIONS)
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -441,14 +431,14 @@ def test_the_part_belongs_to_the_identity_of_the_mechanism(tmp_path):
     hashes = {code_of(picked(stats, output)) for output in (None, "mean_age", "note", 0, larger, lambda output: 0)}
     assert len(hashes) == 6
     assert picked(stats, None) == as_sampler(stats)
-    whole = check(frame, 0.0, 1.0, store=tmp_path, jobs=1, **OPTIONS)
+    whole = dp.check(frame, 0.0, 1.0, store=tmp_path, jobs=1, **OPTIONS)
     results = [
-        check(frame, 0.0, 1.0, output=output, store=tmp_path, jobs=1, **OPTIONS) for output in ("mean_age", 0, ages)
+        dp.check(frame, 0.0, 1.0, output=output, store=tmp_path, jobs=1, **OPTIONS) for output in ("mean_age", 0, ages)
     ]
     said = ['frame, output "mean_age"', "frame, output 0", "frame, output by ages"]
     assert [result.mechanism for result in results] == said
     assert len({result.provenance.fingerprint for result in [whole, *results]}) == 4
-    named = check(frame, 0.0, 1.0, output=lambda block: block["mean_age"], name="mine", jobs=1, **OPTIONS)
+    named = dp.check(frame, 0.0, 1.0, output=lambda block: block["mean_age"], name="mine", jobs=1, **OPTIONS)
     assert named.mechanism == "mine, output by <lambda>"
 
 
@@ -456,7 +446,7 @@ def test_the_part_belongs_to_the_identity_of_the_mechanism(tmp_path):
 def test_methods_are_no_parts():
     for output in ("count", "index"):
         with pytest.raises(MechanismError, match="is not a part"):
-            check(lambda answer, rng: (answer, rng.laplace()), 0, 1, output=output, jobs=1, **OPTIONS)
+            dp.check(lambda answer, rng: (answer, rng.laplace()), 0, 1, output=output, jobs=1, **OPTIONS)
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -510,9 +500,9 @@ def test_an_exception_that_would_end_a_worker_is_named(error, backend):
     stops = partial(stops_with, error)
     said = rf"raised {error.__name__} and would end the audit.*in block \d+ of the pilot"
     with joblib.parallel_config(backend), pytest.raises(MechanismError, match=said):
-        check(stops, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1, jobs=2)
+        dp.check(stops, 0, 1, claim=dp.PureDP(1.0), runs=4_000, seed=1, jobs=2)
     with pytest.raises(error):
-        check(stops, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1, jobs=1)
+        dp.check(stops, 0, 1, claim=dp.PureDP(1.0), runs=4_000, seed=1, jobs=1)
 
 
 def stops_with(error, dataset, rng):
@@ -531,7 +521,7 @@ def stops_with(error, dataset, rng):
 )
 def test_outputs_that_raise_are_refused(made, said):
     with pytest.raises(MechanismError, match=said):
-        check(lambda dataset, rng: made(), 0, 1, claim=PureDP(1.0), runs=400, jobs=1)
+        dp.check(lambda dataset, rng: made(), 0, 1, claim=dp.PureDP(1.0), runs=400, jobs=1)
 
 
 def test_an_exception_without_a_text_has_its_type():
@@ -539,16 +529,16 @@ def test_an_exception_without_a_text_has_its_type():
         raise UnprintableError
 
     with pytest.raises(MechanismError, match="raises raised UnprintableError while drawing"):
-        check(raises, 0, 1, claim=PureDP(1.0), runs=400, jobs=1)
+        dp.check(raises, 0, 1, claim=dp.PureDP(1.0), runs=400, jobs=1)
 
 
 def test_numbers_of_thousands_of_digits_are_outputs(tmp_path):
-    result = check(huge, 0, 1, claim=PureDP(1.0), runs=400, jobs=1)
+    result = dp.check(huge, 0, 1, claim=dp.PureDP(1.0), runs=400, jobs=1)
     assert result.findings == ()
-    save(result, tmp_path / "result.json")
-    assert load(tmp_path / "result.json").entries[0].result.verdict is result.verdict
+    dp.save(result, tmp_path / "result.json")
+    assert dp.load(tmp_path / "result.json").entries[0].result.verdict is result.verdict
     with pytest.raises(StoreError, match="store"):
-        check(huge, 0, 1, claim=PureDP(1.0), runs=400, jobs=1, store=tmp_path / "store")
+        dp.check(huge, 0, 1, claim=dp.PureDP(1.0), runs=400, jobs=1, store=tmp_path / "store")
 
 
 def huge(dataset, rng):
@@ -561,7 +551,7 @@ def test_a_rare_output_of_another_kind_repeats():
     def rare(dataset, rng):
         return None if rng.random() < 0.01 else dataset + rng.laplace()
 
-    results = [check(rare, 0, 1, claim=PureDP(1.0), runs=4_000, seed=seed, jobs=1) for seed in range(2)]
+    results = [dp.check(rare, 0, 1, claim=dp.PureDP(1.0), runs=4_000, seed=seed, jobs=1) for seed in range(2)]
     assert all(result.is_replayable for result in results)
 
 
@@ -570,7 +560,7 @@ def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
     def wide(dataset, size, rng):
         return dataset + rng.laplace(size=(size, 6_000))
 
-    result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)  # all coordinates would take gigabytes
+    result = dp.check(wide, 0.0, 1.0, claim=dp.PureDP(1.0), runs=64, jobs=1)  # all coordinates would take gigabytes
     assert result.is_refuted
 
 
@@ -581,7 +571,7 @@ def test_blocks_of_tuples_may_all_have_one_length():
     def listed(dataset, size, rng):
         return [(1.0,) if short else (1.0, 2.0) for short in rng.random(size) < (0.08 if dataset else 0.02)]
 
-    assert check(listed, 1, 0, claim=PureDP(0.3), runs=4_000, jobs=1).is_refuted
+    assert dp.check(listed, 1, 0, claim=dp.PureDP(0.3), runs=4_000, jobs=1).is_refuted
 
 
 def test_a_tuple_of_numbers_has_one_key_in_blocks_of_any_kind():

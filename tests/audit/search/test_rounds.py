@@ -7,20 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from dpaudit import (
-    AddRemove,
-    Answers,
-    ApproxDP,
-    GaussianDP,
-    Local,
-    PureDP,
-    Replace,
-    Rows,
-    UserLevel,
-    Values,
-    Within,
-    find_worst_pair,
-)
+import dpaudit as dp
 from dpaudit.audit.search.candidates import Candidate, Line
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.places import Places, numbers_between
@@ -29,8 +16,9 @@ from dpaudit.audit.search.successive_halving import pooled
 from dpaudit.audit.search.trial import score_pair
 
 DOMAINS = {
-    "rows": (Rows(most=4, high=3.0, finite=True), AddRemove()), "answers": (Answers(6, finite=True), Within("linf")),
-    "values": (Values(tuple(range(7))), Local()), "two values": (Values((0, 1)), Local()),
+    "rows": (dp.Rows(most=4, high=3.0, finite=True), dp.AddRemove()), "answers": (dp.Answers(6, finite=True),
+    dp.Within("linf")),
+    "values": (dp.Values(tuple(range(7))), dp.Local()), "two values": (dp.Values((0, 1)), dp.Local()),
 }  # fmt: skip
 
 
@@ -44,8 +32,8 @@ def counted(name, search_runs):
         return float(np.sum(dataset)) + rng.laplace(scale=6.0, size=size)
 
     domain, adjacency = DOMAINS[name]
-    options = {"claim": PureDP(1.0), "adjacency": adjacency, "jobs": 1, "bits": False}
-    return find_worst_pair(noisy, domain, runs=400, search_runs=search_runs, **options), runs
+    options = {"claim": dp.PureDP(1.0), "adjacency": adjacency, "jobs": 1, "bits": False}
+    return dp.find_worst_pair(noisy, domain, runs=400, search_runs=search_runs, **options), runs
 
 
 @pytest.mark.parametrize("search_runs", [400, 700, 3_000])
@@ -97,7 +85,7 @@ def test_pilots_grow_and_the_budget_is_kept(available, budget, strength):
 def test_scores():
     rng = np.random.default_rng(0)
     near, far, equal = (rng.laplace(shift, 1.0, 4_000) for shift in (1.0, 3.0, 0.0))
-    base, claim = rng.laplace(size=4_000), PureDP(1.0)
+    base, claim = rng.laplace(size=4_000), dp.PureDP(1.0)
     scores = {name: score_pair(base, other, claim, 10**6, 0.05) for name, other in (("near", near), ("far", far))}
     nothing = score_pair(base, equal, claim, 10**6, 0.05)
     assert scores["far"].value > 1 > scores["near"].value > 0.5
@@ -105,11 +93,11 @@ def test_scores():
     assert 0 <= nothing.value < 3 * nothing.error
     assert score_pair(far, base, claim, 10**6, 0.05).value == pytest.approx(scores["far"].value)
     # Claims with a delta, and in other units.
-    assert score_pair(base, far, ApproxDP(1.0, 1e-3), 10**6, 0.05).value > 1
-    assert score_pair(base, near, GaussianDP(0.1), 10**6, 0.05).value > 0.2
+    assert score_pair(base, far, dp.ApproxDP(1.0, 1e-3), 10**6, 0.05).value > 1
+    assert score_pair(base, near, dp.GaussianDP(0.1), 10**6, 0.05).value > 0.2
     rare = base.copy()
     rare[::500] = 1e6  # 8 of 4,000, half of them where scores are learned
-    assert score_pair(rare, equal, PureDP(0.1), 10**6, 0.05).bold > 0.5
+    assert score_pair(rare, equal, dp.PureDP(0.1), 10**6, 0.05).bold > 0.5
     always = score_pair(np.full(400, 7), np.full(400, 7), claim, 10**6, 0.05)
     assert (always.value, always.bold, always.is_empty) == (0, 0, True)
     assert score_pair(np.full(400, 7), np.full(400, 8), claim, 10**6, 0.05).value > 1
@@ -119,7 +107,7 @@ def test_coupled_runs_have_a_smaller_error():
     """Noise that both datasets share; a shift of a tenth of its scale shows in the pairs at once."""
     rng = np.random.default_rng(1)
     noise, fresh = rng.laplace(size=(2, 8_000))
-    coupled, independent = (score_pair(noise, y + 0.1, PureDP(0.1), 10**7, 0.05) for y in (noise, fresh))
+    coupled, independent = (score_pair(noise, y + 0.1, dp.PureDP(0.1), 10**7, 0.05) for y in (noise, fresh))
     assert coupled.error < 0.5 * independent.error
     assert abs(coupled.value - 0.1) < 4 * coupled.error
 
@@ -154,13 +142,13 @@ def test_few_pairs_are_never_taken_for_equal():
 
 def test_a_certain_score_does_not_break_the_others():
     """Outputs that tell x from y in every run have no spread."""
-    apart = score_pair(np.zeros(1_000), np.ones(1_000), PureDP(1.0), 10**5, 0.05)
+    apart = score_pair(np.zeros(1_000), np.ones(1_000), dp.PureDP(1.0), 10**5, 0.05)
     assert apart.error > 0
     merit, deviation = pooled([apart.value, 1.0], [apart.error, 0.1], [None, None])
     assert np.isfinite([*merit, *deviation]).all()
 
 
-COLUMNS = Rows(low=(1, 20.25), high=(9, 20.75))
+COLUMNS = dp.Rows(low=(1, 20.25), high=(9, 20.75))
 
 
 def a_line(low, high):
@@ -202,10 +190,10 @@ def test_no_pair_is_measured_twice_and_impossible_ones_are_left_out():
 @pytest.mark.parametrize(
     ("domain", "adjacency"),
     [
-        pytest.param(Rows(low=0.2, high=0.7, most=3), AddRemove(), id="numbers"),
-        pytest.param(Rows(values=(0.3, 0.7), most=3), Replace(), id="listed"),
-        pytest.param(COLUMNS, Replace(), id="columns"),
-        pytest.param(COLUMNS, UserLevel(0), id="users"),
+        pytest.param(dp.Rows(low=0.2, high=0.7, most=3), dp.AddRemove(), id="numbers"),
+        pytest.param(dp.Rows(values=(0.3, 0.7), most=3), dp.Replace(), id="listed"),
+        pytest.param(COLUMNS, dp.Replace(), id="columns"),
+        pytest.param(COLUMNS, dp.UserLevel(0), id="users"),
     ],
 )
 def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
@@ -220,21 +208,21 @@ def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
                 else:
                     parts = row if isinstance(row, tuple) else (row,)
                     assert all(low <= part <= high for part, low, high in zip(parts, *domain.ranges, strict=True))
-                if adjacency == UserLevel(0):
+                if adjacency == dp.UserLevel(0):
                     assert row[0] == math.floor(row[0])
     assert seen > 100
 
 
 @pytest.mark.parametrize("last", [50_000, 10**30])
 def test_all_users_named_by_numbers_are_reached(last):
-    domain = Rows(low=(0, 0.0), high=(last, 1.0), most=6)
-    source = pairs_of(domain, UserLevel(0), 1, 0)
+    domain = dp.Rows(low=(0, 0.0), high=(last, 1.0), most=6)
+    source = pairs_of(domain, dp.UserLevel(0), 1, 0)
     users = {row[0] for pair in islice(source.random(np.random.default_rng(0)), 60) for row in (*pair.x, *pair.y)}
     assert max(users) > 40_000
 
 
 def test_lines_near_a_pair_change_one_number():
-    source = pairs_of(Answers(3, 0.0, 9.0), Within("l1"), 1, 0)
+    source = pairs_of(dp.Answers(3, 0.0, 9.0), dp.Within("l1"), 1, 0)
     pair = next(iter(source.patterns()))
     lines = list(source.lines_near(pair))
     assert len(lines) == 3
