@@ -333,17 +333,10 @@ def test_claim_at_a_distance():
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
 def test_every_strength_is_checked(bad):
     for make in (
-        PureDP,
-        GaussianDP,
-        ZeroConcentratedDP,
-        lambda v: ApproxDP(v, 1e-5),
-        lambda v: RenyiDP(2.0, v),
-        lambda v: RenyiDP(v, 1.0),
-        lambda v: ProbabilityPreservation(2.0, v),
-        lambda v: ProbabilityPreservation(v, 1.0),
-        lambda v: NFoldComposition(v, 3),
-        lambda v: NFoldComposition(1.0, v),
-    ):
+        PureDP, GaussianDP, ZeroConcentratedDP, lambda v: ApproxDP(v, 1e-5), lambda v: RenyiDP(2.0, v),
+        lambda v: RenyiDP(v, 1.0), lambda v: ProbabilityPreservation(2.0, v), lambda v: ProbabilityPreservation(v, 1.0),
+        lambda v: NFoldComposition(v, 3), lambda v: NFoldComposition(1.0, v),
+    ):  # fmt: skip
         with pytest.raises(ClaimError, match="is not allowed; use"):
             make(bad)
 

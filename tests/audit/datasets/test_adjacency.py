@@ -18,14 +18,11 @@ from dpaudit.audit.errors import AdjacencyError, AuditError, OptionError
 NAN = math.nan
 ROWS = [(1, "a"), (2, "b"), (2, "b")]
 FORMS = {
-    "list": list,
-    "tuple": tuple,
-    "dicts": lambda rows: [{"n": n, "s": s} for n, s in rows],
-    "lists": lambda rows: [list(row) for row in rows],
-    "frame": lambda rows: pd.DataFrame(rows, columns=["n", "s"]),
+    "list": list, "tuple": tuple, "dicts": lambda rows: [{"n": n, "s": s} for n, s in rows],
+    "lists": lambda rows: [list(row) for row in rows], "frame": lambda rows: pd.DataFrame(rows, columns=["n", "s"]),
     "array": lambda rows: np.array([(n, ord(s)) for n, s in rows]).reshape(-1, 2),
     "objects": lambda rows: np.array(rows, dtype=object).reshape(-1, 2),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -188,11 +185,9 @@ ROW = st.tuples(st.sampled_from(["ann", "bob", "cyd"]), st.sampled_from([0, 1, N
 DATASET = st.lists(ROW, max_size=5)
 VECTOR = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2)
 METRICS = [
-    (AddRemove(), DATASET),
-    (Replace(), DATASET),
-    (UserLevel(0), DATASET),
+    (AddRemove(), DATASET), (Replace(), DATASET), (UserLevel(0), DATASET),
     *((Within(norm, 0.5), VECTOR) for norm in ("l1", "l2", "linf")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("adjacency", "datasets"), METRICS, ids=lambda m: str(m) if hasattr(m, "distance") else "")

@@ -32,20 +32,12 @@ def graph(*edges, kind=nx.Graph):
 
 
 COLLECTIONS = {
-    "list of 2": [SECRET, 1],
-    "tuple of 1": (SECRET,),
-    "set of 1": {SECRET},
-    "frozenset of 2": frozenset({SECRET, 1}),
-    "dict of 1": {SECRET: SECRET},
-    "Counter of 1": Counter([SECRET]),
-    "deque of 1": deque([SECRET]),
-    "array of shape (1, 2), int64": np.array([[SECRET, 1]]),
-    "array of shape (), int64": np.array(SECRET),
-    "data frame of 1 rows, 2 columns": pd.DataFrame({"a": [SECRET], "b": [1]}),
-    "Series of 1": pd.Series([SECRET]),
-    "graph of 2 nodes, 1 edges": graph((SECRET, 1)),
-    "bytes of 7": b"8675309",
-}
+    "list of 2": [SECRET, 1], "tuple of 1": (SECRET,), "set of 1": {SECRET}, "frozenset of 2": frozenset({SECRET, 1}),
+    "dict of 1": {SECRET: SECRET}, "Counter of 1": Counter([SECRET]), "deque of 1": deque([SECRET]),
+    "array of shape (1, 2), int64": np.array([[SECRET, 1]]), "array of shape (), int64": np.array(SECRET),
+    "data frame of 1 rows, 2 columns": pd.DataFrame({"a": [SECRET], "b": [1]}), "Series of 1": pd.Series([SECRET]),
+    "graph of 2 nodes, 1 edges": graph((SECRET, 1)), "bytes of 7": b"8675309",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("words", COLLECTIONS)
@@ -293,13 +285,10 @@ def test_a_frame_with_attributes_has_changed_with_them():
 @pytest.mark.parametrize(
     "use",
     [
-        lambda frame: frame.values,
-        lambda frame: frame.to_numpy(),
-        lambda frame: frame.describe(include="all"),
-        lambda frame: frame.groupby("n").size(),
-        lambda frame: frame.sort_index().index.is_monotonic_increasing,
+        lambda frame: frame.values, lambda frame: frame.to_numpy(), lambda frame: frame.describe(include="all"),
+        lambda frame: frame.groupby("n").size(), lambda frame: frame.sort_index().index.is_monotonic_increasing,
     ],
-)
+)  # fmt: skip
 def test_what_pandas_has_computed_changes_no_identity(use):
     frame = pd.DataFrame({"n": pd.array([30, None], "Int64"), "t": pd.date_range("2020", periods=2, tz="UTC")})
     before = identity(frame)

@@ -45,15 +45,10 @@ def rows_in(dataset):
 
 @settings(max_examples=15, deadline=None)
 @given(
-    n_answers=st.one_of(st.none(), st.integers(1, 6)),
-    low=st.integers(-3, 3),
-    width=st.integers(1, 9),
-    integer=st.booleans(),
-    norm=st.sampled_from(["l1", "l2", "linf"]),
-    radius=st.sampled_from([0.5, 1.0, 2.0, 3.7]),
-    distance=st.sampled_from([1, 2, 2.5, 4]),
-    seed=st.integers(0, 9),
-)
+    n_answers=st.one_of(st.none(), st.integers(1, 6)), low=st.integers(-3, 3), width=st.integers(1, 9),
+    integer=st.booleans(), norm=st.sampled_from(["l1", "l2", "linf"]), radius=st.sampled_from([0.5, 1.0, 2.0, 3.7]),
+    distance=st.sampled_from([1, 2, 2.5, 4]), seed=st.integers(0, 9),
+)  # fmt: skip
 def test_answers_within(n_answers, low, width, integer, norm, radius, distance, seed):
     domain = dp.Answers(n_answers, float(low), float(low + width), integer)
     if integer and radius * distance < 1:
@@ -105,12 +100,10 @@ def test_answers_of_one_person(n_answers, seed):
 )
 def test_rows(of, form, adjacency, distance, more, seed):
     options = {
-        "names": {"values": ("Ann", "Bob", "Eve")},
-        "numbers": {"low": -1.0, "high": 2.0},
-        "whole": {"low": 0, "high": 9, "integer": True},
-        "tuples": {"values": (("a", 1), ("b", 2), ("b", 3))},
+        "names": {"values": ("Ann", "Bob", "Eve")}, "numbers": {"low": -1.0, "high": 2.0},
+        "whole": {"low": 0, "high": 9, "integer": True}, "tuples": {"values": (("a", 1), ("b", 2), ("b", 3))},
         "vectors": {"low": (0.0, -1.0, 0.0), "high": (1.0, 1.0, 5.0)},
-    }[of]
+    }[of]  # fmt: skip
     width = {"tuples": 2, "vectors": 3}.get(of, 1)
     if form == "array" and of == "tuples":
         form = "list"  # an array cannot hold strings and numbers together
@@ -155,12 +148,9 @@ def user_rows(dataset, place):
 
 @settings(max_examples=15, deadline=None)
 @given(
-    case=st.sampled_from(["frame", "dicts", "tuples", "listed", "listed dicts"]),
-    distance=st.integers(1, 3),
-    more=st.integers(0, 4),
-    largest=st.one_of(st.none(), st.integers(1, 3)),
-    seed=st.integers(0, 9),
-)
+    case=st.sampled_from(["frame", "dicts", "tuples", "listed", "listed dicts"]), distance=st.integers(1, 3),
+    more=st.integers(0, 4), largest=st.one_of(st.none(), st.integers(1, 3)), seed=st.integers(0, 9),
+)  # fmt: skip
 def test_users(case, distance, more, largest, seed):
     spent = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
     listed = [(name, n) for name in ("Ann", "Bob", "Eve", "Joe") for n in (1, 2)]
@@ -191,12 +181,10 @@ def test_users(case, distance, more, largest, seed):
 
 @settings(max_examples=13, deadline=None)
 @given(
-    most=st.integers(2, 7),
-    max_degree=st.one_of(st.none(), st.integers(1, 4)),
-    adjacency=st.sampled_from([dp.EdgeNeighbours(), dp.NodeNeighbours()]),
-    distance=st.integers(1, 3),
+    most=st.integers(2, 7), max_degree=st.one_of(st.none(), st.integers(1, 4)),
+    adjacency=st.sampled_from([dp.EdgeNeighbours(), dp.NodeNeighbours()]), distance=st.integers(1, 3),
     seed=st.integers(0, 9),
-)
+)  # fmt: skip
 def test_graphs(most, max_degree, adjacency, distance, seed):
     domain = dp.Graphs(most, max_degree)
     by_edges = isinstance(adjacency, dp.EdgeNeighbours)
@@ -232,10 +220,7 @@ def test_listed_values_of_any_kind():
     ("domain", "adjacency", "distance", "error", "message"),
     [
         (
-            dp.Answers(3),
-            dp.AddRemove(),
-            1,
-            AdjacencyError,
+            dp.Answers(3), dp.AddRemove(), 1, AdjacencyError,
             "Answers have no neighbours by add/remove one row; use a matching",
         ),
         (dp.Answers(3), dp.EdgeNeighbours(), 1, AdjacencyError, "Graphs: EdgeNeighbours or NodeNeighbours"),

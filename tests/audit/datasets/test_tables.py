@@ -23,14 +23,10 @@ COLUMNS = {"sex": dp.CategoricalColumn(("f", "m")), "age": dp.NumericColumn(0, 1
 ROWS = [("f", 10.0), ("f", 90.0), ("m", 100.0), ("x", -5.0), (None, None), ("m", math.nan)]
 TABLE = {"sex": [row[0] for row in ROWS], "age": [row[1] for row in ROWS]}
 FORMS = {
-    "columns": TABLE,
-    "frame": pd.DataFrame(TABLE),
-    "categories": pd.DataFrame(TABLE).astype({"sex": "category"}),
-    "dicts": [{"sex": sex, "age": age} for sex, age in ROWS],
-    "tuples": ROWS,
-    "array": np.array(ROWS, dtype=object),
+    "columns": TABLE, "frame": pd.DataFrame(TABLE), "categories": pd.DataFrame(TABLE).astype({"sex": "category"}),
+    "dicts": [{"sex": sex, "age": age} for sex, age in ROWS], "tuples": ROWS, "array": np.array(ROWS, dtype=object),
     "other order": pd.DataFrame(TABLE)[["age", "sex"]],
-}
+}  # fmt: skip
 SHOWN = {
     "rows": 6, "other columns": 0,
     "sex: f": 2, "sex: m": 2, "sex: other": 1, "sex: missing": 1,

@@ -211,12 +211,9 @@ def test_other_shapes_are_found(noise, sampler):
 
 def test_a_shape_is_named_where_the_scale_fits():
     found = check_noise(
-        lambda data, size, rng: rng.normal(0, 2 * math.sqrt(math.pi / 2), size),
-        0,
-        noise=LaplaceNoise(2.0),
-        answer=0,
+        lambda data, size, rng: rng.normal(0, 2 * math.sqrt(math.pi / 2), size), 0, noise=LaplaceNoise(2.0), answer=0,
         jobs=1,
-    )
+    )  # fmt: skip
     assert not found.points[0].is_outside
     assert "the scale fits but the shape does not" in found.notes[0]
 

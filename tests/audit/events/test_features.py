@@ -277,14 +277,11 @@ def test_an_event_of_all_but_a_form_names_that_form():
 @pytest.mark.parametrize(
     ("outputs", "words"),
     [
-        ([None, 1.5], "a value such as None"),
-        ([None, "a", b"b", 1.5], "a value such as None or 'a'"),
-        ([NAN, 1.5, 2], "a number"),
-        ([(None, 1.5), 1.5], "a tuple of 2 (a value such as None, a number)"),
-        ([Raised("ValueError"), None], "a value such as None"),
-        ([1.5, Raised("ValueError")], "an exception"),
+        ([None, 1.5], "a value such as None"), ([None, "a", b"b", 1.5], "a value such as None or 'a'"),
+        ([NAN, 1.5, 2], "a number"), ([(None, 1.5), 1.5], "a tuple of 2 (a value such as None, a number)"),
+        ([Raised("ValueError"), None], "a value such as None"), ([1.5, Raised("ValueError")], "an exception"),
     ],
-)
+)  # fmt: skip
 def test_forms_are_told_by_examples(outputs, words):
     """Not by "not a number", which readers take for NaN, a number here."""
     held = objects(*outputs)

@@ -311,15 +311,12 @@ def features(x, y):
         (read,) = outcome_list(output)
         yield without_nan(
             (
-                leaves.read(output).tolist(),
-                None if texts is None else texts.read(output).tolist(),
-                keyed.read(output).tolist(),
-                [(same_name(name), value) for name, value in named_values(read)],
-                as_numbers(output).tolist() if output.ndim == 1 else output.tolist(),
-                equal_text(read),
+                leaves.read(output).tolist(), None if texts is None else texts.read(output).tolist(),
+                keyed.read(output).tolist(), [(same_name(name), value) for name, value in named_values(read)],
+                as_numbers(output).tolist() if output.ndim == 1 else output.tolist(), equal_text(read),
                 outcome_text(read),
             )
-        )
+        )  # fmt: skip
 
 
 def without_nan(value):

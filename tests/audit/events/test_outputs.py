@@ -26,20 +26,13 @@ from dpaudit.audit.records.json_codec import plain_data, read_data
 Answer = namedtuple("Answer", "value spread")
 BIG = 2**60
 BLOCKS = {
-    "numbers": [0.5, -1.0, 2.0, float("nan"), float("inf"), 5e-324],
-    "whole": [0, 1, -3, 7, 2],
-    "beyond doubles": [BIG + k for k in range(6)],
-    "far beyond": [2**70, 2**70 + 1, 3],
-    "booleans": [True, False, True],
-    "mixed numbers": [True, 2, 0.5, 1.0],
-    "vectors": [(0.5, 1.0), (2.0, -1.0), (float("nan"), 0.0)],
-    "named": [Answer(0.5, 1.0), Answer(2.0, 3.0)],
-    "whole vectors": [(1, 2), (3, 4), (1, 4)],
-    "vectors beyond doubles": [(BIG + k, 0) for k in range(9)],
-    "lists": [[1.0, 2.0], [3.0, 4.0]],
-    "nested": [((1.0, "a"), 2), ((2.0, "b"), 3)],
-    "strings": ["a", "b", "a"],
-}
+    "numbers": [0.5, -1.0, 2.0, float("nan"), float("inf"), 5e-324], "whole": [0, 1, -3, 7, 2],
+    "beyond doubles": [BIG + k for k in range(6)], "far beyond": [2**70, 2**70 + 1, 3], "booleans": [True, False, True],
+    "mixed numbers": [True, 2, 0.5, 1.0], "vectors": [(0.5, 1.0), (2.0, -1.0), (float("nan"), 0.0)],
+    "named": [Answer(0.5, 1.0), Answer(2.0, 3.0)], "whole vectors": [(1, 2), (3, 4), (1, 4)],
+    "vectors beyond doubles": [(BIG + k, 0) for k in range(9)], "lists": [[1.0, 2.0], [3.0, 4.0]],
+    "nested": [((1.0, "a"), 2), ((2.0, "b"), 3)], "strings": ["a", "b", "a"],
+}  # fmt: skip
 
 
 def events(outputs):

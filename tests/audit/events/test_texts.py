@@ -122,15 +122,11 @@ def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_pat
     )
     said = {
         subprocess.run(
-            [sys.executable, program],
-            env={**os.environ, "PYTHONHASHSEED": str(seed)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
+            [sys.executable, program], env={**os.environ, "PYTHONHASHSEED": str(seed)}, cwd=tmp_path,
+            capture_output=True, text=True, check=True,
         ).stdout
         for seed in (1, 2)  # which order these sets differently
-    }
+    }  # fmt: skip
     assert len(said) == 1
     assert "{'a', 'b'}" in said.pop()
 

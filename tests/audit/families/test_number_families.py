@@ -257,13 +257,11 @@ def hits(ratio, total=1e6):
 @pytest.mark.parametrize(
     "ratio",
     [
-        pytest.param(np.clip(1 - 2 * AT, -1, 1), id="laplace"),
-        pytest.param(0.5 - AT, id="gaussian"),
+        pytest.param(np.clip(1 - 2 * AT, -1, 1), id="laplace"), pytest.param(0.5 - AT, id="gaussian"),
         pytest.param(np.where(AT < 0.55, 0.7, -0.7), id="step"),
-        pytest.param(np.clip(AT, 0, 1) - np.clip(AT, 2, 3), id="two-ramps"),
-        pytest.param(np.zeros(71), id="equal"),
+        pytest.param(np.clip(AT, 0, 1) - np.clip(AT, 2, 3), id="two-ramps"), pytest.param(np.zeros(71), id="equal"),
     ],
-)
+)  # fmt: skip
 def test_what_ramps_can_say_is_found(ratio):
     fitted = fit_log_ratio(AT, *hits(ratio))
     assert fitted == pytest.approx(ratio, abs=5e-3)

@@ -30,15 +30,11 @@ def checks(result):
 
 
 CONSTANTS = {
-    "zero": lambda d, size, rng: np.zeros(size),
-    "nan": lambda d, size, rng: np.full(size, np.nan),
-    "true": lambda d, size, rng: np.ones(size, bool),
-    "vector": lambda d, size, rng: np.tile([0.0, np.nan], (size, 1)),
-    "empty vector": lambda d, size, rng: np.zeros((size, 0)),
-    "none": lambda d: None,
-    "word": lambda d: "ok",
+    "zero": lambda d, size, rng: np.zeros(size), "nan": lambda d, size, rng: np.full(size, np.nan),
+    "true": lambda d, size, rng: np.ones(size, bool), "vector": lambda d, size, rng: np.tile([0.0, np.nan], (size, 1)),
+    "empty vector": lambda d, size, rng: np.zeros((size, 0)), "none": lambda d: None, "word": lambda d: "ok",
     "tuple": lambda d: ("a", float("nan")),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("sequential", [False, True])

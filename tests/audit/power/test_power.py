@@ -77,16 +77,12 @@ def test_stated_power_against_enumeration(n, m, q):
 @pytest.mark.parametrize(
     ("claim", "runs", "q", "excess"),
     [
-        (PureDP(1.0), 1_000_000, 1e-6, 1.5),
-        (PureDP(1.0), 1_000_000, 1e-6, 2.2),
-        (ApproxDP(1.0, 1e-5, bound_on="delta"), 1_000_000, 1e-7, 2e-5),
-        (GaussianDP(1.0), 300, 0.02, 0.6),
-        (PureDP(0.0), 100, 0.1, 0.9),
-        (PureDP(3.0), 300, 0.01, 1.0),
-        (RenyiDP(2.0, 0.1), 30, 0.1, 0.8),
+        (PureDP(1.0), 1_000_000, 1e-6, 1.5), (PureDP(1.0), 1_000_000, 1e-6, 2.2),
+        (ApproxDP(1.0, 1e-5, bound_on="delta"), 1_000_000, 1e-7, 2e-5), (GaussianDP(1.0), 300, 0.02, 0.6),
+        (PureDP(0.0), 100, 0.1, 0.9), (PureDP(3.0), 300, 0.01, 1.0), (RenyiDP(2.0, 0.1), 30, 0.1, 0.8),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_stated_power_where_hits_are_few(claim, runs, q, excess):
     truth = exact_power(claim, runs, runs, q, excess)
     assert 0.2 < truth < 0.99
@@ -122,15 +118,12 @@ def test_stated_power_against_simulation(claim, q):
 @pytest.mark.parametrize(
     ("claim", "runs", "q", "excess"),
     [
-        (PureDP(1.0), 10_000, 0.18, 0.05838),
-        (PureDP(1.0), 100_000, 0.268, 0.015152),
-        (ApproxDP(1.0, 0.05), 10_000, 0.1, 0.084576),
-        (ApproxDP(1.0, 0.05, bound_on="delta"), 10_000, 0.05, 0.018287),
-        (GaussianDP(1.0), 1_000_000, 1e-5, 0.178551),
-        (PureDP(4.0), 1_000_000, 0.01785, 0.019137),
+        (PureDP(1.0), 10_000, 0.18, 0.05838), (PureDP(1.0), 100_000, 0.268, 0.015152),
+        (ApproxDP(1.0, 0.05), 10_000, 0.1, 0.084576), (ApproxDP(1.0, 0.05, bound_on="delta"), 10_000, 0.05, 0.018287),
+        (GaussianDP(1.0), 1_000_000, 1e-5, 0.178551), (PureDP(4.0), 1_000_000, 0.01785, 0.019137),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_stated_power_against_tables(claim, runs, q, excess):
     """Excesses at power .8, computed once from exact p-values.
 
@@ -190,20 +183,15 @@ def p_of(claim, n, m, alpha, x, y):
 @pytest.mark.parametrize(
     ("claim", "n", "m", "q", "alpha"),
     [
-        (PureDP(1.0), 60, 60, 0.2, 0.05),
-        (PureDP(0.0), 200, 200, 0.5, 1e-8),
-        (PureDP(4.0), 10_000, 10_000, 1e-3, 0.05),
-        (PureDP(1.0), 1_000_000, 1_000_000, 1e-6, 1e-3),
-        (ApproxDP(1.0, 0.1), 200, 200, 0.7, 0.05),
+        (PureDP(1.0), 60, 60, 0.2, 0.05), (PureDP(0.0), 200, 200, 0.5, 1e-8), (PureDP(4.0), 10_000, 10_000, 1e-3, 0.05),
+        (PureDP(1.0), 1_000_000, 1_000_000, 1e-6, 1e-3), (ApproxDP(1.0, 0.1), 200, 200, 0.7, 0.05),
         (ApproxDP(1.0, 1e-5, bound_on="delta"), 1_000_000, 1_000_000, 1e-7, 0.05),
-        (GaussianDP(1.0), 300, 200, 0.02, 0.05),
-        (GaussianDP(0.5).group(2), 1_000, 1_000, 0.01, 1e-5),
-        (RenyiDP(2.0, 0.1), 300, 300, 0.05, 0.05),
-        (ZeroConcentratedDP(0.5), 300, 300, 0.3, 0.05),
+        (GaussianDP(1.0), 300, 200, 0.02, 0.05), (GaussianDP(0.5).group(2), 1_000, 1_000, 0.01, 1e-5),
+        (RenyiDP(2.0, 0.1), 300, 300, 0.05, 0.05), (ZeroConcentratedDP(0.5), 300, 300, 0.3, 0.05),
         (PrivacyProfile((0.0, 1.0), (0.3, 0.1)), 200, 200, 0.3, 0.05),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_few_hits_are_refuted_from_the_curve_on_and_no_fewer(claim, n, m, q, alpha):
     """Up to p-values that alpha separates by chance: 6% above it or 7% below it at most."""
     low, high = likely_hits(m, q)

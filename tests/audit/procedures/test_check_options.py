@@ -181,18 +181,14 @@ def test_a_pair_that_differs_in_more_rows_is_doubted(x, y, rows, tmp_path):
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "options"),
     [
-        (noisy, [1, 2], [1], {}),
-        (noisy, [1, 2], [1, 3], {}),
-        (noisy, [2, 1], [1, 2, 3], {}),
+        (noisy, [1, 2], [1], {}), (noisy, [1, 2], [1, 3], {}), (noisy, [2, 1], [1, 2, 3], {}),
         (noisy, [1, 2, 3], [1], {"adjacency": dp.AddRemove(), "distance": 2}),
         (noisy, np.ones(5), np.zeros(5), {"adjacency": dp.Within("linf")}),
-        (noisy, [1, 2], [2, 3], {"adjacency": dp.Replace()}),
-        (noisy, "abc", "xyz", {}),
+        (noisy, [1, 2], [2, 3], {"adjacency": dp.Replace()}), (noisy, "abc", "xyz", {}),
         (noisy, {"a": 1}, {"b": 2, "c": 3}, {}),
-        (lambda value, size, rng: value + rng.laplace(size=size), 0.0, 5.0, {}),
-        (LaplaceMechanism(1.0), 0.0, 1.0, {}),
+        (lambda value, size, rng: value + rng.laplace(size=size), 0.0, 5.0, {}), (LaplaceMechanism(1.0), 0.0, 1.0, {}),
     ],
-)
+)  # fmt: skip
 def test_other_pairs_are_not_doubted(mechanism, x, y, options):
     assert not dp.check(mechanism, x, y, claim=3.0, **options, **FEW).pair.doubt
 

@@ -217,11 +217,9 @@ def test_wealth_moved_to_another_direction_is_fair():
         for placed in ([[0, 0]], [[0, -1]]):
             mean = np.zeros(())
             for chance, fate in (
-                (p * q, {"both": 1}),
-                (p * (1 - q), {"only_p": 1}),
-                ((1 - p) * q, {"only_q": 1}),
+                (p * q, {"both": 1}), (p * (1 - q), {"only_p": 1}), ((1 - p) * q, {"only_q": 1}),
                 ((1 - p) * (1 - q), {"neither": 1}),
-            ):
+            ):  # fmt: skip
                 counts = JointCounts(**{"both": 0, "only_p": 0, "only_q": 0, "neither": 0} | fate)
                 after = start.after(lines, [counts, NO_PAIRS], placed=np.array(placed))
                 mean = mean + chance * np.exp(after.log_wealth).mean()

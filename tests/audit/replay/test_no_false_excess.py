@@ -55,14 +55,10 @@ def gumbel_noise(utilities):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        largest,
-        largest_of_calls,
-        largest_by_gumbel,
-        largest_with_its_score,
-        sparse_vector,
+        largest, largest_of_calls, largest_by_gumbel, largest_with_its_score, sparse_vector,
         lambda rows: int(np.argmax(gumbel_noise(scores(rows).astype(float)))),
     ],
-)
+)  # fmt: skip
 def test_selections_show_a_place_and_not_the_scores(mechanism, seed):
     x, y = [[1, 1, 1, 1], [0, 1, 0, 1]], [[0, 1, 0, 1]]
     result = run(mechanism, x, y, seed=seed)

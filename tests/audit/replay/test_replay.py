@@ -268,11 +268,8 @@ def test_noise_that_decides_something_is_left_open():
         return sum(rows) + rng.laplace() + rng.laplace()
 
     for mechanism in (
-        best,
-        twice,
-        lambda rows, rng: rng.random() < sum(rows) / 9.0,
-        lambda rows, rng: rng.exponential(),
-    ):
+        best, twice, lambda rows, rng: rng.random() < sum(rows) / 9.0, lambda rows, rng: rng.exponential(),
+    ):  # fmt: skip
         result = run(mechanism)
         assert result.verdict is dp.ReplayVerdict.OPEN
         assert "not handed what the noise is for" in str(result) or "which may decide something" in str(result)
@@ -282,11 +279,9 @@ def test_what_clips_or_decides_after_the_noise_is_no_excess():
     """The loss is 8 of 10, but the outputs differ and do not change with the noise nearby."""
     x, y = 4.0, -4.0
     for decide in (
-        lambda noisy: float(noisy > 0.0),
-        lambda noisy: max(noisy, 0.0),
-        lambda noisy: 8.0 * round(noisy / 8.0),
+        lambda noisy: float(noisy > 0.0), lambda noisy: max(noisy, 0.0), lambda noisy: 8.0 * round(noisy / 8.0),
         lambda noisy: min(max(noisy, -1.0), 1.0),
-    ):
+    ):  # fmt: skip
         for seed in range(3):
             result = run(lambda at, rng, decide=decide: decide(at + rng.laplace()), x, y, claim=10.0, seed=seed)
             assert result.verdict is dp.ReplayVerdict.OPEN, str(result)

@@ -69,20 +69,12 @@ def test_names_and_shapes_are_released_too(mechanism):
 @pytest.mark.parametrize(
     ("first", "second", "is_same"),
     [
-        ({"a": 1.0}, {"a": 1.0}, True),
-        ({"a": 1.0}, {"b": 1.0}, False),
-        ([1.0, math.nan], [1.0, math.nan], True),
-        ((1.0,), [1.0], False),
-        (2, 2.0, False),
-        (2**60, 2**60 + 1, False),
-        (np.zeros(2), np.zeros((1, 2)), False),
-        (np.array([1], dtype=object), np.array([1], dtype=object), True),
-        ({1, 2}, {2, 1}, True),
-        (None, None, True),
-        (print, print, None),
-        (object(), object(), None),
+        ({"a": 1.0}, {"a": 1.0}, True), ({"a": 1.0}, {"b": 1.0}, False), ([1.0, math.nan], [1.0, math.nan], True),
+        ((1.0,), [1.0], False), (2, 2.0, False), (2**60, 2**60 + 1, False), (np.zeros(2), np.zeros((1, 2)), False),
+        (np.array([1], dtype=object), np.array([1], dtype=object), True), ({1, 2}, {2, 1}, True), (None, None, True),
+        (print, print, None), (object(), object(), None),
     ],
-)
+)  # fmt: skip
 def test_outputs_are_compared_in_form_and_numbers(first, second, is_same):
     assert same_output(first, second) is is_same
     assert same_output(kept(first), first) is (None if is_same is None else True)

@@ -26,16 +26,12 @@ def count(rows, rng):
 
 
 CLAIMS = [
-    lambda: dpaudit.PureDP(1.0),
-    lambda: dpaudit.ApproxDP(1.0, 1e-6),
-    lambda: dpaudit.GaussianDP(1.0),
-    lambda: dpaudit.RenyiDP(4.0, 1.0),
-    lambda: dpaudit.ZeroConcentratedDP(0.5),
+    lambda: dpaudit.PureDP(1.0), lambda: dpaudit.ApproxDP(1.0, 1e-6), lambda: dpaudit.GaussianDP(1.0),
+    lambda: dpaudit.RenyiDP(4.0, 1.0), lambda: dpaudit.ZeroConcentratedDP(0.5),
     lambda: dpaudit.PrivacyProfile([0.0, 1.0, 2.0], [0.4, 0.1, 0.0]),
-    lambda: dpaudit.TradeOffCurve([0.0, 0.2, 1.0], [1.0, 0.4, 0.0]),
-    lambda: dpaudit.ProbabilityPreservation(2.0, 0.3),
+    lambda: dpaudit.TradeOffCurve([0.0, 0.2, 1.0], [1.0, 0.4, 0.0]), lambda: dpaudit.ProbabilityPreservation(2.0, 0.3),
     lambda: dpaudit.NFoldComposition(0.1, 4),
-]
+]  # fmt: skip
 PROCEDURES = {
     "outputs": lambda: dpaudit.check_outputs(
         np.random.default_rng(1).laplace(size=900), np.random.default_rng(2).laplace(1, size=900), claim=PureDP(1.0)

@@ -140,18 +140,13 @@ def test_variadic_functions_get_the_dataset_alone():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (3, r"mechanism=3 cannot be run; use a function f\(dataset, rng\)"),
-        (None, "mechanism=None cannot be run"),
-        (Adder, "cannot be run"),
-        (str, "cannot be run"),
-        (lambda: 1, r"takes \(\); use the parameters"),
-        (lambda size, rng: 1, r"takes \(size, rng\)"),
-        (lambda d, scale, rng: 1, r"takes \(d, scale, rng\)"),
+        (3, r"mechanism=3 cannot be run; use a function f\(dataset, rng\)"), (None, "mechanism=None cannot be run"),
+        (Adder, "cannot be run"), (str, "cannot be run"), (lambda: 1, r"takes \(\); use the parameters"),
+        (lambda size, rng: 1, r"takes \(size, rng\)"), (lambda d, scale, rng: 1, r"takes \(d, scale, rng\)"),
         (lambda d, scale, size, rng: 1, r"takes \(d, scale, size, rng\)"),
-        (lambda *, dataset, rng: 1, r"takes \(dataset, rng\)"),
-        (lambda d, a, b: 1, r"takes \(d, a, b\)"),
+        (lambda *, dataset, rng: 1, r"takes \(dataset, rng\)"), (lambda d, a, b: 1, r"takes \(d, a, b\)"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_called_is_refused(function, message):
     with pytest.raises(MechanismError, match=message) as caught:
         as_sampler(function)

@@ -159,13 +159,9 @@ if __name__ == "__main__":
 def test_workers_that_start_print_no_traceback(tmp_path, seconds):
     (tmp_path / "script.py").write_text(SCRIPT)
     process = subprocess.Popen(
-        [sys.executable, "script.py"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "script.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
-    )
+    )  # fmt: skip
     assert process.stdout is not None
     assert process.stdout.readline() == "workers\n"
     time.sleep(seconds)  # while the workers import their modules
@@ -182,12 +178,10 @@ SETTINGS = {"claim": PureDP(1.0), "jobs": 1, "seed": 1, "bits": False}
 @pytest.mark.parametrize(
     ("outputs", "least", "most"),
     [
-        (np.zeros((10, 100)), 800, 800),
-        (np.array(["x" * 10**6] * 9, dtype=object), 10**6, 10**6 + 200),
-        (np.fromiter([("a",) * 1_000] * 3, dtype=object, count=3), 8_000, 9_000),
-        (np.zeros(0), 1, 1),
+        (np.zeros((10, 100)), 800, 800), (np.array(["x" * 10**6] * 9, dtype=object), 10**6, 10**6 + 200),
+        (np.fromiter([("a",) * 1_000] * 3, dtype=object, count=3), 8_000, 9_000), (np.zeros(0), 1, 1),
     ],
-)
+)  # fmt: skip
 def test_bytes_of_an_output(outputs, least, most):
     assert least <= bytes_of_one(outputs) <= most
 

@@ -364,13 +364,9 @@ def test_pairs_of_a_search_share_their_random_numbers_and_the_audit_does_not():
         return noise
 
     found = dp.find_worst_pair(
-        noise_alone,
-        dp.Values((0.0, 1.0, 2.0)),
-        claim=dp.PureDP(1.0),
-        adjacency=dp.Local(),
-        runs=4_000,
+        noise_alone, dp.Values((0.0, 1.0, 2.0)), claim=dp.PureDP(1.0), adjacency=dp.Local(), runs=4_000,
         search_runs=4_000,
-    )
+    )  # fmt: skip
     firsts = [{noise for dataset, noise in drawn if dataset == value} for value in (0.0, 1.0, 2.0)]
     assert len(set.intersection(*firsts)) > 1
     assert found.verdict is dp.Verdict.NOT_REFUTED

@@ -122,13 +122,9 @@ def test_a_pair_is_not_exchanged_for_what_chance_explains():
         *_, line = source.lines()
         pool = new_pool(source, adjacency, 1, seed)
         judge = Judge(
-            as_sampler(SparseVector(0.1, cutoff=1, threshold=0.5)),
-            PureDP(0.1),
-            runs=60_000,
-            alpha=0.05,
-            seed=seed,
+            as_sampler(SparseVector(0.1, cutoff=1, threshold=0.5)), PureDP(0.1), runs=60_000, alpha=0.05, seed=seed,
             jobs=1,
-        )
+        )  # fmt: skip
         found = Trial(line.at(3.14159), 0)
         found.extend([2_000], judge, is_coupled=True)
         found.merit = found.score.value

@@ -466,24 +466,17 @@ def test_a_time_limit_ends_the_search():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"bound": -1.0}, "bound=-1.0 is not a sensitivity"),
-        ({"bound": math.nan}, "bound=nan is not a sensitivity"),
-        ({"bound": True}, "bound=True is not a sensitivity"),
-        ({"bound": math.inf}, "bound=inf is not a sensitivity"),
-        ({"norm": "l3"}, "norm='l3' is unknown"),
-        ({"evaluations": 3}, "evaluations=3 is not a possible number"),
-        ({"seconds": -1}, "seconds=-1 is not a time limit"),
-        ({"seed": -1}, "seed=-1 is not a seed"),
-        ({"distance": 0}, "distance=0 is not a distance"),
-        ({"adjacency": "removal"}, "adjacency='removal' is unknown"),
+        ({"bound": -1.0}, "bound=-1.0 is not a sensitivity"), ({"bound": math.nan}, "bound=nan is not a sensitivity"),
+        ({"bound": True}, "bound=True is not a sensitivity"), ({"bound": math.inf}, "bound=inf is not a sensitivity"),
+        ({"norm": "l3"}, "norm='l3' is unknown"), ({"evaluations": 3}, "evaluations=3 is not a possible number"),
+        ({"seconds": -1}, "seconds=-1 is not a time limit"), ({"seed": -1}, "seed=-1 is not a seed"),
+        ({"distance": 0}, "distance=0 is not a distance"), ({"adjacency": "removal"}, "adjacency='removal' is unknown"),
         ({"adjacency": None}, "adjacency=None does not define neighbours"),
-        ({"domain": 5}, "domain=5 describes no datasets"),
-        ({"domain": Answers()}, "have no neighbours by"),
-        ({"domain": [([1], [1, 2, 3])]}, "none of 1 pairs are neighbours"),
-        ({"query": 5}, "query=5 is not a function"),
+        ({"domain": 5}, "domain=5 describes no datasets"), ({"domain": Answers()}, "have no neighbours by"),
+        ({"domain": [([1], [1, 2, 3])]}, "none of 1 pairs are neighbours"), ({"query": 5}, "query=5 is not a function"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_wrong_arguments(options, words):
     arguments = {"query": len, "domain": WIDE, "adjacency": AddRemove(), "bound": 1.0, **options}
     with pytest.raises(AuditError, match=words):
@@ -546,14 +539,11 @@ def test_large_whole_numbers_are_exact():
 
 def test_what_has_no_bound_says_why():
     for x, y, reason in (
-        (math.nan, 1.0, "nan on x, 1.0 on y"),
-        ([1.0, math.inf], [1.0, 2.0], "inf on x, 2.0 on y"),
-        (math.inf, -math.inf, "inf on x, -inf on y"),
-        ([1, 2], [1, 2, 3], "shape (2,) on x, (3,) on y"),
+        (math.nan, 1.0, "nan on x, 1.0 on y"), ([1.0, math.inf], [1.0, 2.0], "inf on x, 2.0 on y"),
+        (math.inf, -math.inf, "inf on x, -inf on y"), ([1, 2], [1, 2, 3], "shape (2,) on x, (3,) on y"),
         ({"a": [1, 2]}, {"a": [1]}, "shape (2,) on x, (1,) on y (a)"),
-        ((1, [2, 3]), (1, [2, 3], [4, 5]), "2 parts on x, 3 on y"),
-        ([2**60, 1], [2.5, math.nan], "1 on x, nan on y"),
-    ):
+        ((1, [2, 3]), (1, [2, 3], [4, 5]), "2 parts on x, 3 on y"), ([2**60, 1], [2.5, math.nan], "1 on x, nan on y"),
+    ):  # fmt: skip
         found = change(x, y)
         assert (found.size, found.reason) == (math.inf, reason)
 

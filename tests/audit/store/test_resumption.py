@@ -216,18 +216,10 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
     alarms, settings = (
         0,
         Settings(
-            claim=PureDP(1.0),
-            claim_source="",
-            pair=Pair(x="0", y="1", difference="", adjacency="", distance=1.0),
-            alpha=0.3,
-            resolution=None,
-            power=0.95,
-            name="bit",
-            provenance=None,
-            seed=0,
-            bits=False,
+            claim=PureDP(1.0), claim_source="", pair=Pair(x="0", y="1", difference="", adjacency="", distance=1.0),
+            alpha=0.3, resolution=None, power=0.95, name="bit", provenance=None, seed=0, bits=False,
         ),
-    )
+    )  # fmt: skip
     for _ in range(20):
         plan = Plan(as_sampler(bit), 0, 1, 0, 1 << 17, 1, memory=Remembered(clock))
         courses = (

@@ -201,15 +201,12 @@ def test_workers_do_not_matter(tmp_path, jobs):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"runs": 500}, "runs: 400 there, 500 here"),
-        ({"seed": 6}, "seed: 5 there, 6 here"),
-        ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"),
-        ({"claim": PureDP(2.0)}, "claim: 1-DP "),
-        ({"sequential": True}, "sequential: False there, True here"),
-        ({"bits": True}, "bits: warn there, True here"),
+        ({"runs": 500}, "runs: 400 there, 500 here"), ({"seed": 6}, "seed: 5 there, 6 here"),
+        ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"), ({"claim": PureDP(2.0)}, "claim: 1-DP "),
+        ({"sequential": True}, "sequential: False there, True here"), ({"bits": True}, "bits: warn there, True here"),
         ({"cells": 4}, "cells: 0 there, 4 here"),
     ],
-)
+)  # fmt: skip
 def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
     audited(store=tmp_path)
     with pytest.raises(StoreError, match=said):

@@ -271,14 +271,9 @@ def test_tools_have_the_claim_of_their_accountant():
     )
     assert draw(own, [0.5]) != draw(own, [0.5])
     whole = from_diffprivlib_tool(
-        tools.histogram,
-        example=[0.0],
-        adjacency=Replace(),
-        output=lambda found: found[0],
-        epsilon=1.0,
-        bins=2,
+        tools.histogram, example=[0.0], adjacency=Replace(), output=lambda found: found[0], epsilon=1.0, bins=2,
         range=(0, 1),
-    )
+    )  # fmt: skip
     assert {len(counts) for counts in draw(whole, [0.1, 0.9])} == {2}
 
 

@@ -157,13 +157,9 @@ def test_the_ratio_has_the_delta_of_the_claim(event):
     rate, sigma, steps, delta = 0.5, 2.0, 4, 0.05
     claim = dp_sgd_claim(PoissonBatches(rate), sigma, steps, delta=delta)
     mechanism = training(
-        sampling=PoissonBatches(rate),
-        clip=1.0,
-        noise_multiplier=sigma,
-        steps=steps,
-        observer=LogLikelihoodRatio(rate, sigma),
-        delta=delta,
-    )
+        sampling=PoissonBatches(rate), clip=1.0, noise_multiplier=sigma, steps=steps,
+        observer=LogLikelihoodRatio(rate, sigma), delta=delta,
+    )  # fmt: skip
     sign = 1 if event == "record" else -1
     x, y = [[1.0]], np.empty((0, 1))
     with_it, without = (sign * mechanism.sample(rows, RUNS, np.random.default_rng(4)) for rows in (x, y))

@@ -57,16 +57,9 @@ def test_many_runs_at_once_are_the_runs_one_by_one(model, sampling, initial):
     """The obvious loop, with the batches and the noise that the same seed gives to a group of runs."""
     rows, runs, steps = rows_of(), 4, 3
     mechanism = DPSGD(
-        model=model,
-        sampling=sampling,
-        noise_multiplier=0.5,
-        clip=0.8,
-        steps=steps,
-        learning_rate=0.3,
-        batch_size=2.0,
-        initial=initial,
-        observer=LastWeights(),
-    )
+        model=model, sampling=sampling, noise_multiplier=0.5, clip=0.8, steps=steps, learning_rate=0.3, batch_size=2.0,
+        initial=initial, observer=LastWeights(),
+    )  # fmt: skip
     found = mechanism.sample(rows, runs, np.random.default_rng(7))
     rng, p = np.random.default_rng(7), model.n_parameters
     draws = [(is_in.copy(), rng.standard_normal((runs, p))) for is_in in sampling.batches(runs, len(rows), steps, rng)]
