@@ -1,5 +1,7 @@
 """Claims from the events of dp_accounting."""
 
+from __future__ import annotations
+
 import sys
 
 import dp_accounting

@@ -1,5 +1,7 @@
 """The losses of a replay's calls, composed by dp_accounting."""
 
+from __future__ import annotations
+
 import math
 import os
 

@@ -3,6 +3,8 @@
 Counts of random outcomes are outside their limits with probability at most 1e-8 each.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 
