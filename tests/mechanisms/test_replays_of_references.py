@@ -1,7 +1,5 @@
 """Replays of the reference mechanisms on random neighbours find no excess; those of faulty ones name the fault."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,20 +9,7 @@ from dpaudit import replay
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.experiments.bench.replays.false_findings import REFERENCES
 from dpaudit.mechanisms import Interval, LaplaceMechanism
-from dpaudit.mechanisms.faulty import (
-    DeviationAsScaleLaplace,
-    ExponentialMissingFactorTwo,
-    HalfNoiseHistogram,
-    HalfSensitivityExponential,
-    InvertedScaleLaplace,
-    LocalSensitivityLaplace,
-    OverlappingPartCounts,
-    TruthAmongTheLies,
-    UnclippedLocalGaussian,
-    UndercountedComposition,
-    UnderstatedSensitivityLaplace,
-    VarianceAsScaleGaussian,
-)
+from dpaudit.mechanisms import faulty as f
 
 BOUNDED = {"LaplaceMechanism", "GeometricMechanism", "GaussianMechanism", "VectorGaussianMechanism"} | {
     "LocalGaussianMechanism", "HistogramMechanism", "RandomisedResponse", "ExponentialMechanism",
@@ -56,18 +41,18 @@ def test_right_mechanisms_have_no_excess(name):
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "needed"),
     [
-        (UnderstatedSensitivityLaplace(0.5), 7.0, 9.0, 1.0),
-        (InvertedScaleLaplace(0.5), 7.0, 8.0, 2.0),
-        (DeviationAsScaleLaplace(0.5), 7.0, 8.0, 0.5 * 2**0.5),
-        (VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1), 1.0, 1.1, math.inf),
-        (HalfNoiseHistogram(1.0, k=3), [0, 2, 2], [0, 2, 0], 2.0),
-        (ExponentialMissingFactorTwo(1.0), [0.0] * 50, [1.0, *[-1.0] * 49], None),
-        (HalfSensitivityExponential(1.0), [2.0, -1.0], [1.0, 0.0], None),
-        (UndercountedComposition(LaplaceMechanism(0.5), 3), 7.0, 8.0, 1.5),
-        (OverlappingPartCounts(0.5, (0.0, 1.0, 3.0, 3.01)), [1.0, 1.0], [1.0], 1.0),
-        (UnclippedLocalGaussian(1.0, 1e-5, Interval(-1, 3)), 12.0, -9.0, math.inf),
-        (TruthAmongTheLies(1.0, k=3), 1, 2, None),
-        (LocalSensitivityLaplace(0.5), [0, 0], [0], 1.5),
+        (f.UnderstatedSensitivityLaplace(0.5), 7.0, 9.0, 1.0),
+        (f.InvertedScaleLaplace(0.5), 7.0, 8.0, 2.0),
+        (f.DeviationAsScaleLaplace(0.5), 7.0, 8.0, 0.5 * 2**0.5),
+        (f.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1), 1.0, 1.1, math.inf),
+        (f.HalfNoiseHistogram(1.0, k=3), [0, 2, 2], [0, 2, 0], 2.0),
+        (f.ExponentialMissingFactorTwo(1.0), [0.0] * 50, [1.0, *[-1.0] * 49], None),
+        (f.HalfSensitivityExponential(1.0), [2.0, -1.0], [1.0, 0.0], None),
+        (f.UndercountedComposition(LaplaceMechanism(0.5), 3), 7.0, 8.0, 1.5),
+        (f.OverlappingPartCounts(0.5, (0.0, 1.0, 3.0, 3.01)), [1.0, 1.0], [1.0], 1.0),
+        (f.UnclippedLocalGaussian(1.0, 1e-5, Interval(-1, 3)), 12.0, -9.0, math.inf),
+        (f.TruthAmongTheLies(1.0, k=3), 1, 2, None),
+        (f.LocalSensitivityLaplace(0.5), [0, 0], [0], 1.5),
     ],
     ids=lambda each: type(each).__name__ if hasattr(each, "claim") else "",
 )

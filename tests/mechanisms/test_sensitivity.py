@@ -67,14 +67,12 @@ def test_utility_sensitivity_is_the_maximum_over_candidates_and_pairs(adjacency)
 @pytest.mark.parametrize(
     ("query", "domain", "norm", "add_remove", "replace"),
     [
-        (len, "ab", "l1", 1, 0),
-        (CategoryCounts("abc"), "abc", "l1", 1, 2),
-        (CategoryCounts("abc"), "abc", "l2", 1, math.sqrt(2)),
-        (CategoryCounts("abc"), "abc", "linf", 1, 1),
+        (len, "ab", "l1", 1, 0), (CategoryCounts("abc"), "abc", "l1", 1, 2),
+        (CategoryCounts("abc"), "abc", "l2", 1, math.sqrt(2)), (CategoryCounts("abc"), "abc", "linf", 1, 1),
         (sum, [-2.0, 1.0], "l1", 2, 3),
     ],
     ids=["count", "histogram L1", "histogram L2", "histogram Linf", "sum"],
-)
+)  # fmt: skip
 def test_the_same_query_under_two_relations(query, domain, norm, add_remove, replace):
     assert query_sensitivity(query, domain, 3, AddRemove(), norm=norm) == pytest.approx(add_remove, rel=1e-15)
     assert query_sensitivity(query, domain, 3, Replace(), norm=norm) == pytest.approx(replace, rel=1e-15)

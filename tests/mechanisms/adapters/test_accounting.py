@@ -1,7 +1,5 @@
 """Claims from the events of dp_accounting."""
 
-from __future__ import annotations
-
 import sys
 
 import dp_accounting

@@ -1,7 +1,5 @@
 """Mechanisms, tools and models of diffprivlib: claims are read, correct ones hold, and noise is replayable."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import math
@@ -146,9 +144,7 @@ CORRECT = {
     "discrete gaussian": (lambda: mechanisms.GaussianDiscrete(epsilon=1.0, delta=0.1), {}, 0, 1),
     "binary": (lambda: mechanisms.Binary(epsilon=1.0, value0="a", value1="b"), {"adjacency": Local()}, "a", "b"),
     "exponential": (
-        lambda: choose,
-        {"adjacency": Within("linf"), "example": [0.0]},
-        np.array([1.0, 0.0, 0.0]),
+        lambda: choose, {"adjacency": Within("linf"), "example": [0.0]}, np.array([1.0, 0.0, 0.0]),
         np.array([0.0, 1.0, 1.0]),
     ),
     "query": (
@@ -157,7 +153,7 @@ CORRECT = {
         [1, 0],
         [1, 1],
     ),
-}
+}  # fmt: skip
 
 
 @needs_diffprivlib
@@ -275,14 +271,9 @@ def test_tools_have_the_claim_of_their_accountant():
     )
     assert draw(own, [0.5]) != draw(own, [0.5])
     whole = from_diffprivlib_tool(
-        tools.histogram,
-        example=[0.0],
-        adjacency=Replace(),
-        output=lambda found: found[0],
-        epsilon=1.0,
-        bins=2,
+        tools.histogram, example=[0.0], adjacency=Replace(), output=lambda found: found[0], epsilon=1.0, bins=2,
         range=(0, 1),
-    )
+    )  # fmt: skip
     assert {len(counts) for counts in draw(whole, [0.1, 0.9])} == {2}
 
 

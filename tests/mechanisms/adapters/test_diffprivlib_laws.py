@@ -1,7 +1,5 @@
 """Laws that replays state for diffprivlib's mechanisms, which does not need diffprivlib itself."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Replays of diffprivlib: the known defects are found at their lines, and the correct variants have no excess."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -52,16 +50,12 @@ def with_known_row(name, known):
         (lambda: with_known_row("nanstd", 0.0), [NAN] * 4 + [1.0], [NAN] * 4 + [0.0], "utils.py", 0.25, None),
         (lambda: tool(tools.nansum, [9.0], bounds=(9.0, 10.0)), [10.0, NAN], [10.0, 10.0], "utils.py", 10.0, 10.0),
         (
-            lambda: tool(tools.sum, [LARGE], bounds=(LARGE, LARGE + 1)),
-            [LARGE + 1] * 3,
-            [LARGE, LARGE + 1, LARGE + 1],
-            "utils.py",
-            4.0,
-            4.0,
+            lambda: tool(tools.sum, [LARGE], bounds=(LARGE, LARGE + 1)), [LARGE + 1] * 3, [LARGE, LARGE + 1, LARGE + 1],
+            "utils.py", 4.0, 4.0,
         ),
     ],
     ids=["LinearRegression", "LogisticRegression", "nanmean", "nanvar", "nanstd", "nansum", "sum"],
-)
+)  # fmt: skip
 def test_known_defects_are_found_at_their_lines(make, x, y, file, moved, worst):
     result = replay(make(), x, y)
     assert result.verdict is ReplayVerdict.EXCESS

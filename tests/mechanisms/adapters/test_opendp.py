@@ -1,7 +1,5 @@
 """OpenDP measurements as mechanisms: the claim in its unit, the neighbours of the metric, independent draws."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from typing import Any

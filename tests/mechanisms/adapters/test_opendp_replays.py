@@ -1,7 +1,5 @@
 """Replays of user functions that invoke OpenDP measurements: the input's move, and the loss of the map for it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

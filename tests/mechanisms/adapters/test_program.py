@@ -1,7 +1,5 @@
 """Programs as mechanisms: audits of the example programs, requests, and permitted answers."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -108,20 +106,13 @@ def test_worker_processes_start_their_own(c_count):
 @pytest.mark.parametrize(
     ("code", "first", "dtype"),
     [
-        ("[1.5] * n", 1.5, np.float64),
-        ("[3] * n", 3, np.int64),
-        ("[True] * n", True, np.int64),
-        ("[2**70] * n", 2**70, object),
-        ("[2**62] * n", 2**62, object),
-        ("[1, 0.5] * (n // 2)", 1.0, np.float64),
-        ("[float('nan')] * n", math.nan, np.float64),
-        ("[float('-inf')] * n", -math.inf, np.float64),
-        ("['ä'] * n", "ä", object),
-        ("[None] * n", None, object),
-        ("[[1, ['a', None]]] * n", (1, ("a", None)), object),
+        ("[1.5] * n", 1.5, np.float64), ("[3] * n", 3, np.int64), ("[True] * n", True, np.int64),
+        ("[2**70] * n", 2**70, object), ("[2**62] * n", 2**62, object), ("[1, 0.5] * (n // 2)", 1.0, np.float64),
+        ("[float('nan')] * n", math.nan, np.float64), ("[float('-inf')] * n", -math.inf, np.float64),
+        ("['ä'] * n", "ä", object), ("[None] * n", None, object), ("[[1, ['a', None]]] * n", (1, ("a", None)), object),
         ("[[]] * n", (), object),
     ],
-)
+)  # fmt: skip
 def test_what_json_holds_is_an_output(code, first, dtype):
     outputs = draw(answers(code))
     assert outputs.dtype == dtype
@@ -248,14 +239,11 @@ def test_a_dataset_that_holds_itself_is_refused():
 @pytest.mark.parametrize(
     ("dataset", "text"),
     [
-        (np.float32(0.5), "0.5"),
-        (np.array(3), "3"),
-        (np.array([[True], [False]]), "[[true], [false]]"),
-        (np.array(["a", None], dtype=object), '["a", null]'),
-        ((1, ("b", None)), '[1, ["b", null]]'),
+        (np.float32(0.5), "0.5"), (np.array(3), "3"), (np.array([[True], [False]]), "[[true], [false]]"),
+        (np.array(["a", None], dtype=object), '["a", null]'), ((1, ("b", None)), '[1, ["b", null]]'),
         ({"a\n": "\ud800é"}, r'{"a\n": "\ud800\u00e9"}'),
     ],
-)
+)  # fmt: skip
 def test_datasets_as_json(dataset, text):
     assert request_line(dataset, 10, 2) == f'{{"runs": 10, "seed": 2, "dataset": {text}}}\n'.encode("ascii")
 

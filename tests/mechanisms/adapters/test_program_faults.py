@@ -1,7 +1,5 @@
 """Every misbehaviour of a program is an error within the time limit and leaves no process behind."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

@@ -1,7 +1,5 @@
 """PyDP's mechanisms, aggregates and partition strategies: their claims are read, and they hold."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 
@@ -117,12 +115,10 @@ CORRECT = {
     "count": (count, {}, [1, 1], [1]),
     "sum of an array": (total, {}, np.array([1.0, 2.0]), np.array([1.0])),
     "users": (
-        lambda: count(linf_sensitivity=2),
-        {"adjacency": UserLevel(0), "release": by_user},
-        [(0, 1), (1, 1), (1, 1)],
+        lambda: count(linf_sensitivity=2), {"adjacency": UserLevel(0), "release": by_user}, [(0, 1), (1, 1), (1, 1)],
         [(0, 1)],
     ),
-}
+}  # fmt: skip
 
 
 @needs_pydp

@@ -1,7 +1,5 @@
 """Replays of functions that add noise with PyDP."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpaudit import GaussianDP, replay

@@ -1,7 +1,5 @@
 """The losses of a replay's calls, composed by dp_accounting."""
 
-from __future__ import annotations
-
 import math
 import os
 

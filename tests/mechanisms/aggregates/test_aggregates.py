@@ -3,8 +3,6 @@
 Counts of random outcomes are outside their limits with probability at most 1e-8 each.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

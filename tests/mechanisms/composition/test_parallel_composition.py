@@ -5,37 +5,32 @@ import itertools
 import numpy as np
 import pytest
 
+from dpaudit import mechanisms as m
 from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.mechanisms import (
-    GaussianMechanism,
-    GeometricMechanism,
-    IntervalOf,
-    LaplaceMechanism,
-    ParallelComposition,
-    exact_epsilon,
-)
 from dpaudit.mechanisms.faulty import OverlappingPartCounts, PartCountsForReplace
 
 AGES = [3.0, 18.0, 20.0, 64.0, 65.0, 99.0]
 EPSILONS = (0.1, 0.5, 0.2)
-BY_AGE = ParallelComposition([GeometricMechanism(epsilon, query=len) for epsilon in EPSILONS], IntervalOf((18, 65)))
+BY_AGE = m.ParallelComposition(
+    [m.GeometricMechanism(epsilon, query=len) for epsilon in EPSILONS], m.IntervalOf((18, 65))
+)
 
 
 def loss(mechanism, x, y):
-    return exact_epsilon(mechanism.law(x), mechanism.law(y))
+    return m.exact_epsilon(mechanism.law(x), mechanism.law(y))
 
 
 def test_every_number_is_in_one_interval():
-    part = IntervalOf((18, 65))
+    part = m.IntervalOf((18, 65))
     assert [part(age) for age in (-np.inf, 17.9, 18, 64.9, 65, np.inf)] == [0, 0, 1, 1, 2, 2]
-    assert [IntervalOf(())(age) for age in (-1, 1)] == [0, 0]
+    assert [m.IntervalOf(())(age) for age in (-1, 1)] == [0, 0]
 
 
 def test_each_mechanism_sees_the_rows_of_its_part():
     assert [law.location for law in BY_AGE.law(AGES).marginals] == [1, 3, 2]
     assert [law.location for law in BY_AGE.law([]).marginals] == [0, 0, 0]
-    sure = ParallelComposition([GeometricMechanism(40.0, query=len)] * 3, IntervalOf((18, 65)))
+    sure = m.ParallelComposition([m.GeometricMechanism(40.0, query=len)] * 3, m.IntervalOf((18, 65)))
     assert sure.sample(np.array(AGES), 5, np.random.default_rng(1)).tolist() == [[1, 3, 2]] * 5
 
 
@@ -53,8 +48,8 @@ def test_a_row_that_changes_its_part_loses_both_epsilons():
 
 
 def test_approximate_parts_give_the_largest_delta():
-    parts = [LaplaceMechanism(2.0, query=len), GaussianMechanism(1.0, 1e-5, query=len)]
-    assert ParallelComposition(parts, IntervalOf((18,))).claim == ApproxDP(2.0, 1e-5)
+    parts = [m.LaplaceMechanism(2.0, query=len), m.GaussianMechanism(1.0, 1e-5, query=len)]
+    assert m.ParallelComposition(parts, m.IntervalOf((18,))).claim == ApproxDP(2.0, 1e-5)
 
 
 def test_a_row_at_a_shared_edge_counts_twice():
@@ -77,10 +72,10 @@ def test_counts_of_parts_lose_twice_where_a_row_moves():
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: ParallelComposition((), len), ClaimError, "mechanisms=() composes nothing"),
-        (lambda: IntervalOf((3, 3)), ClaimError, "edges=(3, 3) do not define intervals; use numbers in"),
-        (lambda: IntervalOf((np.nan,)), ClaimError, "do not define intervals"),
-        (lambda: ParallelComposition(BY_AGE.mechanisms[:2], IntervalOf((18, 65))).law(AGES), DatasetError,
+        (lambda: m.ParallelComposition((), len), ClaimError, "mechanisms=() composes nothing"),
+        (lambda: m.IntervalOf((3, 3)), ClaimError, "edges=(3, 3) do not define intervals; use numbers in"),
+        (lambda: m.IntervalOf((np.nan,)), ClaimError, "do not define intervals"),
+        (lambda: m.ParallelComposition(BY_AGE.mechanisms[:2], m.IntervalOf((18, 65))).law(AGES), DatasetError,
          "part(65.0)=2 is not one of the 2 parts; return a part in range(2)"),
         (lambda: OverlappingPartCounts(0.5, (0, 1)), ClaimError, "number of edges=2 is not allowed"),
         (lambda: OverlappingPartCounts(0, (0, 1, 2)), ClaimError, "epsilon=0 is not allowed"),

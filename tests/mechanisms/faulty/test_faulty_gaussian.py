@@ -93,12 +93,10 @@ def test_newton_with_the_right_derivative_converges():
 @pytest.mark.parametrize(
     ("epsilon", "delta", "message"),
     [
-        (0, 0.1, "epsilon=0 is not allowed; use 0 < epsilon < 700"),
-        (700.0, 0.1, "epsilon=700.0 is not allowed"),
-        (math.nan, 0.1, "epsilon=nan is not allowed"),
-        (1.0, 0, "delta=0 is not allowed"),
+        (0, 0.1, "epsilon=0 is not allowed; use 0 < epsilon < 700"), (700.0, 0.1, "epsilon=700.0 is not allowed"),
+        (math.nan, 0.1, "epsilon=nan is not allowed"), (1.0, 0, "delta=0 is not allowed"),
     ],
-)
+)  # fmt: skip
 def test_errors(kind, epsilon, delta, message):
     with pytest.raises(ClaimError) as caught:
         kind(epsilon, delta)

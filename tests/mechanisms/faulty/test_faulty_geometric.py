@@ -1,7 +1,5 @@
 """A table of geometric noise with one wrong weight: its frequencies, and what it guarantees."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

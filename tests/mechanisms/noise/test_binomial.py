@@ -9,16 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit import mechanisms as m
 from dpaudit.audit.claims.claim import ApproxDP
-from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
-from dpaudit.mechanisms import (
-    BinomialLaw,
-    BinomialMechanism,
-    exact_delta,
-    exact_epsilon,
-    gaussian_delta,
-    hockey_stick,
-)
+from dpaudit.audit.errors import DatasetError, OptionError
 from dpaudit.mechanisms.noise.binomial import MOST_FLIPS
 
 
@@ -29,7 +22,7 @@ def masses(n):
 
 @pytest.mark.parametrize("n", [2, 10, 100, 400])
 def test_law_is_the_binomial_one(n):
-    law, k = BinomialLaw(5, n), np.arange(n + 1) - n // 2 + 5
+    law, k = m.BinomialLaw(5, n), np.arange(n + 1) - n // 2 + 5
     exact = masses(n)
     up_to = list(itertools.accumulate(exact))
     np.testing.assert_allclose(np.exp(law.log_density(k)), [float(p) for p in exact], rtol=1e-11)
@@ -38,7 +31,7 @@ def test_law_is_the_binomial_one(n):
 
 
 def test_law_between_and_beyond_its_outcomes():
-    law = BinomialLaw(0, 10)
+    law = m.BinomialLaw(0, 10)
     assert law.log_density([-6, -5.5, 0.5, 6, math.inf]).tolist() == [-math.inf] * 5
     assert law.cdf(0.5) == law.cdf(0.0)
     assert law.cdf([-math.inf, -6, 5, 1e9, math.inf]).tolist() == [0.0, 0.0, 1.0, 1.0, 1.0]
@@ -46,7 +39,7 @@ def test_law_between_and_beyond_its_outcomes():
 
 
 def test_many_coins_keep_the_relative_accuracy():
-    law = BinomialLaw(0, MOST_FLIPS)
+    law = m.BinomialLaw(0, MOST_FLIPS)
     k = np.array([0, 300, 2000, 5000])
     oracle = stats.binom(MOST_FLIPS, 0.5)
     np.testing.assert_allclose(law.log_density(k), oracle.logpmf(k + MOST_FLIPS // 2), rtol=1e-9)
@@ -60,85 +53,65 @@ def test_delta_is_the_sum_of_what_exceeds(n, shift, epsilon):
     p, q = masses(n) + [Fraction(0)] * shift, [Fraction(0)] * shift + masses(n)
     factor = Fraction(math.exp(epsilon))
     expected = float(sum(max(a - factor * b, Fraction(0)) for a, b in zip(p, q, strict=True)))
-    law_x, law_y = BinomialLaw(7, n), BinomialLaw(7 + shift, n)
-    assert hockey_stick(law_x, law_y, epsilon) == pytest.approx(expected, rel=1e-12)
-    assert hockey_stick(law_y, law_x, epsilon) == hockey_stick(law_x, law_y, epsilon)
+    law_x, law_y = m.BinomialLaw(7, n), m.BinomialLaw(7 + shift, n)
+    assert m.hockey_stick(law_x, law_y, epsilon) == pytest.approx(expected, rel=1e-12)
+    assert m.hockey_stick(law_y, law_x, epsilon) == m.hockey_stick(law_x, law_y, epsilon)
     ends = float(sum(masses(n)[:shift]))
     if epsilon > 0 and ends < expected < 1:
-        assert exact_epsilon(law_x, law_y, expected) == pytest.approx(epsilon, rel=1e-9)
+        assert m.exact_epsilon(law_x, law_y, expected) == pytest.approx(epsilon, rel=1e-9)
 
 
 def test_delta_covers_the_ends_where_the_loss_is_infinite():
     """The lowest outcome has probability 2⁻ⁿ on one side and 0 on the other: so no finite epsilon holds."""
-    law_x, law_y = BinomialLaw(0, 8), BinomialLaw(1, 8)
-    assert hockey_stick(law_x, law_y, 500.0) == pytest.approx(2.0**-8, rel=1e-14)
-    assert exact_epsilon(law_x, law_y, 0.9 * 2.0**-8) == math.inf
-    assert exact_epsilon(law_x, law_y, 1.1 * 2.0**-8) < 10
-    assert exact_epsilon(law_x, law_x, 0.0) == 0.0
-    assert exact_delta(BinomialLaw(0, 8), BinomialLaw(9, 8), 3.0) == pytest.approx(1.0)  # nothing in common
-    assert exact_delta(BinomialLaw(0, 8), BinomialLaw(100, 8), 3.0) == pytest.approx(1.0)
+    law_x, law_y = m.BinomialLaw(0, 8), m.BinomialLaw(1, 8)
+    assert m.hockey_stick(law_x, law_y, 500.0) == pytest.approx(2.0**-8, rel=1e-14)
+    assert m.exact_epsilon(law_x, law_y, 0.9 * 2.0**-8) == math.inf
+    assert m.exact_epsilon(law_x, law_y, 1.1 * 2.0**-8) < 10
+    assert m.exact_epsilon(law_x, law_x, 0.0) == 0.0
+    assert m.exact_delta(m.BinomialLaw(0, 8), m.BinomialLaw(9, 8), 3.0) == pytest.approx(1.0)  # nothing in common
+    assert m.exact_delta(m.BinomialLaw(0, 8), m.BinomialLaw(100, 8), 3.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("n", [10, 100])
 def test_answers_nearer_than_the_sensitivity_are_harder_to_tell_apart(n):
-    laws = [BinomialLaw(shift, n) for shift in range(6)]
+    laws = [m.BinomialLaw(shift, n) for shift in range(6)]
     for epsilon in (0.0, 0.3, 1.0, 3.0):
-        deltas = [exact_delta(laws[0], law, epsilon) for law in laws]
+        deltas = [m.exact_delta(laws[0], law, epsilon) for law in laws]
         assert deltas == sorted(deltas)
 
 
 def test_many_coins_are_as_good_as_normal_noise():
     n = 250_000
-    mechanism = BinomialMechanism(n, epsilon=0.02, sensitivity=5)
-    assert mechanism.delta == pytest.approx(gaussian_delta(0.02, scale=math.sqrt(n) / 2, sensitivity=5.0), rel=2e-3)
+    mechanism = m.BinomialMechanism(n, epsilon=0.02, sensitivity=5)
+    assert mechanism.delta == pytest.approx(m.gaussian_delta(0.02, scale=math.sqrt(n) / 2, sensitivity=5.0), rel=2e-3)
 
 
 def test_claim_is_exact_at_the_sensitivity():
-    mechanism = BinomialMechanism(100, epsilon=0.5, sensitivity=2, query=len)
+    mechanism = m.BinomialMechanism(100, epsilon=0.5, sensitivity=2, query=len)
     assert mechanism.claim == ApproxDP(0.5, mechanism.delta)
     x, y = mechanism.law([1] * 4), mechanism.law([1] * 2)
-    assert exact_delta(x, y, 0.5) == mechanism.delta
-    assert exact_epsilon(x, y, mechanism.delta) == pytest.approx(0.5, rel=1e-9)
+    assert m.exact_delta(x, y, 0.5) == mechanism.delta
+    assert m.exact_epsilon(x, y, mechanism.delta) == pytest.approx(0.5, rel=1e-9)
 
 
 def test_outputs_stay_within_half_the_coins():
-    outputs = BinomialMechanism(4, 1.0).sample(10, 50_000, np.random.default_rng(1))
+    outputs = m.BinomialMechanism(4, 1.0).sample(10, 50_000, np.random.default_rng(1))
     assert np.unique(outputs).tolist() == [8, 9, 10, 11, 12]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: BinomialMechanism(0, 1.0), "n_flips=0 is not allowed; use an even number from 2 to"),
-        (lambda: BinomialMechanism(7, 1.0), "n_flips=7 is not allowed"),
-        (lambda: BinomialMechanism(2.0**30, 1.0), "n_flips=1073741824.0 is not allowed"),
-        (lambda: BinomialMechanism(math.nan, 1.0), "n_flips=nan is not allowed"),
-        (lambda: BinomialMechanism(10, -1.0), "epsilon=-1.0 is not allowed"),
-        (lambda: BinomialMechanism(10, math.nan), "epsilon=nan is not allowed"),
-        (lambda: BinomialMechanism(10, 1.0, sensitivity=0), "sensitivity=0 is not allowed"),
-        (lambda: BinomialMechanism(10, 1.0, sensitivity=1.5), "sensitivity=1.5 is not a whole number"),
-        (lambda: BinomialMechanism(10, 1.0, sensitivity=11), "n_flips=10 gives delta 1 at epsilon=1, which claims"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ClaimError) as caught:
-        call()
-    assert message in str(caught.value)
-
-
 def test_no_delta_rounds_to_a_pure_claim():
-    mechanism = BinomialMechanism(4096, 10.0)
+    mechanism = m.BinomialMechanism(4096, 10.0)
     assert mechanism.claim.delta == sys.float_info.min
-    assert exact_epsilon(mechanism.law(0), mechanism.law(1)) == math.inf
+    assert m.exact_epsilon(mechanism.law(0), mechanism.law(1)) == math.inf
 
 
 def test_laws_of_different_numbers_of_coins_are_not_compared():
     with pytest.raises(OptionError, match="no closed form"):
-        exact_delta(BinomialLaw(0, 10), BinomialLaw(0, 12), 1.0)
+        m.exact_delta(m.BinomialLaw(0, 10), m.BinomialLaw(0, 12), 1.0)
     with pytest.raises(OptionError, match="n_flips=3"):
-        BinomialLaw(0, 3)
+        m.BinomialLaw(0, 3)
 
 
 def test_answers_have_to_be_whole():
     with pytest.raises(DatasetError, match="not a whole number"):
-        BinomialMechanism(10, 1.0).law(0.5)
+        m.BinomialMechanism(10, 1.0).law(0.5)

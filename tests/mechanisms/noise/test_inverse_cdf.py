@@ -10,16 +10,8 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit import PureDP, check
+from dpaudit import mechanisms as m
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
-from dpaudit.mechanisms import (
-    LaplaceByInverseCDF,
-    LaplaceLaw,
-    LaplaceMechanism,
-    exact_delta,
-    exact_epsilon,
-    inverse_laplace_cdf,
-    open_uniform,
-)
 from dpaudit.mechanisms.faulty import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
 from dpaudit.mechanisms.faulty.noise.faulty_inverse_cdf import RisingLawWithAtom
 from dpaudit.mechanisms.noise_samplers import grid_step
@@ -50,47 +42,47 @@ def is_far(counts, probabilities, runs):
 
 
 def test_it_is_the_inverse_of_the_cdf():
-    law = LaplaceLaw(3.0, 0.7)
+    law = m.LaplaceLaw(3.0, 0.7)
     xi = np.array([-0.5 + 1e-9, -0.4, -1e-3, 0.0, 1e-300, 0.1, 0.49, 0.5 - 1e-9])
-    np.testing.assert_allclose(law.cdf(inverse_laplace_cdf(xi, 3.0, 0.7)) - 0.5, xi, rtol=1e-7, atol=1e-16)
+    np.testing.assert_allclose(law.cdf(m.inverse_laplace_cdf(xi, 3.0, 0.7)) - 0.5, xi, rtol=1e-7, atol=1e-16)
     z = np.linspace(-10, 12, 45)
-    np.testing.assert_allclose(inverse_laplace_cdf(law.cdf(z) - 0.5, 3.0, 0.7), z, atol=1e-8)
+    np.testing.assert_allclose(m.inverse_laplace_cdf(law.cdf(z) - 0.5, 3.0, 0.7), z, atol=1e-8)
 
 
 def test_it_is_right_to_the_last_bits():
     for xi in (-0.5 + 2.0**-54, -0.3, 1e-20, 2.0**-54, 0.5 - 2.0**-53):
         with mpmath.workdps(50):
             exact = float(-mpmath.sign(xi) * mpmath.log(1 - 2 * abs(mpmath.mpf(xi))))
-        assert float(inverse_laplace_cdf(xi)) == pytest.approx(exact, rel=4e-16)
+        assert float(m.inverse_laplace_cdf(xi)) == pytest.approx(exact, rel=4e-16)
 
 
 def test_shapes_and_symmetry():
     xi = np.random.default_rng(1).random((3, 4)) - 0.5
-    assert inverse_laplace_cdf(xi).shape == (3, 4)
-    assert np.array_equal(inverse_laplace_cdf(-xi), -inverse_laplace_cdf(xi))
+    assert m.inverse_laplace_cdf(xi).shape == (3, 4)
+    assert np.array_equal(m.inverse_laplace_cdf(-xi), -m.inverse_laplace_cdf(xi))
 
 
 @pytest.mark.parametrize("xi", [0.5, -0.5, [0.0, 0.7], math.nan], ids=str)
 def test_the_ends_of_the_interval_are_refused(xi):
     with pytest.raises(OptionError, match=r"outside \(-1/2, 1/2\), whose ends give infinite noise; use open_uniform"):
-        inverse_laplace_cdf(xi)
+        m.inverse_laplace_cdf(xi)
 
 
 def test_the_uniform_numbers_are_odd_multiples_and_never_an_end():
     """At both ends of the generator's range, without rounding."""
     for number in (FIRST, 2.0**-53, 0.5 - 2.0**-53, 0.5, LAST, *np.random.default_rng(1).random(1000)):
-        (xi,) = open_uniform(1, ConstantGenerator(number))
+        (xi,) = m.open_uniform(1, ConstantGenerator(number))
         assert -0.5 < xi < 0.5
         odd = int(xi * 2.0**54)
         assert odd / 2.0**54 == xi
         assert odd % 2 == 1
         assert odd == 2 * int(number * 2.0**53) + 1 - 2**53
-    assert open_uniform(1, ConstantGenerator(FIRST)) == -open_uniform(1, ConstantGenerator(LAST))
+    assert m.open_uniform(1, ConstantGenerator(FIRST)) == -m.open_uniform(1, ConstantGenerator(LAST))
 
 
 @pytest.mark.parametrize("number", [FIRST, LAST])
 def test_the_largest_noise_is_finite(number):
-    mechanism = LaplaceByInverseCDF(0.5)
+    mechanism = m.LaplaceByInverseCDF(0.5)
     (output,) = mechanism.sample(7, 1, ConstantGenerator(number))
     assert abs(output - 7) / mechanism.scale == pytest.approx(53 * math.log(2), abs=2.0**-20)
 
@@ -105,7 +97,7 @@ def test_the_naive_sampler_gives_minus_infinity_at_the_end_that_it_includes():
 
 
 def test_it_is_the_laplace_mechanism_but_for_the_sampler():
-    mechanism, usual = LaplaceByInverseCDF(0.3, 2.0, len), LaplaceMechanism(0.3, 2.0, len)
+    mechanism, usual = m.LaplaceByInverseCDF(0.3, 2.0, len), m.LaplaceMechanism(0.3, 2.0, len)
     assert (mechanism.law("abc"), mechanism.claim, mechanism.scale) == (usual.law("abc"), usual.claim, usual.scale)
     assert mechanism != usual
     outputs = mechanism.sample("abc", 5000, np.random.default_rng(1)) / grid_step(mechanism.scale)
@@ -113,7 +105,7 @@ def test_it_is_the_laplace_mechanism_but_for_the_sampler():
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
 
 
-@pytest.mark.parametrize("mechanism", [LaplaceByInverseCDF, *map(type, MISPRINTS), ClosedEndLaplace])
+@pytest.mark.parametrize("mechanism", [m.LaplaceByInverseCDF, *map(type, MISPRINTS), ClosedEndLaplace])
 def test_parameters_are_refused_as_by_the_laplace_mechanism(mechanism):
     with pytest.raises(ClaimError, match="epsilon=0 is not allowed"):
         mechanism(0)
@@ -193,7 +185,7 @@ def test_divergence_of_misprints_by_quadrature(twin, x, y, epsilon):
     assert found == pytest.approx(expected, abs=1e-8)
     assert p.epsilon_from(q, found + 1e-6) <= epsilon
     assert found < 1e-6 or p.epsilon_from(q, found - 1e-6) >= epsilon
-    assert exact_delta(p, q, epsilon) >= found
+    assert m.exact_delta(p, q, epsilon) >= found
 
 
 @pytest.mark.parametrize("twin", MISPRINTS, ids=str)
@@ -201,23 +193,23 @@ def test_divergence_of_misprints_by_quadrature(twin, x, y, epsilon):
 def test_misprints_keep_no_finite_epsilon(twin, x, y):
     assert twin.claim == PureDP(0.5)
     assert twin.truth is None
-    assert exact_epsilon(twin.law(x), twin.law(y)) == math.inf
-    assert exact_epsilon(twin.law(x), twin.law(x)) == 0.0
-    assert exact_delta(twin.law(x), twin.law(y), 100.0) > 0.1
+    assert m.exact_epsilon(twin.law(x), twin.law(y)) == math.inf
+    assert m.exact_epsilon(twin.law(x), twin.law(x)) == 0.0
+    assert m.exact_delta(twin.law(x), twin.law(y), 100.0) > 0.1
 
 
 def test_laws_of_other_kinds_do_not_compare():
     with pytest.raises(OptionError, match="no closed form"):
-        exact_epsilon(MISPRINTS[0].law(0), MISPRINTS[1].law(0))
+        m.exact_epsilon(MISPRINTS[0].law(0), MISPRINTS[1].law(0))
     with pytest.raises(OptionError, match="no closed form"):
-        exact_epsilon(MISPRINTS[0].law(0), RisingLawWithAtom(0.0, 1.0, -math.inf, 0.0, 0.0))
+        m.exact_epsilon(MISPRINTS[0].law(0), RisingLawWithAtom(0.0, 1.0, -math.inf, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 1), (5, 6)])
 def test_audits_find_atoms_infinities_and_nan(x, y):
     """The right sampler is refuted with probability at most alpha=5e-9."""
     settings = {"claim": PureDP(0.5), "runs": 10_000, "seed": 1, "alpha": 5e-9, "jobs": 1}
-    assert not check(LaplaceByInverseCDF(0.5), x, y, **settings).is_refuted
+    assert not check(m.LaplaceByInverseCDF(0.5), x, y, **settings).is_refuted
     for twin in MISPRINTS:
         result = check(twin, x, y, **settings)
         assert result.is_refuted

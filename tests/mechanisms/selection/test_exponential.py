@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.claims.claim import PureDP
-from dpaudit.audit.errors import ClaimError, DatasetError
+from dpaudit.audit.errors import DatasetError
 from dpaudit.mechanisms import EachCandidate, ExponentialMechanism, exact_epsilon
 
 RIGHT = ExponentialMechanism(1.0)
@@ -82,26 +82,6 @@ def test_neighbours_drawn_at_random_stay_within_the_claim():
 def test_monotone_saving_is_false_under_replace():
     mechanism = ExponentialMechanism(1.0, monotone=True)
     assert exact_epsilon(mechanism.law([0.0] * 50), mechanism.law(ONE_UP)) == pytest.approx(1.880, abs=5e-4)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: ExponentialMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon < inf"),
-        (lambda: ExponentialMechanism(math.nan), "epsilon=nan is not allowed"),
-        (lambda: ExponentialMechanism(1, -2.0), "sensitivity=-2.0 is not allowed; use 0 < sensitivity < inf"),
-        (
-            lambda: ExponentialMechanism(1, 0),
-            "sensitivity=0 is not allowed; use 0 < sensitivity < inf (a score's ",
-        ),
-        (lambda: ExponentialMechanism(1, 0), "if none ever changes, publish the best candidate"),
-        (lambda: EachCandidate(max, ()), "candidates=() is an empty range; give at least one"),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ClaimError) as caught:
-        call()
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("seed", range(20))

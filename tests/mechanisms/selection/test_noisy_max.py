@@ -8,15 +8,12 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.audit.claims.claim import PureDP
-from dpaudit.audit.errors import ClaimError, DatasetError
+from dpaudit.audit.errors import DatasetError
 from dpaudit.mechanisms import ExponentialMechanism, ReportNoisyMax, exact_epsilon
 
 COUNTS = [
-    [3.0],
-    [0.0, 0.0],
-    [0.0, 1.0, 2.5, 2.5, -4.0],
-    [0.0, 40.0, 39.0],
-]
+    [3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -4.0], [0.0, 40.0, 39.0],
+]  # fmt: skip
 NOISES = ["laplace", "exponential", "gumbel"]
 
 
@@ -88,24 +85,6 @@ def test_claim_is_approached_when_a_far_candidate_rises_and_the_rest_fall(noise)
     mechanism = ReportNoisyMax(1.0, noise=noise)
     x, y = [40.0, 0.0], [39.0, 1.0]
     assert exact_epsilon(mechanism.law(x), mechanism.law(y)) > 0.95
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: ReportNoisyMax(0), "epsilon=0 is not allowed; use 0 < epsilon < inf"),
-        (lambda: ReportNoisyMax(math.nan), "epsilon=nan is not allowed"),
-        (lambda: ReportNoisyMax(1, math.inf), "sensitivity=inf is not allowed"),
-        (
-            lambda: ReportNoisyMax(1, noise="cauchy"),
-            "noise='cauchy' is unknown; use one of laplace, exponential, gumbel.",
-        ),
-    ],
-)
-def test_errors(call, message):
-    with pytest.raises(ClaimError) as caught:
-        call()
-    assert message in str(caught.value)
 
 
 def test_counts_that_cannot_be_used_are_refused():

@@ -117,12 +117,10 @@ def test_a_mechanism_is_a_value(mechanism):
     ("arguments", "message"),
     [
         ((1.0, ()), r"categories=\(\) is a table without columns"),
-        ((1.0, (1,)), "categories=1 is not a number of categories"),
-        ((1.0, (2,), 0), "rows=0 is not a number of rows"),
-        ((1.0, (2,), None, 2), "sensitivity=2 is not 1 for add/remove"),
-        ((0.0, (2,)), "epsilon=0.0"),
+        ((1.0, (1,)), "categories=1 is not a number of categories"), ((1.0, (2,), 0), "rows=0 is not a number of rows"),
+        ((1.0, (2,), None, 2), "sensitivity=2 is not 1 for add/remove"), ((0.0, (2,)), "epsilon=0.0"),
     ],
-)
+)  # fmt: skip
 def test_parameters_outside_their_range(arguments, message):
     with pytest.raises(ClaimError, match=message):
         NoisyMarginals(*arguments)
@@ -135,15 +133,8 @@ def test_a_range_of_bins_is_a_range():
 
 def test_the_event_names_a_category():
     result = check(
-        LearnedCategories(1.0, (3,), 20),
-        [(0,), (2,)],
-        [(0,)],
-        claim=1.0,
-        adjacency=AddRemove(),
-        runs=500,
-        alpha=1e-6,
-        bits=False,
-        jobs=1,
-    )
+        LearnedCategories(1.0, (3,), 20), [(0,), (2,)], [(0,)], claim=1.0, adjacency=AddRemove(), runs=500, alpha=1e-6,
+        bits=False, jobs=1,
+    )  # fmt: skip
     assert result.is_refuted
     assert "column 0: " in result.event_in_words

@@ -22,13 +22,9 @@ NOTHING = np.empty((0, 1))
 
 def training(**changes):
     given = {
-        "model": LogisticRegression(31),
-        "sampling": PoissonBatches(0.5),
-        "noise_multiplier": 2.0,
-        "steps": 4,
-        "clip": 0.5,
-        "batch_size": 285.0,
-    }
+        "model": LogisticRegression(31), "sampling": PoissonBatches(0.5), "noise_multiplier": 2.0, "steps": 4,
+        "clip": 0.5, "batch_size": 285.0,
+    }  # fmt: skip
     return DPSGD(**{**given, **changes})
 
 
@@ -163,15 +159,9 @@ def test_mislabelled_digits_have_smaller_losses_where_they_were_included():
     canaries[:, -1] = (canaries[:, -1] + rng.integers(1, 10, 200)) % 10
     net = OneHiddenLayer(65, 8, 10)
     tr = training(
-        model=net,
-        sampling=PoissonBatches(0.5),
-        noise_multiplier=0.01,
-        steps=20,
-        clip=5.0,
-        learning_rate=1.0,
-        batch_size=150,
-        initial=net.random_weights(0),
-    )
+        model=net, sampling=PoissonBatches(0.5), noise_multiplier=0.01, steps=20, clip=5.0, learning_rate=1.0,
+        batch_size=150, initial=net.random_weights(0),
+    )  # fmt: skip
     run = record_canary_run(tr, rows[200:400], canaries, seed=1)
     again = record_canary_run(tr, rows[200:400], canaries, seed=1)
     assert np.array_equal(run.scores, again.scores)

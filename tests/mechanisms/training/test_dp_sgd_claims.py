@@ -59,14 +59,11 @@ def test_poisson_batches_at_rate_one_are_full_batches():
 @pytest.mark.parametrize(
     ("sampling", "steps", "neighbours", "mu"),
     [
-        (FullBatch(), 9, "add_or_remove_one", 3 / 2),
-        (FullBatch(), 9, "replace_one", 3.0),
-        (ShuffledBatches(2, 6), 12, "replace_special", 2 / 2),
-        (ShuffledBatches(2, 6), 10, "replace_one", 2.0),
-        (BatchesInOrder(4, 6), 8, "replace_special", 2 / 2),
-        (BallsInBins(3), 3, "add_or_remove_one", 1 / 2),
+        (FullBatch(), 9, "add_or_remove_one", 3 / 2), (FullBatch(), 9, "replace_one", 3.0),
+        (ShuffledBatches(2, 6), 12, "replace_special", 2 / 2), (ShuffledBatches(2, 6), 10, "replace_one", 2.0),
+        (BatchesInOrder(4, 6), 8, "replace_special", 2 / 2), (BallsInBins(3), 3, "add_or_remove_one", 1 / 2),
     ],
-)
+)  # fmt: skip
 def test_one_gaussian_mechanism_for_each_use_of_a_record(sampling, steps, neighbours, mu):
     assert dp_sgd_claim(sampling, 2.0, steps, neighbours=neighbours, delta=None) == GaussianDP(mu)
     claim = dp_sgd_claim(sampling, 2.0, steps, neighbours=neighbours, delta=1e-5)
@@ -160,13 +157,9 @@ def test_the_ratio_has_the_delta_of_the_claim(event):
     rate, sigma, steps, delta = 0.5, 2.0, 4, 0.05
     claim = dp_sgd_claim(PoissonBatches(rate), sigma, steps, delta=delta)
     mechanism = training(
-        sampling=PoissonBatches(rate),
-        clip=1.0,
-        noise_multiplier=sigma,
-        steps=steps,
-        observer=LogLikelihoodRatio(rate, sigma),
-        delta=delta,
-    )
+        sampling=PoissonBatches(rate), clip=1.0, noise_multiplier=sigma, steps=steps,
+        observer=LogLikelihoodRatio(rate, sigma), delta=delta,
+    )  # fmt: skip
     sign = 1 if event == "record" else -1
     x, y = [[1.0]], np.empty((0, 1))
     with_it, without = (sign * mechanism.sample(rows, RUNS, np.random.default_rng(4)) for rows in (x, y))

@@ -30,11 +30,9 @@ from dpaudit.mechanisms.training.observers import (
 
 NET = OneHiddenLayer(3, 2, 2)
 CASES = [
-    (LinearRegression(3), PoissonBatches(0.4), ()),
-    (LogisticRegression(3), FullBatch(), (0.5, -1.0, 0.25)),
-    (NET, PoissonBatches(0.7), NET.random_weights(0)),
-    (FixedGradients((2, 2)), FixedSizeBatches(2, 5), ()),
-]
+    (LinearRegression(3), PoissonBatches(0.4), ()), (LogisticRegression(3), FullBatch(), (0.5, -1.0, 0.25)),
+    (NET, PoissonBatches(0.7), NET.random_weights(0)), (FixedGradients((2, 2)), FixedSizeBatches(2, 5), ()),
+]  # fmt: skip
 
 
 def rows_of(n=5, seed=1):
@@ -59,16 +57,9 @@ def test_many_runs_at_once_are_the_runs_one_by_one(model, sampling, initial):
     """The obvious loop, with the batches and the noise that the same seed gives to a group of runs."""
     rows, runs, steps = rows_of(), 4, 3
     mechanism = DPSGD(
-        model=model,
-        sampling=sampling,
-        noise_multiplier=0.5,
-        clip=0.8,
-        steps=steps,
-        learning_rate=0.3,
-        batch_size=2.0,
-        initial=initial,
-        observer=LastWeights(),
-    )
+        model=model, sampling=sampling, noise_multiplier=0.5, clip=0.8, steps=steps, learning_rate=0.3, batch_size=2.0,
+        initial=initial, observer=LastWeights(),
+    )  # fmt: skip
     found = mechanism.sample(rows, runs, np.random.default_rng(7))
     rng, p = np.random.default_rng(7), model.n_parameters
     draws = [(is_in.copy(), rng.standard_normal((runs, p))) for is_in in sampling.batches(runs, len(rows), steps, rng)]
@@ -108,15 +99,11 @@ def test_noisy_sums_lie_on_the_grid_of_their_noise():
 @pytest.mark.parametrize(
     ("sampling", "sizes"),
     [
-        (FullBatch(), {6}),
-        (FixedSizeBatches(2, 6), {2}),
-        (ShuffledBatches(2, 6), {2}),
-        (ShuffledBatches(4, 6), {4, 2}),
-        (ShuffledBatches(4, 6, drop_last=True), {4}),
-        (BatchesInOrder(4, 6), {4, 2}),
+        (FullBatch(), {6}), (FixedSizeBatches(2, 6), {2}), (ShuffledBatches(2, 6), {2}),
+        (ShuffledBatches(4, 6), {4, 2}), (ShuffledBatches(4, 6, drop_last=True), {4}), (BatchesInOrder(4, 6), {4, 2}),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_sizes_of_batches(sampling, sizes):
     masks = list(sampling.batches(50, 6, 4, np.random.default_rng(0)))
     assert {int(size) for mask in masks for size in mask.sum(axis=1)} == sizes
@@ -134,14 +121,11 @@ def test_each_record_is_in_one_batch_of_an_epoch(sampling):
 @pytest.mark.parametrize(
     ("sampling", "rate"),
     [
-        (PoissonBatches(0.3), 0.3),
-        (FixedSizeBatches(2, 6), 1 / 3),
-        (ShuffledBatches(2, 6), 1 / 3),
-        (BallsInBins(3), 1 / 3),
-        (ShuffledBatches(4, 6, drop_last=True), 2 / 3),
+        (PoissonBatches(0.3), 0.3), (FixedSizeBatches(2, 6), 1 / 3), (ShuffledBatches(2, 6), 1 / 3),
+        (BallsInBins(3), 1 / 3), (ShuffledBatches(4, 6, drop_last=True), 2 / 3),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_records_are_drawn_at_the_rate(sampling, rate):
     """Random: each of six counts is outside its limits with probability 1e-8."""
     mask = next(sampling.batches(4000, 6, 1, np.random.default_rng(3)))
@@ -165,13 +149,10 @@ def test_what_observers_see():
     seen = {
         name: DPSGD(**given, observer=observer).sample([row], 3, np.random.default_rng(0))
         for name, observer in {
-            "sums": NoisySums((1.0, 0.0, 2.0), clip=0.5),
-            "own": OwnGradient(row, clip=0.5),
-            "last": LastProjection((1.0, 0.0, 2.0)),
-            "loss": LastLoss(row),
-            "weights": LastWeights(),
+            "sums": NoisySums((1.0, 0.0, 2.0), clip=0.5), "own": OwnGradient(row, clip=0.5),
+            "last": LastProjection((1.0, 0.0, 2.0)), "loss": LastLoss(row), "weights": LastWeights(),
         }.items()
-    }
+    }  # fmt: skip
     assert np.allclose(seen["sums"], -1.0)  # the gradient points against the features while the score is below 1
     assert np.allclose(seen["own"], 1.0)
     assert np.allclose(seen["last"], 0.1)
