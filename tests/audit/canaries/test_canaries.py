@@ -194,12 +194,10 @@ def test_guesses_of_one_answer(say, shift, probability):
     assert not prior.is_refuted
 
 
-def test_unequal_coins_say_in_by_default():
-    included = coins_of(600, 2, 0.1)
-    assert check_canaries(even_scores(included, 1.0), included, claim=PureDP(1.0), probability=0.1).guesses.said == "in"
-
-
 def test_fixed_numbers_of_guesses():
+    """And one answer, if the coins are not fair."""
+    tenth = coins_of(600, 2, 0.1)
+    assert check_canaries(even_scores(tenth, 1.0), tenth, claim=PureDP(1.0), probability=0.1).guesses.said == "in"
     result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), guesses=[100, 30, 30])
     assert [test.guesses for test in result.tests] == [30, 100]
     assert {test.kind for test in result.tests} == {"counts"}
@@ -245,42 +243,6 @@ def refused(match, *args, **options):
         check_canaries(*(args or (CLEAR, FLAGS)), **{"claim": PureDP(1.0), **options})
 
 
-@pytest.mark.parametrize(
-    ("match", "options"),
-    [
-        ("coins='coin' is unknown; use", {"coins": "coin"}),
-        ("adjacency='x' is unknown; use", {"adjacency": "x"}),
-        ('pass adjacency="replace"', {"coins": "fixed"}),
-        ("say='x' is unknown; use", {"say": "x"}),
-        ("say='in' has no meaning for pairs", {"coins": "fixed", "adjacency": "replace", "say": "in"}),
-        ("method='x' is unknown; use one of auto", {"method": "x"}),
-        ('use "f-dp"', {"method": "counts", "claim": RenyiDP(2.0, 1.0)}),
-        ("boundary of .* is not concave", {"claim": Dented(1.0)}),
-        ("probability=0.0 is not a probability", {"probability": 0.0}),
-        ("probability='a' is not a probability", {"probability": "a"}),
-        ("probability=True is not a probability", {"probability": True}),
-        ("alpha=1.5 is not an allowed", {"alpha": 1.5}),
-        ("too small for the exact test", {"alpha": 1e-10}),
-        ("guesses=0 are not numbers of guesses; use whole numbers from 1 to 400", {"guesses": 0}),
-        ("guesses=401 are not", {"guesses": 401}),
-        ("guesses=1.5 are not", {"guesses": 1.5}),
-        ("guesses=True are not", {"guesses": True}),
-        (r"guesses=\[\] are not", {"guesses": []}),
-        ("seed=-1 is not a seed", {"seed": -1}),
-        ("which independent coins of probability 0.2 give", {"probability": 0.2}),
-    ],
-)
-def test_options_that_are_refused(match, options):
-    refused(match, **options)
-
-
-def test_unequal_coins_do_not_allow_both_answers_or_the_published_bound():
-    included = coins_of(600, 2, 0.2)
-    scores = even_scores(included, 1.0)
-    refused('say="both" needs fair coins', scores, included, probability=0.2, say="both")
-    refused('method="steinke" is for fair coins', scores, included, probability=0.2, method="steinke")
-
-
 class Tensor:
     """Refuses to become an array, as tensors that track gradients do."""
 
@@ -288,42 +250,67 @@ class Tensor:
         raise RuntimeError("use tensor.detach().numpy()")
 
 
-@pytest.mark.parametrize(
-    ("match", "scores", "included"),
-    [
-        (r"scores of shape \(399,\) and included of shape \(400,\)", CLEAR[:-1], FLAGS),
-        ("do not match; use two arrays", None, FLAGS),
-        ("do not match; use two arrays", CLEAR.reshape(4, 10, 10), FLAGS.reshape(4, 10, 10)),
-        ("scores is not an array of numbers", "abc", FLAGS),
-        ("scores is not an array of numbers", [[1.0], [1.0, 2.0]], FLAGS),
-        ("scores is not an array of numbers .*detach", Tensor(), FLAGS),
-        ("scores is not an array of numbers .*complex", CLEAR + 0j, FLAGS),
-        ("scores is not an array of numbers", [10**400] * 400, FLAGS),
-        ("scores has masked values", np.ma.masked_greater(CLEAR, 2.0), FLAGS),
-        ("1 of 400 scores are NaN, the first at 3", np.where(np.arange(400) == 3, np.nan, CLEAR), FLAGS),
-        ("included=2 at 1 is neither 0 nor 1", CLEAR, FLAGS + 1),
-        ("canaries=7 are too few; use 8 or more", CLEAR[:7], FLAGS[:7]),
-        ("all of the 400 canaries are in", CLEAR, np.ones(400)),
-        ("none of the 400 canaries are in", CLEAR, np.zeros(400)),
-        ("200 of the 400 canaries are in, half of them", CLEAR, np.arange(400) < 200),
-        ("runs 0 and 1 agree in 100 of 100 canaries", CLEAR.reshape(4, 100), np.tile(FLAGS[:100], (4, 1))),
-        ("runs 0 and 1 agree in 0 of 200 canaries", CLEAR.reshape(2, 200), np.stack([FLAGS[:200], ~FLAGS[:200]])),
-    ],
-    ids=range(17),
-)
-def test_arrays_that_are_refused(match, scores, included):
-    refused(match, scores, included)
+OPTIONS = [
+    ("coins='coin' is unknown; use", {"coins": "coin"}),
+    ("adjacency='x' is unknown; use", {"adjacency": "x"}),
+    ('pass adjacency="replace"', {"coins": "fixed"}),
+    ("say='x' is unknown; use", {"say": "x"}),
+    ("say='in' has no meaning for pairs", {"coins": "fixed", "adjacency": "replace", "say": "in"}),
+    ("method='x' is unknown; use one of auto", {"method": "x"}),
+    ('use "f-dp"', {"method": "counts", "claim": RenyiDP(2.0, 1.0)}),
+    ("boundary of .* is not concave", {"claim": Dented(1.0)}),
+    ("probability=0.0 is not a probability", {"probability": 0.0}),
+    ("probability='a' is not a probability", {"probability": "a"}),
+    ("probability=True is not a probability", {"probability": True}),
+    ("alpha=1.5 is not an allowed", {"alpha": 1.5}),
+    ("too small for the exact test", {"alpha": 1e-10}),
+    ("guesses=0 are not numbers of guesses; use whole numbers from 1 to 400", {"guesses": 0}),
+    ("guesses=401 are not", {"guesses": 401}),
+    ("guesses=1.5 are not", {"guesses": 1.5}),
+    ("guesses=True are not", {"guesses": True}),
+    (r"guesses=\[\] are not", {"guesses": []}),
+    ("seed=-1 is not a seed", {"seed": -1}),
+    ("which independent coins of probability 0.2 give", {"probability": 0.2}),
+]
+ARRAYS = [
+    (r"scores of shape \(399,\) and included of shape \(400,\)", CLEAR[:-1], FLAGS),
+    ("do not match; use two arrays", None, FLAGS),
+    ("do not match; use two arrays", CLEAR.reshape(4, 10, 10), FLAGS.reshape(4, 10, 10)),
+    ("scores is not an array of numbers", "abc", FLAGS),
+    ("scores is not an array of numbers", [[1.0], [1.0, 2.0]], FLAGS),
+    ("scores is not an array of numbers .*detach", Tensor(), FLAGS),
+    ("scores is not an array of numbers .*complex", CLEAR + 0j, FLAGS),
+    ("scores is not an array of numbers", [10**400] * 400, FLAGS),
+    ("scores has masked values", np.ma.masked_greater(CLEAR, 2.0), FLAGS),
+    ("1 of 400 scores are NaN, the first at 3", np.where(np.arange(400) == 3, np.nan, CLEAR), FLAGS),
+    ("included=2 at 1 is neither 0 nor 1", CLEAR, FLAGS + 1),
+    ("canaries=7 are too few; use 8 or more", CLEAR[:7], FLAGS[:7]),
+    ("all of the 400 canaries are in", CLEAR, np.ones(400)),
+    ("none of the 400 canaries are in", CLEAR, np.zeros(400)),
+    ("200 of the 400 canaries are in, half of them", CLEAR, np.arange(400) < 200),
+    ("runs 0 and 1 agree in 100 of 100 canaries", CLEAR.reshape(4, 100), np.tile(FLAGS[:100], (4, 1))),
+    ("runs 0 and 1 agree in 0 of 200 canaries", CLEAR.reshape(2, 200), np.stack([FLAGS[:200], ~FLAGS[:200]])),
+]
+SOME, RUNS_APART = coins_of(600, 2, 0.2), np.stack([np.ones(40), np.zeros(40)])
+BOTH = [
+    ('say="both" needs fair coins', even_scores(SOME, 1.0), SOME, {"probability": 0.2, "say": "both"}),
+    ('method="steinke" is for fair coins', even_scores(SOME, 1.0), SOME, {"probability": 0.2, "method": "steinke"}),
+    ("no pairs can be formed", np.zeros((2, 40)), RUNS_APART, {"coins": "fixed", "adjacency": "replace"}),
+    *((match, CLEAR, FLAGS, options) for match, options in OPTIONS),
+    *((match, scores, included, {}) for match, scores, included in ARRAYS),
+]
+
+
+@pytest.mark.parametrize(("match", "scores", "included", "options"), BOTH, ids=range(len(BOTH)))
+def test_what_is_refused(match, scores, included, options):
+    """Unequal coins do not allow both answers or the published bound either."""
+    refused(match, scores, included, **options)
 
 
 def test_expected_numbers_of_unequal_coins_are_refused():
     tenth = np.arange(400) < 40
     refused("40 of the 400 canaries are in, 10% of them", CLEAR, tenth, probability=0.1)
     assert check_canaries(CLEAR, tenth, claim=PureDP(1.0), probability=0.1, coins="independent").included == 40
-
-
-def test_runs_without_pairs_are_refused():
-    included = np.stack([np.ones(40), np.zeros(40)])
-    refused("no pairs can be formed", np.zeros((2, 40)), included, coins="fixed", adjacency="replace")
 
 
 def test_runs_with_few_canaries_in_may_agree_by_chance():
@@ -346,14 +333,6 @@ def test_columns_of_pandas_in_another_order_are_refused():
     assert check_canaries(frame.score, frame.included, claim=PureDP(1.0)).is_refuted
     with pytest.raises(OptionError, match="different labels"):
         check_canaries(frame.score[::-1], frame.included, claim=PureDP(1.0))
-
-
-@pytest.mark.parametrize(
-    ("scores", "says"), [(-CLEAR, "far fewer than by chance"), (np.zeros(400), "all scores are equal"), (CLEAR, None)]
-)
-def test_scores_that_look_useless_get_a_note(scores, says):
-    notes = check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes
-    assert (says is None and notes == ()) or says in notes[0]
 
 
 def test_an_inconclusive_audit_says_why():
@@ -405,6 +384,7 @@ def test_scores_of_the_wrong_sign_are_noted():
     assert reversed_.remarks == (f"note: {reversed_.notes[0]}",)
     for scores in (CLEAR, even_scores(FLAGS, 0.0), even_scores(FLAGS, 0.3)):
         assert check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes == ()
+    assert "all scores are equal" in check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0)).notes[0]
     some = coins_of(600, 2, 0.2)
     wrong = check_canaries(-even_scores(some, 3.0), some, claim=PureDP(1.0), probability=0.2)
     assert "far fewer than by chance" in wrong.notes[0]

@@ -377,7 +377,7 @@ def of_no_draw(value):
         (of_a_state, "neither that of rng nor from the operating system|the same in"),
         (lambda rows: stats.laplace.rvs(sum(rows), 1.0, random_state=OLDER), "neither that of rng nor"),
         (lambda rows: of_no_draw(sum(rows)), "is the same in all of 17 runs"),
-        (lambda rows: noisy(sum(rows), np.random.default_rng(LARGE)), "the same in every within_two"),
+        (lambda rows: noisy(sum(rows), np.random.default_rng(LARGE)), "the same in every run"),
     ],
 )
 def test_noise_from_no_known_source_is_named(mechanism, why):
@@ -464,7 +464,7 @@ def raising(value, limit, rng):
 
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_a_call_that_raises_is_named(is_swapped):
-    """Of the two, only a within_two on y that draws for itself shows that the call raises there."""
+    """Of the two, only a run on y that draws for itself shows that the call raises there."""
     x, y = (PAIR, THREE) if is_swapped else (THREE, PAIR)
     result = within_two(lambda rows, rng: raising(len(rows), 2, rng), x, y)
     assert result.verdict is OPEN

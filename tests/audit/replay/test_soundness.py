@@ -526,7 +526,7 @@ def test_streams_without_a_seed_of_their_own_are_recorded(mechanism):
 def test_a_seed_that_does_not_change_makes_no_noise(mechanism):
     result = compared(mechanism, claim=GaussianDP(3.0))
     assert (result.verdict, result.unrecorded) == (OPEN, False)
-    assert "its noise is the same in every compared" in str(result)
+    assert "its noise is the same in every run" in str(result)
 
 
 def seldom_third(rows, rng):

@@ -173,7 +173,7 @@ def test_the_order_of_keys_is_no_outcome():
         return [in_any_order(answer, rng) for _ in range(size)]
 
     for mechanism in (in_any_order, in_lists):
-        assert not dp.check(mechanism, 0, 1, claim=dp.PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
+        assert not dp.check(mechanism, 0, 1, claim=dp.PureDP(0.1), runs=3_000, jobs=1, bits=False).is_refuted
 
 
 def of_a_set(answer, rng):
@@ -265,23 +265,13 @@ def test_versions_are_compared_by_the_names_of_columns():
 
 
 @pytest.mark.usefixtures("without_trees")
-def test_a_search_has_the_names():
-    found = dp.find_worst_pair(
-        as_dictionary, [(0.0, 1.0), (0.0, 4.0)], claim=dp.PureDP(1.0), runs=400, search_runs=400, jobs=1, bits=False
-    )
-    assert "mean_age" in found.audit.event_in_words
-
-
-@pytest.mark.usefixtures("without_trees")
-@pytest.mark.parametrize("new", [as_dictionary, frames])
-@pytest.mark.parametrize("old", [as_labels, dictionaries_of_columns])
-def test_two_versions_are_compared_by_their_names(old, new):
+def test_two_versions_are_compared_by_their_names():
     def moved(answer, rng):
         return columns(answer + 9.0, rng)
 
-    same = dp.check_equivalence(old, new, 0.0, margin=0.8, runs=600, jobs=1)
+    same = dp.check_equivalence(as_labels, frames, 0.0, margin=0.8, runs=600, jobs=1)
     assert same.verdict.value == "equivalent within the margin"
-    assert "mean_age" in dp.check_equivalence(old, moved, 0.0, margin=0.8, runs=600, jobs=1).event_in_words
+    assert "mean_age" in dp.check_equivalence(as_labels, moved, 0.0, margin=0.8, runs=600, jobs=1).event_in_words
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -365,7 +355,7 @@ OPTIONS = {"claim": dp.PureDP(1.0), "runs": 400, "alpha": 1e-6, "bits": False}
 def test_only_the_part_is_audited(mechanism, output):
     """The other part tells the dataset at once; exceptions stay outcomes."""
     assert dp.check(mechanism, 0.0, 1.0, **OPTIONS).is_refuted
-    for jobs in (1, 2):
+    for jobs in (1, 2) if output == "mean_age" else (1,):
         result = dp.check(mechanism, 0.0, 1.0, output=output, jobs=jobs, **OPTIONS)
         assert not result.is_refuted
         told = [note for note in result.notes if "ValueError was raised" in note]
@@ -394,8 +384,7 @@ def test_a_search_and_outputs_drawn_elsewhere():
 
 
 @pytest.mark.usefixtures("without_trees")
-@pytest.mark.parametrize(("old", "new"), [(stats, twice), (frame, doubled), (stats, doubled)])
-@pytest.mark.parametrize("output", ["mean_age", mean_of])
+@pytest.mark.parametrize(("old", "new", "output"), [(stats, doubled, "mean_age"), (frame, doubled, mean_of)])
 def test_versions_are_compared_by_a_part(old, new, output):
     options = {"output": output, "runs": 1_000, "jobs": 1}
     assert dp.check_same_distribution(old, new, 0, **options).is_refuted
