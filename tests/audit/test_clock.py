@@ -1,7 +1,5 @@
 """Time limits: of a call, of a block of runs, and of an audit in a test that froze the clock."""
 
-from __future__ import annotations
-
 import threading
 import time
 from unittest import mock

@@ -1,7 +1,5 @@
 """Without the extras an audit works, and everything else names the extra that it needs."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Files are written completely or not at all, and never through a link, a pipe or a device."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

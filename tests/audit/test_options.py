@@ -4,8 +4,6 @@ A call returns, or raises an error of the library whose message is short and nam
 of the calls, which is the same in every run; ``python tests/audit/test_options.py`` makes all of them and counts.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import os
@@ -26,38 +24,13 @@ import dpaudit
 from dpaudit import AuditError, PureDP
 
 MISTAKES: dict[str, Any] = {
-    "None": None,
-    "'no'": "no",
-    "'1'": "1",
-    "b'1'": b"1",
-    "[]": [],
-    "{}": {},
-    "()": (),
-    "object()": object(),
-    "nan": float("nan"),
-    "inf": float("inf"),
-    "-inf": float("-inf"),
-    "-1": -1,
-    "0": 0,
-    "1.5": 1.5,
-    "1e300": 1e300,
-    "10**30": 10**30,
-    "10**400": 10**400,
-    "-10**400": -(10**400),
-    "True": True,
-    "array": np.array([4, 8]),
-    "0-d array": np.array(3.0),
-    "float32": np.float32(1.0),
-    "datetime64": np.datetime64("NaT"),
-    "lambda": lambda *_: None,
-    "type": int,
-    "[[1]]": [[1]],
-    "{1: 2}": {1: 2},
-    "a megabyte": "a" * 10**6,
-    "a NUL": "a\0",
-    "surrogate": "\ud800",
-    "complex": 1j,
-}
+    "None": None, "'no'": "no", "'1'": "1", "b'1'": b"1", "[]": [], "{}": {}, "()": (), "object()": object(),
+    "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "-1": -1, "0": 0, "1.5": 1.5, "1e300": 1e300,
+    "10**30": 10**30, "10**400": 10**400, "-10**400": -(10**400), "True": True, "array": np.array([4, 8]),
+    "0-d array": np.array(3.0), "float32": np.float32(1.0), "datetime64": np.datetime64("NaT"),
+    "lambda": lambda *_: None, "type": int, "[[1]]": [[1]], "{1: 2}": {1: 2}, "a megabyte": "a" * 10**6, "a NUL": "a\0",
+    "surrogate": "\ud800", "complex": 1j,
+}  # fmt: skip
 LONGEST = 500  # characters of a message
 SECONDS = 10  # for one call
 FREE = {"mechanism", "old", "new", "x", "y", "xs", "ys", "dataset", "query", "domain", "results", "table", "message"}
@@ -98,13 +71,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             **few,
         },
         "draw_block": {
-            "mechanism": noisy,
-            "dataset": [],
-            "phase": "main",
-            "side": "x",
-            "number": 0,
-            "size": 3,
-            "seed": 1,
+            "mechanism": noisy, "dataset": [], "phase": "main", "side": "x", "number": 0, "size": 3, "seed": 1,
         },
         "epsilon_lower": {"hits_x": 5, "runs_x": 9, "hits_y": 1, "runs_y": 9, "alpha": 0.05},
         "count_cells": {"mechanism": noisy, "x": [1], "y": [], **few},
@@ -148,7 +115,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "table_features": {"table": {"a": [1.0]}, "columns": {"a": dpaudit.NumericColumn(0, 5)}},
         "AuditError": {"message": "a"},
         "settings": {},
-    }
+    }  # fmt: skip
     held = {
         "CanaryPlan": dpaudit.plan_canaries(40, claim=PureDP(1.0)),
         "CanaryResult": dpaudit.check_canaries(**canaries),

@@ -1,7 +1,5 @@
 """The display of progress: a bar, one line or a log, and silence where nothing is asked."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time

@@ -1,7 +1,5 @@
 """Coins never repeat while the outputs that they meet vary."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings for many calls: their order of precedence, and what is refused."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -129,12 +127,10 @@ def test_a_wrong_setting_leaves_the_others(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("pytest.ini", ""),
-        ("pyproject.toml", "[tool.pytest.ini_options]\n"),
-        ("tox.ini", "[pytest]\n"),
+        ("pytest.ini", ""), ("pyproject.toml", "[tool.pytest.ini_options]\n"), ("tox.ini", "[pytest]\n"),
         ("setup.cfg", "[tool:pytest]\n"),
     ],
-)
+)  # fmt: skip
 def test_the_project_is_the_root_of_pytest(tmp_path, monkeypatch, name, text):
     """A file above the root belongs to somebody else, and one below it to a part of the project."""
     inner = tmp_path / "project" / "part"

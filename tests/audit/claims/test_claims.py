@@ -1,7 +1,5 @@
 """Boundaries compared with closed forms, high precision and another accountant, and laws of every boundary."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath
@@ -28,31 +26,14 @@ from dpaudit.audit.claims.claim import GroupClaim, claim_at
 from dpaudit.audit.errors import ClaimError
 
 CLAIMS: list[Claim] = [
-    PureDP(0.0),
-    PureDP(1.0),
-    PureDP(30.0),
-    ApproxDP(1.0, 1e-5),
-    ApproxDP(0.0, 0.2, bound_on="delta"),
-    GaussianDP(1.0),
-    GaussianDP(5.0),
-    RenyiDP(2.0, 0.1),
-    RenyiDP(1.5, 3.0),
-    RenyiDP(50.0, 1.0),
-    ZeroConcentratedDP(0.0),
-    ZeroConcentratedDP(0.5),
-    PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)),
-    TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
-    TradeOffCurve((0.0, 0.3), (0.7, 0.0)),
-    TradeOffCurve((1e-3, 0.1), (0.1, 1e-6), excess=0.05),
-    ProbabilityPreservation(2.0, 0.1),
-    ProbabilityPreservation(20.0, 1.0),
-    NFoldComposition(0.1, 4),
-    NFoldComposition(1.0, 1),
-    PureDP(0.5).group(3),
-    ApproxDP(0.5, 0.01).group(2),
-    GaussianDP(0.4).group(4),
+    PureDP(0.0), PureDP(1.0), PureDP(30.0), ApproxDP(1.0, 1e-5), ApproxDP(0.0, 0.2, bound_on="delta"), GaussianDP(1.0),
+    GaussianDP(5.0), RenyiDP(2.0, 0.1), RenyiDP(1.5, 3.0), RenyiDP(50.0, 1.0), ZeroConcentratedDP(0.0),
+    ZeroConcentratedDP(0.5), PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)), TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+    TradeOffCurve((0.0, 0.3), (0.7, 0.0)), TradeOffCurve((1e-3, 0.1), (0.1, 1e-6), excess=0.05),
+    ProbabilityPreservation(2.0, 0.1), ProbabilityPreservation(20.0, 1.0), NFoldComposition(0.1, 4),
+    NFoldComposition(1.0, 1), PureDP(0.5).group(3), ApproxDP(0.5, 0.01).group(2), GaussianDP(0.4).group(4),
     TradeOffCurve((0.1, 0.4), (0.6, 0.2)).group(2),
-]
+]  # fmt: skip
 
 TINY = np.geomspace(1e-300, 1e-3, 40)
 Q = np.concatenate([TINY, np.linspace(0.001, 0.999, 200), 1 - TINY[TINY > 1e-16][::-1]])
@@ -352,17 +333,10 @@ def test_claim_at_a_distance():
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
 def test_every_strength_is_checked(bad):
     for make in (
-        PureDP,
-        GaussianDP,
-        ZeroConcentratedDP,
-        lambda v: ApproxDP(v, 1e-5),
-        lambda v: RenyiDP(2.0, v),
-        lambda v: RenyiDP(v, 1.0),
-        lambda v: ProbabilityPreservation(2.0, v),
-        lambda v: ProbabilityPreservation(v, 1.0),
-        lambda v: NFoldComposition(v, 3),
-        lambda v: NFoldComposition(1.0, v),
-    ):
+        PureDP, GaussianDP, ZeroConcentratedDP, lambda v: ApproxDP(v, 1e-5), lambda v: RenyiDP(2.0, v),
+        lambda v: RenyiDP(v, 1.0), lambda v: ProbabilityPreservation(2.0, v), lambda v: ProbabilityPreservation(v, 1.0),
+        lambda v: NFoldComposition(v, 3), lambda v: NFoldComposition(1.0, v),
+    ):  # fmt: skip
         with pytest.raises(ClaimError, match="is not allowed; use"):
             make(bad)
 
@@ -410,19 +384,13 @@ def test_a_claim_for_a_distance_is_not_grouped_again():
 @pytest.mark.parametrize(
     "given",
     [
-        lambda: PrivacyProfile(3, (0.1,)),
-        lambda: PrivacyProfile("0", (0.1,)),
-        lambda: PrivacyProfile((0.0,), ("x",)),
-        lambda: TradeOffCurve((10**400,), (0.1,)),
-        lambda: TradeOffCurve(((1,),), (0.1,)),
-        lambda: GroupClaim(PureDP(1.0), 2.5),
-        lambda: GroupClaim(PureDP(1.0), "2"),
-        lambda: GroupClaim(PureDP(1.0), (2,)),
-        lambda: PureDP(1.0).group(math.inf),
-        lambda: PureDP(1.0).group(math.nan),
+        lambda: PrivacyProfile(3, (0.1,)), lambda: PrivacyProfile("0", (0.1,)), lambda: PrivacyProfile((0.0,), ("x",)),
+        lambda: TradeOffCurve((10**400,), (0.1,)), lambda: TradeOffCurve(((1,),), (0.1,)),
+        lambda: GroupClaim(PureDP(1.0), 2.5), lambda: GroupClaim(PureDP(1.0), "2"),
+        lambda: GroupClaim(PureDP(1.0), (2,)), lambda: PureDP(1.0).group(math.inf), lambda: PureDP(1.0).group(math.nan),
         lambda: PureDP(1.0).group(10**400),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_number_is_refused_as_a_claim(given):
     with pytest.raises(ClaimError):
         given()

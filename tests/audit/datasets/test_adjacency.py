@@ -1,30 +1,28 @@
-"""Distances between datasets: known values, the axioms of a metric, and refusal of unstated distances."""
+"""Adjacency relations: distances of rows, graphs and named relations."""
 
-from __future__ import annotations
-
+import itertools
 import math
+import pickle
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import AddRemove, Local, Replace, UserLevel, Within
-from dpaudit.audit.errors import AdjacencyError, AuditError
+from dpaudit import AddRemove, EdgeNeighbours, Local, NodeNeighbours, PureDP, Replace, UserLevel, Within, check
+from dpaudit.audit.datasets.named_adjacency import NAMED, as_adjacency
+from dpaudit.audit.errors import AdjacencyError, AuditError, OptionError
 
 NAN = math.nan
 ROWS = [(1, "a"), (2, "b"), (2, "b")]
-
 FORMS = {
-    "list": list,
-    "tuple": tuple,
-    "dicts": lambda rows: [{"n": n, "s": s} for n, s in rows],
-    "lists": lambda rows: [list(row) for row in rows],
-    "frame": lambda rows: pd.DataFrame(rows, columns=["n", "s"]),
+    "list": list, "tuple": tuple, "dicts": lambda rows: [{"n": n, "s": s} for n, s in rows],
+    "lists": lambda rows: [list(row) for row in rows], "frame": lambda rows: pd.DataFrame(rows, columns=["n", "s"]),
     "array": lambda rows: np.array([(n, ord(s)) for n, s in rows]).reshape(-1, 2),
     "objects": lambda rows: np.array(rows, dtype=object).reshape(-1, 2),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -187,11 +185,9 @@ ROW = st.tuples(st.sampled_from(["ann", "bob", "cyd"]), st.sampled_from([0, 1, N
 DATASET = st.lists(ROW, max_size=5)
 VECTOR = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2)
 METRICS = [
-    (AddRemove(), DATASET),
-    (Replace(), DATASET),
-    (UserLevel(0), DATASET),
+    (AddRemove(), DATASET), (Replace(), DATASET), (UserLevel(0), DATASET),
     *((Within(norm, 0.5), VECTOR) for norm in ("l1", "l2", "linf")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("adjacency", "datasets"), METRICS, ids=lambda m: str(m) if hasattr(m, "distance") else "")
@@ -221,15 +217,223 @@ def test_a_step_is_a_step(rows, data):
 @pytest.mark.parametrize(
     ("x", "y", "distance"),
     [
-        (2**60, 2**60 + 100, 100.0),
-        ([2**60, 7], [2**60 + 1, 9], 3.0),
-        (np.array([2**62]), np.array([2**62 - 1]), 1.0),
-        (2.0**60, 2.0**60 + 256, 256.0),
-        (10**30, 10**30 + 1, 1.0),
+        (2**60, 2**60 + 100, 100.0), ([2**60, 7], [2**60 + 1, 9], 3.0), (np.array([2**62]), np.array([2**62 - 1]), 1.0),
+        (2.0**60, 2.0**60 + 256, 256.0), (10**30, 10**30 + 1, 1.0),
     ],
-)
+)  # fmt: skip
 def test_whole_numbers_beyond_doubles_are_measured_exactly(x, y, distance):
     """The wrong twin is a pair that doubles cannot distinguish, which would be accepted at any distance."""
     assert Within("l1").distance(x, y) == distance
     with pytest.raises(AdjacencyError, match=r"not at 0\.5"):
         Within("l1").check(x, y, 0.5)
+
+
+EDGES, NODES = EdgeNeighbours(), NodeNeighbours()
+
+
+def graphs_on(labels):
+    """Every undirected graph without loops whose nodes are among the labels, as (nodes, edges)."""
+    for size in range(len(labels) + 1):
+        for nodes in itertools.combinations(labels, size):
+            pairs = list(itertools.combinations(nodes, 2))
+            for chosen in itertools.product([False, True], repeat=len(pairs)):
+                yield frozenset(nodes), frozenset(itertools.compress(pairs, chosen))
+
+
+ALL = list(graphs_on(range(4)))
+
+
+def without(graph, node):
+    nodes, edges = graph
+    return nodes - {node}, frozenset(edge for edge in edges if node not in edge)
+
+
+# By definition, two graphs are one step apart if removing a node from one of them gives the other.
+ONE_STEP = nx.Graph([(graph, without(graph, node)) for graph in ALL for node in graph[0]])
+
+
+def as_graph(graph):
+    made = nx.Graph()
+    made.add_nodes_from(graph[0])
+    made.add_edges_from(graph[1])
+    return made
+
+
+def test_there_are_as_many_small_graphs_as_there_should_be():
+    assert len(ALL) == len(ONE_STEP) == 1 + 4 + 6 * 2 + 4 * 8 + 64
+
+
+@pytest.mark.parametrize("number", [0, 20, 85, 112])
+def test_node_distance_is_the_length_of_a_shortest_path(number):
+    steps = nx.single_source_shortest_path_length(ONE_STEP, ALL[number])
+    x = as_graph(ALL[number])
+    for other in ALL[:: 1 if number == 85 else 3]:
+        y = as_graph(other)
+        assert NODES.distance(x, y) == NODES.distance(y, x) == steps[other]
+
+
+def test_edge_distance_counts_the_edges_in_one_graph_only():
+    for (nodes, edges), (others, theirs) in itertools.product(ALL[::7], ALL[::5]):
+        expected = len(edges ^ theirs) if nodes == others else math.inf
+        assert EDGES.distance(as_graph((nodes, edges)), as_graph((others, theirs))) == expected
+
+
+def test_nodes_are_told_by_their_labels():
+    x = nx.Graph([("ann", "bob"), ("bob", "cyd")])
+    assert EDGES.distance(x, nx.Graph([("cyd", "bob"), ("bob", "ann")])) == 0
+    assert EDGES.distance(x, nx.Graph([("ann", "bob"), ("ann", "cyd")])) == 2
+    assert NODES.distance(x, nx.Graph([("bob", "ann")])) == 1
+    assert NODES.distance(x, nx.relabel_nodes(x, {"cyd": "dan"})) == 2
+
+
+def test_the_node_distance_takes_the_smallest_cover():
+    """The centre covers the five edges of a star; a cycle of five needs three nodes; greedy choices need more."""
+    assert NODES.distance(nx.star_graph(5), nx.empty_graph(6)) == 2
+    assert NODES.distance(nx.cycle_graph(5), nx.empty_graph(5)) == 6
+    assert NODES.distance(nx.petersen_graph(), nx.empty_graph(10)) == 12
+    assert NODES.distance(nx.Graph(itertools.product(range(3), range(3, 33))), nx.empty_graph(33)) == 6
+    assert NODES.distance(nx.grid_graph([15, 20]), nx.create_empty_copy(nx.grid_graph([15, 20]))) == 300
+
+
+def test_a_distance_that_takes_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr("dpaudit.audit.datasets.graph_adjacency._SECONDS", 0.0)
+    x = nx.random_regular_graph(4, 40, seed=1)
+    with pytest.raises(
+        AdjacencyError, match="differ in 80 edges between common nodes, and their node distance was not"
+    ):
+        NODES.distance(x, nx.create_empty_copy(x))
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_every_kind_of_graph_has_distances(kind):
+    x = kind([(1, 2), (2, 2), (2, 3)])
+    y = x.copy()
+    y.remove_edge(2, 2)
+    assert EDGES.distance(x, y) == 1
+    assert NODES.distance(x, y) == 2
+    assert EDGES.distance(x, x.copy()) == NODES.distance(x, x.copy()) == 0
+    turned = kind([(2, 1), (2, 2), (2, 3)])
+    assert EDGES.distance(x, turned) == (2 if x.is_directed() else 0)
+    doubled = x.copy()
+    doubled.add_edge(1, 2)
+    assert EDGES.distance(x, doubled) == (1 if x.is_multigraph() else 0)
+
+
+def test_a_directed_graph_is_no_neighbour_of_an_undirected_one():
+    assert EDGES.distance(nx.path_graph(3), nx.path_graph(3, nx.DiGraph)) == math.inf
+    assert NODES.distance(nx.path_graph(3), nx.path_graph(3, nx.DiGraph)) == math.inf
+
+
+def test_what_is_stored_in_a_graph_belongs_to_it():
+    """Otherwise the weights of two neighbouring graphs could differ everywhere."""
+    x = nx.path_graph(4)
+    nx.set_edge_attributes(x, 1.0, "weight")
+    heavier, older = x.copy(), x.copy()
+    heavier.edges[1, 2]["weight"] = 2.0
+    older.nodes[3]["age"] = [33, 34]
+    assert EDGES.distance(x, heavier) == 2
+    assert NODES.distance(x, heavier) == 2
+    assert EDGES.distance(x, older) == math.inf
+    assert NODES.distance(x, older) == 2
+    older.nodes[3]["age"] = object.__new__(type("Unhashable", (), {"__hash__": None}))
+    with pytest.raises(ValueError, match="cannot be compared by value"):
+        EDGES.distance(x, older)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "x", "y", "words"),
+    [
+        (EDGES, nx.path_graph(4), nx.cycle_graph(4), None),
+        (EDGES, nx.path_graph(4), nx.empty_graph(4), "at distance 3 under add/remove one edge, .* 0 nodes and 3 edges"),
+        (EDGES, nx.path_graph(4), nx.path_graph(3), "at no finite distance under .* 1 node .*graph.add_nodes_from"),
+        (NODES, nx.path_graph(4), nx.path_graph(3), None),
+        (NODES, nx.path_graph(4), nx.cycle_graph(4), "at distance 2 under add/remove one node with its edges"),
+        (NODES, nx.path_graph(4), nx.path_graph(4), "at distance 0"),
+    ],
+    ids=["edge", "edges", "fewer nodes", "node", "an edge is no node step", "equal"],
+)
+def test_pairs_that_are_no_neighbours_are_refused_in_words(adjacency, x, y, words):
+    if words is None:
+        assert adjacency.check(x, y, 1) == 1
+    else:
+        with pytest.raises(AdjacencyError, match=f"the pair is {words}.*pass another pair"):
+            adjacency.check(x, y, 1)
+
+
+@pytest.mark.parametrize("adjacency", [EDGES, NODES])
+@pytest.mark.parametrize("dataset", [[1, 2], {1: [2]}, 3.0])
+def test_what_is_no_graph_is_refused(adjacency, dataset):
+    for pair in ((dataset, nx.path_graph(2)), (nx.path_graph(2), dataset)):
+        with pytest.raises(AdjacencyError, match=r"is not a graph; use a networkx\.Graph, or an adjacency for rows"):
+            adjacency.distance(*pair)
+
+
+def test_they_survive_pickling_and_compare_by_value():
+    assert pickle.loads(pickle.dumps(EDGES)) == EdgeNeighbours() != NodeNeighbours()
+
+
+def noisy_edges(graph, size, rng):
+    return graph.number_of_edges() + rng.geometric(0.5, size) - rng.geometric(0.5, size)
+
+
+def one_noisy_edge_count(graph, rng):
+    return int(graph.number_of_edges() + rng.geometric(0.5) - rng.geometric(0.5))
+
+
+@pytest.mark.parametrize(("mechanism", "jobs"), [(noisy_edges, 1), (one_noisy_edge_count, 2)])
+def test_graphs_are_audited_end_to_end(mechanism, jobs):
+    """The privacy loss is exactly ln 2 per edge, so 3 ln 2 for a node of three edges.
+
+    The first and the last audit refute a correct claim with probability at most alpha=5e-9.
+    """
+    complete = nx.complete_graph(["ann", "bob", "cyd", "dan"])
+    fewer_edges, fewer_nodes = complete.copy(), complete.copy()
+    fewer_edges.remove_edge("ann", "bob")
+    fewer_nodes.remove_node("dan")
+    settings = {"runs": 20_000, "seed": 1, "alpha": 5e-9, "jobs": jobs}
+    edge = check(mechanism, complete, fewer_edges, claim=PureDP(0.7), adjacency=EDGES, **settings)
+    node = check(mechanism, complete, fewer_nodes, claim=PureDP(0.7), adjacency=NODES, **settings)
+    group = check(mechanism, complete, fewer_nodes, claim=lambda d: PureDP(3 * 0.7 * d), adjacency=NODES, **settings)
+    assert not edge.is_refuted
+    assert node.is_refuted
+    assert node.bound > 1.5
+    assert not group.is_refuted
+    assert edge.pair.x == "graph of 4 nodes, 6 edges"
+    assert edge.pair.difference == "0 nodes and 1 edge differ"
+    assert node.pair.difference == "1 node and 3 edges differ"
+    assert node.pair.adjacency == "add/remove one node with its edges"
+
+
+@pytest.mark.parametrize(
+    ("value", "relation"),
+    [
+        *NAMED.items(),
+        (Within("l2", radius=3.0), Within("l2", radius=3.0)),
+    ],
+)
+def test_what_is_meant(value, relation):
+    assert as_adjacency(value) == relation
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("unbounded", r"write adjacency=AddRemove\(\)\."),
+        ("bounded", r"write adjacency=Replace\(\)\."),
+        ("user-level", r'write adjacency=UserLevel\("column of the user"\)'),
+        ("within", r'write adjacency=Within\("l1"\), Within\("l2"\) or Within\("linf"\)'),
+        (Within, r'a class; write adjacency=Within\("l1"\)'),
+        (UserLevel, r'a class; write adjacency=UserLevel\("column'),
+        (AddRemove, r"a class; write adjacency=AddRemove\(\)\."),
+        ("Add/Remove", "did you mean 'add-remove'"),
+        ("add_remove", "did you mean 'add-remove'"),
+        ("REPLACE", "did you mean 'replace'"),
+        ("relpace", "did you mean 'replace'"),
+        ("", "is unknown; use one of add-remove"),
+        (1, r"is not an adjacency relation; use an instance such as AddRemove\(\)"),
+        ([Replace()], "is not an adjacency relation"),
+    ],
+)
+def test_what_is_refused(value, message):
+    with pytest.raises(OptionError, match=message):
+        as_adjacency(value)

@@ -3,8 +3,6 @@
 The tests count distances independently, in the simplest way, so that no function is compared with itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 
@@ -15,19 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import (
-    AddRemove,
-    Answers,
-    EdgeNeighbours,
-    Graphs,
-    Local,
-    NodeNeighbours,
-    Replace,
-    Rows,
-    UserLevel,
-    Values,
-    Within,
-)
+import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.pool import new_pool
@@ -59,23 +45,18 @@ def rows_in(dataset):
 
 @settings(max_examples=15, deadline=None)
 @given(
-    n_answers=st.one_of(st.none(), st.integers(1, 6)),
-    low=st.integers(-3, 3),
-    width=st.integers(1, 9),
-    integer=st.booleans(),
-    norm=st.sampled_from(["l1", "l2", "linf"]),
-    radius=st.sampled_from([0.5, 1.0, 2.0, 3.7]),
-    distance=st.sampled_from([1, 2, 2.5, 4]),
-    seed=st.integers(0, 9),
-)
+    n_answers=st.one_of(st.none(), st.integers(1, 6)), low=st.integers(-3, 3), width=st.integers(1, 9),
+    integer=st.booleans(), norm=st.sampled_from(["l1", "l2", "linf"]), radius=st.sampled_from([0.5, 1.0, 2.0, 3.7]),
+    distance=st.sampled_from([1, 2, 2.5, 4]), seed=st.integers(0, 9),
+)  # fmt: skip
 def test_answers_within(n_answers, low, width, integer, norm, radius, distance, seed):
-    domain = Answers(n_answers, float(low), float(low + width), integer)
+    domain = dp.Answers(n_answers, float(low), float(low + width), integer)
     if integer and radius * distance < 1:
         with pytest.raises(AdjacencyError, match="cannot be two different integers"):
-            pairs_of(domain, Within(norm, radius), distance, seed)
+            pairs_of(domain, dp.Within(norm, radius), distance, seed)
         return
     reached = []
-    for pair in tried(domain, Within(norm, radius), distance, seed):
+    for pair in tried(domain, dp.Within(norm, radius), distance, seed):
         for end in (pair.x, pair.y):
             assert np.shape(end) == (() if n_answers is None else (n_answers,))
             assert np.min(end) >= low
@@ -91,26 +72,20 @@ def test_answers_within(n_answers, low, width, integer, norm, radius, distance, 
 
 def test_canonical_answers_are_there():
     """One above, one below, all, half, the cross, one against the rest; and the ends of the range."""
-    pairs = [(tuple(p.x), tuple(p.y)) for p in tried(Answers(4, 0.0, 2.0), Within("linf"), 1)]
+    pairs = [(tuple(p.x), tuple(p.y)) for p in tried(dp.Answers(4, 0.0, 2.0), dp.Within("linf"), 1)]
     known = set(pairs) | {(y, x) for x, y in pairs}
     assert {
-        ((1, 1, 1, 1), (2, 1, 1, 1)),
-        ((1, 1, 1, 1), (0, 1, 1, 1)),
-        ((1, 1, 1, 1), (2, 2, 2, 2)),
-        ((1, 1, 1, 1), (0, 0, 0, 0)),
-        ((1, 1, 1, 1), (2, 2, 0, 0)),
-        ((1, 1, 0, 0), (0, 0, 1, 1)),
-        ((1, 1, 1, 1), (2, 0, 0, 0)),
-        ((0, 2, 2, 2), (1, 1, 1, 1)),
-        ((0, 0, 0, 0), (1, 1, 1, 1)),
+        ((1, 1, 1, 1), (2, 1, 1, 1)), ((1, 1, 1, 1), (0, 1, 1, 1)), ((1, 1, 1, 1), (2, 2, 2, 2)),
+        ((1, 1, 1, 1), (0, 0, 0, 0)), ((1, 1, 1, 1), (2, 2, 0, 0)), ((1, 1, 0, 0), (0, 0, 1, 1)),
+        ((1, 1, 1, 1), (2, 0, 0, 0)), ((0, 2, 2, 2), (1, 1, 1, 1)), ((0, 0, 0, 0), (1, 1, 1, 1)),
         ((1, 1, 1, 1), (1, 1, 1, 2)),
-    } <= known
+    } <= known  # fmt: skip
 
 
 @settings(max_examples=5, deadline=None)
 @given(n_answers=st.one_of(st.none(), st.integers(1, 4)), seed=st.integers(0, 9))
 def test_answers_of_one_person(n_answers, seed):
-    pairs = tried(Answers(n_answers, -1.0, 3.0), Local(), 1, seed)
+    pairs = tried(dp.Answers(n_answers, -1.0, 3.0), dp.Local(), 1, seed)
     assert max(np.max(np.abs(np.subtract(p.x, p.y))) for p in pairs) == 4.0
 
 
@@ -118,24 +93,22 @@ def test_answers_of_one_person(n_answers, seed):
 @given(
     of=st.sampled_from(["names", "numbers", "whole", "tuples", "vectors"]),
     form=st.sampled_from(["list", "array", "frame", "dicts"]),
-    adjacency=st.sampled_from([AddRemove(), Replace()]),
+    adjacency=st.sampled_from([dp.AddRemove(), dp.Replace()]),
     distance=st.integers(1, 4),
     more=st.integers(0, 3),
     seed=st.integers(0, 9),
 )
 def test_rows(of, form, adjacency, distance, more, seed):
     options = {
-        "names": {"values": ("Ann", "Bob", "Eve")},
-        "numbers": {"low": -1.0, "high": 2.0},
-        "whole": {"low": 0, "high": 9, "integer": True},
-        "tuples": {"values": (("a", 1), ("b", 2), ("b", 3))},
+        "names": {"values": ("Ann", "Bob", "Eve")}, "numbers": {"low": -1.0, "high": 2.0},
+        "whole": {"low": 0, "high": 9, "integer": True}, "tuples": {"values": (("a", 1), ("b", 2), ("b", 3))},
         "vectors": {"low": (0.0, -1.0, 0.0), "high": (1.0, 1.0, 5.0)},
-    }[of]
+    }[of]  # fmt: skip
     width = {"tuples": 2, "vectors": 3}.get(of, 1)
     if form == "array" and of == "tuples":
         form = "list"  # an array cannot hold strings and numbers together
     columns = tuple("abc"[:width]) if form in ("dicts", "frame") else ()
-    domain = Rows(most=distance + more, form="list" if form == "dicts" else form, columns=columns, **options)
+    domain = dp.Rows(most=distance + more, form="list" if form == "dicts" else form, columns=columns, **options)
     kinds = {"list": list, "dicts": list, "array": np.ndarray, "frame": pd.DataFrame}
     n_empty = 0
     for pair in tried(domain, adjacency, distance, seed):
@@ -143,7 +116,7 @@ def test_rows(of, form, adjacency, distance, more, seed):
         x, y = Counter(rows_in(pair.x)), Counter(rows_in(pair.y))
         assert max(x.total(), y.total()) <= distance + more
         n_empty += not (x and y)
-        if isinstance(adjacency, AddRemove):
+        if isinstance(adjacency, dp.AddRemove):
             assert sum(abs(x[row] - y[row]) for row in x | y) == distance
         else:
             assert x.total() == y.total()
@@ -154,14 +127,14 @@ def test_rows(of, form, adjacency, distance, more, seed):
             else:
                 ends = zip(*domain.ranges, strict=True)
                 assert all(low <= number <= high for number, (low, high) in zip(np.ravel(row), ends, strict=True))
-    assert n_empty or isinstance(adjacency, Replace)
+    assert n_empty or isinstance(adjacency, dp.Replace)
 
 
 def test_canonical_rows_are_there():
     """No other rows, the extremes, duplicates, and a row among others."""
-    known = {(tuple(p.x), tuple(p.y)) for p in tried(Rows(most=3), AddRemove(), 1)}
+    known = {(tuple(p.x), tuple(p.y)) for p in tried(dp.Rows(most=3), dp.AddRemove(), 1)}
     assert {((0.0,), ()), ((1.0,), ()), ((0.0, 0.0, 0.0), (0.0, 0.0)), ((0.0, 0.0, 1.0), (0.0, 0.0))} <= known
-    labels = [p.label for p in tried(Rows(most=3), AddRemove(), 1)]
+    labels = [p.label for p in tried(dp.Rows(most=3), dp.AddRemove(), 1)]
     assert "x has one more row, 0.0; no other rows" in labels
     assert "x has one more row, 0.0; both contain 2 rows, all 0.0" in labels
     assert "x has one more row, 0.0; both contain [1.0]" in labels
@@ -175,12 +148,9 @@ def user_rows(dataset, place):
 
 @settings(max_examples=15, deadline=None)
 @given(
-    case=st.sampled_from(["frame", "dicts", "tuples", "listed", "listed dicts"]),
-    distance=st.integers(1, 3),
-    more=st.integers(0, 4),
-    largest=st.one_of(st.none(), st.integers(1, 3)),
-    seed=st.integers(0, 9),
-)
+    case=st.sampled_from(["frame", "dicts", "tuples", "listed", "listed dicts"]), distance=st.integers(1, 3),
+    more=st.integers(0, 4), largest=st.one_of(st.none(), st.integers(1, 3)), seed=st.integers(0, 9),
+)  # fmt: skip
 def test_users(case, distance, more, largest, seed):
     spent = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
     listed = [(name, n) for name in ("Ann", "Bob", "Eve", "Joe") for n in (1, 2)]
@@ -191,9 +161,9 @@ def test_users(case, distance, more, largest, seed):
         "listed": ({"values": tuple(listed)}, 0),
         "listed dicts": ({"values": tuple({"who": name, "n": n} for name, n in listed)}, "who"),
     }[case]
-    domain = Rows(most=distance + more, rows_per_user=largest, **options)
+    domain = dp.Rows(most=distance + more, rows_per_user=largest, **options)
     sizes = set()
-    for pair in tried(domain, UserLevel(user), distance, seed):
+    for pair in tried(domain, dp.UserLevel(user), distance, seed):
         x, y = (Counter(user_rows(end, user)) for end in (pair.x, pair.y))
         owners_x, owners_y = {name for name, _ in x}, {name for name, _ in y}
         assert len(owners_x ^ owners_y) == distance
@@ -211,15 +181,13 @@ def test_users(case, distance, more, largest, seed):
 
 @settings(max_examples=13, deadline=None)
 @given(
-    most=st.integers(2, 7),
-    max_degree=st.one_of(st.none(), st.integers(1, 4)),
-    adjacency=st.sampled_from([EdgeNeighbours(), NodeNeighbours()]),
-    distance=st.integers(1, 3),
+    most=st.integers(2, 7), max_degree=st.one_of(st.none(), st.integers(1, 4)),
+    adjacency=st.sampled_from([dp.EdgeNeighbours(), dp.NodeNeighbours()]), distance=st.integers(1, 3),
     seed=st.integers(0, 9),
-)
+)  # fmt: skip
 def test_graphs(most, max_degree, adjacency, distance, seed):
-    domain = Graphs(most, max_degree)
-    by_edges = isinstance(adjacency, EdgeNeighbours)
+    domain = dp.Graphs(most, max_degree)
+    by_edges = isinstance(adjacency, dp.EdgeNeighbours)
     if (most * domain.degree // 2 if by_edges else most) < distance:
         with pytest.raises(DatasetError, match="cannot differ in"):
             pairs_of(domain, adjacency, distance, seed)
@@ -240,47 +208,40 @@ def test_graphs(most, max_degree, adjacency, distance, seed):
 
 
 def test_listed_values_of_any_kind():
-    pairs = tried(Values(("a", "b", "c")), Local(), 1)
+    pairs = tried(dp.Values(("a", "b", "c")), dp.Local(), 1)
     assert {frozenset((p.x, p.y)) for p in pairs} == {frozenset("ab"), frozenset("ac"), frozenset("bc")}
     assert (pairs[0].x, pairs[0].y) == ("a", "c")
-    datasets = Values(([], [1], [1, 1], [2, 1]))
-    assert {(len(p.x), len(p.y)) for p in tried(datasets, AddRemove(), 1)} == {(0, 1), (1, 2)}
-    assert [(p.x, p.y) for p in tried(datasets, Replace(), 1)] == [([1, 1], [2, 1])]
+    datasets = dp.Values(([], [1], [1, 1], [2, 1]))
+    assert {(len(p.x), len(p.y)) for p in tried(datasets, dp.AddRemove(), 1)} == {(0, 1), (1, 2)}
+    assert [(p.x, p.y) for p in tried(datasets, dp.Replace(), 1)] == [([1, 1], [2, 1])]
 
 
 @pytest.mark.parametrize(
     ("domain", "adjacency", "distance", "error", "message"),
     [
         (
-            Answers(3),
-            AddRemove(),
-            1,
-            AdjacencyError,
+            dp.Answers(3), dp.AddRemove(), 1, AdjacencyError,
             "Answers have no neighbours by add/remove one row; use a matching",
         ),
-        (Answers(3), EdgeNeighbours(), 1, AdjacencyError, "Graphs: EdgeNeighbours or NodeNeighbours"),
-        (Answers(3), None, 1, AdjacencyError, "use Within (or Local, for any two)"),
-        (Rows(), Within("l1"), 1, AdjacencyError, "Answers: Within"),
-        (Rows(), Local(), 1, AdjacencyError, "Values: any"),
-        (Rows(), None, 1, AdjacencyError, "use AddRemove, Replace or UserLevel"),
-        (Rows(), AddRemove(), 1.5, OptionError, "distance=1.5 is not a number of rows; use an integer"),
-        (Rows(most=2), AddRemove(), 3, DatasetError, "most=2 rows cannot differ in 3; use most >= 3"),
-        (Rows(values=("a",)), Replace(), 1, AdjacencyError, "give a second value"),
-        (Rows(), UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
+        (dp.Answers(3), dp.EdgeNeighbours(), 1, AdjacencyError, "Graphs: EdgeNeighbours or NodeNeighbours"),
+        (dp.Answers(3), None, 1, AdjacencyError, "use Within (or Local, for any two)"),
+        (dp.Rows(), dp.Within("l1"), 1, AdjacencyError, "Answers: Within"),
+        (dp.Rows(), dp.Local(), 1, AdjacencyError, "Values: any"),
+        (dp.Rows(), None, 1, AdjacencyError, "use AddRemove, Replace or UserLevel"),
+        (dp.Rows(), dp.AddRemove(), 1.5, OptionError, "distance=1.5 is not a number of rows; use an integer"),
+        (dp.Rows(most=2), dp.AddRemove(), 3, DatasetError, "most=2 rows cannot differ in 3; use most >= 3"),
+        (dp.Rows(values=("a",)), dp.Replace(), 1, AdjacencyError, "give a second value"),
+        (dp.Rows(), dp.UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
         (
-            Rows(low=(0, 0), high=(1, 1)),
-            UserLevel(0),
-            3,
-            DatasetError,
-            "2 users and most=5 rows cannot differ",
+            dp.Rows(low=(0, 0), high=(1, 1)), dp.UserLevel(0), 3, DatasetError, "2 users and most=5 rows cannot differ",
         ),
-        (Graphs(), AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
-        (Graphs(3), NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
-        (42, Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows, Tables or Graphs"),
-        ("ab", Local(), 1, OptionError, "describes no datasets"),
-        (Answers, Local(), 1, OptionError, "describes no datasets"),
+        (dp.Graphs(), dp.AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
+        (dp.Graphs(3), dp.NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
+        (42, dp.Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows, Tables or"),
+        ("ab", dp.Local(), 1, OptionError, "describes no datasets"),
+        (dp.Answers, dp.Local(), 1, OptionError, "describes no datasets"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_go_together(domain, adjacency, distance, error, message):
     with pytest.raises(error) as caught:
         pairs_of(domain, adjacency, distance, 0)
@@ -290,22 +251,22 @@ def test_what_does_not_go_together(domain, adjacency, distance, error, message):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (Answers, {"n_answers": 0}, "n_answers=0 is not a number of answers"),
-        (Answers, {"low": 1.0, "high": 1.0}, "low=1.0 and high=1.0 do not form a range"),
-        (Answers, {"high": math.nan}, "do not form a range"),
-        (Answers, {"high": math.inf}, "use finite numbers"),
-        (Answers, {"high": 1.5, "integer": True}, "are not both whole"),
-        (Values, {"values": ("a",)}, "do not form a pair; list two or more"),
-        (Rows, {"most": 0}, "most=0 is not a number of rows"),
-        (Rows, {"most": True}, "most=True is not a number of rows"),
-        (Rows, {"form": "set"}, "form='set' is unknown; use \"list\""),
-        (Rows, {"low": (0.0, 0.0), "high": 1.0}, "differ in form"),
-        (Rows, {"low": (0.0, 2.0), "high": (1.0, 1.0)}, "low=2.0 and high=1.0 do not form a range"),
-        (Rows, {"columns": ("a", "b")}, "do not fit rows of 1"),
-        (Rows, {"columns": ("a",), "form": "array"}, "do not fit"),
-        (Rows, {"rows_per_user": 0}, "rows_per_user=0"),
-        (Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number from 2 to 1,000,000"),
-        (Graphs, {"max_degree": 0}, "max_degree=0"),
+        (dp.Answers, {"n_answers": 0}, "n_answers=0 is not a number of answers"),
+        (dp.Answers, {"low": 1.0, "high": 1.0}, "low=1.0 and high=1.0 do not form a range"),
+        (dp.Answers, {"high": math.nan}, "do not form a range"),
+        (dp.Answers, {"high": math.inf}, "use finite numbers"),
+        (dp.Answers, {"high": 1.5, "integer": True}, "are not both whole"),
+        (dp.Values, {"values": ("a",)}, "do not form a pair; list two or more"),
+        (dp.Rows, {"most": 0}, "most=0 is not a number of rows"),
+        (dp.Rows, {"most": True}, "most=True is not a number of rows"),
+        (dp.Rows, {"form": "set"}, "form='set' is unknown; use \"list\""),
+        (dp.Rows, {"low": (0.0, 0.0), "high": 1.0}, "differ in form"),
+        (dp.Rows, {"low": (0.0, 2.0), "high": (1.0, 1.0)}, "low=2.0 and high=1.0 do not form a range"),
+        (dp.Rows, {"columns": ("a", "b")}, "do not fit rows of 1"),
+        (dp.Rows, {"columns": ("a",), "form": "array"}, "do not fit"),
+        (dp.Rows, {"rows_per_user": 0}, "rows_per_user=0"),
+        (dp.Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number from 2 to 1,000,000"),
+        (dp.Graphs, {"max_degree": 0}, "max_degree=0"),
     ],
 )
 def test_domains_that_are_none(kind, options, message):
@@ -315,7 +276,7 @@ def test_domains_that_are_none(kind, options, message):
 
 
 def test_empty_datasets_keep_their_form():
-    array = Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="array").build([])
+    array = dp.Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="array").build([])
     assert (array.shape, array.dtype) == ((0, 2), np.float64)
-    frame = Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="frame", columns=("a", "b")).build([])
+    frame = dp.Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="frame", columns=("a", "b")).build([])
     assert (list(frame.columns), len(frame), frame["b"].sum()) == (["a", "b"], 0, 0.0)

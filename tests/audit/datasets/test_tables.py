@@ -1,5 +1,6 @@
-"""Domains of tables, and synthetic tables as numbers."""
+"""Domains of tables: their columns and their rows."""
 
+import copy
 import math
 import pickle
 
@@ -9,22 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import AddRemove, CategoricalColumn, Local, NumericColumn, Replace, Tables, check, table_features
+import dpaudit as dp
+from dpaudit.audit.datasets.columns import columns_by_name, rows_by_name
+from dpaudit.audit.datasets.contents import Kept, hold_the_same
+from dpaudit.audit.datasets.description import difference, summarise
+from dpaudit.audit.datasets.rows import rows_apart
 from dpaudit.audit.errors import AdjacencyError, DatasetError, MechanismError
+from dpaudit.audit.sampling.object_identity import identity
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 
-COLUMNS = {"sex": CategoricalColumn(("f", "m")), "age": NumericColumn(0, 100, bins=2)}
+COLUMNS = {"sex": dp.CategoricalColumn(("f", "m")), "age": dp.NumericColumn(0, 100, bins=2)}
 ROWS = [("f", 10.0), ("f", 90.0), ("m", 100.0), ("x", -5.0), (None, None), ("m", math.nan)]
 TABLE = {"sex": [row[0] for row in ROWS], "age": [row[1] for row in ROWS]}
 FORMS = {
-    "columns": TABLE,
-    "frame": pd.DataFrame(TABLE),
-    "categories": pd.DataFrame(TABLE).astype({"sex": "category"}),
-    "dicts": [{"sex": sex, "age": age} for sex, age in ROWS],
-    "tuples": ROWS,
-    "array": np.array(ROWS, dtype=object),
+    "columns": TABLE, "frame": pd.DataFrame(TABLE), "categories": pd.DataFrame(TABLE).astype({"sex": "category"}),
+    "dicts": [{"sex": sex, "age": age} for sex, age in ROWS], "tuples": ROWS, "array": np.array(ROWS, dtype=object),
     "other order": pd.DataFrame(TABLE)[["age", "sex"]],
-}
+}  # fmt: skip
 SHOWN = {
     "rows": 6, "other columns": 0,
     "sex: f": 2, "sex: m": 2, "sex: other": 1, "sex: missing": 1,
@@ -35,45 +37,43 @@ SHOWN = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_of_any_form_gives_the_same_numbers(form):
-    assert table_features(FORMS[form], COLUMNS) == SHOWN
+    assert dp.table_features(FORMS[form], COLUMNS) == SHOWN
 
 
 def test_two_way_marginals():
-    features = table_features(TABLE, COLUMNS, pairs=True)
+    features = dp.table_features(TABLE, COLUMNS, pairs=True)
     assert {name: count for name, count in features.items() if " and " in name} == {
-        "sex = f and age from 0 to 50": 1,
-        "sex = f and age from 50 to 100": 1,
-        "sex = m and age from 0 to 50": 0,
+        "sex = f and age from 0 to 50": 1, "sex = f and age from 50 to 100": 1, "sex = m and age from 0 to 50": 0,
         "sex = m and age from 50 to 100": 1,
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("table", [{"sex": [], "age": []}, [], pd.DataFrame({"sex": [], "age": []})])
 def test_a_table_without_rows(table):
-    features = table_features(table, COLUMNS)
+    features = dp.table_features(table, COLUMNS)
     assert features.keys() == SHOWN.keys()
     assert features["rows"] == features["sex: f"] == features["age: other"] == 0
     assert math.isnan(features["age: min"])
 
 
 def test_a_column_that_is_not_there_is_nan_and_one_too_many_is_counted():
-    features = table_features({"age": [1.0], "zip": ["0"]}, COLUMNS)
+    features = dp.table_features({"age": [1.0], "zip": ["0"]}, COLUMNS)
     assert math.isnan(features["sex: f"])
     assert math.isnan(features["sex: missing"])
     assert (features["age: min"], features["other columns"]) == (1.0, 1.0)
-    assert math.isnan(table_features(TABLE | {"age": [None] * 6}, COLUMNS)["age: max"])
+    assert math.isnan(dp.table_features(TABLE | {"age": [None] * 6}, COLUMNS)["age: max"])
 
 
 @pytest.mark.parametrize("output", [3.0, "a table", {"sex": ["f"], "age": [1.0, 2.0]}, [(1, 2), (1,)], None])
 def test_what_is_not_a_table_is_refused(output):
     with pytest.raises(MechanismError, match="is not a table"):
-        table_features(output, COLUMNS)
+        dp.table_features(output, COLUMNS)
 
 
 def test_numbers_are_compared_by_value():
-    column = CategoricalColumn((0, 1, True + 1))
+    column = dp.CategoricalColumn((0, 1, True + 1))
     assert column.codes([0.0, np.int64(1), 2, "1", [], np.nan, pd.NA, pd.NaT]).tolist() == [0, 1, 2, -1, -1, -2, -2, -2]
-    assert NumericColumn(0, 1).codes([0, 1, 0.25, 1e400, "a", 10**400, None]).tolist() == [0, 3, 1, -1, -1, -1, -2]
+    assert dp.NumericColumn(0, 1).codes([0, 1, 0.25, 1e400, "a", 10**400, None]).tolist() == [0, 3, 1, -1, -1, -1, -2]
 
 
 cells = st.one_of(st.sampled_from(["f", "m", "x", None]), st.integers(-5, 105), st.floats(allow_nan=True))
@@ -82,30 +82,30 @@ cells = st.one_of(st.sampled_from(["f", "m", "x", None]), st.integers(-5, 105), 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(cells, cells), max_size=8), st.randoms(use_true_random=False))
 def test_counts_add_up_and_the_order_of_rows_does_not_matter(rows, random):
-    features = table_features(rows, COLUMNS)
+    features = dp.table_features(rows, COLUMNS)
     for name, column in COLUMNS.items():
         words = [*(cell.removeprefix("= ") for cell in column.cells), "other", "missing"]
         assert sum(features[f"{name}: {word}"] for word in words) == len(rows)
     shuffled = random.sample(rows, len(rows))
-    assert repr(table_features(shuffled, COLUMNS)) == repr(features)
+    assert repr(dp.table_features(shuffled, COLUMNS)) == repr(features)
 
 
 def test_rows_break_the_declaration_in_all_columns_or_in_one():
-    tables = Tables(COLUMNS)
+    tables = dp.Tables(COLUMNS)
     new = "value outside the domain"
     assert tables.corners() == (
         ("f", 0.0), ("m", 100.0),
         (new, 1100), (new, 0.0), ("f", 1100),
         (None, None), (None, 0.0), ("f", None),
     )  # fmt: skip
-    assert Tables(COLUMNS, outside=()).corners() == (("f", 0.0), ("m", 100.0))
-    assert Tables({"n": CategoricalColumn((0, 3))}, outside=["new"]).corners() == ((0,), (3,), (4,))
+    assert dp.Tables(COLUMNS, outside=()).corners() == (("f", 0.0), ("m", 100.0))
+    assert dp.Tables({"n": dp.CategoricalColumn((0, 3))}, outside=["new"]).corners() == ((0,), (3,), (4,))
 
 
 @pytest.mark.parametrize("form", ["frame", "columns", "rows"])
 def test_every_pair_of_a_search_is_of_neighbours(form):
-    tables, rng = Tables(COLUMNS, most=4, form=form), np.random.default_rng(0)
-    for adjacency in (AddRemove(), Replace()):
+    tables, rng = dp.Tables(COLUMNS, most=4, form=form), np.random.default_rng(0)
+    for adjacency in (dp.AddRemove(), dp.Replace()):
         source = pairs_of(tables, adjacency, 1, 0)
         patterns = list(source.patterns())
         drawn = [pair for pair, _ in zip(source.random(rng), range(20), strict=False)]
@@ -119,27 +119,27 @@ def test_every_pair_of_a_search_is_of_neighbours(form):
 
 
 def test_frames_have_the_types_of_files():
-    tables = Tables({"sex": COLUMNS["sex"], "n": NumericColumn(0, 9, integer=True)})
+    tables = dp.Tables({"sex": COLUMNS["sex"], "n": dp.NumericColumn(0, 9, integer=True)})
     assert tables.build([("f", 1)]).dtypes.map(str).tolist() == ["object", "int64"]
     assert tables.build([("f", None)]).dtypes.map(str).tolist() == ["object", "float64"]
     assert tables.build([]).columns.tolist() == ["sex", "n"]
 
 
 def test_random_rows_keep_to_the_declaration_mostly():
-    tables, rng = Tables(COLUMNS), np.random.default_rng(0)
-    features = table_features([tables.draw(rng) for _ in range(2_000)], COLUMNS)
+    tables, rng = dp.Tables(COLUMNS), np.random.default_rng(0)
+    features = dp.table_features([tables.draw(rng) for _ in range(2_000)], COLUMNS)
     assert 0.02 < features["sex: other"] / 2_000 < 0.15
     assert 0.02 < features["age: missing"] / 2_000 < 0.15
-    strict = Tables({"n": NumericColumn(0, 9, integer=True)}, outside=())
+    strict = dp.Tables({"n": dp.NumericColumn(0, 9, integer=True)}, outside=())
     drawn = {cell for _ in range(300) for cell in strict.draw(rng)}
     assert drawn <= set(range(10))
 
 
 def test_a_domain_is_a_value():
-    tables = Tables(COLUMNS, size=3)
+    tables = dp.Tables(COLUMNS, size=3)
     assert (tables.least, tables.most) == (3, 3)
     assert pickle.loads(pickle.dumps(tables)) == tables
-    assert tables == Tables(tuple(COLUMNS.items()), size=3)
+    assert tables == dp.Tables(tuple(COLUMNS.items()), size=3)
 
 
 @pytest.mark.parametrize(
@@ -155,22 +155,22 @@ def test_a_domain_is_a_value():
 )
 def test_arguments_outside_their_range(arguments, message):
     with pytest.raises(DatasetError, match=message):
-        Tables(**arguments)
+        dp.Tables(**arguments)
 
 
 def test_columns_outside_their_range():
     with pytest.raises(DatasetError, match="are not the categories of a column"):
-        CategoricalColumn(("a", "a"))
+        dp.CategoricalColumn(("a", "a"))
     with pytest.raises(DatasetError, match="do not form a range"):
-        NumericColumn(1, 0)
+        dp.NumericColumn(1, 0)
     with pytest.raises(DatasetError, match="bins=0"):
-        NumericColumn(0, 1, bins=0)
+        dp.NumericColumn(0, 1, bins=0)
 
 
 def test_other_adjacencies_are_refused():
-    for adjacency in (None, Local()):
+    for adjacency in (None, dp.Local()):
         with pytest.raises(AdjacencyError, match="AddRemove or Replace"):
-            pairs_of(Tables(COLUMNS), adjacency, 1, 0)
+            pairs_of(dp.Tables(COLUMNS), adjacency, 1, 0)
 
 
 def test_the_pairs_of_a_search_show_a_range_that_is_learned():
@@ -180,10 +180,10 @@ def test_the_pairs_of_a_search_show_a_range_that_is_learned():
         high = max([0.0, *(age for age in table["age"] if age is not None)])
         return {"age": rng.uniform(0.0, max(high, 100.0), size=5).tolist()}
 
-    tables = Tables({"age": NumericColumn(0, 100, bins=1)}, most=2, form="columns", outside=("beyond",))
-    pair = next(pair for pair in pairs_of(tables, AddRemove(), 1, 0).patterns() if 1100.0 in pair.x["age"])
-    result = check(
-        ages, pair.x, pair.y, claim=1.0, adjacency=AddRemove(), runs=200, alpha=1e-6, output=tables.features,
+    tables = dp.Tables({"age": dp.NumericColumn(0, 100, bins=1)}, most=2, form="columns", outside=("beyond",))
+    pair = next(pair for pair in pairs_of(tables, dp.AddRemove(), 1, 0).patterns() if 1100.0 in pair.x["age"])
+    result = dp.check(
+        ages, pair.x, pair.y, claim=1.0, adjacency=dp.AddRemove(), runs=200, alpha=1e-6, output=tables.features,
         bits=False, jobs=1,
     )  # fmt: skip
     assert result.is_refuted
@@ -191,15 +191,177 @@ def test_the_pairs_of_a_search_show_a_range_that_is_learned():
 
 
 def test_categories_named_like_other_values_or_spelt_alike_are_counted_apart():
-    column = CategoricalColumn(("other", "missing", 1, "1"))
-    found = table_features({"a": ["other", "other", None, "x", "x", "x", 1, 1, 1, 1, "1"]}, {"a": column})
+    column = dp.CategoricalColumn(("other", "missing", 1, "1"))
+    found = dp.table_features({"a": ["other", "other", None, "x", "x", "x", 1, 1, 1, 1, "1"]}, {"a": column})
     assert found == {
-        "rows": 11.0,
-        "other columns": 0.0,
-        "a: other (category 1)": 2.0,
-        "a: missing (category 2)": 0.0,
-        "a: 1 (category 3)": 4.0,
-        "a: 1 (category 4)": 1.0,
-        "a: other": 3.0,
-        "a: missing": 1.0,
-    }
+        "rows": 11.0, "other columns": 0.0, "a: other (category 1)": 2.0, "a: missing (category 2)": 0.0,
+        "a: 1 (category 3)": 4.0, "a: 1 (category 4)": 1.0, "a: other": 3.0, "a: missing": 1.0,
+    }  # fmt: skip
+
+
+TABLE_ROWS = [("a", 1.0), ("a", None), ("b", 3.0)]
+FEWER, OTHER = TABLE_ROWS[:2], [("a", 1.0), ("b", 3.0), ("a", 9.0)]
+
+
+class Column:
+    """Like a column of polars."""
+
+    def __init__(self, name, values):
+        self.name, self.values = name, list(values)
+        self.dtype = type(self.values[0])
+
+    def __len__(self):
+        return len(self.values)
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def null_count(self):
+        return self.values.count(None)
+
+    def to_numpy(self):
+        return np.array(self.values, dtype=object if self.dtype is str else np.float64)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.to_numpy()
+
+
+class Frame:
+    """Like a data frame of polars."""
+
+    def __init__(self, held):
+        self.held = dict(held)
+
+    @property
+    def columns(self):
+        return list(self.held)
+
+    def __len__(self):
+        return len(next(iter(self.held.values())))
+
+    def iter_rows(self):
+        return zip(*self.held.values(), strict=True)
+
+    def to_series(self, place):
+        return Column(self.columns[place], self.held[self.columns[place]])
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(list(self.iter_rows()), dtype=object)
+
+
+class Tensor:
+    """Like a tensor of torch that records its gradient."""
+
+    dtype, device, requires_grad = "float32", "cpu", True
+
+    def __init__(self, values, *, detached=False):
+        self.values, self.detached = np.array(values, np.float32), detached
+
+    @property
+    def shape(self):
+        return self.values.shape
+
+    def __len__(self):
+        return len(self.values)
+
+    def detach(self):
+        return Tensor(self.values, detached=True)
+
+    def __array__(self, dtype=None, copy=None):
+        if not self.detached:
+            raise RuntimeError("requires grad")
+        return self.values
+
+    def __dlpack__(self):
+        raise RuntimeError("requires grad")
+
+    def __reduce__(self):  # differs from the pickle of an equal tensor
+        return Tensor, (self.values,), {"at": id(self)}
+
+
+def by_column(rows):
+    return {"user": [user for user, _ in rows], "value": [value for _, value in rows]}
+
+
+MAKERS = {
+    "frame": lambda rows: Frame(by_column(rows)),
+    "lists": by_column,
+    "arrays": lambda rows: {name: np.array(values, object) for name, values in by_column(rows).items()},
+    "pandas": lambda rows: pd.DataFrame(by_column(rows)),
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_distances(kind):
+    x, fewer, other = map(MAKERS[kind], (TABLE_ROWS, FEWER, OTHER))
+    assert rows_apart(x, fewer) == (1, 0)
+    assert difference(x, fewer) == "1 row only in x, 0 only in y"
+    assert (dp.AddRemove().distance(x, fewer), dp.AddRemove().distance(x, other)) == (1.0, 2.0)
+    assert dp.Replace().distance(x, other) == 1.0
+    assert dp.UserLevel("user").distance(x, fewer) == 1.0
+    assert dp.UserLevel("user").distance(x, other) == 2.0
+    with pytest.raises(AdjacencyError, match="user='name' is not in the row"):
+        dp.UserLevel("name").distance(x, other)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_contents(kind):
+    make = MAKERS[kind]
+    assert hold_the_same(make(TABLE_ROWS), make(TABLE_ROWS))
+    assert not hold_the_same(make(TABLE_ROWS), make(OTHER))
+    assert identity(make(TABLE_ROWS)) == identity(make(TABLE_ROWS))
+    assert identity(make(TABLE_ROWS)).hash != identity(make(OTHER)).hash
+
+
+def test_frames_of_other_columns_differ():
+    assert not hold_the_same(Frame({"a": [1.0]}), Frame({"b": [1.0]}))
+    assert not hold_the_same(Frame({"a": [1.0]}), Frame({"a": [None]}))
+
+
+def test_changes_are_seen():
+    frame, tensor = Frame({"a": [1.0, 2.0]}), Tensor([1.0, 2.0])
+    kept = [Kept(frame), Kept(tensor)]
+    assert not any(each.has_changed() for each in kept)
+    frame.held["a"][0] = tensor.values[0] = 7.0
+    assert all(each.has_changed() for each in kept)
+
+
+def test_tensors():
+    x, y = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.5]])
+    assert summarise(x) == "Tensor of shape (2, 2), float32"
+    assert dp.Replace().distance(x, y) == 1.0
+    assert dp.Within("l1").distance(x, y) == 0.5
+    assert difference(Tensor(1.0), Tensor(2.5)) == "the values differ by 1.5"
+    assert hold_the_same(x, Tensor(x.values))
+    assert not hold_the_same(x, y)
+    assert identity(x) == identity(Tensor(x.values)) != identity(y)
+
+
+def test_what_numpy_cannot_read_is_named():
+    class Key(Tensor):
+        def detach(self):
+            raise TypeError("no numbers")
+
+    with pytest.raises(DatasetError, match=r"of type Key cannot be read by numpy \(TypeError: no numbers\); pass"):
+        dp.AddRemove().distance(Key([1.0]), Key([2.0]))
+
+
+def test_summaries_and_rows():
+    assert summarise(Frame(by_column(TABLE_ROWS))) == "data frame of 3 rows, 2 columns"
+    assert summarise(by_column(TABLE_ROWS)) == "dictionary of 2 columns, 3 rows"
+    assert rows_by_name(by_column(FEWER)) == [{"user": "a", "value": 1.0}, {"user": "a", "value": None}]
+    for other in ({}, {"cats": 5}, {"a": [1], "b": [1, 2]}, {"a": np.ones((2, 2))}, [1], None):
+        assert columns_by_name(other) is None
+    with pytest.raises(DatasetError, match="a dictionary of columns of equal length"):
+        dp.AddRemove().distance({"cats": 5}, {"cats": 4})
+
+
+def test_an_audit_of_a_dictionary_of_columns():
+    def total(dataset, size, rng):
+        return sum(dataset["value"]) + rng.laplace(size=size)
+
+    x, y = {"value": [1.0, 1.0]}, {"value": [1.0]}
+    result = dp.check(total, x, y, claim=dp.PureDP(1.0), adjacency=dp.AddRemove(), runs=2_000, alpha=1e-6, bits=False)
+    assert (result.pair.x, result.findings) == ("dictionary of 1 column, 2 rows", ())
+    same = dp.check(total, x, copy.deepcopy(x), claim=dp.PureDP(1.0), runs=400, bits=False)
+    assert "equal contents" in str(same)

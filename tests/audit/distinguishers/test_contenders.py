@@ -1,12 +1,9 @@
 """Contenders of a chosen event, and the choice among them by runs that are counted and not kept."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.distinguishers.choice import Choice
@@ -18,8 +15,6 @@ from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.procedures import pilot
 from dpaudit.audit.procedures.pilot import Longer, longer_pilot
 from dpaudit.audit.sampling.tasks import hits_of
-
-pytestmark = pytest.mark.usefixtures("without_resolution")
 
 WIDE, NARROW, CHANCE = (Outcomes((value,)) for value in (1, 2, 3))
 FRESH = 1_000_000

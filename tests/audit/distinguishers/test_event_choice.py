@@ -4,8 +4,6 @@ What counts is the excess p − B(q) of an event over the claim's boundary, and 
 it: the lower bound to be expected. The exact best is computed on a fine grid of the true likelihood ratio.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 
@@ -220,16 +218,10 @@ def test_correlated_coordinates(claim):
 @pytest.mark.parametrize(
     "constant",
     [
-        np.zeros(100),
-        np.full(100, math.nan),
-        np.full(100, math.inf),
-        np.zeros((100, 3)),
-        np.zeros((100, 0)),
-        np.full(100, None),
-        np.ones(100, bool),
-        np.full((100, 2), math.nan),
+        np.zeros(100), np.full(100, math.nan), np.full(100, math.inf), np.zeros((100, 3)), np.zeros((100, 0)),
+        np.full(100, None), np.ones(100, bool), np.full((100, 2), math.nan),
     ],
-)
+)  # fmt: skip
 def test_constant_outputs_have_an_event_all_the_same(constant):
     choice = chosen(constant, constant, PureDP(1.0))
     assert choice.event.contains(constant).all() or not choice.event.contains(constant).any()

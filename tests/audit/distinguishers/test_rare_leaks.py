@@ -1,7 +1,5 @@
 """What a reader has to be told, and what is rare: leaks, repeated values, exceptions, outputs that never vary."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,6 @@ def leaking(share, at):
     return mechanism
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_leak_in_the_far_tail_is_found():
     """About 50 of 50,000 pilot runs: rare, but against none on the other side."""
     result = check(leaking(1e-3, lambda d: 1000 + d), 0, 1, claim=PureDP(1.0), runs=1_000_000)
@@ -31,7 +28,6 @@ def test_a_leak_in_the_far_tail_is_found():
     assert result.bound > 2
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_value_that_comes_again_inside_continuous_noise_is_found():
     result = check(leaking(5e-3, float), 0, 1, claim=PureDP(1.0), runs=1_000_000)
     assert result.is_refuted
@@ -43,7 +39,6 @@ def test_the_same_value_on_both_sides_is_no_leak():
     assert not result.is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_exceptions_are_noted():
     def fragile(d, rng):
         if d and rng.random() < 0.02:
@@ -94,7 +89,6 @@ def test_a_mechanism_that_exits_does_not_end_the_audit(code):
         check(leaves, 0, 1, claim=PureDP(1.0), runs=1_000, jobs=1)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_mechanism_that_nearly_always_raises_is_audited():
     """Exceptions are outputs: only a mechanism that never returns cannot be run."""
 
@@ -106,36 +100,21 @@ def test_a_mechanism_that_nearly_always_raises_is_audited():
     assert check(mostly, 0, 1, claim=PureDP(1.0), runs=6_000, jobs=1).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("place", ["beyond", "one value"])
 def test_a_hundred_hits_on_one_side_are_found_by_an_audit_of_fixed_size(place):
     """The pilot, a twentieth of the runs, sees about five of them."""
-    audits = (
-        check(
-            LeakyLaplace(0.001, place),
-            0.0,
-            1.0,
-            claim=PureDP(1.0),
-            runs=100_000,
-            alpha=0.05,
-            seed=seed,
-            bits=False,
-            jobs=1,
-        )
-        for seed in range(8)
-    )
-    assert sum(audit.is_refuted for audit in audits) >= 4  # of 200 others .98; fewer than 4 with probability 1e-6
+    options = {"claim": PureDP(1.0), "runs": 100_000, "bits": False, "jobs": 1}
+    audits = (check(LeakyLaplace(0.001, place), 0.0, 1.0, seed=seed, **options) for seed in range(5))
+    assert sum(audit.is_refuted for audit in audits) >= 2  # of 200 others .98; fewer than 2 with probability 1e-6
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_two_hundred_nans_on_one_side_are_found_at_a_small_alpha():
     laplace = leaking(0.002, lambda d: np.nan if d else 0.5)
-    for seed in range(4):
+    for seed in range(2):
         result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=seed, jobs=1)
         assert result.is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_what_delta_allows_does_not_hide_a_rare_violation():
     """Outputs that delta allows on one dataset only must not displace the event that contradicts the claim."""
 
@@ -145,6 +124,6 @@ def test_what_delta_allows_does_not_hide_a_rare_violation():
         return np.where(rng.random(size) < 1e-3, (1 if d else -1) * (1_000 + 10 * rng.random(size)), value)
 
     audits = (
-        check(leaks, 1, 0, claim=ApproxDP(1.0, 1e-3), runs=130_000, seed=seed, jobs=1, bits=False) for seed in range(8)
+        check(leaks, 1, 0, claim=ApproxDP(1.0, 1e-3), runs=130_000, seed=seed, jobs=1, bits=False) for seed in range(5)
     )
-    assert sum(audit.is_refuted for audit in audits) >= 2  # of 110 others .80; fewer than 2 with probability 1e-4
+    assert any(audit.is_refuted for audit in audits)  # of 110 others .80; none with probability 3e-4

@@ -31,12 +31,10 @@ from dpaudit.audit.results.audit_result import Verdict
 
 SCALE = 2.0
 ORACLES = {
-    LaplaceNoise: stats.laplace(scale=SCALE),
-    GaussianNoise: stats.norm(scale=SCALE),
-    ExponentialNoise: stats.expon(scale=SCALE),
-    GumbelNoise: stats.gumbel_r(scale=SCALE),
+    LaplaceNoise: stats.laplace(scale=SCALE), GaussianNoise: stats.norm(scale=SCALE),
+    ExponentialNoise: stats.expon(scale=SCALE), GumbelNoise: stats.gumbel_r(scale=SCALE),
     GeometricNoise: stats.dlaplace(1 / SCALE),
-}
+}  # fmt: skip
 LAWS = list(ORACLES)
 CONTINUOUS = LAWS[:-1]
 
@@ -213,12 +211,9 @@ def test_other_shapes_are_found(noise, sampler):
 
 def test_a_shape_is_named_where_the_scale_fits():
     found = check_noise(
-        lambda data, size, rng: rng.normal(0, 2 * math.sqrt(math.pi / 2), size),
-        0,
-        noise=LaplaceNoise(2.0),
-        answer=0,
+        lambda data, size, rng: rng.normal(0, 2 * math.sqrt(math.pi / 2), size), 0, noise=LaplaceNoise(2.0), answer=0,
         jobs=1,
-    )
+    )  # fmt: skip
     assert not found.points[0].is_outside
     assert "the scale fits but the shape does not" in found.notes[0]
 
@@ -356,12 +351,10 @@ def changing(data, size, rng):
 @pytest.mark.parametrize(
     ("mechanism", "data", "check"),
     [
-        (shared, 0.0, "serial-dependence"),
-        (tiled, 0.0, "serial-dependence"),
-        (drifting, 0.0, "unsteady-hits"),
+        (shared, 0.0, "serial-dependence"), (tiled, 0.0, "serial-dependence"), (drifting, 0.0, "unsteady-hits"),
         (changing, [0], "dataset-mutated"),
     ],
-)
+)  # fmt: skip
 def test_runs_that_are_not_independent_are_inconclusive(mechanism, data, check):
     common = {"noise": LaplaceNoise(1.0), "answer": 0, "runs": 4_000, "jobs": 1}
     found = check_noise(mechanism, data, **common)
@@ -440,11 +433,11 @@ def test_results_do_not_depend_on_workers_and_are_kept_with_their_notes():
 
 @pytest.mark.parametrize("kind", LAWS)
 def test_right_noise_is_refuted_no_more_often_than_allowed(kind):
-    """Of 30 checks at alpha .1, with few and more runs; the limit is exceeded with probability 1e-7."""
+    """Of 15 checks at alpha .1, with few and more runs; the limit is exceeded with probability 1e-7."""
     for runs in (40, 600):
         check = {"noise": kind(SCALE), "answer": 1, "runs": runs, "alpha": 0.1, "jobs": 1}
-        refuted = sum(check_noise(adding(kind, SCALE), 1, seed=seed, **check).is_refuted for seed in range(30))
-        assert refuted <= stats.binom.isf(1e-7, 30, 0.1)
+        refuted = sum(check_noise(adding(kind, SCALE), 1, seed=seed, **check).is_refuted for seed in range(15))
+        assert refuted <= stats.binom.isf(1e-7, 15, 0.1)
 
 
 def test_runs_too_few_to_find_half_of_the_noise_are_inconclusive():

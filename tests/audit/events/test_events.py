@@ -1,7 +1,5 @@
 """Counts of an event, marks of its outputs and decisions on single outputs agree; the text describes the event."""
 
-from __future__ import annotations
-
 import enum
 import math
 from fractions import Fraction
@@ -12,9 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
-from dpaudit.audit.events.outputs import Raised, outcome_words
-from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.events.events import (
+    Apart,
+    ExceptFor,
+    Intervals,
+    NumberCells,
+    OutcomeCells,
+    Outcomes,
+    Scored,
+    with_names,
+)
+from dpaudit.audit.events.features import Coordinates, Parities, Products
+from dpaudit.audit.events.leaves import KeyedValues, learn_leaves
+from dpaudit.audit.events.outputs import Raised, as_outputs, outcome_words
+from dpaudit.audit.events.scores import Additive, Column, DifferentSizes, LastDigits, LowestBit, Number, Weighted
+from dpaudit.audit.events.text_columns import TextColumn, TextColumns
+from dpaudit.audit.records.json_codec import plain_data, read_data
 
 INF, NAN = math.inf, math.nan
 
@@ -225,22 +236,6 @@ def test_outcome_words_are_short():
     assert outcome_words(1 / 3) == "0.333333"
 
 
-def test_outputs_of_varying_length():
-    def mechanism(rows, rng):
-        return tuple(range(rng.binomial(len(rows), 0.5)))
-
-    assert check(
-        mechanism, [1, 1, 1], [1, 1], claim=PureDP(0.5), runs=2_000, jobs=1
-    ).is_refuted  # three are impossible on y
-
-
-def test_integers_of_any_size():
-    def mechanism(rows, rng):
-        return 10**400 * len(rows) if rng.random() < 0.5 else int(rng.integers(0, 1000))
-
-    assert check(mechanism, [1, 1, 1], [1, 1], claim=PureDP(1.0), runs=600, jobs=1).is_refuted
-
-
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 def test_single_precision_with_an_atom(kind):
     """A clipped output has an atom at 0 with most of the mass, and single precision lacks the double next to it."""
@@ -261,3 +256,69 @@ def test_many_vectors(rows):
     """More than a few rows are found by their keys, which must not change the event."""
     outputs = np.array(rows)
     assert_agree(Outcomes(tuple(map(tuple, rows[: len(rows) // 2 + 3]))), outputs)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda rows, rng: tuple(range(rng.binomial(len(rows), 0.5))),  # three are impossible on y
+        lambda rows, rng: 10**400 * len(rows) if rng.random() < 0.5 else int(rng.integers(0, 1000)),
+    ],
+)
+def test_outputs_of_varying_length_and_integers_of_any_size(mechanism):
+    assert check(mechanism, [1, 1, 1], [1, 1], claim=PureDP(0.5), runs=2_000, jobs=1).is_refuted
+
+
+# Names of columns in the texts of events, scores and partitions; what they contain does not depend on names.
+
+TWO, ONE = ("count", "mean"), ("mean",)
+HALF = Intervals(((1.5, math.inf),))
+TEXTS = as_outputs([("a", 1.0), ("b", 2.0), None], 3, "m")
+LEAVES = learn_leaves(TEXTS, TEXTS)
+EVENTS = [
+    (HALF, ONE, "mean ≥ 1.5"),
+    (Intervals(((1.0, 1.0),), others=True), ONE, "mean = 1 or mean is NaN or non-numeric"),
+    (Outcomes((1.0,)), ONE, "mean = 1"),
+    (Outcomes(((1.0, 2.0),), others=True), TWO, "(count, mean) ≠ (1.0, 2.0)"),
+    (Outcomes(((1.0, 2.0),)), tuple("abcdefghijklmnopqrstuvwxyz"), "output = (1.0, 2.0)"),
+    (Scored(Weighted((0.0, 1.0)), HALF), TWO, "mean ≥ 1.5"),
+    (Scored(Weighted((0.5, 1.0)), HALF), TWO, "0.5·count + 1·mean ≥ 1.5"),
+    (Scored(LowestBit(Number()), HALF), ONE, "exponent of the lowest set bit of mean ≥ 1.5"),
+    (Scored(LowestBit(Weighted((1.0, 0.0))), HALF), TWO, "exponent of the lowest set bit of count ≥ 1.5"),
+    (Scored(LastDigits(1), HALF), TWO, "mean modulo 720720·10⁹ ≥ 1.5"),
+    (Scored(Additive(Coordinates(2), ((1, 0.0, 1.0, 2.0),)), HALF), TWO, "score(mean) ≥ 1.5"),
+    (Scored(Column(Coordinates(2, differences=True), 1), HALF), TWO, "(mean − count) ≥ 1.5"),
+    (Scored(Column(Products(Coordinates(2), ((0, 1.0, 1, 2.0),)), 0), HALF), TWO, "(count − 1)·(mean − 2) ≥ 1.5"),
+    (Scored(Column(Parities(Coordinates(2), (((0, 0.0), (1, 2.0)),)), 0), HALF), TWO,
+     "parity of [count ≥ 0] + [mean ≥ 2] ≥ 1.5"),
+    (Scored(Column(LEAVES, 1), HALF), TWO, "mean ≥ 1.5"),
+    (Scored(Column(LEAVES, LEAVES.names.index("output[0]")), Intervals(((0.0, 0.0),))), TWO, "count is 'a'"),
+    (Scored(Column(KeyedValues((((0,), "a", (1,)),)), 0), HALF), TWO, "(mean where count = 'a') ≥ 1.5"),
+    (Scored(Column(TextColumns((TextColumn((0,), "length"),)), 0), HALF), TWO, "length of count ≥ 1.5"),
+    (Scored(DifferentSizes(2), HALF), TWO, "number of different sizes among 2 coordinates ≥ 1.5"),
+    (Apart(Scored(Weighted((0.0, 1.0)), HALF), Outcomes(((1, 2),))), TWO, "mean ≥ 1.5, but not (count, mean) = (1, 2)"),
+    (ExceptFor(Scored(Weighted((0.0, 1.0)), HALF), Outcomes((7,))), TWO, "mean ≥ 1.5 except for 1 outcomes such as 7"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("event", "names", "text"), EVENTS, ids=[text for _, _, text in EVENTS])
+def test_texts_have_the_names_and_files_keep_them(event, names, text):
+    named = with_names(event, names)
+    assert str(named) == text
+    assert read_data(plain_data(named)) == named
+    assert with_names(event, ()) is event
+    outputs = as_outputs([1.0, 1.5, 2.0] if names == ONE else [(1.0, 2.0), (2.0, 1.0), (3.0, 3.0)], 3, "m")
+    np.testing.assert_array_equal(named.contains(outputs), event.contains(outputs))
+
+
+def test_cells_have_the_names():
+    cells = with_names(NumberCells((1.0,), (0, 1)), ONE)
+    assert cells.names == ("mean in (-inf, 1]", "mean in (1, inf]", "mean is NaN or non-numeric")
+    outcomes = with_names(OutcomeCells((1, 2), 2), ONE)
+    assert [str(outcomes.event(cell)) for cell in (0, 2)] == ["mean = 1", "mean not in {1, 2}"]
+
+
+def test_the_form_of_a_record_is_told_in_words():
+    mixed = as_outputs([(1.0, 2.0), {"other": 1.0}, None], 3, "m")
+    leaves = with_names(learn_leaves(mixed, mixed), TWO)
+    assert leaves.codes(0) == ["(count, mean)", "a record with other parts", "a value such as None"]

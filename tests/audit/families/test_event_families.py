@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events.features import OrderStatistics, noting_left_out
+from dpaudit.audit.events.features import noting_left_out
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.families.event_families import event_families
 from dpaudit.audit.families.number_families import OfScore
@@ -31,13 +31,6 @@ def test_single_coordinates_are_those_that_differ_most():
     families = event_families(PilotSplit.in_half(x, y), effort="quick")
     scores = [str(family.build.score) for family in families if isinstance(family.build, OfScore)]
     assert "coordinate 299" in scores
-
-
-def test_order_statistics_of_long_vectors():
-    columns = OrderStatistics(100, (0, 50, 99))
-    outputs = np.random.default_rng(0).permuted(np.tile(np.arange(100.0) ** 2, (3, 1)), axis=1)
-    assert columns.read(outputs)[:, 0].tolist() == [0.0, 2500.0, 9801.0, 99.0, 197.0]
-    assert columns.names[-1] == "(sorted coordinate 99 − sorted coordinate 98)"
 
 
 def _rows(rng, runs, last):

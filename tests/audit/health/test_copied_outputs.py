@@ -1,7 +1,5 @@
 """Copies among outputs drawn elsewhere are found, independent runs are not accused, and the chances are enumerated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -42,12 +40,10 @@ LAWS = {
     "mostly nan": lambda rng: np.where(rng.random(N) < 0.7, np.nan, rng.random(N)),
 }
 RIGHT = LAWS | {
-    "three": lambda rng: rng.choice(3, size=N, p=[0.9, 0.09, 0.01]),
-    "long runs": lambda rng: rng.random(N) < 0.999,
-    "constant": lambda rng: np.zeros(N),
-    "grid": lambda rng: np.round(rng.laplace(size=N), 3),
+    "three": lambda rng: rng.choice(3, size=N, p=[0.9, 0.09, 0.01]), "long runs": lambda rng: rng.random(N) < 0.999,
+    "constant": lambda rng: np.zeros(N), "grid": lambda rng: np.round(rng.laplace(size=N), 3),
     "atom": lambda rng: np.maximum(rng.laplace(size=N), 0.0),
-}
+}  # fmt: skip
 
 
 def found(x, y):

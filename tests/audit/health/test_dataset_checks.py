@@ -1,7 +1,5 @@
 """Equal datasets and mechanisms that change a dataset are detected; undecidable cases raise no alarm."""
 
-from __future__ import annotations
-
 import array
 import copy
 import datetime
@@ -19,8 +17,6 @@ from dpaudit import AddRemove, Local, PureDP, Replace, UserLevel, Verdict, Withi
 from dpaudit.audit.errors import AdjacencyError
 from dpaudit.audit.health.dataset_checks import take_snapshot
 from dpaudit.audit.health.findings import HealthCheck
-
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 MUTATED, EQUAL = HealthCheck.DATASET_MUTATED, HealthCheck.EQUAL_DATASETS
 NONE = frozenset()
@@ -275,7 +271,6 @@ def test_changes_in_worker_processes_are_seen():
     assert x == [1.0, 2.0]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_equal_datasets(sequential):
     for x, y in ((3.0, 3.0), ([1, 2], [1, 2]), (np.ones(2), np.ones(2))):

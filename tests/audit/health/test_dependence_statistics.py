@@ -1,7 +1,5 @@
 """Noise shared by x and y and state kept between runs are detected; the laws under independence are exact."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 
@@ -17,8 +15,6 @@ from dpaudit.audit.health.run_independence import change, coupling, examine, hal
 from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED, order_mark
 from dpaudit.audit.sampling.tasks import BlockCounts
-
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
 SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS
@@ -65,7 +61,6 @@ STREAMS = {
 }
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", STREAMS)
 def test_one_stream_for_both_datasets(name, sequential):
@@ -100,7 +95,6 @@ class CachedNoise:
         return dataset + self.noise[place]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_the_same_noise_on_x_and_y_is_found(sequential):
     found_and_silenced(CachedNoise, SHARED, sequential=sequential)
@@ -127,7 +121,6 @@ class BlockBudget(Budget):
         return dataset + rng.laplace(size=size) if self.left >= 0 else np.zeros(size)
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("raises", [False, True])
 @pytest.mark.parametrize("calls", [10, 1_000, 3_000, 6_000])
 def test_a_budget_of_runs(calls, raises):
@@ -136,7 +129,6 @@ def test_a_budget_of_runs(calls, raises):
     assert checks(result) & {UNSTEADY, REPEATED}
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("calls", [3, 40, 60, 120])
 def test_a_budget_of_blocks(calls):
     """After the first run and the pilot's 63 blocks per side, or within the pilot, the outputs are constant."""
@@ -157,7 +149,6 @@ class ReusedUniform:
         return "yes" if uniform < 0.5 + 0.1 * dataset else "no"
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_reused_randomness_of_words(sequential):
     found_and_silenced(ReusedUniform, SERIAL, sequential=sequential)
@@ -343,19 +334,13 @@ def test_serial_correlations_of_short_blocks_are_looked_at_together():
 @pytest.mark.parametrize(
     ("outputs", "share"),
     [
-        (np.array([1, 1, 1, 2]), 0.25),
-        (np.array([1, 2, 2, 2]), 0.75),
-        (np.array([True, False]), 0.5),
-        (np.array([np.nan, np.nan, 1.0]), 1 / 3),
-        (np.array([np.nan, np.nan]), 0.0),
-        (np.array(["a", "b", "c", "a"], dtype=object), 0.5),
-        (np.array([None, None, None, "a"], dtype=object), 0.75),
-        (np.array([("a",), ("b", 1), (), 2.0], dtype=object), 0.5),
-        (np.zeros((4, 0)), 0.0),
-        (np.array([[0, 1], [0, 2], [0, 3], [0, 4]]), 0.5),
-        (np.array([2**70, 1, "x"], dtype=object), 1 / 3),
+        (np.array([1, 1, 1, 2]), 0.25), (np.array([1, 2, 2, 2]), 0.75), (np.array([True, False]), 0.5),
+        (np.array([np.nan, np.nan, 1.0]), 1 / 3), (np.array([np.nan, np.nan]), 0.0),
+        (np.array(["a", "b", "c", "a"], dtype=object), 0.5), (np.array([None, None, None, "a"], dtype=object), 0.75),
+        (np.array([("a",), ("b", 1), (), 2.0], dtype=object), 0.5), (np.zeros((4, 0)), 0.0),
+        (np.array([[0, 1], [0, 2], [0, 3], [0, 4]]), 0.5), (np.array([2**70, 1, "x"], dtype=object), 1 / 3),
     ],
-)
+)  # fmt: skip
 def test_halves_are_as_even_as_they_can_be(outputs, share):
     upper = halves(outputs)
     assert upper.shape == (len(outputs),)

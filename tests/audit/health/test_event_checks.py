@@ -1,7 +1,5 @@
 """Constant outputs, events that all runs share, and hit rates that differ from the pilot."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,8 +17,6 @@ from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
 from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot, Portfolio
 from dpaudit.audit.sampling.tasks import MainCounts
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
-
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
 HALF_LINE = Intervals(((0.0, np.inf),))
 
@@ -34,18 +30,13 @@ def checks(result):
 
 
 CONSTANTS = {
-    "zero": lambda d, size, rng: np.zeros(size),
-    "nan": lambda d, size, rng: np.full(size, np.nan),
-    "true": lambda d, size, rng: np.ones(size, bool),
-    "vector": lambda d, size, rng: np.tile([0.0, np.nan], (size, 1)),
-    "empty vector": lambda d, size, rng: np.zeros((size, 0)),
-    "none": lambda d: None,
-    "word": lambda d: "ok",
+    "zero": lambda d, size, rng: np.zeros(size), "nan": lambda d, size, rng: np.full(size, np.nan),
+    "true": lambda d, size, rng: np.ones(size, bool), "vector": lambda d, size, rng: np.tile([0.0, np.nan], (size, 1)),
+    "empty vector": lambda d, size, rng: np.zeros((size, 0)), "none": lambda d: None, "word": lambda d: "ok",
     "tuple": lambda d: ("a", float("nan")),
-}
+}  # fmt: skip
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_a_constant_says_nothing(name, sequential):
@@ -56,7 +47,6 @@ def test_a_constant_says_nothing(name, sequential):
     assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", ["zero", "tuple"])
 def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
@@ -66,7 +56,6 @@ def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
     assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("pair", [(0, 1), (float("nan"), 0.0), ("a", None), ((1, 2), (1, 3)), (True, False)])
 def test_two_constants_stay_refuted(pair, sequential):
@@ -74,7 +63,6 @@ def test_two_constants_stay_refuted(pair, sequential):
     assert audit(lambda d, rng: pair[0] if d == 0 or rng.random() < 0.01 else pair[1], sequential=sequential).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_constant_and_an_exception_stay_refuted():
     def raises_on_y(d):
         if d:
@@ -84,7 +72,6 @@ def test_a_constant_and_an_exception_stay_refuted():
     assert audit(raises_on_y).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_constant_that_is_left_after_the_pilot_is_no_constant():
     result = audit(lambda d, size, rng: (rng.random(size) < 2e-3).astype(float), runs=100_000)
     assert CONSTANT not in checks(result)
@@ -199,7 +186,6 @@ def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
     assert alarms <= stats.binom.isf(1e-7, 600, 0.4)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_exceptions_alone_on_one_side_stay_refuted():
     assert str(Raised("KeyError")) == "raises KeyError"
     assert audit(lambda d: {0: 1}[d]).is_refuted

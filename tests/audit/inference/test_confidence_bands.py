@@ -1,7 +1,5 @@
 """Confidence bands for nested events: coverage by enumeration, a known law, and the two derived curves."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

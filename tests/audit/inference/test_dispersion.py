@@ -1,6 +1,4 @@
-"""Dispersion of hits between blocks and equal outputs within blocks: enumeration, size, and planted dependence."""
-
-from __future__ import annotations
+"""Dispersion of hits, repeated outputs, and two samples: enumeration, size, and planted dependence."""
 
 import itertools
 import math
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import xlogy
+from scipy.stats import binom, fisher_exact, hypergeom
 
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.dispersion import (
@@ -17,7 +16,9 @@ from dpaudit.audit.inference.dispersion import (
     pairs_within_p_value,
     product_p_value,
 )
+from dpaudit.audit.inference.repeat_counts import _FEWER, _MORE, MOST_COPIES, _log_wealth, copies_p_value, gain
 from dpaudit.audit.inference.repeated_order import log_chance_of_head, log_chance_of_order
+from dpaudit.audit.inference.two_sample_test import change_p_value
 from dpaudit.audit.sampling.batches import batch_sizes
 
 
@@ -166,15 +167,125 @@ def test_the_probability_that_a_head_comes_again_is_exact(outputs, length):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: dispersion_p_value([3], [2]),
-        lambda: dispersion_p_value([-1, 2], [2, 2]),
-        lambda: dispersion_p_value([1, 1], [2]),
-        lambda: dispersion_p_value([0], [0]),
-        lambda: pairs_within_p_value(3, 2, [9]),
-        lambda: pairs_within_p_value(1, 5, [9]),
+        lambda: dispersion_p_value([3], [2]), lambda: dispersion_p_value([-1, 2], [2, 2]),
+        lambda: dispersion_p_value([1, 1], [2]), lambda: dispersion_p_value([0], [0]),
+        lambda: pairs_within_p_value(3, 2, [9]), lambda: pairs_within_p_value(1, 5, [9]),
         lambda: pairs_within_p_value(-1, 2, [9]),
     ],
-)
+)  # fmt: skip
 def test_impossible_counts_are_refused(call):
     with pytest.raises(OptionError):
         call()
+
+
+RARE = 1e-8
+
+
+def numbers_of(outputs):
+    """How many different outputs occur exactly k times, at place k."""
+    times = np.unique(outputs, return_counts=True)[1]
+    return np.bincount(times[times <= MOST_COPIES + 1], minlength=MOST_COPIES + 2)
+
+
+@pytest.mark.parametrize("copies", [2, 3, 7, MOST_COPIES])
+def test_the_wealth_of_an_output_has_mean_at_most_one(copies):
+    """For a Poisson number of times with any mean; equality for the mean at which the bet is sharp."""
+    means = np.geomspace(1e-9, 1e3, 2_000)[:, None, None]
+    fewer, same, more = (stats.poisson.pmf(copies + step, means) for step in (-1, 0, 1))
+    change = same * (gain(copies) - 1.0) - fewer * _FEWER - more * _MORE
+    assert change.max() <= 1e-12
+    assert (change.max(axis=0) > -1e-4).all()
+    without = same * (gain(copies) - 1.0) - fewer * _FEWER  # the wrong twin: more copies cost nothing
+    assert without.max() > 1e-3
+
+
+@pytest.mark.parametrize("law", [(0.5, 0.5), (0.9, 0.1), (0.25,) * 4, (0.7, 0.1, 0.1, 0.1)])
+@pytest.mark.parametrize("runs", [4, 9])
+def test_the_mean_wealth_of_a_sample_is_bounded(law, runs):
+    """By enumerating all counts: the mean is at most 1 over the probability that a Poisson sample has this size."""
+    total = np.zeros((MOST_COPIES - 1, _FEWER.size, _MORE.size))
+    mass = 0.0
+    for counts in itertools.product(range(runs + 1), repeat=len(law)):
+        if sum(counts) == runs:
+            chance = float(stats.multinomial.pmf(counts, runs, law))
+            numbers = np.bincount(counts, minlength=MOST_COPIES + 2)
+            bets = range(2, MOST_COPIES + 1)
+            total += chance * np.exp([_log_wealth(numbers[k - 1 : k + 2].astype(float), k) for k in bets])
+            mass += chance
+    assert mass == pytest.approx(1.0)
+    assert total.max() <= 1.0 / stats.poisson.pmf(runs, runs)
+    assert 1.0 / stats.poisson.pmf(runs, runs) <= math.sqrt(2 * math.pi * runs) * math.exp(1 / (12 * runs))
+
+
+@pytest.mark.parametrize("copies", range(2, MOST_COPIES + 1))
+def test_copies_of_all_outputs_are_found_and_counted(copies):
+    p_value, found = copies_p_value(numbers_of(np.tile(np.arange(60), copies)), 60 * copies)
+    assert p_value < RARE
+    assert found == copies
+
+
+def test_few_copies_prove_nothing():
+    values = np.concatenate([np.arange(10_000), np.arange(100)])
+    assert copies_p_value(numbers_of(values), len(values))[0] == 1.0
+    assert copies_p_value(numbers_of([1, 1]), 2)[0] > 0.1
+
+
+def test_copies_of_a_part_are_found_among_many_outputs():
+    values = np.concatenate([np.arange(10_000), np.arange(1_000)])
+    assert copies_p_value(numbers_of(values), len(values))[0] < RARE
+
+
+@pytest.mark.parametrize("mean", [0.01, 0.3, 1.0, 1.5, 2.0, 2.5, 5.0, 12.0])
+def test_independent_runs_are_not_accused(mean):
+    """Equally likely outputs that occur `mean` times on average, where the bet is sharpest at one of them."""
+    rng = np.random.default_rng(7)
+    outcomes = 5_000
+    for _ in range(5):
+        numbers = numbers_of(rng.integers(outcomes, size=int(mean * outcomes)))
+        assert copies_p_value(numbers, int(mean * outcomes))[0] > RARE
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 7), (12, 5), (3, 40)])
+def test_its_size_is_at_most_alpha(n, m):
+    """Enumerate all outcomes for a grid of p and three alphas."""
+    values = np.array([[change_p_value(h, n, k, m) for k in range(m + 1)] for h in range(n + 1)])
+    for p in np.linspace(0.0, 1.0, 101):
+        chance = np.outer(binom.pmf(range(n + 1), n, p), binom.pmf(range(m + 1), m, p))
+        for alpha in (0.3, 0.05, 0.001):
+            assert chance[values <= alpha].sum() <= alpha * (1 + 1e-9)
+
+
+def test_it_is_twice_a_tail():
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        n, m = (int(v) for v in rng.integers(1, 300, 2))
+        h, k = int(rng.integers(0, n + 1)), int(rng.integers(0, m + 1))
+        law = hypergeom(n + m, h + k, n)
+        tail = law.cdf(h) if h * (n + m) < n * (h + k) else law.sf(h - 1)
+        assert change_p_value(h, n, k, m) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
+
+
+def test_near_the_two_sided_test_of_scipy():
+    for table in ([[30, 70], [50, 50]], [[3, 997], [20, 980]], [[400, 600], [480, 520]]):
+        (h, rest), (k, other) = table
+        own = change_p_value(h, h + rest, k, k + other)
+        assert 0.9 < own / fisher_exact(table).pvalue < 1.2
+
+
+def test_symmetry():
+    assert change_p_value(3, 50, 11, 40) == pytest.approx(change_p_value(11, 40, 3, 50), rel=1e-12)
+    assert change_p_value(3, 50, 11, 40) == pytest.approx(change_p_value(47, 50, 29, 40), rel=1e-12)
+
+
+def test_large_and_extreme_counts():
+    assert change_p_value(0, 10**9, 0, 10**9) == 1.0
+    assert change_p_value(10**9, 10**9, 10**9, 10**9) == 1.0
+    assert change_p_value(10**9, 10**9, 0, 10**9) == 0.0
+    # 2.236 standard errors: 0.0253 by the normal law
+    assert change_p_value(10**8, 10**9, 10**8 + 30_000, 10**9) == pytest.approx(0.02535, rel=1e-3)
+
+
+@pytest.mark.parametrize("counts", [(-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (0, 5, 1, 0)])
+def test_impossible_counts(counts):
+    with pytest.raises(OptionError, match="impossible"):
+        change_p_value(*counts)

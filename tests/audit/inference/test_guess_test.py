@@ -1,7 +1,5 @@
 """Guesses in both directions: enumeration of sizes and bounds, coins, tails, and the law that fixed sides break."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -39,18 +37,12 @@ def law_of(c, w, runs=RUNS, outcomes=ALL):
 @pytest.mark.parametrize(
     "claim",
     [
-        PureDP(0.0),
-        PureDP(1.0),
-        PureDP(0.3).group(3),
-        ApproxDP(0.0, 0.1, bound_on="delta"),
-        ApproxDP(1.0, 0.05),
-        ApproxDP(1.0, 0.05, bound_on="delta"),
-        GaussianDP(0.7),
-        PrivacyProfile((0.0, 1.0), (0.4, 0.05)),
+        PureDP(0.0), PureDP(1.0), PureDP(0.3).group(3), ApproxDP(0.0, 0.1, bound_on="delta"), ApproxDP(1.0, 0.05),
+        ApproxDP(1.0, 0.05, bound_on="delta"), GaussianDP(0.7), PrivacyProfile((0.0, 1.0), (0.4, 0.05)),
         RenyiDP(2.0, 0.5),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_sizes_and_bounds_by_enumeration(claim):
     """For any probabilities under the boundary, small p-values and large bounds are as rare as they should be."""
     levels = (0.05, 0.3) if claim.has_closed_form else (0.3,)

@@ -1,7 +1,5 @@
 """Intervals for log ratios: coverage by enumeration, a slow oracle, tightness, and the maximum."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cache
@@ -83,17 +81,11 @@ def slow_lower(hits_x: int, n: int, hits_y: int, m: int, alpha: float) -> float:
 @pytest.mark.parametrize(
     ("hits_x", "n", "hits_y", "m"),
     [
-        (10, 100, 10, 100),
-        (60, 100, 10, 100),
-        (95, 100, 40, 100),
-        (3, 10**6, 30, 10**6),
-        (400, 10**4, 15, 500),
-        (10**4, 10**6, 100, 10**6),
-        (700, 1000, 10**5, 10**6),
-        (99_990, 10**5, 99_990, 10**7),
+        (10, 100, 10, 100), (60, 100, 10, 100), (95, 100, 40, 100), (3, 10**6, 30, 10**6), (400, 10**4, 15, 500),
+        (10**4, 10**6, 100, 10**6), (700, 1000, 10**5, 10**6), (99_990, 10**5, 99_990, 10**7),
         (10**5, 10**7, 99_990, 10**5),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("alpha", [0.05, 5e-4])
 def test_against_a_dense_grid(hits_x, n, hits_y, m, alpha):
     slow = slow_lower(hits_x, n, hits_y, m, alpha)
@@ -266,16 +258,10 @@ def test_limits_move_with_alpha_and_the_hits():
 @pytest.mark.parametrize(
     ("hits_x", "runs_x", "hits_y", "runs_y"),
     [
-        ([1, 2], 5, [1], 5),
-        ([], 5, [], 5),
-        ([6], 5, [1], 5),
-        ([1], 5, [-1], 5),
-        ([1.5], 5, [1], 5),
-        ([math.nan], 5, [1], 5),
-        ([0], 0, [1], 5),
-        ([1], 5, [1], math.inf),
+        ([1, 2], 5, [1], 5), ([], 5, [], 5), ([6], 5, [1], 5), ([1], 5, [-1], 5), ([1.5], 5, [1], 5),
+        ([math.nan], 5, [1], 5), ([0], 0, [1], 5), ([1], 5, [1], math.inf),
     ],
-)
+)  # fmt: skip
 def test_impossible_counts_are_refused(hits_x, runs_x, hits_y, runs_y):
     for function in (ratio_intervals, maximum_interval, ratio_lower):
         with pytest.raises(OptionError):

@@ -1,7 +1,5 @@
 """Two versions of a mechanism: found to differ, shown to be within a margin, or neither."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools
@@ -23,7 +21,6 @@ from dpaudit.audit.procedures.check_equivalence import (
 )
 from dpaudit.audit.results.equivalence_result import Equivalence
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 ROWS = [1, 1, 1]
 RARE = 1e-6  # alpha where versions that are the same have to pass
 
@@ -177,11 +174,10 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.parametrize("sequential", [False, True], ids=["fixed", "sequential"])
-@pytest.mark.parametrize(
-    ("old", "twin", "other"), VERSIONS, ids=["numbers", "booleans", "strings", "vectors", "mixed", "single-block"]
-)
-def test_twins_pass_and_others_do_not(old, twin, other, sequential):
+@pytest.mark.parametrize(("place", "sequential"), [*((place, False) for place in range(6)), (0, True), (4, True)])
+def test_twins_pass_and_others_do_not(place, sequential):
+    """Numbers, booleans, strings, vectors, outputs of all kinds, and single runs against blocks."""
+    old, twin, other = VERSIONS[place]
     options = {"runs": 2_000, "jobs": 1, "sequential": sequential, "bits": False}
     assert check_same_distribution(old, twin, ROWS, alpha=RARE, **options).verdict is Verdict.NOT_REFUTED
     assert check_same_distribution(old, other, ROWS, alpha=RARE, **options).is_refuted
@@ -235,7 +231,6 @@ def test_the_very_same_function_passes_and_the_order_of_versions_does_not_matter
     assert check_same_distribution(laplace(1.5), version, ROWS, runs=4_000, alpha=RARE, sequential=True).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_outputs_that_never_vary_are_the_same_or_are_not():
     assert not check_same_distribution(lambda rows: 1, lambda rows: 1, ROWS, runs=400, jobs=1).is_refuted
     assert check_same_distribution(lambda rows: 1, lambda rows: 2, ROWS, runs=400, jobs=1).is_refuted
@@ -279,7 +274,6 @@ def test_what_cannot_be_run_is_named():
         check_same_distribution(laplace(), 3, ROWS)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_false_alarms():
     """At a rate of alpha this fails once in ten million runs of the suite."""
     found = [check_same_distribution(coin(0.3), coin(0.3), ROWS, runs=2_000, seed=s, bits=False) for s in range(12)]
@@ -310,18 +304,18 @@ def test_equivalence_is_shown_refuted_or_open():
 
 
 def test_the_limits_hold_together_with_the_stated_probability():
-    """Each of 25 pairs of limits misses with probability .2 at most; more misses come once in 10 million times."""
-    found = [compare(coin(0.3), coin(0.33), alpha=0.2, runs=2_000, seed=seed) for seed in range(25)]
+    """Each of 15 pairs of limits misses with probability .2 at most; more misses come once in 10 million times."""
+    found = [compare(coin(0.3), coin(0.33), alpha=0.2, runs=2_000, seed=seed) for seed in range(15)]
     missed = sum(not result.lower <= 0.03 + 1e-12 <= result.upper for result in found)
-    assert missed <= stats.binom.isf(1e-7, 25, 0.2)
+    assert missed <= stats.binom.isf(1e-7, 15, 0.2)
     assert all(result.lower <= result.estimate <= result.upper for result in found)
 
 
 def test_what_was_planned_is_shown():
     first = compare(coin(0.3), coin(0.3), margin=0.02, runs=4_000, alpha=0.05)
     assert not first.is_shown
-    shown = [compare(coin(0.3), coin(0.3), 0.02, runs=first.runs_needed, alpha=0.05, seed=s) for s in range(8)]
-    assert sum(result.is_shown for result in shown) >= stats.binom.ppf(1e-7, 8, 0.95)
+    shown = [compare(coin(0.3), coin(0.3), 0.02, runs=first.runs_needed, alpha=0.05, seed=s) for s in range(5)]
+    assert any(result.is_shown for result in shown)  # each with probability .95
     assert shown[0].smallest_margin == pytest.approx(0.02, rel=0.02)
 
 

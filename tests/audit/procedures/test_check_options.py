@@ -1,6 +1,4 @@
-"""Options of an audit: claims and names as people write them, misspelt options, and pairs that are no neighbours."""
-
-from __future__ import annotations
+"""Options of an audit: claims and names as people write them, and claims that mechanisms state themselves."""
 
 import inspect
 import logging
@@ -13,33 +11,11 @@ import pandas as pd
 import pytest
 
 import dpaudit
-from dpaudit import (
-    AddRemove,
-    ApproxDP,
-    PureDP,
-    Replace,
-    Verdict,
-    Within,
-    check,
-    check_canaries,
-    check_equivalence,
-    check_independence,
-    check_noise,
-    check_outputs,
-    check_same_distribution,
-    check_sensitivity,
-    check_slope,
-    count_cells,
-    epsilon_from_guesses,
-    epsilon_lower,
-    find_worst_pair,
-    load,
-    plan_canaries,
-    replay,
-    save,
-)
-from dpaudit.audit.errors import ClaimError, OptionError, UnknownOptionError
-from dpaudit.audit.procedures.check import ARGUMENTS, CheckOptions, Options
+import dpaudit as dp
+from dpaudit.audit.datasets.adjacency import Local
+from dpaudit.audit.datasets.domains import Answers
+from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError, UnknownOptionError
+from dpaudit.audit.procedures.check import ARGUMENTS, CheckOptions, Options, stated
 from dpaudit.mechanisms import LaplaceMechanism
 
 FEW = {"runs": 400, "jobs": 1}
@@ -50,9 +26,9 @@ def noisy(rows, size, rng):
 
 
 def test_the_first_screen_of_the_help_is_what_a_call_thinks_of():
-    named = [name for name in inspect.signature(check).parameters if name != "options"]
+    named = [name for name in inspect.signature(dp.check).parameters if name != "options"]
     assert named == ["mechanism", "x", "y", *ARGUMENTS]
-    text = inspect.getdoc(check) or ""
+    text = inspect.getdoc(dp.check) or ""
     documented = re.findall(r"^(\w+)(?:, \w+)* : ", text, re.MULTILINE)
     assert {*documented} == {*named, *Options.__dataclass_fields__} - {"x", "y"} | {"x"}
     assert set(CheckOptions.__annotations__) == set(Options.__dataclass_fields__)
@@ -61,17 +37,13 @@ def test_the_first_screen_of_the_help_is_what_a_call_thinks_of():
 @pytest.mark.parametrize(
     ("given", "claim"),
     [
-        (1, PureDP(1.0)),
-        (0.5, PureDP(0.5)),
-        (np.float32(0.5), PureDP(0.5)),
-        (Decimal("0.5"), PureDP(0.5)),
-        ((1, 1e-5), ApproxDP(1.0, 1e-5)),
-        ([1.0, 0], PureDP(1.0)),
+        (1, dp.PureDP(1.0)), (0.5, dp.PureDP(0.5)), (np.float32(0.5), dp.PureDP(0.5)), (Decimal("0.5"), dp.PureDP(0.5)),
+        ((1, 1e-5), dp.ApproxDP(1.0, 1e-5)), ([1.0, 0], dp.PureDP(1.0)),
     ],
-)
+)  # fmt: skip
 def test_numbers_are_claims(given, claim):
-    assert check(noisy, [1, 2], [1], claim=given, **FEW).claim == claim
-    assert find_worst_pair(noisy, [([1], [])], claim=given, adjacency="add-remove", **FEW).audit.claim == claim
+    assert dp.check(noisy, [1, 2], [1], claim=given, **FEW).claim == claim
+    assert dp.find_worst_pair(noisy, [([1], [])], claim=given, adjacency="add-remove", **FEW).audit.claim == claim
 
 
 @pytest.mark.parametrize(
@@ -79,7 +51,7 @@ def test_numbers_are_claims(given, claim):
     [
         ("0.5", r"it is text, so write claim=PureDP\(0\.5\)"),
         ("pure", "use PureDP"),
-        (PureDP, r"it is a class, so write PureDP\(…\)"),
+        (dp.PureDP, r"it is a class, so write PureDP\(…\)"),
         ({"epsilon": 1.0}, r"write PureDP\(epsilon=1\.0\)"),
         ({"epsilon": 1.0, "delta": 1e-5}, r"write ApproxDP\(epsilon=1\.0, delta=1e-05\)"),
         ({"mu": 1.0}, r"write GaussianDP\(mu=1\.0\)"),
@@ -92,30 +64,26 @@ def test_numbers_are_claims(given, claim):
 )
 def test_other_claims_are_refused_with_what_to_write(given, message):
     with pytest.raises(ClaimError, match=message):
-        check(noisy, [1, 2], [1], claim=given, **FEW)
+        dp.check(noisy, [1, 2], [1], claim=given, **FEW)
 
 
 def search(**options):
-    return find_worst_pair(noisy, [], **options)
+    return dp.find_worst_pair(noisy, [], **options)
 
 
 def audit(**options):
-    return check(noisy, [1], [2], **options)
+    return dp.check(noisy, [1], [2], **options)
 
 
 @pytest.mark.parametrize("function", [audit, search])
 @pytest.mark.parametrize(
     ("wrong", "meant"),
     [
-        ("claims", "; did you mean 'claim'?"),
-        ("job", "; did you mean 'jobs'?"),
-        ("Alpha", "; did you mean 'alpha'?"),
-        ("bit", "; did you mean 'bits'?"),
-        ("epsilon", "; write claim=1.0."),
-        ("n_jobs", "; write jobs=4."),
+        ("claims", "; did you mean 'claim'?"), ("job", "; did you mean 'jobs'?"), ("Alpha", "; did you mean 'alpha'?"),
+        ("bit", "; did you mean 'bits'?"), ("epsilon", "; write claim=1.0."), ("n_jobs", "; write jobs=4."),
         ("zzz", "."),
     ],
-)
+)  # fmt: skip
 def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wrong, meant):
     with pytest.raises(OptionError, match=rf"{wrong} is not an option of \w+") as caught:
         function(**{wrong: 1})
@@ -126,26 +94,26 @@ def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wro
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: check(noisy, neighbours=[], claim=1.0), r"neighbours is not an option of check; write find_worst"),
-        (lambda: check(noisy, neighbors=[], claim=1.0), r"neighbors is not an option of check; write find_worst"),
-        (lambda: check(noisy, [1], [], trials=9), "trials is not an option of check; write runs=1_000_000"),
-        (lambda: find_worst_pair(noisy, neighbours=[]), "write the domain as the second argument"),
-        (lambda: check_outputs([], [], epsilon=1.0), "epsilon is not an option of check_outputs; write claim=1.0"),
-        (lambda: check_outputs([], [], runs=9), "runs is not an option of check_outputs. The options are"),
-        (lambda: epsilon_lower(1, 2, 0, 2, confidence=0.95), "of epsilon_lower; write alpha=0.05"),
-        (lambda: check_canaries([], [], mu=1.0), "of check_canaries; write claim=GaussianDP"),
-        (lambda: plan_canaries(9, claims=1.0), "of plan_canaries; did you mean 'claim'"),
-        (lambda: epsilon_from_guesses(9, 9, alfa=1.0), "of epsilon_from_guesses; did you mean 'alpha'"),
-        (lambda: check_noise(noisy, [1], sample=9), "sample is not an option of check_noise"),
-        (lambda: check_slope(noisy, [1], [1], eps=1.0), "of check_slope; did you mean 'epsilon'"),
-        (lambda: check_independence(noisy, [1], rnus=9), "of check_independence; did you mean 'runs'"),
-        (lambda: check_sensitivity(noisy, [1], evaluation=9), "of check_sensitivity; did you mean 'evaluations'"),
-        (lambda: check_same_distribution(noisy, noisy, [1], n=9), "of check_same_distribution; write runs="),
-        (lambda: check_equivalence(noisy, noisy, [1], margn=9), "of check_equivalence; did you mean 'margin'"),
-        (lambda: count_cells(noisy, [1], [], cell=9), "of count_cells; did you mean 'cells'"),
-        (lambda: replay(noisy, [1], [], eps=9), "of replay; write claim=1.0"),
-        (lambda: check(noisy, [1], [], PureDP(1.0)), r"takes only mechanism, x, y by place; .* claim=PureDP"),
-        (lambda: epsilon_lower(1, 2, 0, 2, 0.05), "only hits_x, runs_x, hits_y, runs_y by place; .* as alpha=0.05"),
+        (lambda: dp.check(noisy, neighbours=[], claim=1.0), r"neighbours is not an option of check; write find_worst"),
+        (lambda: dp.check(noisy, neighbors=[], claim=1.0), r"neighbors is not an option of check; write find_worst"),
+        (lambda: dp.check(noisy, [1], [], trials=9), "trials is not an option of check; write runs=1_000_000"),
+        (lambda: dp.find_worst_pair(noisy, neighbours=[]), "write the domain as the second argument"),
+        (lambda: dp.check_outputs([], [], epsilon=1.0), "epsilon is not an option of check_outputs; write claim=1.0"),
+        (lambda: dp.check_outputs([], [], runs=9), "runs is not an option of check_outputs. The options are"),
+        (lambda: dp.epsilon_lower(1, 2, 0, 2, confidence=0.95), "of epsilon_lower; write alpha=0.05"),
+        (lambda: dp.check_canaries([], [], mu=1.0), "of check_canaries; write claim=GaussianDP"),
+        (lambda: dp.plan_canaries(9, claims=1.0), "of plan_canaries; did you mean 'claim'"),
+        (lambda: dp.epsilon_from_guesses(9, 9, alfa=1.0), "of epsilon_from_guesses; did you mean 'alpha'"),
+        (lambda: dp.check_noise(noisy, [1], sample=9), "sample is not an option of check_noise"),
+        (lambda: dp.check_slope(noisy, [1], [1], eps=1.0), "of check_slope; did you mean 'epsilon'"),
+        (lambda: dp.check_independence(noisy, [1], rnus=9), "of check_independence; did you mean 'runs'"),
+        (lambda: dp.check_sensitivity(noisy, [1], evaluation=9), "of check_sensitivity; did you mean 'evaluations'"),
+        (lambda: dp.check_same_distribution(noisy, noisy, [1], n=9), "of check_same_distribution; write runs="),
+        (lambda: dp.check_equivalence(noisy, noisy, [1], margn=9), "of check_equivalence; did you mean 'margin'"),
+        (lambda: dp.count_cells(noisy, [1], [], cell=9), "of count_cells; did you mean 'cells'"),
+        (lambda: dp.replay(noisy, [1], [], eps=9), "of replay; write claim=1.0"),
+        (lambda: dp.check(noisy, [1], [], dp.PureDP(1.0)), r"takes only mechanism, x, y by place; .* claim=PureDP"),
+        (lambda: dp.epsilon_lower(1, 2, 0, 2, 0.05), "only hits_x, runs_x, hits_y, runs_y by place; .* as alpha=0.05"),
     ],
 )
 def test_every_public_check_refuses_what_is_no_option(call, said):
@@ -183,11 +151,11 @@ def test_a_value_that_cannot_be_is_refused_before_the_first_run(function, option
 
 
 def test_numbers_that_are_no_floats():
-    assert check(noisy, [1], [], claim=1.0, bits=np.bool_(False), seed=10**40, **FEW).seed == 10**40
+    assert dp.check(noisy, [1], [], claim=1.0, bits=np.bool_(False), seed=10**40, **FEW).seed == 10**40
     with pytest.raises(OptionError, match="is not a number of runs"):
-        check(noisy, [1], [], claim=1.0, runs=-(10**400))
+        dp.check(noisy, [1], [], claim=1.0, runs=-(10**400))
     with dpaudit.settings(block_seconds=1e-9):
-        assert check(noisy, [1], [], claim=1.0, block_seconds=math.inf, **FEW).runs == 400
+        assert dp.check(noisy, [1], [], claim=1.0, block_seconds=math.inf, **FEW).runs == 400
 
 
 FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
@@ -196,45 +164,38 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
 @pytest.mark.parametrize(
     ("x", "y", "rows"),
     [
-        ([1, 2, 3], [1], 2),
-        ([1, 2, 3], [4, 5, 3], 2),
-        (np.ones(5), np.zeros(5), 5),
-        (FRAME, FRAME[:1], 3),
+        ([1, 2, 3], [1], 2), ([1, 2, 3], [4, 5, 3], 2), (np.ones(5), np.zeros(5), 5), (FRAME, FRAME[:1], 3),
         ({1, 2, 3}, {1}, 2),
     ],
-)
+)  # fmt: skip
 def test_a_pair_that_differs_in_more_rows_is_doubted(x, y, rows, tmp_path):
-    result = check(noisy, x, y, claim=1.0, runs=4_000, jobs=1)
+    result = dp.check(noisy, x, y, claim=1.0, runs=4_000, jobs=1)
     doubt = f"x and y differ in {rows} rows, and no adjacency makes them neighbours"
     assert result.sentence.endswith(f"; {doubt}")
     assert any(remark.startswith(f"WARNING: {doubt}. A claim for one row says nothing") for remark in result.remarks)
-    save(result, tmp_path / "results.json")
-    assert load(tmp_path / "results.json").entries[0].result.pair.doubt == doubt
-    assert not check(noisy, x, y, claim=1.0, distance=rows, **FEW).pair.doubt, "at that distance it was meant so"
+    dp.save(result, tmp_path / "results.json")
+    assert dp.load(tmp_path / "results.json").entries[0].result.pair.doubt == doubt
+    assert not dp.check(noisy, x, y, claim=1.0, distance=rows, **FEW).pair.doubt, "at that distance it was meant so"
 
 
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "options"),
     [
-        (noisy, [1, 2], [1], {}),
-        (noisy, [1, 2], [1, 3], {}),
-        (noisy, [2, 1], [1, 2, 3], {}),
-        (noisy, [1, 2, 3], [1], {"adjacency": AddRemove(), "distance": 2}),
-        (noisy, np.ones(5), np.zeros(5), {"adjacency": Within("linf")}),
-        (noisy, [1, 2], [2, 3], {"adjacency": Replace()}),
-        (noisy, "abc", "xyz", {}),
+        (noisy, [1, 2], [1], {}), (noisy, [1, 2], [1, 3], {}), (noisy, [2, 1], [1, 2, 3], {}),
+        (noisy, [1, 2, 3], [1], {"adjacency": dp.AddRemove(), "distance": 2}),
+        (noisy, np.ones(5), np.zeros(5), {"adjacency": dp.Within("linf")}),
+        (noisy, [1, 2], [2, 3], {"adjacency": dp.Replace()}), (noisy, "abc", "xyz", {}),
         (noisy, {"a": 1}, {"b": 2, "c": 3}, {}),
-        (lambda value, size, rng: value + rng.laplace(size=size), 0.0, 5.0, {}),
-        (LaplaceMechanism(1.0), 0.0, 1.0, {}),
+        (lambda value, size, rng: value + rng.laplace(size=size), 0.0, 5.0, {}), (LaplaceMechanism(1.0), 0.0, 1.0, {}),
     ],
-)
+)  # fmt: skip
 def test_other_pairs_are_not_doubted(mechanism, x, y, options):
-    assert not check(mechanism, x, y, claim=3.0, **options, **FEW).pair.doubt
+    assert not dp.check(mechanism, x, y, claim=3.0, **options, **FEW).pair.doubt
 
 
 def test_an_audit_is_logged(caplog):
     with caplog.at_level(logging.INFO, logger="dpaudit"):
-        result = check(noisy, [1, 2], [1], claim=1.0, **FEW)
+        result = dp.check(noisy, [1, 2], [1], claim=1.0, **FEW)
     assert caplog.messages == [f"noisy: {result.sentence}"]
 
 
@@ -244,14 +205,14 @@ def test_a_mechanism_that_ignores_its_data_is_wondered_at():
     def ignores(rows, size, rng):
         return rng.laplace(size=size)
 
-    assert question in check(ignores, [1, 2], [1], claim=1.0, runs=100_000, jobs=1).notes
-    few = check(ignores, [1, 2], [1], claim=1.0, runs=4_000, jobs=1)
+    assert question in dp.check(ignores, [1, 2], [1], claim=1.0, runs=100_000, jobs=1).notes
+    few = dp.check(ignores, [1, 2], [1], claim=1.0, runs=4_000, jobs=1)
     assert question not in few.notes  # which do not rule out a tenth of the claim
-    assert question not in check(noisy, [1, 2], [1], claim=3.0, runs=4_000, jobs=1).notes
+    assert question not in dp.check(noisy, [1, 2], [1], claim=3.0, runs=4_000, jobs=1).notes
 
 
 def test_names_of_files_are_no_datasets():
-    result = check(lambda rows, size, rng: len(rows) + rng.laplace(size=size), "a.csv", "bc.csv", claim=3.0, **FEW)
+    result = dp.check(lambda rows, size, rng: len(rows) + rng.laplace(size=size), "a.csv", "bc.csv", claim=3.0, **FEW)
     assert result.notes[0].startswith("the datasets are the texts 'a.csv' and 'bc.csv', not the contents of files")
 
 
@@ -260,11 +221,106 @@ def test_an_audit_that_cannot_detect_twice_the_claim_is_inconclusive_unless_the_
         return rng.random(size) < 0.01
 
     options = {"claim": 1.0, "runs": 2_000, "jobs": 1, "seed": 1}
-    result = check(rare, [1, 2], [1], **options)
-    assert result.verdict is Verdict.INCONCLUSIVE
+    result = dp.check(rare, [1, 2], [1], **options)
+    assert result.verdict is dp.Verdict.INCONCLUSIVE
     assert not result.findings
     assert result.sentence.startswith("INCONCLUSIVE: no epsilon below ")
     accepted = float(re.search(r"resolution=([\d.]+)$", result.sentence)[1])
     assert result.resolution <= accepted
-    assert check(rare, [1, 2], [1], **options, resolution=accepted).verdict is Verdict.NOT_REFUTED
-    assert check(rare, [1, 2], [1], **options | {"runs": 50_000}).verdict is Verdict.NOT_REFUTED
+    assert dp.check(rare, [1, 2], [1], **options, resolution=accepted).verdict is dp.Verdict.NOT_REFUTED
+    assert dp.check(rare, [1, 2], [1], **options | {"runs": 50_000}).verdict is dp.Verdict.NOT_REFUTED
+
+
+class Noisy:
+    """Says what it guarantees."""
+
+    claim = dp.PureDP(1.0)
+    claim_source = "the manual, page 3"
+    adjacency = dp.Within("l1")
+
+    def sample(self, answer, size, rng):
+        return answer + rng.laplace(size=size)
+
+
+class ByDistance(Noisy):
+    def claim(self, distance):
+        return dp.PureDP(2.0 * distance)
+
+
+def plain(answer, size, rng):
+    return answer + rng.laplace(size=size)
+
+
+def test_what_a_mechanism_says_is_taken():
+    result = dp.check(Noisy(), 0.0, 1.0, runs=200)
+    assert (result.claim, result.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
+    assert result.pair.adjacency == str(dp.Within("l1"))
+    assert dp.check(LaplaceMechanism(0.5), 0.0, 1.0, runs=200).claim_source == "the claim of LaplaceMechanism"
+    assert dp.check(ByDistance(), 0.0, 3.0, distance=3, runs=200).claim == dp.PureDP(6.0)
+    with pytest.raises(AdjacencyError, match="at distance 2"):
+        dp.check(Noisy(), 0.0, 2.0, runs=200)
+
+
+def test_what_the_caller_says_comes_first():
+    result = dp.check(Noisy(), 0.0, 2.0, claim=dp.PureDP(3.0), adjacency=Local(), runs=200)
+    assert (result.claim, result.claim_source) == (dp.PureDP(3.0), "")
+    assert result.pair.adjacency == str(Local())
+    assert dp.check(Noisy(), 0.0, 1.0, runs=200, claim_source="by ear").claim_source == "by ear"
+
+
+def test_a_search_takes_it_too():
+    found = dp.find_worst_pair(Noisy(), Answers(), runs=2_000, search_runs=2_000, jobs=1)
+    assert (found.audit.claim, found.audit.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
+    assert found.audit.pair.adjacency == str(dp.Within("l1"))
+
+
+@pytest.mark.parametrize(
+    ("claim", "taken"), [(1.0, dp.PureDP(1.0)), ((1, 1e-5), dp.ApproxDP(1.0, 1e-5)), ([2.0, 0.0], dp.PureDP(2.0))]
+)
+def test_numbers_are_claims_here_too(claim, taken):
+    def ok(answer, size, rng):
+        return answer + rng.laplace(size=size)
+
+    ok.claim = claim
+    said = stated(ok, None, None, "")
+    assert (said.claim, said.source) == (taken, "the claim of ok")
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ("1", "the attribute claim of ok: claim='1' is not a claim; it is text, so write claim=PureDP(1). Pass claim="),
+        (-1.0, "the attribute claim of ok: epsilon=-1.0"),
+        (dp.PureDP, "the attribute claim of ok: claim=PureDP is not a claim; it is a class, so write PureDP(…)"),
+    ],
+)
+def test_what_is_not_a_claim_is_told_with_the_mechanism(claim, words):
+    def ok(answer, size, rng):
+        return answer + rng.laplace(size=size)
+
+    ok.claim = claim
+    with pytest.raises(ClaimError, match=re.escape(words)):
+        stated(ok, None, None, "")
+
+
+@pytest.mark.parametrize("claim", [None, True, "epsilon 1"])
+def test_where_nobody_states_a_claim_there_is_none(claim):
+    own = Noisy()
+    type(own).claim, kept = claim, Noisy.claim
+    try:
+        for mechanism in (plain, own):
+            with pytest.raises(ClaimError, match=r"no claim given|attribute claim of Noisy: .* is not a claim"):
+                dp.check(mechanism, 0.0, 1.0, runs=200)
+    finally:
+        Noisy.claim = kept
+
+
+def test_attributes_of_other_kinds_are_not_taken():
+    class Graphs(Noisy):
+        adjacency = "edges"
+        claim_source = 3
+
+    said = stated(Graphs(), None, None, "")
+    assert (said.adjacency, said.source) == (None, "the claim of Graphs")
+    with pytest.raises(OptionError, match="did you mean 'edge'"):
+        stated(Graphs(), None, "edges", "")

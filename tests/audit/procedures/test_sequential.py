@@ -1,21 +1,24 @@
-"""Sequential audits: valid at every look, the same on any number of workers, quick where the claim is broken."""
+"""Sequential audits: valid at every look, the same on any number of workers, within the time allowed."""
 
-from __future__ import annotations
-
+import importlib
 import math
+import time
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from dpaudit import (
+    AddRemove,
     ApproxDP,
     GaussianDP,
     PureDP,
+    Rows,
     Verdict,
     ZeroConcentratedDP,
     check,
     check_same_distribution,
+    find_worst_pair,
     load,
     save,
 )
@@ -61,15 +64,11 @@ def test_batches_add_up_and_are_few(runs):
 @pytest.mark.parametrize(
     "claim",
     [
-        PureDP(0.0),
-        PureDP(1.0),
-        PureDP(50.0),
-        ApproxDP(1.0, 1e-5),
-        ApproxDP(1.0, 0.9, bound_on="delta"),
+        PureDP(0.0), PureDP(1.0), PureDP(50.0), ApproxDP(1.0, 1e-5), ApproxDP(1.0, 0.9, bound_on="delta"),
         GaussianDP(1.0),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_the_grid_increases_and_decides_just_above_the_claim(claim):
     members = grid_of_members(claim)
     assert np.all(np.diff(members) > 0)
@@ -79,21 +78,19 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
     assert above - claim.strength <= 1e-6 * max(claim.strength, 0.1) * 1.01
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_false_alarms_over_all_looks():
-    """30 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
+    """20 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
     alarms = 0
-    for seed in range(30):
+    for seed in range(20):
         result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=200, sequential=True, seed=seed, jobs=1)
         alarms += result.is_refuted
-    assert alarms <= binom.isf(1e-7, 30, 0.3)
+    assert alarms <= binom.isf(1e-7, 20, 0.3)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_broken_claim_is_refuted_early():
     """Measured over 100 seeds: median 137 runs, and 196 for nine in ten."""
     runs = []
-    for seed in range(10):
+    for seed in range(5):
         result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, seed=seed, jobs=1)
         assert result.is_refuted
         assert result.stopped == "refuted"
@@ -110,7 +107,6 @@ def leak(dataset, size, rng):
     )
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize("most", [200_000, 1_000])
 def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
@@ -122,16 +118,11 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     assert result.counts.runs_x == result.runs
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
-@pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (one_noisy_value, PureDP(1.9))])
-def test_workers_do_not_change_a_number(mechanism, claim):
-    results = [
-        check(mechanism, 0.0, 1.0, claim=claim, runs=4_000, sequential=True, jobs=jobs, seed=3) for jobs in (1, 2)
-    ]
-    assert results[0] == results[1]
+def test_workers_do_not_change_a_number():
+    options = {"claim": PureDP(1.9), "runs": 4_000, "sequential": True, "seed": 3}
+    assert check(one_noisy_value, 0.0, 1.0, jobs=1, **options) == check(one_noisy_value, 0.0, 1.0, jobs=2, **options)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     """With little kept, most batches are counted in the workers, and hits still agree with the law."""
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
@@ -148,7 +139,6 @@ def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     assert 0.9 < one.bound < 1.0
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
     """A rare event that is five times likelier on y, of which the bets need about as many runs as the audit has."""
 
@@ -157,7 +147,7 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
         return np.where(is_rare, 50.0 + rng.random(size), rng.laplace(size=size))
 
     refuted = closed = 0
-    for seed in range(4):
+    for seed in range(3):
         result = check(leak, 0, 1, claim=PureDP(1.0), runs=5_000, sequential=True, seed=seed, jobs=1, bits=False)
         refuted += result.is_refuted
         assert (result.p_value <= result.alpha) == result.is_refuted
@@ -167,11 +157,11 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
             assert "by the final test" in str(result)
             assert result.looks[-1].bound == result.bound
             assert result.looks[-2].bound < 1.0
-    assert refuted >= 3
+    assert refuted >= 2
     assert closed > 0
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom")  # else the bets find it first
 def test_the_final_test_sees_every_outcome():
     """One entry of a table of noise is 40% too large, 6 standard errors of the audit."""
     wrong, right = MisprintedTableGeometric(1.0, 1.4, 2), MisprintedTableGeometric(1.0, 1.0, 2)
@@ -248,7 +238,6 @@ def sometimes_words(dataset, rng):
     return "high" if dataset + rng.laplace() > 0.5 else None
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "claim"),
     [
@@ -288,7 +277,6 @@ def test_an_audit_sizes_itself_for_stopping():
     assert 0.06 < fixed.resolution < 0.11
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("is_word", [False, True])
 def test_outcomes_without_an_order_are_found_as_fast(is_word):
     """Randomised response at 1.3 for a claim of 1: refuted in 40 of 40 audits within 5,158 runs where measured."""
@@ -310,7 +298,6 @@ def test_time_that_is_up_at_once_still_gives_a_result():
     assert len(result.looks) == 2
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     """Half of the error goes to the last planned look, the other half to all looks at which the audit may stop."""
     shares = []
@@ -331,7 +318,6 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     assert sum(3 / (math.pi * look) ** 2 for look in range(1, 100_000)) < 0.5
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 @pytest.mark.parametrize("runs", [5_000, 100_000])
 def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event(runs):
     """Bets on rare events would state an excess of 28, or none that could be found."""
@@ -344,7 +330,6 @@ def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event(runs):
     assert result.resolution < 2.0
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatch):
     def on_both(scores):
         return np.tile(np.array([2, 2, 2, -1]), (scores.shape[1], 1))
@@ -355,7 +340,6 @@ def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatc
     assert result.counts.hits_x != result.counts.hits_y
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("seed", [5, 6])
 def test_equal_coins_of_which_no_output_is_likelier_in_its_own_direction(seed):
     """An audit in which the best event for each direction is likelier in the other one has an event at its end."""
@@ -375,3 +359,108 @@ def test_an_event_that_was_unlucky_while_it_was_learned_is_bet_on_once_more_runs
     assert learned.known_better((few, few)) is learned
     assert later.placed[0, :3].tolist() == [0, 1, 2]
     assert later.events == learned.events
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """A count that takes a tenth of a second, and the seconds that it has taken so far."""
+    spent = [0.0]
+
+    def slow_count(rows, rng):
+        spent[0] += 0.1
+        return len(rows) + rng.laplace(scale=1.0)
+
+    monkeypatch.setattr(time, "clock_gettime", lambda _: spent[0])
+    return slow_count, spent
+
+
+def audited(mechanism, **options):
+    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "sequential": True, "jobs": 1, "bits": False} | options
+    return check(mechanism, [1, 1], [1], **options)
+
+
+@pytest.mark.parametrize("seconds", [12, 60, 61.7, 400])
+def test_the_time_is_used_and_kept(slow, seconds):
+    mechanism, spent = slow
+    result = audited(mechanism, seconds=seconds)
+    assert result.stopped == "time"
+    assert 0.2 * result.runs <= seconds
+    # A first run and the first block once more are part of it; no more is left than the shortest batch takes.
+    assert seconds - 0.2 * 17 < spent[0] < seconds + 1
+
+
+def test_as_many_runs_without_an_end_are_the_same_audit(slow):
+    mechanism, _ = slow
+    limited = audited(mechanism, seconds=150)
+    free = audited(mechanism, runs=limited.runs, seconds=math.inf)
+    assert free.stopped == "runs"
+    assert not free.is_closed
+    assert (free.looks, free.counts, free.event, free.bound) == (
+        limited.looks, limited.counts, limited.event, limited.bound,
+    )  # fmt: skip
+
+
+def test_an_audit_without_an_end_needs_runs(slow):
+    with pytest.raises(OptionError, match="would never end"):
+        audited(slow[0], seconds=math.inf)
+
+
+def test_the_running_bound_is_told_after_every_batch(slow):
+    mechanism, _ = slow
+    seen = []
+    result = audited(mechanism, seconds=100, on_look=seen.append)
+    assert tuple(seen) == result.looks
+    assert len(seen) > 10
+
+
+def test_a_resolution_that_is_out_of_reach_is_inconclusive(slow):
+    mechanism, spent = slow
+    result = audited(mechanism, seconds=200, resolution=0.1)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.stopped == "time"
+    assert "requested: 0.1" in str(result)
+    assert "time limit reached" in str(result)
+    assert spent[0] < 203
+
+
+def test_a_resolution_within_reach_ends_it_before_the_time(slow):
+    mechanism, spent = slow
+    result = audited(mechanism, seconds=10_000, resolution=1.0)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert result.stopped == "runs"
+    assert 0.6 < result.resolution <= 1.0
+    assert spent[0] < 1_000
+
+
+def test_without_a_limit_on_runs_a_time_limit_is_the_only_one(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "clock_gettime", lambda _: clock[0])
+    for kept in ("_KEPT", "_KEPT_NUMBERS"):  # so that events are learned from few runs
+        monkeypatch.setattr(sequential, kept, 2_000)
+
+    def quick(rows, size, rng):
+        clock[0] += 1e-5 * size
+        return np.round(len(rows) + rng.laplace(scale=1.0, size=size), 2)
+
+    module = importlib.import_module("dpaudit.audit.procedures.check")
+    assert module._RUNS == 1_000_000
+    monkeypatch.setattr(module, "_RUNS", 10_000)
+    assert audited(quick).runs == 10_000
+    assert 11_000 < audited(quick, seconds=0.25).runs <= 12_500
+
+
+def test_a_broken_claim_is_refuted_before_the_time_is_up(slow):
+    mechanism, spent = slow
+    result = audited(mechanism, claim=PureDP(0.2), seconds=1_000)
+    assert result.is_refuted
+    assert result.stopped == "refuted"
+    assert spent[0] < 500
+
+
+def test_a_search_with_a_time_limit_says_how_long_it_may_look(slow):
+    mechanism, _ = slow
+    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "sequential": True, "seconds": 60, "jobs": 1}
+    with pytest.raises(OptionError, match="search_runs="):
+        find_worst_pair(mechanism, Rows(), **options)
+    found = find_worst_pair(mechanism, Rows(), search_runs=400, **options)
+    assert found.audit.stopped == "time"

@@ -1,7 +1,5 @@
 """Audits of outputs that are equal but written differently, which refute nothing, and of outputs that differ little."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import Counter
@@ -14,7 +12,7 @@ import pytest
 from dpaudit import PureDP, Verdict, check, load, save
 from dpaudit.audit.errors import MechanismError
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")
+pytestmark = pytest.mark.usefixtures("without_trees")
 
 
 class Named:

@@ -1,7 +1,5 @@
 """The identity of an object is the same in every process, and differs if any input of its draws differs."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools
@@ -70,11 +68,7 @@ VALUES = {
     "floats": [0.1, 0.2, np.nextafter(0.2, 1.0), -0.0, 0.0, float("nan")],
     "kinds": [1, 1.0, True, "1", b"1", None, np.float64(1.0), np.float32(1.0), (1,), [1], {1}, frozenset([1]), {1: 1}],
     "arrays": [
-        np.arange(3),
-        np.arange(3.0),
-        np.arange(6).reshape(2, 3),
-        np.arange(6),
-        np.array([1, "a"], dtype=object),
+        np.arange(3), np.arange(3.0), np.arange(6).reshape(2, 3), np.arange(6), np.array([1, "a"], dtype=object),
     ],
     "digits within": [[np.array([0.1])], [np.array([np.nextafter(0.1, 1.0)])]],
     "long frames": [pd.DataFrame({"a": np.arange(999) == k}) for k in (500, 501)],
@@ -101,7 +95,7 @@ VALUES = {
     "wrapped": [functools.lru_cache(closure(1.0)), functools.lru_cache(closure(2.0))],
     "nested": [{"a": [(1, 2.0)]}, {"a": [(1, 2.5)]}, {"b": [(1, 2.0)]}],
     "order": [["a", "b"], ["b", "a"], {"a": 1, "b": 2}, {"b": 2, "a": 1}],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -122,11 +122,8 @@ def test_results_say_which_code_and_where_the_claim_is_from():
 
 def test_every_relation_of_the_library_says_what_it_protects():
     assert {kind.unit for kind in Adjacency.__subclasses__() if kind.__module__.startswith("dpaudit")} >= {
-        "one row",
-        "one edge",
-        "one node with its edges",
-        "one person's value",
-    }
+        "one row", "one edge", "one node with its edges", "one person's value",
+    }  # fmt: skip
     assert all(kind.unit for kind in Adjacency.__subclasses__() if kind.__module__.startswith("dpaudit"))
 
 

@@ -1,7 +1,5 @@
 """Outputs are copied when they are returned, so that a mechanism may fill its lists, arrays and objects again."""
 
-from __future__ import annotations
-
 import enum
 import math
 from collections import deque

@@ -1,21 +1,31 @@
-"""Accepted callables, and the treatment of their outputs and exceptions."""
-
-from __future__ import annotations
+"""Accepted callables, their outputs and exceptions, and parts of outputs."""
 
 import enum
 import functools
 import math
 import pickle
 import signal
+from collections import Counter, namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpaudit.audit import errors
-from dpaudit.audit.errors import AuditError, DatasetError, MechanismError
+from dpaudit.audit.errors import AuditError, DatasetError, MechanismError, OptionError
+from dpaudit.audit.events.named_parts import Part
 from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.sampling.draw import draw_block
-from dpaudit.audit.sampling.sampler import Mechanism, as_sampler, mechanism_name
+from dpaudit.audit.sampling.sampler import (
+    Mechanism,
+    as_sampler,
+    check_choice,
+    mechanism_name,
+    pick_from_block,
+    pick_from_run,
+)
 from dpaudit.mechanisms import ExponentialMechanism
 
 
@@ -90,16 +100,10 @@ def draw(function, size=5, dataset=1.0, seed=3):
 @pytest.mark.parametrize(
     "function",
     [
-        block,
-        block_with_another_name,
-        block_keywords,
-        block_in_another_order,
-        Adder(),
-        Adder().sample,
-        functools.partial(scaled, scale=1.0),
-        lambda d, size, rng: d + rng.random(size),
+        block, block_with_another_name, block_keywords, block_in_another_order, Adder(), Adder().sample,
+        functools.partial(scaled, scale=1.0), lambda d, size, rng: d + rng.random(size),
     ],
-)
+)  # fmt: skip
 def test_block_samplers_get_all_three(function):
     assert as_sampler(function).is_block
     np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
@@ -114,15 +118,10 @@ def test_block_samplers_may_leave_the_generator_and_have_options():
 @pytest.mark.parametrize(
     "function",
     [
-        single,
-        single_with_another_name,
-        single_keyword,
-        single_with_rng_among_options,
-        CallableOnly(),
-        functools.partial(single),
-        lambda d, rng: d + rng.random(),
+        single, single_with_another_name, single_keyword, single_with_rng_among_options, CallableOnly(),
+        functools.partial(single), lambda d, rng: d + rng.random(),
     ],
-)
+)  # fmt: skip
 def test_single_runs_are_looped_with_one_generator(function):
     assert not as_sampler(function).is_block
     np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
@@ -141,18 +140,13 @@ def test_variadic_functions_get_the_dataset_alone():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (3, r"mechanism=3 cannot be run; use a function f\(dataset, rng\)"),
-        (None, "mechanism=None cannot be run"),
-        (Adder, "cannot be run"),
-        (str, "cannot be run"),
-        (lambda: 1, r"takes \(\); use the parameters"),
-        (lambda size, rng: 1, r"takes \(size, rng\)"),
-        (lambda d, scale, rng: 1, r"takes \(d, scale, rng\)"),
+        (3, r"mechanism=3 cannot be run; use a function f\(dataset, rng\)"), (None, "mechanism=None cannot be run"),
+        (Adder, "cannot be run"), (str, "cannot be run"), (lambda: 1, r"takes \(\); use the parameters"),
+        (lambda size, rng: 1, r"takes \(size, rng\)"), (lambda d, scale, rng: 1, r"takes \(d, scale, rng\)"),
         (lambda d, scale, size, rng: 1, r"takes \(d, scale, size, rng\)"),
-        (lambda *, dataset, rng: 1, r"takes \(dataset, rng\)"),
-        (lambda d, a, b: 1, r"takes \(d, a, b\)"),
+        (lambda *, dataset, rng: 1, r"takes \(dataset, rng\)"), (lambda d, a, b: 1, r"takes \(d, a, b\)"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_called_is_refused(function, message):
     with pytest.raises(MechanismError, match=message) as caught:
         as_sampler(function)
@@ -186,34 +180,20 @@ def test_protocol_and_names():
 @pytest.mark.parametrize(
     ("raw", "dtype", "shape"),
     [
-        (np.zeros(3), "f", (3,)),
-        (np.zeros((3, 2)), "f", (3, 2)),
-        (np.zeros(3, np.float32), "f", (3,)),
-        (np.array([True, False, True]), "b", (3,)),
-        (np.zeros(3, np.uint8), "u", (3,)),
-        ([1, 2, 3], "i", (3,)),
-        ((1, 2.5, np.float32(3)), "f", (3,)),
-        ([np.int8(1), np.bool_(True), False], "i", (3,)),
-        ([1.0, math.nan, math.inf], "f", (3,)),
-        ([(1, 2), (3, 4), (5, 6.5)], "f", (3, 2)),
-        ([[1, 2], [3, 4], np.array([5, 6])], "i", (3, 2)),
-        (range(3), "i", (3,)),
-        ([Level.LOW, Level.HIGH, Level.LOW], "i", (3,)),
-        (np.array(["a", "bb", "c"]), "O", (3,)),
-        (np.array([b"a", b"b", b"c"]), "O", (3,)),
-        (np.array([["a", "b"], ["c", "d"], ["a", "b"]]), "O", (3,)),
-        (np.array([None, 1, "x"], dtype=object), "O", (3,)),
-        (np.array([1, 2.5, True], dtype=object), "f", (3,)),
-        (["a", None, 3], "O", (3,)),
-        ([Colour.RED, Colour.BLUE, Colour.RED], "O", (3,)),
-        ([(1,), (1, 2), ()], "O", (3,)),
-        ([(1, (2, 3)), (1, (2, 3)), (1, (4,))], "O", (3,)),
-        ([(1, "a"), (2, "b"), (3, "c")], "O", (3,)),
-        ([2**70, -(2**70), 0], "O", (3,)),
-        ([Raised("E"), 1, 2], "O", (3,)),
-        ([(), (), ()], "O", (3,)),
+        (np.zeros(3), "f", (3,)), (np.zeros((3, 2)), "f", (3, 2)), (np.zeros(3, np.float32), "f", (3,)),
+        (np.array([True, False, True]), "b", (3,)), (np.zeros(3, np.uint8), "u", (3,)), ([1, 2, 3], "i", (3,)),
+        ((1, 2.5, np.float32(3)), "f", (3,)), ([np.int8(1), np.bool_(True), False], "i", (3,)),
+        ([1.0, math.nan, math.inf], "f", (3,)), ([(1, 2), (3, 4), (5, 6.5)], "f", (3, 2)),
+        ([[1, 2], [3, 4], np.array([5, 6])], "i", (3, 2)), (range(3), "i", (3,)),
+        ([Level.LOW, Level.HIGH, Level.LOW], "i", (3,)), (np.array(["a", "bb", "c"]), "O", (3,)),
+        (np.array([b"a", b"b", b"c"]), "O", (3,)), (np.array([["a", "b"], ["c", "d"], ["a", "b"]]), "O", (3,)),
+        (np.array([None, 1, "x"], dtype=object), "O", (3,)), (np.array([1, 2.5, True], dtype=object), "f", (3,)),
+        (["a", None, 3], "O", (3,)), ([Colour.RED, Colour.BLUE, Colour.RED], "O", (3,)),
+        ([(1,), (1, 2), ()], "O", (3,)), ([(1, (2, 3)), (1, (2, 3)), (1, (4,))], "O", (3,)),
+        ([(1, "a"), (2, "b"), (3, "c")], "O", (3,)), ([2**70, -(2**70), 0], "O", (3,)),
+        ([Raised("E"), 1, 2], "O", (3,)), ([(), (), ()], "O", (3,)),
     ],
-)
+)  # fmt: skip
 def test_outputs_are_numbers_vectors_or_objects(raw, dtype, shape):
     outputs = as_outputs(raw, 3, "m")
     assert (outputs.dtype.kind, outputs.shape) == (dtype, shape)
@@ -354,3 +334,132 @@ def test_errors_survive_pickling_with_their_facts(kind):
     assert type(again) is kind
     assert str(again) == "epsilon=-1 is wrong"
     assert again.facts == {"epsilon": -1, "shape": (2, 3)}
+
+
+@dataclass
+class Stats:
+    mean: float
+    weights: list[float]
+
+
+Pair = namedtuple("Pair", "mean n")
+STATS, FRAME = Stats(1.5, [2.5, 3.5]), pd.DataFrame({"mean": [1.5], "n": [2]})
+
+
+@pytest.mark.parametrize(
+    ("output", "choice", "name", "value"),
+    [
+        (STATS, "mean", "mean", 1.5),
+        (STATS, 0, "mean", 1.5),
+        (STATS, "weights.1", "weights.1", 3.5),
+        (STATS, 1, "weights", [2.5, 3.5]),
+        (Pair(1.5, 2), "n", "n", 2),
+        (Pair(1.5, 2), -1, "n", 2),
+        ({"a": {"b.c": 1.5}}, "a.b.c", "a.b.c", 1.5),
+        ({"a.b": 1.5, "a": {"b": 0}}, "a.b", "a.b", 1.5),
+        ({5: 1.5}, 5, "5", 1.5),
+        ({5: 1.5}, "5", "5", 1.5),
+        ({"w": np.array([1.5, 2.5]), "t": "x"}, "w[1]", "w[1]", 2.5),
+        ({"w": np.array([1.5, 2.5])}, "w.1", "w.1", 2.5),
+        ({"w[1]": 0.5, "w": np.array([1.5, 2.5])}, "w[1]", "w[1]", 0.5),
+        ({"w": [1.5, {"a b": 2.5}]}, "output['w'][1]['a b']", "output['w'][1]['a b']", 2.5),
+        (pd.DataFrame({"v": [1.5, 2.5]}, index=["k", "l"]), "v[l]", "v[l]", 2.5),
+        (np.array([(1.5, "u")], dtype=[("a", "f8"), ("b", "U1")])[0], 0, "a", 1.5),
+        (np.array([(1.5, "u")], dtype=[("a", "f8"), ("b", "U1")])[0], "b", "b", "u"),
+        (SimpleNamespace(fit=STATS), "fit.mean", "fit.mean", 1.5),
+        ((1.5, 2.5), 1, "output[1]", 2.5),
+        (np.array([1.5, 2.5]), 1, "output[1]", 2.5),
+        (pd.Series({"mean": 1.5, "n": 2.0}), "n", "n", 2.0),
+        (pd.Series([1.5, 2.5]), 1, "output[1]", 2.5),
+        (FRAME, "n", "n", 2),
+        (FRAME, 0, "mean", 1.5),
+        (np.array((1.5, 2), dtype=[("mean", "f8"), ("n", "i8")]), "mean", "mean", 1.5),
+    ],
+)
+def test_parts_of_one_run(output, choice, name, value):
+    assert pick_from_run(output, choice, "m") == Part(name, value)
+
+
+BLOCK = {"mean": np.array([1.5, 2.5]), "n": np.array([1, 2])}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [BLOCK, pd.DataFrame(BLOCK), np.array([(1.5, 1), (2.5, 2)], dtype=[("mean", "f8"), ("n", "i8")])],
+    ids=["dictionary", "frame", "array"],
+)
+def test_parts_of_a_block(block):
+    part = pick_from_block(block, "mean", "m")
+    assert (part.name, list(part.value)) == ("mean", [1.5, 2.5])
+
+
+def test_places_in_a_block():
+    assert pick_from_block(pd.DataFrame(BLOCK), 1, "m").name == "n"
+    structured = np.array([(1.5, 1), (2.5, 2)], dtype=[("mean", "f8"), ("n", "i8")])
+    assert pick_from_block(structured, 1, "m").name == "n"
+    assert pick_from_block(pd.Series([1.5, 2.5], name="v"), 0, "m").name == "v"
+    assert pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w[1]", "m").value.tolist() == [2, 4]
+    assert pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w.0", "m").value.tolist() == [1, 3]
+    with pytest.raises(MechanismError, match=r"'w\[2\]' is not a part"):
+        pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w[2]", "m")
+    assert pick_from_block(np.array([[1, 2], [3, 4]]), 1, "m").value.tolist() == [2, 4]
+    assert pick_from_block([(1, 2), (3, 4)], 1, "m") == [Part("output[1]", 2), Part("output[1]", 4)]
+    assert pick_from_block([{"a": 1}, {"a": 2}], "a", "m") == [Part("a", 1), Part("a", 2)]
+
+
+def test_functions_see_what_the_mechanism_returns():
+    assert pick_from_run((1.5, 2.5), max, "m") == 2.5
+    assert pick_from_block(np.array([[1, 2], [3, 4]]), lambda block: block.sum(axis=1), "m").tolist() == [3, 7]
+
+
+@pytest.mark.parametrize(
+    ("output", "choice", "said"),
+    [
+        (
+            {"mean": 1.5, "n": 2},
+            "median",
+            "'median' is not a part of an output of m with the parts mean, n; name",
+        ),
+        (FRAME, "median", "with the parts mean, n"),
+        (STATS, "median", "with the parts mean, weights"),
+        (STATS, 2, "output=2 is not a part"),
+        (1.5, "mean", "of type float, which has no parts; leave out output="),
+        ((1.5,), 1, "which has 1 coordinate; use output=0, or pass a function"),
+        (np.zeros(5), "mean", "which has 5 coordinates; name a place from 0 to 4, such as output=4, or pass"),
+        ([0.5] * 5, 5, "output=5 is not a part of an output of m, which has 5 coordinates; name a place from 0 to 4"),
+        ([0.5] * 5, "coordinate 5", "which has 5 coordinates; name a place from 0 to 4"),
+        ({"x": 1, "y": 2}, 1, "with the parts x, y; name a key, as keys have no order"),
+        (Counter(count=1), "coutn", "'coutn' is not a part"),
+        ({"w": np.array([1.5])}, "w[1]", "is not a part"),
+    ],
+)
+def test_absent_parts_are_named(output, choice, said):
+    with pytest.raises(MechanismError, match=said):
+        pick_from_run(output, choice, "m")
+
+
+def test_a_function_that_raises_is_an_error_and_no_outcome():
+    with pytest.raises(MechanismError, match=r"the function given as output= raised ZeroDivisionError"):
+        pick_from_run(1.0, lambda output: 1 / 0, "m")
+    with pytest.raises(MechanismError, match=r"KeyError: 5 for an output of m \(it is given the outputs of all runs"):
+        pick_from_block({"a": np.zeros(2)}, lambda output: output[5], "m")
+    with pytest.raises(MechanismError, match="output='mean' is not a part of an output of m, which has 2 coordinates"):
+        pick_from_block(np.zeros((9, 2)), "mean", "m")
+    with pytest.raises(MechanismError, match="not a part of an output of m, which has no parts; leave out output="):
+        pick_from_block(np.zeros(9), "output[0]", "m")
+
+
+@pytest.mark.parametrize("choice", [1, "1", "[1]", "output[1]", "coordinate 1"])
+@pytest.mark.parametrize("vector", [(0.5, 1.5), [0.5, 1.5], np.array([0.5, 1.5]), pd.Series([0.5, 1.5])], ids=str)
+def test_a_coordinate_has_every_name_that_events_print(vector, choice):
+    """Events name it as "coordinate 1", and where it is picked, or outputs are not numbers alone, as "output[1]"."""
+    assert pick_from_run(vector, choice, "m") == Part("output[1]", 1.5)
+    part = pick_from_block(np.array([vector, vector]), choice, "m")
+    assert (part.name, part.value.tolist()) == ("output[1]", [1.5, 1.5])
+    assert pick_from_run(dict.fromkeys([1, "1", "[1]", "output[1]", "coordinate 1"], 2.5), choice, "m").value == 2.5
+
+
+@pytest.mark.parametrize("choice", ["", 1.5, True, ["mean"]])
+def test_other_choices_are_refused(choice):
+    with pytest.raises(OptionError, match=r"output=.* picks no part of an output; use a name"):
+        check_choice(choice)

@@ -3,8 +3,6 @@
 Exact losses come from the mechanisms' laws, and the worst loss from all pairs of a grid.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from itertools import product
@@ -13,22 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from dpaudit import (
-    AddRemove,
-    Answers,
-    EdgeNeighbours,
-    Graphs,
-    Local,
-    NodeNeighbours,
-    PureDP,
-    Replace,
-    Rows,
-    UserLevel,
-    Values,
-    Verdict,
-    Within,
-    find_worst_pair,
-)
+import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.mechanisms import (
     ExponentialMechanism,
@@ -38,20 +21,10 @@ from dpaudit.mechanisms import (
     SparseVector,
     exact_epsilon,
 )
-from dpaudit.mechanisms.faulty import (
-    BinaryOddsForManyValues,
-    EdgeNoiseForNodes,
-    ExponentialMissingFactorTwo,
-    LocalSensitivityLaplace,
-    NoisyMaxMissingFactorTwo,
-    OneEndDegreeHistogram,
-    SparseVectorUnscaledNoise,
-    SparseVectorWithoutQueryNoise,
-    UnderstatedSensitivityLaplace,
-)
+from dpaudit.mechanisms import faulty as f
 from dpaudit.reports.cli.main import main
 
-LINF = Within("linf")
+LINF = dp.Within("linf")
 RARE = 1e-8  # alpha of audits that must not refute: the false-alarm probability of each
 
 
@@ -70,17 +43,16 @@ def found_loss(mechanism, found):
     return exact_epsilon(mechanism.law(found.x), mechanism.law(found.y))
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "levels", "n"),
     [
-        (ExponentialMissingFactorTwo(1.0), (-2.0, -1.0, 0.0, 1.0, 2.0), 3),
-        (NoisyMaxMissingFactorTwo(1.0, noise="exponential"), (0.0, 1.0, 2.0), 3),
+        (f.ExponentialMissingFactorTwo(1.0), (-2.0, -1.0, 0.0, 1.0, 2.0), 3),
+        (f.NoisyMaxMissingFactorTwo(1.0, noise="exponential"), (0.0, 1.0, 2.0), 3),
     ],
 )
 def test_answers_one_against_the_rest(mechanism, levels, n):
-    found = find_worst_pair(
-        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=80_000, jobs=1
+    found = dp.find_worst_pair(
+        mechanism, dp.Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=80_000, jobs=1
     )
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
@@ -88,42 +60,41 @@ def test_answers_one_against_the_rest(mechanism, levels, n):
 
 
 PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
-    (UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), Rows(high=3.0), AddRemove(), 3.0),
-    (LocalSensitivityLaplace(0.5, most_rows=3), Rows(most=3), AddRemove(), 2.5),
-    (BinaryOddsForManyValues(1.0, k=4), Values(range(4)), Local(), 1.0 + math.log(3)),
-    (EdgeNoiseForNodes(0.5, max_degree=3), Graphs(5, max_degree=3), NodeNeighbours(), 1.5),
+    (f.UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), dp.Rows(high=3.0), dp.AddRemove(), 3.0),
+    (f.LocalSensitivityLaplace(0.5, most_rows=3), dp.Rows(most=3), dp.AddRemove(), 2.5),
+    (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), 1.0 + math.log(3)),
+    (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.Graphs(5, max_degree=3), dp.NodeNeighbours(), 1.5),
 ]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
 def test_other_datasets(mechanism, domain, adjacency, worst):
     options = {"runs": 5_000, "search_runs": 10_000, "jobs": 1}
-    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
+    found = dp.find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst
     adjacency.check(found.x, found.y, 1)
 
 
-@pytest.mark.usefixtures("without_resolution", "without_trees")
+@pytest.mark.usefixtures("without_trees")
 def test_degree_histogram():
-    mechanism = OneEndDegreeHistogram(1.0, max_degree=1)
-    options = {"adjacency": EdgeNeighbours(), "runs": 4_000, "search_runs": 1_000, "jobs": 1}
-    found = find_worst_pair(mechanism, Graphs(3), claim=mechanism.claim, **options)
+    mechanism = f.OneEndDegreeHistogram(1.0, max_degree=1)
+    options = {"adjacency": dp.EdgeNeighbours(), "runs": 4_000, "search_runs": 1_000, "jobs": 1}
+    found = dp.find_worst_pair(mechanism, dp.Graphs(3), claim=mechanism.claim, **options)
     assert found.is_refuted
     assert found_loss(mechanism, found) == pytest.approx(2.0)
 
 
-@pytest.mark.usefixtures("without_resolution", "without_trees")
-def test_sparse_vectors_of_ten_answers():
-    no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
+@pytest.mark.usefixtures("without_trees")
+def test_sparse_vectors_of_many_answers():
+    no_noise, unscaled = f.SparseVectorWithoutQueryNoise(0.5), f.SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "jobs": 1}
-    found = find_worst_pair(no_noise, Answers(10), claim=no_noise.claim, runs=8_000, search_runs=1_500, **options)
+    found = dp.find_worst_pair(no_noise, dp.Answers(10), claim=no_noise.claim, runs=8_000, search_runs=1_500, **options)
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
     assert found.audit.bound > 4
-    options |= {"runs": 20_000, "search_runs": 20_000}
-    found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
+    options |= {"runs": 10_000, "search_runs": 10_000}
+    found = dp.find_worst_pair(unscaled, dp.Answers(6, -2.0, 2.0), claim=unscaled.claim, **options)
     assert found.is_refuted
     assert found_loss(unscaled, found) > 1.3
 
@@ -134,11 +105,10 @@ def mean_with_a_floor(rows, size, rng):
     return np.round(sum(rows) / noisy + np.maximum(2 / noisy, 1e-12) * rng.laplace(size=size), 6)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_rare_output_of_a_single_pair():
     options = {"runs": 10_000, "search_runs": 10_000, "jobs": 1, "bits": False}
-    found = find_worst_pair(
-        mean_with_a_floor, Rows(most=2, finite=True), claim=PureDP(1.0), adjacency=AddRemove(), **options
+    found = dp.find_worst_pair(
+        mean_with_a_floor, dp.Rows(most=2, finite=True), claim=dp.PureDP(1.0), adjacency=dp.AddRemove(), **options
     )
     assert found.audit.bound > 5
     assert 0 in (found.audit.counts.hits_x, found.audit.counts.hits_y)  # occurs on one side only
@@ -146,14 +116,13 @@ def test_a_rare_output_of_a_single_pair():
 
 
 def leaks_at_the_top(answer, size, rng):
-    return np.where((rng.random(size) < 0.004) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
+    return np.where((rng.random(size) < 0.012) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
 
 
-@pytest.mark.usefixtures("without_resolution")
-def test_a_leak_of_four_in_a_thousand():
+def test_a_leak_of_twelve_in_a_thousand():
     """The first pilots have three hits against none, which only the bold estimate ranks."""
-    options = {"claim": PureDP(1.0), "adjacency": Within("l1"), "runs": 300_000, "jobs": 1}
-    found = find_worst_pair(leaks_at_the_top, Answers(None, 0.0, 10.0), **options)
+    options = {"claim": dp.PureDP(1.0), "adjacency": dp.Within("l1"), "runs": 100_000, "jobs": 1}
+    found = dp.find_worst_pair(leaks_at_the_top, dp.Answers(None, 0.0, 10.0), **options)
     assert found.is_refuted
     assert max(found.x, found.y) == 10.0
 
@@ -162,9 +131,10 @@ def mean_or_error(rows, rng):
     return round(sum(rows) / len(rows) + rng.laplace(), 3)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_an_exception_shows_the_empty_dataset():
-    found = find_worst_pair(mean_or_error, Rows(most=3), claim=PureDP(1.0), adjacency=AddRemove(), runs=3_000, jobs=1)
+    found = dp.find_worst_pair(
+        mean_or_error, dp.Rows(most=3), claim=dp.PureDP(1.0), adjacency=dp.AddRemove(), runs=3_000, jobs=1
+    )
     assert found.is_refuted
     assert [] in (found.x, found.y)
 
@@ -174,17 +144,17 @@ def block_mean(rows, size, rng):
 
 
 def test_a_block_sampler_that_raises_puts_pairs_aside():
-    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 8_000, "jobs": 1, "alpha": RARE}
-    found = find_worst_pair(block_mean, Rows(most=3), **options)
+    options = {"claim": dp.PureDP(1.0), "adjacency": dp.AddRemove(), "runs": 8_000, "jobs": 1, "alpha": RARE}
+    found = dp.find_worst_pair(block_mean, dp.Rows(most=3), **options)
     aside = [pair for pair in found.ranking if pair.error is not None]
-    assert found.verdict is Verdict.NOT_REFUTED
+    assert found.verdict is dp.Verdict.NOT_REFUTED
     assert aside
     assert all("[]" in pair.summary and "ZeroDivisionError" in pair.error for pair in aside)
     assert found.ranking[-len(aside) :] == tuple(aside)
     assert "skipped" in str(found)
     assert "ZeroDivisionError" in str(found)
     with pytest.raises(MechanismError, match=r"block_mean failed on all of .* ZeroDivisionError"):
-        find_worst_pair(block_mean, Rows(most=1), **options)
+        dp.find_worst_pair(block_mean, dp.Rows(most=1), **options)
 
 
 def spent_in_all(frame, size, rng):
@@ -192,45 +162,45 @@ def spent_in_all(frame, size, rng):
     return float(frame["spent"].sum()) + rng.laplace(scale=10.0, size=size)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_frames_of_users():
     columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
-    domain = Rows(most=6, form="frame", rows_per_user=3, **columns)
-    options = {"adjacency": UserLevel("user"), "runs": 20_000, "search_runs": 8_000, "jobs": 1}
-    found = find_worst_pair(spent_in_all, domain, claim=PureDP(1.0), **options)
+    domain = dp.Rows(most=6, form="frame", rows_per_user=3, **columns)
+    options = {"adjacency": dp.UserLevel("user"), "runs": 20_000, "search_runs": 8_000, "jobs": 1}
+    found = dp.find_worst_pair(spent_in_all, domain, claim=dp.PureDP(1.0), **options)
     assert found.is_refuted
     assert abs(found.x["spent"].sum() - found.y["spent"].sum()) >= 0.95 * 30
     assert 2.5 < found.audit.bound < 3.1
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_at_a_distance():
     """Three rows at the bound, each with a claim."""
-    mechanism = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
+    mechanism = f.UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
     options = {"claim": mechanism.claim, "runs": 6_000, "jobs": 1, "distance": 3}
-    found = find_worst_pair(mechanism, Rows(high=2.0), adjacency=AddRemove(), **options)
+    found = dp.find_worst_pair(mechanism, dp.Rows(high=2.0), adjacency=dp.AddRemove(), **options)
     assert found_loss(mechanism, found) > 0.98 * 3.0
     assert found.is_refuted
     assert found.audit.pair.distance == 3
-    found = find_worst_pair(LaplaceMechanism(1.0), Answers(None, 0.0, 9.0), adjacency=Within("l1", 0.5), **options)
+    found = dp.find_worst_pair(
+        LaplaceMechanism(1.0), dp.Answers(None, 0.0, 9.0), adjacency=dp.Within("l1", 0.5), **options
+    )
     assert abs(found.x - found.y) == pytest.approx(1.5)
 
 
 CORRECT = [  # each refuted with probability at most 1e-8
-    (ExponentialMechanism(1.0), Answers(4, -3.0, 3.0), LINF),
-    (SparseVector(1.0), Answers(3, -2.0, 2.0), LINF),
-    (LaplaceMechanism(1.0, query=len), Rows(), AddRemove()),
-    (LaplaceMechanism(0.5, query=sum), Rows(), Replace()),
-    (RandomisedResponse(1.0, 3), Values((0, 1, 2)), Local()),
-    (GaussianMechanism(1.0, 1e-5), Answers(None, 0.0, 5.0), Within("l2")),
+    (ExponentialMechanism(1.0), dp.Answers(4, -3.0, 3.0), LINF),
+    (SparseVector(1.0), dp.Answers(3, -2.0, 2.0), LINF),
+    (LaplaceMechanism(1.0, query=len), dp.Rows(), dp.AddRemove()),
+    (LaplaceMechanism(0.5, query=sum), dp.Rows(), dp.Replace()),
+    (RandomisedResponse(1.0, 3), dp.Values((0, 1, 2)), dp.Local()),
+    (GaussianMechanism(1.0, 1e-5), dp.Answers(None, 0.0, 5.0), dp.Within("l2")),
 ]
 
 
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
 def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
     options = {"runs": 6_000, "search_runs": 2_000, "alpha": RARE, "jobs": 1}
-    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
-    assert found.verdict is Verdict.NOT_REFUTED
+    found = dp.find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
+    assert found.verdict is dp.Verdict.NOT_REFUTED
     assert "other pairs may be worse" in str(found)
 
 
@@ -238,11 +208,10 @@ def noisy_length(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_seed_fixes_everything_whatever_the_workers():
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 400, "search_runs": 800}
+    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 400, "search_runs": 800}
     first, second, other = (
-        find_worst_pair(noisy_length, Rows(most=2), seed=seed, jobs=jobs, **options)
+        dp.find_worst_pair(noisy_length, dp.Rows(most=2), seed=seed, jobs=jobs, **options)
         for seed, jobs in ((3, 1), (3, 2), (4, 1))
     )
     assert first == second
@@ -253,8 +222,8 @@ def test_a_seed_fixes_everything_whatever_the_workers():
 
 def test_what_is_reported():
     watched = []
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 4_000, "jobs": 1}
-    found = find_worst_pair(noisy_length, Rows(most=3), progress=watched.append, name="length", **options)
+    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 4_000, "jobs": 1}
+    found = dp.find_worst_pair(noisy_length, dp.Rows(most=3), progress=watched.append, name="length", **options)
     assert found.runs <= min(sum(pair.runs for pair in found.ranking) + 2 * found.audit.searched, 4_000)
     assert sum(watched) == found.runs + 2 * 4_000
     merit = [pair.bound for pair in found.ranking]
@@ -272,45 +241,43 @@ def test_what_is_reported():
     assert len(repr(found)) < 400
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_pairs_from_elsewhere():
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 1_000, "search_runs": 400, "jobs": 1}
+    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 1_000, "search_runs": 400, "jobs": 1}
     rows = st.lists(st.integers(0, 3), max_size=4)
-    datasets, again = (find_worst_pair(noisy_length, rows, **options) for _ in range(2))
+    datasets, again = (dp.find_worst_pair(noisy_length, rows, **options) for _ in range(2))
     assert datasets.ranking == again.ranking
-    pairs = find_worst_pair(noisy_length, st.tuples(rows, rows), **options)
+    pairs = dp.find_worst_pair(noisy_length, st.tuples(rows, rows), **options)
     assert any("is at distance" in pair.error for pair in pairs.ranking if pair.error)
 
     def generator(rng):
         size = int(rng.integers(5))
         return [0] * size, [0] * (size + 1)
 
-    generated = find_worst_pair(noisy_length, generator, **options)
-    given = find_worst_pair(noisy_length, [([1], []), ([1], [2]), ([1, 2], [1])], **options)
+    generated = dp.find_worst_pair(noisy_length, generator, **options)
+    given = dp.find_worst_pair(noisy_length, [([1], []), ([1], [2]), ([1, 2], [1])], **options)
     assert [pair.label for pair in given.ranking if pair.error] == ["pair 2"]
     for found in (datasets, pairs, generated, given):
         assert found.is_refuted
-        assert AddRemove().distance(found.x, found.y) == 1
+        assert dp.AddRemove().distance(found.x, found.y) == 1
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("strategy", "adjacency", "mechanism"),
     [
         (
             st.lists(st.integers(0, 3), min_size=1, max_size=4),
-            Replace(),
+            dp.Replace(),
             lambda rows, size, rng: rng.laplace(sum(rows), 1, size),
         ),
-        (st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=4), UserLevel(0), noisy_length),
-        (st.floats(0, 9), Within("l1"), lambda x, size, rng: rng.laplace(x, 1, size)),
-        (st.sampled_from("abc"), Local(), lambda x, size, rng: rng.laplace(ord(x), 1, size)),
+        (st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=4), dp.UserLevel(0), noisy_length),
+        (st.floats(0, 9), dp.Within("l1"), lambda x, size, rng: rng.laplace(x, 1, size)),
+        (st.sampled_from("abc"), dp.Local(), lambda x, size, rng: rng.laplace(ord(x), 1, size)),
     ],
     ids=["replace", "users", "within", "local"],
 )
 def test_strategies_of_datasets(strategy, adjacency, mechanism):
-    options = {"claim": PureDP(5.0), "runs": 400, "search_runs": 800, "alpha": RARE, "jobs": 1}
-    found = find_worst_pair(mechanism, strategy, adjacency=adjacency, **options)
+    options = {"claim": dp.PureDP(5.0), "runs": 400, "search_runs": 800, "alpha": RARE, "jobs": 1}
+    found = dp.find_worst_pair(mechanism, strategy, adjacency=adjacency, **options)
     adjacency.check(found.x, found.y, 1)
     assert not found.is_refuted
 
@@ -323,22 +290,22 @@ def test_strategies_of_datasets(strategy, adjacency, mechanism):
         ([1, 2], {}, DatasetError, "pair 1 is 1, which is not a pair; pass (x, y)"),
         (st.nothing(), {}, DatasetError, "draws no values"),
         (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
-        (Rows(), {"adjacency": 1}, OptionError, "is not an adjacency relation; use an instance"),
-        (Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
-        (Rows(), {"search_runs": 1000.5}, OptionError, "use a whole number from 400"),
-        (Rows(), {"search_runs": True}, OptionError, "search_runs=True"),
-        (Rows(), {"runs": 5}, OptionError, "runs=5 is not a number of runs"),
-        (Rows(), {"alpha": 2.0}, OptionError, "alpha=2"),
-        (Rows(), {"seed": -1}, OptionError, "seed=-1 is not a seed"),
-        (Rows(), {"distance": 0}, ClaimError, "distance=0 is not a distance"),
-        (Rows(), {"claim": "strong"}, ClaimError, "claim='strong' is not a claim"),
+        (dp.Rows(), {"adjacency": 1}, OptionError, "is not an adjacency relation; use an instance"),
+        (dp.Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
+        (dp.Rows(), {"search_runs": 1000.5}, OptionError, "use a whole number from 400"),
+        (dp.Rows(), {"search_runs": True}, OptionError, "search_runs=True"),
+        (dp.Rows(), {"runs": 5}, OptionError, "runs=5 is not a number of runs"),
+        (dp.Rows(), {"alpha": 2.0}, OptionError, "alpha=2"),
+        (dp.Rows(), {"seed": -1}, OptionError, "seed=-1 is not a seed"),
+        (dp.Rows(), {"distance": 0}, ClaimError, "distance=0 is not a distance"),
+        (dp.Rows(), {"claim": "strong"}, ClaimError, "claim='strong' is not a claim"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_errors(domain, options, error, message):
-    settings = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 1_000, "jobs": 1} | options
+    settings = {"claim": dp.PureDP(1.0), "adjacency": dp.AddRemove(), "runs": 1_000, "jobs": 1} | options
     with pytest.raises(error) as caught:
-        find_worst_pair(noisy_length, domain, **settings)
+        dp.find_worst_pair(noisy_length, domain, **settings)
     assert message in str(caught.value)
 
 
@@ -396,12 +363,13 @@ def test_pairs_of_a_search_share_their_random_numbers_and_the_audit_does_not():
         drawn.append((float(dataset), float(noise[0])))
         return noise
 
-    found = find_worst_pair(
-        noise_alone, Values((0.0, 1.0, 2.0)), claim=PureDP(1.0), adjacency=Local(), runs=4_000, search_runs=4_000
-    )
+    found = dp.find_worst_pair(
+        noise_alone, dp.Values((0.0, 1.0, 2.0)), claim=dp.PureDP(1.0), adjacency=dp.Local(), runs=4_000,
+        search_runs=4_000,
+    )  # fmt: skip
     firsts = [{noise for dataset, noise in drawn if dataset == value} for value in (0.0, 1.0, 2.0)]
     assert len(set.intersection(*firsts)) > 1
-    assert found.verdict is Verdict.NOT_REFUTED
+    assert found.verdict is dp.Verdict.NOT_REFUTED
     assert not found.audit.findings
 
 
@@ -409,7 +377,7 @@ def test_a_pair_whose_outputs_vary_comes_first():
     def constant_for_some(dataset, size, rng):
         return np.zeros(size) if dataset < 2 else rng.laplace(size=size)
 
-    found = find_worst_pair(
-        constant_for_some, [(0, 1), (1, 0), (2, 3), (3, 4)], claim=PureDP(1.0), runs=4_000, search_runs=4_000
+    found = dp.find_worst_pair(
+        constant_for_some, [(0, 1), (1, 0), (2, 3), (3, 4)], claim=dp.PureDP(1.0), runs=4_000, search_runs=4_000
     )
     assert min(found.x, found.y) >= 2

@@ -1,7 +1,5 @@
 """Replays rank pairs in a few executions each; the audit of fresh runs says what holds."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 
@@ -58,7 +56,8 @@ def test_the_right_mechanism_is_not_refuted():
 
 def test_workers_do_not_matter():
     few = FEW | {"runs": 400, "search_runs": 600}
-    one, two = (find_worst_pair(right, Rows(), guide="replay", **few | {"jobs": jobs}) for jobs in (1, 2))
+    pairs = [([0.5] * rows, [0.5] * rows + [row]) for rows in range(3) for row in (0.1, 0.9, 3.0)]
+    one, two = (find_worst_pair(right, pairs, guide="replay", **few | {"jobs": jobs}) for jobs in (1, 2))
     assert (one.x, one.y, one.ranking, one.audit.counts) == (two.x, two.y, two.ranking, two.audit.counts)
 
 

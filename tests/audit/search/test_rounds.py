@@ -1,23 +1,25 @@
-"""The rounds of a search keep the budget, and every dataset is run once."""
+"""The rounds of a search keep the budget, its scores rank pairs, and its places stay in the domain."""
 
-from __future__ import annotations
-
+import math
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, Answers, Local, PureDP, Rows, Values, Within, find_worst_pair
+import dpaudit as dp
+from dpaudit.audit.search.candidates import Candidate, Line
+from dpaudit.audit.search.pairs_for_domain import pairs_of
+from dpaudit.audit.search.places import Places, numbers_between
 from dpaudit.audit.search.rounds import first_pilot, grows, initial_pairs, next_pilot, rounds_left, survivors
-
-pytestmark = pytest.mark.usefixtures("without_resolution")
+from dpaudit.audit.search.successive_halving import pooled
+from dpaudit.audit.search.trial import score_pair
 
 DOMAINS = {
-    "rows": (Rows(most=4, high=3.0, finite=True), AddRemove()),
-    "answers": (Answers(6, finite=True), Within("linf")),
-    "values": (Values(tuple(range(7))), Local()),
-    "two values": (Values((0, 1)), Local()),
-}
+    "rows": (dp.Rows(most=4, high=3.0, finite=True), dp.AddRemove()), "answers": (dp.Answers(6, finite=True),
+    dp.Within("linf")),
+    "values": (dp.Values(tuple(range(7))), dp.Local()), "two values": (dp.Values((0, 1)), dp.Local()),
+}  # fmt: skip
 
 
 def counted(name, search_runs):
@@ -30,8 +32,8 @@ def counted(name, search_runs):
         return float(np.sum(dataset)) + rng.laplace(scale=6.0, size=size)
 
     domain, adjacency = DOMAINS[name]
-    options = {"claim": PureDP(1.0), "adjacency": adjacency, "jobs": 1, "bits": False}
-    return find_worst_pair(noisy, domain, runs=400, search_runs=search_runs, **options), runs
+    options = {"claim": dp.PureDP(1.0), "adjacency": adjacency, "jobs": 1, "bits": False}
+    return dp.find_worst_pair(noisy, domain, runs=400, search_runs=search_runs, **options), runs
 
 
 @pytest.mark.parametrize("search_runs", [400, 700, 3_000])
@@ -78,3 +80,171 @@ def test_pilots_grow_and_the_budget_is_kept(available, budget, strength):
         spent += 2 * (pilot // 2)
     assert spent <= budget
     assert spent >= budget / 2 or pilot >= 200_000
+
+
+def test_scores():
+    rng = np.random.default_rng(0)
+    near, far, equal = (rng.laplace(shift, 1.0, 4_000) for shift in (1.0, 3.0, 0.0))
+    base, claim = rng.laplace(size=4_000), dp.PureDP(1.0)
+    scores = {name: score_pair(base, other, claim, 10**6, 0.05) for name, other in (("near", near), ("far", far))}
+    nothing = score_pair(base, equal, claim, 10**6, 0.05)
+    assert scores["far"].value > 1 > scores["near"].value > 0.5
+    assert all(score.value - 3 * score.error > 0 for score in scores.values())
+    assert 0 <= nothing.value < 3 * nothing.error
+    assert score_pair(far, base, claim, 10**6, 0.05).value == pytest.approx(scores["far"].value)
+    # Claims with a delta, and in other units.
+    assert score_pair(base, far, dp.ApproxDP(1.0, 1e-3), 10**6, 0.05).value > 1
+    assert score_pair(base, near, dp.GaussianDP(0.1), 10**6, 0.05).value > 0.2
+    rare = base.copy()
+    rare[::500] = 1e6  # 8 of 4,000, half of them where scores are learned
+    assert score_pair(rare, equal, dp.PureDP(0.1), 10**6, 0.05).bold > 0.5
+    always = score_pair(np.full(400, 7), np.full(400, 7), claim, 10**6, 0.05)
+    assert (always.value, always.bold, always.is_empty) == (0, 0, True)
+    assert score_pair(np.full(400, 7), np.full(400, 8), claim, 10**6, 0.05).value > 1
+
+
+def test_coupled_runs_have_a_smaller_error():
+    """Noise that both datasets share; a shift of a tenth of its scale shows in the pairs at once."""
+    rng = np.random.default_rng(1)
+    noise, fresh = rng.laplace(size=(2, 8_000))
+    coupled, independent = (score_pair(noise, y + 0.1, dp.PureDP(0.1), 10**7, 0.05) for y in (noise, fresh))
+    assert coupled.error < 0.5 * independent.error
+    assert abs(coupled.value - 0.1) < 4 * coupled.error
+
+
+def test_similar_pairs_are_pooled():
+    """Of four pairs that are alike each is known as well as their mean; one that is unlike keeps its own score."""
+    groups = ["many", "many", "many", "many", "one", "one"]
+    merit, deviation = pooled([0.08, 0.12, 0.1, 0.1, 0.02, 0.02], [0.03] * 4 + [0.002] * 2, groups)
+    assert np.ptp(merit[:4]) < 0.01
+    assert deviation[0] < 0.03
+    assert merit[:4].min() > 0.05 > merit[4:].max()
+    apart, _ = pooled([0.0, 1.0], [0.01, 0.01], ["same", "same"])
+    assert apart == pytest.approx([0.0, 1.0], abs=0.01)
+    alone, error = pooled([0.3], [0.1], [None])
+    assert (alone[0], error[0]) == (pytest.approx(0.3), pytest.approx(0.1))
+
+
+def test_one_pair_that_leaks_among_many_keeps_its_score():
+    """It does not follow the distribution of the others, and moves by at most √(2 ln 8) standard errors."""
+    values, errors = [1.0] * 7 + [2.6], [0.03] * 7 + [0.6]
+    merit, _ = pooled(values, errors, ["alike"] * 8)
+    assert merit[7] == pytest.approx(2.6 - 0.6 * np.sqrt(2 * np.log(8)))
+    assert merit[7] > merit[:7].max()
+
+
+def test_few_pairs_are_never_taken_for_equal():
+    """Their scores agree better than their errors let them; the order is that of the scores all the same."""
+    merit, _ = pooled([0.9, 1.0, 1.1], [0.3, 0.3, 0.3], ["alike"] * 3)
+    assert merit[0] < merit[1] < merit[2]
+    assert np.ptp(merit) < 0.15
+
+
+def test_a_certain_score_does_not_break_the_others():
+    """Outputs that tell x from y in every run have no spread."""
+    apart = score_pair(np.zeros(1_000), np.ones(1_000), dp.PureDP(1.0), 10**5, 0.05)
+    assert apart.error > 0
+    merit, deviation = pooled([apart.value, 1.0], [apart.error, 0.1], [None, None])
+    assert np.isfinite([*merit, *deviation]).all()
+
+
+COLUMNS = dp.Rows(low=(1, 20.25), high=(9, 20.75))
+
+
+def a_line(low, high):
+    return Line(low, high, lambda number: Candidate("", number, None, ends=(number, None)))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (2.0, 3.0), (-7.0, -5.0), (-1.0, 3.0), (1e-300, 1e300)])
+def test_numbers_lie_in_their_range(low, high):
+    numbers = list(islice(numbers_between(low, high), 200))
+    assert low <= min(numbers) < max(numbers) <= high
+    assert {low, high, math.nextafter(low, math.inf), math.nextafter(high, -math.inf)} <= set(numbers)
+    assert (0.0 in numbers) == (low <= 0.0 <= high)
+
+
+def test_bisection_finds_a_peak():
+    places = Places(a_line(0.0, 1.0), lambda candidate: -abs(candidate.x - 0.3141))
+    for number in islice(numbers_between(0.0, 1.0), 30):
+        places.visit(number)
+    before = abs(places.peaks()[0] - 0.3141)
+    for _ in range(12):
+        places.visit_around(places.peaks()[0])
+    assert abs(places.peaks()[0] - 0.3141) < 1e-4 < before
+
+
+def test_no_pair_is_measured_twice_and_impossible_ones_are_left_out():
+    seen = []
+
+    def measure(candidate):
+        seen.append(candidate.x)
+        return None if candidate.x == 0.5 else 1.0
+
+    places = Places(a_line(0.0, 1.0), measure)
+    for number in (0.0, 1.0, 0.5, 0.0, 1.0, 0.5):
+        places.visit(number)
+    assert seen == [0.0, 1.0, 0.5]
+    assert sorted(places.heights) == sorted(places.pairs) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("domain", "adjacency"),
+    [
+        pytest.param(dp.Rows(low=0.2, high=0.7, most=3), dp.AddRemove(), id="numbers"),
+        pytest.param(dp.Rows(values=(0.3, 0.7), most=3), dp.Replace(), id="listed"),
+        pytest.param(COLUMNS, dp.Replace(), id="columns"),
+        pytest.param(COLUMNS, dp.UserLevel(0), id="users"),
+    ],
+)
+def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
+    source, rng, seen = pairs_of(domain, adjacency, 1, 0), np.random.default_rng(0), 0
+    for pair in islice(source.random(rng), 40):
+        near = [line.at(number) for line in source.lines_near(pair) for number in (line.low, line.high, 20.5)[:2]]
+        for candidate in [*source.simpler(pair), *near]:
+            for row in (*candidate.x, *candidate.y):
+                seen += 1
+                if domain.values:
+                    assert row in domain.values
+                else:
+                    parts = row if isinstance(row, tuple) else (row,)
+                    assert all(low <= part <= high for part, low, high in zip(parts, *domain.ranges, strict=True))
+                if adjacency == dp.UserLevel(0):
+                    assert row[0] == math.floor(row[0])
+    assert seen > 100
+
+
+@pytest.mark.parametrize("last", [50_000, 10**30])
+def test_all_users_named_by_numbers_are_reached(last):
+    domain = dp.Rows(low=(0, 0.0), high=(last, 1.0), most=6)
+    source = pairs_of(domain, dp.UserLevel(0), 1, 0)
+    users = {row[0] for pair in islice(source.random(np.random.default_rng(0)), 60) for row in (*pair.x, *pair.y)}
+    assert max(users) > 40_000
+
+
+def test_lines_near_a_pair_change_one_number():
+    source = pairs_of(dp.Answers(3, 0.0, 9.0), dp.Within("l1"), 1, 0)
+    pair = next(iter(source.patterns()))
+    lines = list(source.lines_near(pair))
+    assert len(lines) == 3
+    for place, line in enumerate(lines):
+        assert np.flatnonzero(line.at(2.5).x != pair.x).tolist() == [place]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wanted"),
+    [
+        (0.0, 65.0, range(66)),
+        (0.0, 1.0, [part / 100 for part in range(101)]),
+        (-0.05, 0.05, [part / 1000 for part in range(-50, 51)]),
+        (0.5, 1e6, [10_000.0 * part for part in range(1, 101)]),
+    ],
+)
+def test_round_numbers_are_visited(low, high, wanted):
+    """Code has its thresholds there."""
+    assert set(map(float, wanted)) <= set(islice(numbers_between(low, high), 300))
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (-1e308, 1e308), (0.0, 5e-324)])
+def test_ranges_without_round_numbers(low, high):
+    assert next(numbers_between(low, high)) == low
+    assert len(list(islice(numbers_between(low, high), 100))) == 100

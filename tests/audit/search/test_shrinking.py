@@ -1,7 +1,5 @@
 """The simpler pair that a search shows beside the found one loses as much, and no audit sees it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,8 +10,6 @@ from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.pool import new_pool
 from dpaudit.audit.search.trial import Judge, Trial
 from dpaudit.mechanisms import SparseVector
-
-pytestmark = pytest.mark.usefixtures("without_resolution")
 
 OPTIONS = {"claim": PureDP(1.0), "runs": 4_000, "search_runs": 24_000, "jobs": 1, "bits": False}
 
@@ -126,13 +122,9 @@ def test_a_pair_is_not_exchanged_for_what_chance_explains():
         *_, line = source.lines()
         pool = new_pool(source, adjacency, 1, seed)
         judge = Judge(
-            as_sampler(SparseVector(0.1, cutoff=1, threshold=0.5)),
-            PureDP(0.1),
-            runs=60_000,
-            alpha=0.05,
-            seed=seed,
+            as_sampler(SparseVector(0.1, cutoff=1, threshold=0.5)), PureDP(0.1), runs=60_000, alpha=0.05, seed=seed,
             jobs=1,
-        )
+        )  # fmt: skip
         found = Trial(line.at(3.14159), 0)
         found.extend([2_000], judge, is_coupled=True)
         found.merit = found.score.value

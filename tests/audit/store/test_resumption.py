@@ -3,8 +3,6 @@
 Draws advance a simulated clock, so the tests are fast. The mechanisms' randomness is not fixed by a seed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3
@@ -24,7 +22,7 @@ from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
-pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom")
 
 CLAIM = PureDP(30.0)  # noise of scale 1 never violates it on neighbours
 SESSIONS = (135.0, 135.0, 300.0, 700.0, 50.0)  # time limits; batches after 550 runs are blocks of more than one run
@@ -218,18 +216,10 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
     alarms, settings = (
         0,
         Settings(
-            claim=PureDP(1.0),
-            claim_source="",
-            pair=Pair(x="0", y="1", difference="", adjacency="", distance=1.0),
-            alpha=0.3,
-            resolution=None,
-            power=0.95,
-            name="bit",
-            provenance=None,
-            seed=0,
-            bits=False,
+            claim=PureDP(1.0), claim_source="", pair=Pair(x="0", y="1", difference="", adjacency="", distance=1.0),
+            alpha=0.3, resolution=None, power=0.95, name="bit", provenance=None, seed=0, bits=False,
         ),
-    )
+    )  # fmt: skip
     for _ in range(20):
         plan = Plan(as_sampler(bit), 0, 1, 0, 1 << 17, 1, memory=Remembered(clock))
         courses = (
@@ -242,20 +232,9 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
 @pytest.mark.parametrize(
     "value",
     [
-        7,
-        "7",
-        [],
-        [0],
-        [-1],
-        [17],
-        [16, -1],
-        [16, 1, 1, 1],
-        ["16"],
-        [True],
-        [16.5],
-        [16, 0.5],
+        7, "7", [], [0], [-1], [17], [16, -1], [16, 1, 1, 1], ["16"], [True], [16.5], [16, 0.5],
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_a_size_is_refused(value):
     memory = Remembered([0.0])
     memory.keep("size of batch 1", value)

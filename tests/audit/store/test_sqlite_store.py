@@ -1,7 +1,5 @@
 """A store keeps the draws: an audit that was stopped anywhere has the result of an uninterrupted audit."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json
@@ -16,14 +14,18 @@ import pytest
 
 from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
+from dpaudit.audit.events.events import Intervals, OutcomeCells
 from dpaudit.audit.sampling import object_identity
 from dpaudit.audit.sampling.block_plan import Plan, _tells_noise
-from dpaudit.audit.sampling.object_identity import versions
+from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.object_identity import identity, versions
 from dpaudit.audit.sampling.output_hashes import BLOCK_MARKS
+from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
 from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
 
-pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom", "looked_seldom", "without_trees")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -80,8 +82,9 @@ def stopped(mechanism, calls, kind=audited, **options):
             kind(mechanism, **options)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("calls", [2, 100, 400])  # in the first pilot runs, later in them, and in the main runs
+@pytest.mark.parametrize(  # in the first pilot runs, later in them, and in the main runs
+    ("mode", "calls"), [("fixed", 2), ("fixed", 400), ("sequential", 100), ("sequential", 400), ("cells", 400)]
+)
 def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, mode, calls):
     options = MODES[mode] | {"runs": 8_000}
     stopped(laplace, calls, store=tmp_path, **options)
@@ -198,15 +201,12 @@ def test_workers_do_not_matter(tmp_path, jobs):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"runs": 500}, "runs: 400 there, 500 here"),
-        ({"seed": 6}, "seed: 5 there, 6 here"),
-        ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"),
-        ({"claim": PureDP(2.0)}, "claim: 1-DP "),
-        ({"sequential": True}, "sequential: False there, True here"),
-        ({"bits": True}, "bits: warn there, True here"),
+        ({"runs": 500}, "runs: 400 there, 500 here"), ({"seed": 6}, "seed: 5 there, 6 here"),
+        ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"), ({"claim": PureDP(2.0)}, "claim: 1-DP "),
+        ({"sequential": True}, "sequential: False there, True here"), ({"bits": True}, "bits: warn there, True here"),
         ({"cells": 4}, "cells: 0 there, 4 here"),
     ],
-)
+)  # fmt: skip
 def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
     audited(store=tmp_path)
     with pytest.raises(StoreError, match=said):
@@ -426,3 +426,76 @@ def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
         code.write_text(text)
         hashes.append(object_identity.own_sources.__wrapped__())
     assert hashes[0] == hashes[2] != hashes[1]
+
+
+def waiting(dataset, rng):
+    return dataset + rng.laplace(scale=SCALE["both"])
+
+
+def of_one_side(dataset, rng):
+    return dataset + rng.laplace(scale=SCALE["y"] if dataset else 1.0)
+
+
+def coin(dataset, rng):
+    return int(rng.random() < SCALE["coin"])
+
+
+SCALE = {"both": 1.0, "y": 1.0, "coin": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("mode", "mechanism", "name", "value"),
+    [
+        ("fixed", waiting, "both", 0.5), ("fixed", of_one_side, "y", 0.5), ("fixed", coin, "coin", 0.6),
+        ("sequential", of_one_side, "y", 0.5),
+    ],
+)  # fmt: skip
+def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch, mode, mechanism, name, value):
+    """Code and variables are unchanged; the change affects one side or one bit, and the pilot was incomplete."""
+    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
+    options = MODES[mode] | {"runs": 2_000}
+    stopped(mechanism, 12, store=tmp_path, **options)
+    monkeypatch.setitem(SCALE, name, value)
+    with pytest.raises(StoreError, match="draws other outputs than those in the store, from the same seed"):
+        audited(mechanism, store=tmp_path, **options)
+    monkeypatch.undo()
+    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
+    assert audited(mechanism, store=tmp_path, **options) == audited(mechanism, **options)
+
+
+ONES = [1] * BLOCK_MARKS
+PAIRS = [5, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0]  # five pairs: in both datasets in the first event
+WRONG = {
+    "number": 7,
+    "text": "seven",
+    "list": [1, 2],
+    "more hits than runs": [[[10**9, *ONES]], [], np.zeros(0, np.int64), []],
+    "negative": [[[-1, *ONES]], [], np.zeros(0, np.int64), []],
+    "no mark": [[[*ONES, 1 << 64]], [], np.zeros(0, np.int64), []],
+    "cells": [[[1, *ONES]], [], np.ones(3, np.int64), []],
+    "outputs": np.ones(3),
+    "more in cells than runs": [[[1, *ONES]], [], np.array([6, 0, 0, 0, 0, 5]), []],
+    "more hits of others than runs": [[[1, *ONES]], [6], np.zeros(0, np.int64), []],
+    "pairs alone": [[], [], [], np.zeros((2, 0), np.int64), np.zeros((2, 3), np.int64)],
+    "no counts of pairs": [[1], [], [], np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)],
+    "other numbers of pairs": [[[[*PAIRS[:-1], 6], ONES * 2]], [], [], np.zeros((2, 0)), np.zeros((2, 0))],
+    "pairs that do not add up": [[[[4, *PAIRS[1:]], ONES * 2]], [], [], np.zeros((2, 0)), np.zeros((2, 0))],
+}
+EVENT, BELOW = Intervals(((0.0, np.inf),)), Intervals(((-np.inf, -1.0),))
+CELLS = OutcomeCells((0.0, 1.0), 3)
+TASKS = {
+    "drawn": DrawBlocks("x", 3, (5,)),
+    "counted": CountBlocks(EVENT, (), None, "y", 3, (5,)),
+    "counted in cells": CountBlocks(EVENT, (CELLS, CELLS), None, "y", 3, (5,)),
+    "counted in three events": CountBlocks(EVENT, (), None, "y", 3, (5,), (BELOW, EVENT)),
+    "pairs": CountPairs((EVENT, None), (None, None), (), (), None, 3, (5,)),
+    "pairs and outcomes": CountPairs((EVENT, BELOW), (None, BELOW), (EVENT,), (CELLS,), None, 3, (5, 4)),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_what_cannot_be_fits_no_task(task, wrong):
+    assert not task.fits(WRONG[wrong])
+    plan = plan_blocks(as_sampler(laplace), 0, 1, 0, 1)
+    assert task.fits(unpacked(packed(task(plan)), "it"))

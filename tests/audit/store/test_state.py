@@ -1,7 +1,5 @@
 """Mechanisms with state are not copied to other processes, where they would repeat their noise."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import itertools
@@ -21,8 +19,6 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler, picked
-
-pytestmark = pytest.mark.usefixtures("learned_seldom")
 
 
 class Own:
@@ -121,15 +117,10 @@ def test_noise_is_never_repeated(make, noisy):
 @pytest.mark.parametrize(
     ("mechanism", "is_stateful"),
     [
-        (Own(), True),
-        (closure(), True),
-        (in_pairs(), True),
-        (counting(), True),
-        (seeded, False),
-        (entropy, False),
+        (Own(), True), (closure(), True), (in_pairs(), True), (counting(), True), (seeded, False), (entropy, False),
         (lambda dataset, rng: dataset + rng.laplace(), False),
     ],
-)
+)  # fmt: skip
 def test_state_is_what_a_run_changes(mechanism, is_stateful):
     assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2).is_stateful == is_stateful
 
@@ -196,21 +187,13 @@ def with_settings(settings, dataset, rng):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        Frozen(0.1),
-        Frozen(np.float64(0.1)),
-        Frozen(0.1, table=pd.DataFrame({"a": [0.1]})),
-        Frozen(0.1).noisy,
-        Frozen(float("nan")).__call__,
-        Slotted(0.1),
-        Slotted(0.1).sample,
-        functools.partial(with_settings, Settings(0.1)),
-        functools.partial(with_settings, Frozen(0.1)),
-        functools.partial(Frozen(0.1).noisy),
-        functools.partial(Frozen(0.1)),
-        picked(Frozen(0.1).noisy, "mean"),
+        Frozen(0.1), Frozen(np.float64(0.1)), Frozen(0.1, table=pd.DataFrame({"a": [0.1]})), Frozen(0.1).noisy,
+        Frozen(float("nan")).__call__, Slotted(0.1), Slotted(0.1).sample,
+        functools.partial(with_settings, Settings(0.1)), functools.partial(with_settings, Frozen(0.1)),
+        functools.partial(Frozen(0.1).noisy), functools.partial(Frozen(0.1)), picked(Frozen(0.1).noisy, "mean"),
     ],
     ids=range(12),
-)
+)  # fmt: skip
 def test_objects_that_hold_numbers_have_no_state(mechanism):
     assert not plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 1).is_stateful
 

@@ -1,6 +1,4 @@
-"""Outputs that Python calls equal are one outcome, with the same value of every feature, however they are written."""
-
-from __future__ import annotations
+"""Numbers by their keys, and outputs that Python calls equal, which are one outcome and have equal features."""
 
 import datetime
 import enum
@@ -19,11 +17,119 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from dpaudit.audit.events.leaves import KeyedValues, learn_leaves, named_values, same_name
+from dpaudit.audit.events.leaves import KeyedValues, learn_leaves, name_words, named_values, same_name
 from dpaudit.audit.events.outcome_text import equal_text, outcome_text
 from dpaudit.audit.events.outputs import as_numbers, as_outputs, merge, outcome_key, outcome_list
 from dpaudit.audit.events.records import form_of, key_part
 from dpaudit.audit.events.text_columns import learn_texts
+
+COLOUR = enum.Enum("Colour", "RED")
+ROWS = "(output[…][1] where output[…][0] = {})"
+COUNTS = "(output['counts'][…] where output['keys'][…] = {})"
+CASES = [
+    ([("a", 2.5), ("b", 0.5)], {ROWS.format("'a'"): 2.5, ROWS.format("'b'"): 0.5}),
+    ([(3, 0.5), (4, 1)], {ROWS.format("3"): 0.5, ROWS.format("4"): 1.0, "(output[…][0] where output[…][1] = 1)": 4.0}),
+    (
+        [("x", 7, 0.5)],
+        {
+            ROWS.format("'x'"): 7.0,
+            "(output[…][2] where output[…][0] = 'x')": 0.5,
+            "(output[…][2] where output[…][1] = 7)": 0.5,
+        },
+    ),
+    ([{"count": 3.0, "key": "a"}], {"(output[…]['count'] where output[…]['key'] = 'a')": 3.0}),
+    (
+        [("a", {"count": 2.5})],
+        {
+            f"({place} where output[…][0] = 'a')": value
+            for place, value in (
+                ("output[…][1]['count']", 2.5),
+                ("len(output[…][1])", 1.0),
+            )
+        },
+    ),
+    ([("a", "2.5")], {"(float(output[…][1]) where output[…][0] = 'a')": 2.5}),
+    ([(("a", 3), 2.5)], {ROWS.format("('a', 3)"): 2.5}),
+    ([(None, 1.0), (COLOUR.RED, 2.0)], {ROWS.format("None"): 1.0, ROWS.format("Colour.RED"): 2.0}),
+    (
+        [("a", "high")],
+        {
+            "count of 'a' in output[…][0]": 1.0,
+            "count of 'high' in output[…][1]": 1.0,
+            "count of ('a', 'high') in output": 1.0,
+        },
+    ),
+    (
+        {"keys": ["a", "b"], "counts": [2.0, 1.0], "total": 3.0},
+        {COUNTS.format("'a'"): 2.0, COUNTS.format("'b'"): 1.0, "output['total']": 3.0},
+    ),
+    ({"keys": [5], "counts": [2.5]}, {COUNTS.format("5"): 2.5}),
+    (
+        (["a", "b"], [2, 1]),
+        {
+            "(output[1][…] where output[0][…] = 'a')": 2.0,
+            "(output[1][…] where output[0][…] = 'b')": 1.0,
+        },
+    ),
+    (["b", "a", "b"], {"count of 'a' in output": 1.0, "count of 'b' in output": 2.0}),
+    (
+        {"kept": frozenset(["a", np.int64(5)]), "names": ["u", "v"]},
+        {
+            f"count of {key} in output['{at}']": 1.0
+            for at, key in (("kept", "'a'"), ("kept", "5"), ("names", "'u'"), ("names", "'v'"))
+        },
+    ),
+    (frozenset([("a", 1.5)]), {ROWS.format("'a'"): 1.5}),
+    (
+        [("a", 1.5), ("b", 1.5, 2.5), None],
+        {ROWS.format("'a'"): 1.5, ROWS.format("'b'"): 1.5, "(output[…][2] where output[…][0] = 'b')": 2.5},
+    ),
+    ([("a", 1.5), (0.5, 2.5)], {"output[0][1]": 1.5, "output[1][0]": 0.5, "output[1][1]": 2.5}),
+    ([(0.5, 1.5)], {"output[0][0]": 0.5, "output[0][1]": 1.5}),
+    ((("a", 1.5), 5.5), {"output[0][1]": 1.5, "output[1]": 5.5}),
+    ([], {}),
+    ([()], {}),
+    ("a", {}),
+    (None, {}),
+]
+
+
+@pytest.mark.parametrize(("output", "expected"), CASES, ids=[str(number) for number in range(len(CASES))])
+def test_names_and_values(output, expected):
+    (read,) = as_outputs([output], 1, "m").tolist()
+    found = Counter()
+    for name, value in named_values(read):
+        found[name_words(name)] += value
+    assert found == expected
+
+
+def test_columns_of_chosen_keys():
+    outputs = as_outputs([[("a", 1.0), ("b", 2.0), ("a", 3.0)], [], "no rows", [("b", math.nan)], ["a", "a"]], 5, "m")
+    (a, _), (b, _) = list(named_values(outputs[0]))[:2]
+    (counted, _), *_ = named_values(outputs[4])
+    columns = KeyedValues((a, b, counted))
+    nan = np.nan
+    np.testing.assert_array_equal(
+        columns.read(outputs),
+        [[3.0, nan, nan, nan, nan], [2.0, nan, nan, nan, nan], [0.0, 0.0, 0.0, 0.0, 2.0]],
+    )
+    assert columns.names == (ROWS.format("'a'"), ROWS.format("'b'"), "count of 'a' in output")
+    assert columns.codes(0) is None
+
+
+def test_the_order_of_sets_does_not_matter():
+    """Tied keys are taken in the order in which they come, which must not depend on the hashes of texts."""
+    keys = [f"key{number}" for number in range(50)]
+    assert [key for (_, key, _), _ in named_values(frozenset(keys))] == sorted(keys)
+
+
+def test_equal_keys_of_other_types_are_one_key():
+    outputs = as_outputs([[(1, 0.5)], [(True, 1.5)], [(1.0, 2.5)]], 3, "m")
+    ((name, _),) = named_values(outputs[0])
+    np.testing.assert_array_equal(KeyedValues((name,)).read(outputs), [[0.5, 1.5, 2.5]])
+
+
+# Outputs that Python calls equal.
 
 
 class Level(enum.IntEnum):
@@ -138,7 +244,6 @@ class Tells(Told):
 Pair = namedtuple("Pair", "a b")
 NOON = datetime.datetime(2026, 7, 1, 12, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
-
 KEYS = [
     [1, 1.0, True, Decimal("1.00"), Fraction(1), np.int64(1), np.float32(1), np.bool_(True), Level.ONE],
     [0, 0.0, -0.0, False, np.float64(-0.0), Decimal("-0"), Decimal("0E+3")],
@@ -177,7 +282,6 @@ KEYS = [
     [Unsorted((1, 2)), Unsorted((2, 1))],
 ]
 """Values that can be keys, those of a line equal."""
-
 OUTPUTS = [
     *KEYS,
     [Counter(a=0, b=1), Counter(b=1)],
@@ -207,15 +311,12 @@ def features(x, y):
         (read,) = outcome_list(output)
         yield without_nan(
             (
-                leaves.read(output).tolist(),
-                None if texts is None else texts.read(output).tolist(),
-                keyed.read(output).tolist(),
-                [(same_name(name), value) for name, value in named_values(read)],
-                as_numbers(output).tolist() if output.ndim == 1 else output.tolist(),
-                equal_text(read),
+                leaves.read(output).tolist(), None if texts is None else texts.read(output).tolist(),
+                keyed.read(output).tolist(), [(same_name(name), value) for name, value in named_values(read)],
+                as_numbers(output).tolist() if output.ndim == 1 else output.tolist(), equal_text(read),
                 outcome_text(read),
             )
-        )
+        )  # fmt: skip
 
 
 def without_nan(value):
@@ -249,10 +350,10 @@ def keyed(value):
     yield from ({"zz": {value: {"t": 1.5}}}, Counter({value: 2, "zz": 1}))
 
 
-IDS = [f"{place}, {type(line[0]).__name__}" for place, line in enumerate(OUTPUTS)]  # texts of sets vary
+LINES = [f"{place}, {type(line[0]).__name__}" for place, line in enumerate(OUTPUTS)]  # texts of sets vary
 
 
-@pytest.mark.parametrize("line", OUTPUTS, ids=IDS)
+@pytest.mark.parametrize("line", OUTPUTS, ids=LINES)
 def test_equal_outputs_are_read_alike(line):
     for other in line[1:]:
         assert_alike(line[0], other)
@@ -260,14 +361,14 @@ def test_equal_outputs_are_read_alike(line):
             assert_alike(one, two)
 
 
-@pytest.mark.parametrize("line", KEYS, ids=IDS[: len(KEYS)])
+@pytest.mark.parametrize("line", KEYS, ids=LINES[: len(KEYS)])
 def test_equal_keys_and_members_are_read_alike(line):
     for other in line[1:]:
         for one, two in zip(keyed(line[0]), keyed(other), strict=True):
             assert_alike(one, two)
 
 
-@pytest.mark.parametrize("line", KEYS[:17], ids=IDS[:17])
+@pytest.mark.parametrize("line", KEYS[:17], ids=LINES[:17])
 def test_equal_labels_are_read_alike(line):
     def framed(value):
         yield pd.DataFrame({"v": pd.Series([value, "t"], dtype=object)})

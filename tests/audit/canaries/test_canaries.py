@@ -1,6 +1,4 @@
-"""Audits of one training run: verdicts, methods, coins, arrays, and every refusal."""
-
-from __future__ import annotations
+"""Audits of one training run: verdicts by guesses about canaries, their tests, and their number."""
 
 import math
 from dataclasses import dataclass, replace
@@ -22,14 +20,16 @@ from dpaudit import (
     Verdict,
     ZeroConcentratedDP,
     check_canaries,
+    epsilon_from_guesses,
     plan_canaries,
 )
 from dpaudit.audit.canaries.canary_draws import CanaryDraws, canary_draws
-from dpaudit.audit.canaries.canary_tests import has_lines, refutes
+from dpaudit.audit.canaries.canary_tests import ceilings, has_lines, least_wrong, refuted_strength, refutes, tail
 from dpaudit.audit.canaries.guess_order import right_from_both_ends
-from dpaudit.audit.canaries.plan import plan_tests
-from dpaudit.audit.errors import OptionError
-from dpaudit.audit.guesses.canary_guesses import CanaryGuesses
+from dpaudit.audit.canaries.plan import fixed_numbers, plan_tests
+from dpaudit.audit.canaries.smallest_excess import best_rates, smallest_excess
+from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 
@@ -68,17 +68,12 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
 @pytest.mark.parametrize(
     "claim",
     [
-        PureDP(0.5),
-        GaussianDP(0.3),
-        RenyiDP(2.0, 0.1),
-        ZeroConcentratedDP(0.05),
-        PureDP(0.25).group(2),
-        PrivacyProfile((0.0, 1.0), (0.1, 0.0)),
-        TradeOffCurve((0.0, 0.2, 0.7, 1.0), (1.0, 0.7, 0.2, 0.0)),
+        PureDP(0.5), GaussianDP(0.3), RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05), PureDP(0.25).group(2),
+        PrivacyProfile((0.0, 1.0), (0.1, 0.0)), TradeOffCurve((0.0, 0.2, 0.7, 1.0), (1.0, 0.7, 0.2, 0.0)),
         ApproxDP(0.5, 1e-4, bound_on="delta"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_families_of_claims(claim):
     options = {} if has_lines(claim) else {"guesses": 100}  # their boundaries take longer
     result = check_canaries(CLEAR, FLAGS, claim=claim, **options)
@@ -199,12 +194,10 @@ def test_guesses_of_one_answer(say, shift, probability):
     assert not prior.is_refuted
 
 
-def test_unequal_coins_say_in_by_default():
-    included = coins_of(600, 2, 0.1)
-    assert check_canaries(even_scores(included, 1.0), included, claim=PureDP(1.0), probability=0.1).guesses.said == "in"
-
-
 def test_fixed_numbers_of_guesses():
+    """And one answer, if the coins are not fair."""
+    tenth = coins_of(600, 2, 0.1)
+    assert check_canaries(even_scores(tenth, 1.0), tenth, claim=PureDP(1.0), probability=0.1).guesses.said == "in"
     result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), guesses=[100, 30, 30])
     assert [test.guesses for test in result.tests] == [30, 100]
     assert {test.kind for test in result.tests} == {"counts"}
@@ -250,42 +243,6 @@ def refused(match, *args, **options):
         check_canaries(*(args or (CLEAR, FLAGS)), **{"claim": PureDP(1.0), **options})
 
 
-@pytest.mark.parametrize(
-    ("match", "options"),
-    [
-        ("coins='coin' is unknown; use", {"coins": "coin"}),
-        ("adjacency='x' is unknown; use", {"adjacency": "x"}),
-        ('pass adjacency="replace"', {"coins": "fixed"}),
-        ("say='x' is unknown; use", {"say": "x"}),
-        ("say='in' has no meaning for pairs", {"coins": "fixed", "adjacency": "replace", "say": "in"}),
-        ("method='x' is unknown; use one of auto", {"method": "x"}),
-        ('use "f-dp"', {"method": "counts", "claim": RenyiDP(2.0, 1.0)}),
-        ("boundary of .* is not concave", {"claim": Dented(1.0)}),
-        ("probability=0.0 is not a probability", {"probability": 0.0}),
-        ("probability='a' is not a probability", {"probability": "a"}),
-        ("probability=True is not a probability", {"probability": True}),
-        ("alpha=1.5 is not an allowed", {"alpha": 1.5}),
-        ("too small for the exact test", {"alpha": 1e-10}),
-        ("guesses=0 are not numbers of guesses; use whole numbers from 1 to 400", {"guesses": 0}),
-        ("guesses=401 are not", {"guesses": 401}),
-        ("guesses=1.5 are not", {"guesses": 1.5}),
-        ("guesses=True are not", {"guesses": True}),
-        (r"guesses=\[\] are not", {"guesses": []}),
-        ("seed=-1 is not a seed", {"seed": -1}),
-        ("which independent coins of probability 0.2 give", {"probability": 0.2}),
-    ],
-)
-def test_options_that_are_refused(match, options):
-    refused(match, **options)
-
-
-def test_unequal_coins_do_not_allow_both_answers_or_the_published_bound():
-    included = coins_of(600, 2, 0.2)
-    scores = even_scores(included, 1.0)
-    refused('say="both" needs fair coins', scores, included, probability=0.2, say="both")
-    refused('method="steinke" is for fair coins', scores, included, probability=0.2, method="steinke")
-
-
 class Tensor:
     """Refuses to become an array, as tensors that track gradients do."""
 
@@ -293,42 +250,67 @@ class Tensor:
         raise RuntimeError("use tensor.detach().numpy()")
 
 
-@pytest.mark.parametrize(
-    ("match", "scores", "included"),
-    [
-        (r"scores of shape \(399,\) and included of shape \(400,\)", CLEAR[:-1], FLAGS),
-        ("do not match; use two arrays", None, FLAGS),
-        ("do not match; use two arrays", CLEAR.reshape(4, 10, 10), FLAGS.reshape(4, 10, 10)),
-        ("scores is not an array of numbers", "abc", FLAGS),
-        ("scores is not an array of numbers", [[1.0], [1.0, 2.0]], FLAGS),
-        ("scores is not an array of numbers .*detach", Tensor(), FLAGS),
-        ("scores is not an array of numbers .*complex", CLEAR + 0j, FLAGS),
-        ("scores is not an array of numbers", [10**400] * 400, FLAGS),
-        ("scores has masked values", np.ma.masked_greater(CLEAR, 2.0), FLAGS),
-        ("1 of 400 scores are NaN, the first at 3", np.where(np.arange(400) == 3, np.nan, CLEAR), FLAGS),
-        ("included=2 at 1 is neither 0 nor 1", CLEAR, FLAGS + 1),
-        ("canaries=7 are too few; use 8 or more", CLEAR[:7], FLAGS[:7]),
-        ("all of the 400 canaries are in", CLEAR, np.ones(400)),
-        ("none of the 400 canaries are in", CLEAR, np.zeros(400)),
-        ("200 of the 400 canaries are in, half of them", CLEAR, np.arange(400) < 200),
-        ("runs 0 and 1 agree in 100 of 100 canaries", CLEAR.reshape(4, 100), np.tile(FLAGS[:100], (4, 1))),
-        ("runs 0 and 1 agree in 0 of 200 canaries", CLEAR.reshape(2, 200), np.stack([FLAGS[:200], ~FLAGS[:200]])),
-    ],
-    ids=range(17),
-)
-def test_arrays_that_are_refused(match, scores, included):
-    refused(match, scores, included)
+OPTIONS = [
+    ("coins='coin' is unknown; use", {"coins": "coin"}),
+    ("adjacency='x' is unknown; use", {"adjacency": "x"}),
+    ('pass adjacency="replace"', {"coins": "fixed"}),
+    ("say='x' is unknown; use", {"say": "x"}),
+    ("say='in' has no meaning for pairs", {"coins": "fixed", "adjacency": "replace", "say": "in"}),
+    ("method='x' is unknown; use one of auto", {"method": "x"}),
+    ('use "f-dp"', {"method": "counts", "claim": RenyiDP(2.0, 1.0)}),
+    ("boundary of .* is not concave", {"claim": Dented(1.0)}),
+    ("probability=0.0 is not a probability", {"probability": 0.0}),
+    ("probability='a' is not a probability", {"probability": "a"}),
+    ("probability=True is not a probability", {"probability": True}),
+    ("alpha=1.5 is not an allowed", {"alpha": 1.5}),
+    ("too small for the exact test", {"alpha": 1e-10}),
+    ("guesses=0 are not numbers of guesses; use whole numbers from 1 to 400", {"guesses": 0}),
+    ("guesses=401 are not", {"guesses": 401}),
+    ("guesses=1.5 are not", {"guesses": 1.5}),
+    ("guesses=True are not", {"guesses": True}),
+    (r"guesses=\[\] are not", {"guesses": []}),
+    ("seed=-1 is not a seed", {"seed": -1}),
+    ("which independent coins of probability 0.2 give", {"probability": 0.2}),
+]
+ARRAYS = [
+    (r"scores of shape \(399,\) and included of shape \(400,\)", CLEAR[:-1], FLAGS),
+    ("do not match; use two arrays", None, FLAGS),
+    ("do not match; use two arrays", CLEAR.reshape(4, 10, 10), FLAGS.reshape(4, 10, 10)),
+    ("scores is not an array of numbers", "abc", FLAGS),
+    ("scores is not an array of numbers", [[1.0], [1.0, 2.0]], FLAGS),
+    ("scores is not an array of numbers .*detach", Tensor(), FLAGS),
+    ("scores is not an array of numbers .*complex", CLEAR + 0j, FLAGS),
+    ("scores is not an array of numbers", [10**400] * 400, FLAGS),
+    ("scores has masked values", np.ma.masked_greater(CLEAR, 2.0), FLAGS),
+    ("1 of 400 scores are NaN, the first at 3", np.where(np.arange(400) == 3, np.nan, CLEAR), FLAGS),
+    ("included=2 at 1 is neither 0 nor 1", CLEAR, FLAGS + 1),
+    ("canaries=7 are too few; use 8 or more", CLEAR[:7], FLAGS[:7]),
+    ("all of the 400 canaries are in", CLEAR, np.ones(400)),
+    ("none of the 400 canaries are in", CLEAR, np.zeros(400)),
+    ("200 of the 400 canaries are in, half of them", CLEAR, np.arange(400) < 200),
+    ("runs 0 and 1 agree in 100 of 100 canaries", CLEAR.reshape(4, 100), np.tile(FLAGS[:100], (4, 1))),
+    ("runs 0 and 1 agree in 0 of 200 canaries", CLEAR.reshape(2, 200), np.stack([FLAGS[:200], ~FLAGS[:200]])),
+]
+SOME, RUNS_APART = coins_of(600, 2, 0.2), np.stack([np.ones(40), np.zeros(40)])
+BOTH = [
+    ('say="both" needs fair coins', even_scores(SOME, 1.0), SOME, {"probability": 0.2, "say": "both"}),
+    ('method="steinke" is for fair coins', even_scores(SOME, 1.0), SOME, {"probability": 0.2, "method": "steinke"}),
+    ("no pairs can be formed", np.zeros((2, 40)), RUNS_APART, {"coins": "fixed", "adjacency": "replace"}),
+    *((match, CLEAR, FLAGS, options) for match, options in OPTIONS),
+    *((match, scores, included, {}) for match, scores, included in ARRAYS),
+]
+
+
+@pytest.mark.parametrize(("match", "scores", "included", "options"), BOTH, ids=range(len(BOTH)))
+def test_what_is_refused(match, scores, included, options):
+    """Unequal coins do not allow both answers or the published bound either."""
+    refused(match, scores, included, **options)
 
 
 def test_expected_numbers_of_unequal_coins_are_refused():
     tenth = np.arange(400) < 40
     refused("40 of the 400 canaries are in, 10% of them", CLEAR, tenth, probability=0.1)
     assert check_canaries(CLEAR, tenth, claim=PureDP(1.0), probability=0.1, coins="independent").included == 40
-
-
-def test_runs_without_pairs_are_refused():
-    included = np.stack([np.ones(40), np.zeros(40)])
-    refused("no pairs can be formed", np.zeros((2, 40)), included, coins="fixed", adjacency="replace")
 
 
 def test_runs_with_few_canaries_in_may_agree_by_chance():
@@ -351,14 +333,6 @@ def test_columns_of_pandas_in_another_order_are_refused():
     assert check_canaries(frame.score, frame.included, claim=PureDP(1.0)).is_refuted
     with pytest.raises(OptionError, match="different labels"):
         check_canaries(frame.score[::-1], frame.included, claim=PureDP(1.0))
-
-
-@pytest.mark.parametrize(
-    ("scores", "says"), [(-CLEAR, "far fewer than by chance"), (np.zeros(400), "all scores are equal"), (CLEAR, None)]
-)
-def test_scores_that_look_useless_get_a_note(scores, says):
-    notes = check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes
-    assert (says is None and notes == ()) or says in notes[0]
 
 
 def test_an_inconclusive_audit_says_why():
@@ -410,6 +384,7 @@ def test_scores_of_the_wrong_sign_are_noted():
     assert reversed_.remarks == (f"note: {reversed_.notes[0]}",)
     for scores in (CLEAR, even_scores(FLAGS, 0.0), even_scores(FLAGS, 0.3)):
         assert check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes == ()
+    assert "all scores are equal" in check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0)).notes[0]
     some = coins_of(600, 2, 0.2)
     wrong = check_canaries(-even_scores(some, 3.0), some, claim=PureDP(1.0), probability=0.2)
     assert "far fewer than by chance" in wrong.notes[0]
@@ -436,12 +411,204 @@ def test_a_claim_just_below_the_ceiling_can_be_refuted():
     assert math.isfinite(result.resolution)
 
 
-@pytest.mark.parametrize("name", [3, math.nan, "a\nb\x1b[31m", ""])
-def test_a_name_is_a_line_of_text(name):
-    with pytest.raises(OptionError, match="is not a name"):
-        check_canaries(FLAGS, FLAGS, claim=PureDP(1.0), name=name)
-
-
 def test_many_runs_of_one_canary_take_no_memory_for_their_pairs():
     flags = coins_of(30_000)[:, None]
     assert canary_draws(flags + 0.0, flags).runs == 30_000
+
+
+def counted(canaries, guesses, right, **options):
+    return CanaryGuesses(canaries=canaries, numbers=(guesses,), right=(right,), **options)
+
+
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "right", "published", "bound", "pure"),
+    [
+        (10**4, 10**4, 10**4, 7.834, 8.113, 8.113), (10**5, 10**5, 10**5, 8.128, 10.416, 10.416),
+        (10**4, 10**3, 700, 0.729, 0.731, 0.732), (10**4, 10**4, 5_500, 0.167, 0.167, 0.167),
+        (10**5, 100, 100, 0.809, 3.423, 3.493), (10**5, 10**3, 950, 2.495, 2.697, 2.702),
+    ],
+)  # fmt: skip
+def test_bounds_from_counts(canaries, guesses, right, published, bound, pure):
+    """The first column agrees with the published code of Steinke, Nasr & Jagielski at δ = 1e-5."""
+    assert round(epsilon_from_guesses(right, guesses, canaries, delta=1e-5), 3) == bound
+    assert round(epsilon_from_guesses(right, guesses, canaries), 3) == pure
+    test, guessed = CanaryTest("steinke", guesses, 0.05), counted(canaries, guesses, right)
+    assert round(refuted_strength(test, ApproxDP(0.0, 1e-5), guessed), 3) == published
+
+
+def test_all_right_without_slips_is_a_power():
+    assert epsilon_from_guesses(10, 10, alpha=0.1) == pytest.approx(-math.log(0.1 ** (-0.1) - 1), rel=1e-5)
+    assert epsilon_from_guesses(5, 10) == 0.0
+
+
+@pytest.mark.parametrize(
+    "numbers", [(10, 10, 5), (-1, 10), (11, 10), (0, 0), ("a", 10), (None, 10), (5.5, 10), (True, 1)]
+)
+def test_numbers_that_do_not_fit_are_refused(numbers):
+    with pytest.raises(OptionError, match="do not fit; use whole numbers"):
+        epsilon_from_guesses(*numbers)
+
+
+def test_other_options_that_are_refused():
+    with pytest.raises(ClaimError, match="delta=1"):
+        epsilon_from_guesses(5, 10, delta=1.0)
+    with pytest.raises(OptionError, match="pass canaries"):
+        epsilon_from_guesses(10, 10, delta=1e-5)
+    assert epsilon_from_guesses(10, 10, 10, delta=1e-9) == pytest.approx(epsilon_from_guesses(10, 10), abs=1e-3)
+    with pytest.raises(OptionError, match="alpha=2"):
+        epsilon_from_guesses(5, 10, alpha=2)
+
+
+@pytest.mark.parametrize("kind", ["counts", "steinke", "f-dp", "betting"])
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(0.8)], ids=str)
+def test_p_value_verdict_and_bound_agree_and_are_monotone(kind, claim):
+    bounds, tails = [], []
+    for right in range(40, 101, 15):
+        guesses, test = counted(100, 100, right), CanaryTest(kind, 100, 0.05)
+        found, bound = tail(test, claim, guesses), refuted_strength(test, claim, guesses)
+        assert refutes(test, claim, guesses) == (found <= 0.05) == (bound > claim.strength)
+        if bound:
+            assert refutes(test, claim.with_strength(bound), guesses)
+        tails.append(found)
+        bounds.append(bound)
+    assert tails == sorted(tails, reverse=True)
+    assert bounds == sorted(bounds)
+    assert bounds[0] == 0.0 < bounds[-1]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 3.0])
+def test_recursion_never_refutes_more_than_the_exact_law(epsilon):
+    for delta in (0.0, 1e-3, 0.05):
+        for right in range(1, 31):
+            found = [
+                tail(CanaryTest(kind, 30, 0.05), ApproxDP(epsilon, delta), counted(40, 30, right))
+                for kind in ("f-dp", "counts")
+            ]
+            assert found[0] >= found[1] * (1.0 - 1e-6) or found[1] > 0.9
+
+
+CURVES = [
+    ZeroConcentratedDP(0.5), ZeroConcentratedDP(20.0), RenyiDP(2.0, 1.0), PureDP(0.5).group(2),
+    GaussianDP(0.5).group(2), TradeOffCurve((0.0, 0.1, 0.5), (0.9, 0.7, 0.2), 0.01),
+    PrivacyProfile((0.0, 1.0, 2.0), (0.3, 0.1, 0.02)), ApproxDP(1.0, 0.1), GaussianDP(20.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", CURVES, ids=str)
+def test_least_wrong_is_never_above_the_curve_and_close_to_it(claim):
+    least = least_wrong(claim, counted(10, 10, 5), 1e-6)
+    rates = np.concatenate([np.geomspace(1e-6, 0.5, 60), 1.0 - np.geomspace(1e-9, 0.5, 60), [1.0]])
+    exact = claim.max_power(1.0 - rates, rates)[1]
+    found = np.array([least(float(rate)) for rate in rates])
+    assert np.all(found <= exact * (1.0 + 1e-9) + 1e-14)
+    assert np.all(found >= exact * (1.0 - 1e-3) - 1e-14)
+
+
+def test_least_wrong_of_one_answer():
+    least = least_wrong(PureDP(1.0), counted(10, 10, 5, said="in", probability=0.2), 0.01)
+    assert least(0.1) == pytest.approx(0.8 * 0.5 / math.e)
+    assert least(0.2) == pytest.approx(0.8)
+    assert least(0.9) == pytest.approx(0.8)
+
+
+def test_claims_for_larger_strengths_help_where_delta_costs_much():
+    """At ε = 0 the slip is m δ/2, but (2, δ)-DP follows from the claim and costs less."""
+    guesses = counted(100, 100, 100)
+    assert ceilings(ApproxDP(0.0, 1e-3), guesses)[0].slip(100) > 0.04
+    assert tail(CanaryTest("betting", 100, 0.05), ApproxDP(0.0, 1e-3), guesses) < 0.02
+
+
+def test_plans():
+    shape = counted(1_000, 1_000, 0)
+    assert fixed_numbers(1_000) == (31, 125, 500)
+    assert fixed_numbers(24) == (12,)
+    assert fixed_numbers(8) == (8,)
+
+    def kinds(claim, method="auto", numbers=None):
+        tests = plan_tests(method, numbers, claim, shape, 0.05)
+        assert sum(test.alpha for test in tests) == pytest.approx(0.05)
+        return [test.kind for test in tests]
+
+    assert kinds(PureDP(1.0)) == ["betting"]
+    assert kinds(ApproxDP(1.0, 1e-6)) == ["betting"]
+    assert kinds(ApproxDP(1.0, 1e-3)) == ["betting", *["counts"] * 3]
+    assert kinds(GaussianDP(1.0)) == ["f-dp"] * 3
+    assert kinds(RenyiDP(2.0, 1.0)) == ["f-dp"] * 3
+    assert kinds(PureDP(1.0), numbers=(5, 7)) == ["counts"] * 2
+
+
+def test_best_rates_attain_the_curve():
+    for claim, options in (
+        (PureDP(1.0), {}),
+        (GaussianDP(1.0), {}),
+        (GaussianDP(1.0), {"said": "in", "probability": 0.2}),
+    ):
+        guesses = counted(1_000, 1_000, 0, **options)
+        numbers = [10, 300, 900]
+        rates = best_rates(claim, guesses, numbers)
+        least = least_wrong(claim, guesses, 1e-6)
+        for number, rate in zip(numbers, rates, strict=True):
+            assert least(rate * number / 1_000) == pytest.approx((1.0 - rate) * number / 1_000, rel=1e-5)
+    assert best_rates(PureDP(1.0), counted(10, 10, 0), [10]) == pytest.approx([math.e / (1 + math.e)])
+    assert best_rates(ApproxDP(0.0, 0.5), counted(10, 10, 0), [2]) == pytest.approx([1.0])
+
+
+def test_detectable_excess_falls_with_the_canaries():
+    def excess(canaries, **options):
+        guesses = counted(canaries, canaries, 0, **options)
+        return smallest_excess((CanaryTest("counts", canaries, 0.05),), PureDP(1.0), guesses, 0.95)
+
+    assert excess(10) == math.inf or excess(10) > excess(100) > excess(1_000) > 0.0
+    assert excess(10**6) < 0.02
+    assert excess(1_000, said="in") >= excess(1_000)
+
+
+def test_detectable_excess_is_positive_even_if_the_claim_itself_is_refuted():
+    assert 0.0 < smallest_excess((CanaryTest("counts", 100, 0.999),), PureDP(1.0), counted(100, 100, 0), 0.95) < 1e-3
+
+
+@pytest.mark.parametrize("canaries", [12, 100])
+def test_detectable_excess_is_the_least_with_the_stated_power(canaries):
+    """Independent guesses at the claim's odds: the fewest right ones that refute occur with probability 0.95."""
+    test, claim, guesses = CanaryTest("counts", canaries, 0.05), PureDP(0.5), counted(canaries, canaries, 0)
+    fewest = next(right for right in range(canaries + 1) if refutes(test, claim, counted(canaries, canaries, right)))
+    found = claim.epsilon + smallest_excess((test,), claim, guesses, 0.95)
+    power = [binom.sf(fewest - 1, canaries, 1 / (1 + math.exp(-epsilon))) for epsilon in (found - 0.01, found)]
+    assert power[0] < 0.95 <= power[1]
+
+
+@pytest.mark.parametrize(
+    ("claim", "options"),
+    [
+        (PureDP(1.0), {}), (ApproxDP(1.0, 1e-4), {}), (GaussianDP(1.0), {}), (PureDP(1.0), {"say": "in"}),
+        (PureDP(1.0), {"method": "f-dp", "alpha": 0.01}),
+    ],
+)  # fmt: skip
+def test_a_plan_says_what_the_audit_says(claim, options):
+    included = np.arange(400) % 2 == 0
+    scores = np.random.default_rng(0).normal(size=400)
+    result = check_canaries(scores, included, claim=claim, coins="independent", **options)
+    plan = plan_canaries(400, claim=claim, **options)
+    assert (plan.ceiling, plan.resolution) == (result.ceiling, result.resolution)
+    assert plan.tests == result.tests
+
+
+def test_a_rare_inclusion_limits_right_guesses():
+    assert (
+        plan_canaries(1_000, claim=PureDP(1.0), probability=0.1).ceiling
+        < plan_canaries(1_000, claim=PureDP(1.0)).ceiling
+    )
+
+
+def test_words():
+    few = plan_canaries(50, claim=PureDP(8.0))
+    assert math.isinf(few.resolution)
+    assert "no excess over the claim is detected" in str(few)
+    assert str(plan_canaries(1_000, claim=PureDP(1.0))).startswith("1,000 canaries, claim 1-DP: epsilon >= 5.8")
+    assert repr(few) == "<CanaryPlan 50 canaries, 8-DP: ceiling 2.784>"
+
+
+@pytest.mark.parametrize("options", [{"canaries": 7}, {"canaries": 10.5}, {"canaries": 100, "power": 1.0}])
+def test_options_of_plans_that_are_refused(options):
+    with pytest.raises(OptionError, match=r"is not .*; use"):
+        plan_canaries(options.pop("canaries"), claim=PureDP(1.0), **options)

@@ -1,28 +1,26 @@
-"""Planning: the stated power is that of the exact test, and the runs needed and the resolution are inverse."""
-
-from __future__ import annotations
+"""The power of the tests: excess and runs that are detected, and the critical curve."""
 
 import functools
 import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import binom
 
-from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.boundary_test import Counts, p_value
+from dpaudit.audit.inference.guess_test import Guesses, guess_test
 from dpaudit.audit.power.alternatives import best_q
+from dpaudit.audit.power.critical_curve import RegionProbabilities, critical_curve, likely_hits
+from dpaudit.audit.power.guess_test_power import equivalent_runs, guess_resolution
 from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
 
 CASES = [
-    (PureDP(1.0), 0.18, 0.02),
-    (PureDP(1.0), 1e-4, 0.5),
-    (ApproxDP(1.0, 0.05), 0.05, 0.05),
-    (ApproxDP(1.0, 0.05, bound_on="delta"), 0.05, 0.01),
-    (GaussianDP(1.0), 0.3, 0.05),
-    (RenyiDP(2.0, 0.1), 0.3, 0.01),
-]
+    (PureDP(1.0), 0.18, 0.02), (PureDP(1.0), 1e-4, 0.5), (ApproxDP(1.0, 0.05), 0.05, 0.05),
+    (ApproxDP(1.0, 0.05, bound_on="delta"), 0.05, 0.01), (GaussianDP(1.0), 0.3, 0.05), (RenyiDP(2.0, 0.1), 0.3, 0.01),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -79,16 +77,12 @@ def test_stated_power_against_enumeration(n, m, q):
 @pytest.mark.parametrize(
     ("claim", "runs", "q", "excess"),
     [
-        (PureDP(1.0), 1_000_000, 1e-6, 1.5),
-        (PureDP(1.0), 1_000_000, 1e-6, 2.2),
-        (ApproxDP(1.0, 1e-5, bound_on="delta"), 1_000_000, 1e-7, 2e-5),
-        (GaussianDP(1.0), 300, 0.02, 0.6),
-        (PureDP(0.0), 100, 0.1, 0.9),
-        (PureDP(3.0), 300, 0.01, 1.0),
-        (RenyiDP(2.0, 0.1), 30, 0.1, 0.8),
+        (PureDP(1.0), 1_000_000, 1e-6, 1.5), (PureDP(1.0), 1_000_000, 1e-6, 2.2),
+        (ApproxDP(1.0, 1e-5, bound_on="delta"), 1_000_000, 1e-7, 2e-5), (GaussianDP(1.0), 300, 0.02, 0.6),
+        (PureDP(0.0), 100, 0.1, 0.9), (PureDP(3.0), 300, 0.01, 1.0), (RenyiDP(2.0, 0.1), 30, 0.1, 0.8),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_stated_power_where_hits_are_few(claim, runs, q, excess):
     truth = exact_power(claim, runs, runs, q, excess)
     assert 0.2 < truth < 0.99
@@ -124,15 +118,12 @@ def test_stated_power_against_simulation(claim, q):
 @pytest.mark.parametrize(
     ("claim", "runs", "q", "excess"),
     [
-        (PureDP(1.0), 10_000, 0.18, 0.05838),
-        (PureDP(1.0), 100_000, 0.268, 0.015152),
-        (ApproxDP(1.0, 0.05), 10_000, 0.1, 0.084576),
-        (ApproxDP(1.0, 0.05, bound_on="delta"), 10_000, 0.05, 0.018287),
-        (GaussianDP(1.0), 1_000_000, 1e-5, 0.178551),
-        (PureDP(4.0), 1_000_000, 0.01785, 0.019137),
+        (PureDP(1.0), 10_000, 0.18, 0.05838), (PureDP(1.0), 100_000, 0.268, 0.015152),
+        (ApproxDP(1.0, 0.05), 10_000, 0.1, 0.084576), (ApproxDP(1.0, 0.05, bound_on="delta"), 10_000, 0.05, 0.018287),
+        (GaussianDP(1.0), 1_000_000, 1e-5, 0.178551), (PureDP(4.0), 1_000_000, 0.01785, 0.019137),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_stated_power_against_tables(claim, runs, q, excess):
     """Excesses at power .8, computed once from exact p-values.
 
@@ -180,3 +171,92 @@ def test_impossible_plans():
             runs_needed(PureDP(1.0), bad, resolution=0.1, alpha=0.05)
     with pytest.raises(OptionError, match="below the claim"):
         power_of_test(PureDP(1.0), 100, 100, 0.1, -0.1, alpha=0.05)
+
+
+def p_of(claim, n, m, alpha, x, y):
+    """Return the exact p-value in units of alpha; 0 if there are more hits than runs."""
+    if x > n:
+        return 0.0
+    return p_value(Counts(hits_x=int(x), runs_x=n, hits_y=int(y), runs_y=m), claim, alpha=alpha) / alpha
+
+
+@pytest.mark.parametrize(
+    ("claim", "n", "m", "q", "alpha"),
+    [
+        (PureDP(1.0), 60, 60, 0.2, 0.05), (PureDP(0.0), 200, 200, 0.5, 1e-8), (PureDP(4.0), 10_000, 10_000, 1e-3, 0.05),
+        (PureDP(1.0), 1_000_000, 1_000_000, 1e-6, 1e-3), (ApproxDP(1.0, 0.1), 200, 200, 0.7, 0.05),
+        (ApproxDP(1.0, 1e-5, bound_on="delta"), 1_000_000, 1_000_000, 1e-7, 0.05),
+        (GaussianDP(1.0), 300, 200, 0.02, 0.05), (GaussianDP(0.5).group(2), 1_000, 1_000, 0.01, 1e-5),
+        (RenyiDP(2.0, 0.1), 300, 300, 0.05, 0.05), (ZeroConcentratedDP(0.5), 300, 300, 0.3, 0.05),
+        (PrivacyProfile((0.0, 1.0), (0.3, 0.1)), 200, 200, 0.3, 0.05),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_few_hits_are_refuted_from_the_curve_on_and_no_fewer(claim, n, m, q, alpha):
+    """Up to p-values that alpha separates by chance: 6% above it or 7% below it at most."""
+    low, high = likely_hits(m, q)
+    y = np.arange(low, high + 1.0)
+    curve = critical_curve(claim, n, m, q, alpha, y)
+    for at in range(0, len(y), max(len(y) // 6, 1)):
+        assert p_of(claim, n, m, alpha, curve[at], y[at]) <= 1.06
+        assert p_of(claim, n, m, alpha, curve[at] - 1, y[at]) > 0.93
+
+
+@pytest.mark.parametrize("alpha", [0.05, 1e-5])
+@pytest.mark.parametrize(
+    ("claim", "q"),
+    [(PureDP(1.0), 0.268), (ApproxDP(1.0, 0.05), 0.1), (GaussianDP(1.0), 1e-3), (RenyiDP(4.0, 1.0), 0.3)],
+    ids=str,
+)
+def test_many_hits_on_the_curve_have_a_p_value_near_alpha(claim, q, alpha):
+    """Within .02 standard errors: 4% at alpha .05, and 9% at 1e-5."""
+    n = 1_000_000
+    y = np.round(n * q + np.array([-3.0, 0.0, 3.0]) * math.sqrt(n * q * (1.0 - q)))
+    for hits_y, x in zip(y, critical_curve(claim, n, n, q, alpha, y), strict=True):
+        assert p_of(claim, n, n, alpha, x, hits_y) == pytest.approx(1.0, abs=0.04 if alpha == 0.05 else 0.09)
+
+
+def test_the_curve_rises_with_strength_and_confidence():
+    y = np.arange(10.0, 60.0)
+    curves = [critical_curve(PureDP(each), 200, 200, 0.18, 0.05, y) for each in (0.5, 1.0, 1.5)]
+    assert all((np.diff(curve) >= 0).all() for curve in curves)
+    assert (np.diff(curves, axis=0) >= 0).all()
+    assert (critical_curve(PureDP(1.0), 200, 200, 0.18, 1e-4, y) >= curves[1]).all()
+
+
+@pytest.mark.parametrize(("n", "m"), [(50, 50), (3_000, 100), (100_000, 100_000)])
+def test_a_region_has_its_probability(n, m):
+    """1 for all counts, 0 for none, and the tail of a binomial law, which grows with p, for some hits on x."""
+    claim = PureDP(1.0)
+    boundary = RegionProbabilities.of(claim, claim, n, m, 0.3, 0.6)
+    always, never, some = (np.full(len(boundary.y), each) for each in (0.0, n + 1.0, math.floor(0.6 * n)))
+    found = boundary.at(np.stack([always, never, some]))
+    assert found[0] == pytest.approx(1.0, abs=1e-6)
+    assert found[1] == pytest.approx(0.0, abs=1e-9)
+    assert (np.diff(found[2]) >= -1e-9).all()
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(0.5, 0.184), (0.03, 0.011), (0.73, 0.27)])
+def test_the_stated_excess_is_found_as_often_as_stated(right, wrong):
+    """Power of the exact test at the stated excess, summed over all counts, for .9."""
+    runs = 3_000
+    guesses = Guesses(right=round(right * runs), wrong=round(wrong * runs), runs=runs)
+    excess = guess_resolution(PureDP(1.0), guesses, alpha=0.01, power=0.9)
+    share = 1.0 / (1.0 + math.exp(-1.0 - excess))
+    made = round((guesses.right + 0.5) / share)
+    numbers = np.arange(made + 1)
+    found = [
+        guess_test(Guesses(right=k, wrong=made - k, runs=runs), PureDP(1.0), alpha=0.01)[0] <= 0.01 for k in numbers
+    ]
+    assert stats.binom.pmf(numbers, made, share)[found].sum() == pytest.approx(0.9, abs=0.03)
+    assert math.isinf(guess_resolution(PureDP(1.0), Guesses(right=1, wrong=0, runs=9), alpha=0.01, power=0.9))
+
+
+def test_equivalent_runs_give_the_same_variance():
+    guesses = Guesses(right=240_000, wrong=100_000, runs=1_000_000)
+    claim, w = GaussianDP(0.6), 0.1
+    c = float(claim.max_power(w)[0])
+    slope = (float(claim.max_power(w + 1e-5)[0]) - float(claim.max_power(w - 1e-5)[0])) / 2e-5
+    variance = (c * (1 - c) + slope**2 * w * (1 - w) + 2 * slope * c * w) / 1_000_000
+    apart = c * (1 - c) + slope**2 * w * (1 - w)
+    assert apart / equivalent_runs(claim, guesses) == pytest.approx(variance, rel=1e-3)

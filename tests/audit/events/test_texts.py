@@ -1,0 +1,271 @@
+"""The text of an output depends on its compared values only, in every process; and texts are read as columns."""
+
+import datetime
+import enum
+import ipaddress
+import itertools
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import uuid
+from collections import namedtuple
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, check
+from dpaudit.audit.events.features import MODULUS
+from dpaudit.audit.events.outcome_text import equal_text, outcome_text
+from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.events.text_columns import TextColumn, TextColumns, learn_texts
+from dpaudit.audit.health.findings import HealthCheck
+
+COUNTER = itertools.count()
+
+
+class Colour(Enum):
+    RED = 1
+
+
+Place = namedtuple("Place", "row column")
+
+
+@dataclass(frozen=True)
+class Stamped:
+    """Prints its creation time first, and is compared by its last field."""
+
+    at: int = field(compare=False)
+    word: str
+
+
+class Value:
+    """Compares by value and prints its address."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return isinstance(other, Value) and other.number == self.number
+
+    def __hash__(self):
+        return hash(self.number)
+
+
+class Itself:
+    """Equals only itself."""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Stamped(1, "a"), Stamped(2, "a")), (Value(1), Value(1)),
+        (frozenset(["a", "b", "c"]), frozenset(["c", "b", "a"])), (("a", (Value(1), 2)), ("a", (Value(1), 2))),
+        (Itself(), Itself()), (np.str_("a"), "a"), (np.float64(1.5), 1.5), (Place("a", Value(2)), Place("a", Value(2))),
+    ],
+)  # fmt: skip
+def test_what_is_not_compared_is_not_said(one, other):
+    assert outcome_text(one) == outcome_text(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1", 1), (None, "None"), (b"a", "a"), (Stamped(1, "a"), Stamped(1, "b")), (Value(1), Value(2)),
+        (frozenset(["a"]), ("a",)), (Decimal("1.5"), Fraction(3, 2)), (Colour.RED, "Colour.RED"),
+        (("a", "b"), ("a, b",)), (Place(1, (2,)), (1, (2,))),
+    ],
+)  # fmt: skip
+def test_what_is_compared_is_said(one, other):
+    assert outcome_text(one) != outcome_text(other)
+
+
+def stamped(answer, rng):
+    return Stamped(next(COUNTER), "yes" if rng.random() < 0.5 + 0.1 * answer else "no")
+
+
+def identified(answer, rng):
+    return Stamped(next(COUNTER), f"{answer + rng.laplace():.1f}")
+
+
+def valued(answer, rng):
+    return Value(int(rng.integers(100)) + answer)
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("mechanism", [stamped, identified, valued])
+def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):
+    result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=300, sequential=sequential, jobs=1, alpha=1e-6)
+    assert {finding.check for finding in result.findings} <= {HealthCheck.IDLE_EVENT}  # each value is rare
+
+
+def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_path):
+    """The text of a set; the words of an event, the key under which a store keeps its counts, and a result's file."""
+    program = tmp_path / "sets.py"
+    program.write_text(
+        "from dpaudit import PureDP, check, save\n"
+        "from dpaudit.audit.events.named_parts import Dictionary\n"
+        "from dpaudit.audit.events.outcome_text import outcome_text\n"
+        "from dpaudit.audit.sampling.output_hashes import digest\n"
+        "print(outcome_text(frozenset(map(str, range(50)))), outcome_text(Dictionary.of({'a': 1, 'b': 2}.items())))\n"
+        "def drawn(dataset, rng):\n"
+        "    return (frozenset('abcdefg'[: int(rng.integers(3)) + 2 + dataset]), 1)\n"
+        "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=400, seed=1, jobs=1, cells=8)\n"
+        "save(result, 'result.json')\n"
+        "saved = [line for line in open('result.json') if 'seconds' not in line and 'saved' not in line]\n"
+        "print(result.event, result.cells.names, result.sketch, digest((result.event, None)), ''.join(saved))\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, program], env={**os.environ, "PYTHONHASHSEED": str(seed)}, cwd=tmp_path,
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in (1, 2)  # which order these sets differently
+    }  # fmt: skip
+    assert len(said) == 1
+    assert "{'a', 'b'}" in said.pop()
+
+
+# Texts as columns: what is read, and that it is read alike whatever else an output holds.
+
+NAN = math.nan
+
+
+def outputs_of(values):
+    return as_outputs(list(values), len(values), "f")
+
+
+def test_each_part_of_a_text():
+    columns = TextColumns(
+        (
+            TextColumn((), "length"), TextColumn((), "template", known=("n=#", "n=# ")), TextColumn((), "number", 1),
+            TextColumn((), "word", "n"), TextColumn((), "character", 2, ("-", "1", "3", "7")),
+            TextColumn((), "number", 0), TextColumn((), "start", known=("n=",)), TextColumn((), "end", known=(" ",)),
+        )
+    )  # fmt: skip
+    read = columns.read(outputs_of(["n=-1.5e1 ", "nn", "n=3, 4", None, "n=7"]))
+    np.testing.assert_array_equal(
+        read.T,
+        [
+            [9, 1, NAN, 1, 0, -15, 0, -1], [2, -1, NAN, 0, -1, NAN, -1, -1], [6, -1, 4, 1, 2, 3, 0, -1], [NAN] * 8,
+            [3, 0, NAN, 1, 3, 7, 0, -1],
+        ],
+    )  # fmt: skip
+    assert columns.codes(1) == ["'n=#'", "'n=# '"]
+    assert columns.codes(0) is None
+    assert columns.only([5]).names == ("1st number in output",)
+
+
+def test_texts_inside_outputs_and_objects_with_a_text_of_their_own():
+    columns = TextColumns(
+        (TextColumn((1,), "word", "a"), TextColumn(("'when'",), "number", 1), TextColumn((), "length"))
+    )
+    day = datetime.date(2024, 1, 30)
+    read = columns.read(outputs_of([(0, "a a"), {"when": day}, b"\xff12", (0, 5)]))
+    np.testing.assert_array_equal(read, [[2, NAN, NAN, NAN], [NAN, 1, NAN, NAN], [NAN, NAN, 3, NAN]])
+
+
+def test_only_texts_that_hardly_recur_are_learned():
+    rng = np.random.default_rng(0)
+    words = [f"{'abc'[place % 3]}" for place in range(600)]
+    assert learn_texts(outputs_of(words), outputs_of(words)) is None
+    sentences = [(word, f"{word} of {rng.random():.6f}") for word in words]
+    found = learn_texts(outputs_of(sentences), outputs_of(sentences[:300]))
+    assert {column.path for column in found.columns} == {(1,)}
+    assert TextColumn((1,), "template", known=("a of #", "b of #", "c of #")) in found.columns
+    assert learn_texts(np.arange(5), np.arange(5)) is None
+
+
+def test_words_are_those_in_which_the_datasets_differ():
+    rng = np.random.default_rng(1)
+    on_x, on_y = ([f"{word} {rng.random()}" for _ in range(400)] for word in ("same left", "same right"))
+    words = {
+        column.which for column in learn_texts(outputs_of(on_x), outputs_of(on_y)).columns if column.part == "word"
+    }
+    assert {"left", "right"} <= words
+    assert "same" not in words
+
+
+def test_last_digits_of_a_number_in_a_text():
+    big = 2**60 + 1
+    texts = outputs_of([f'{{"n": {big + place}, "ok": {place % 7}}}' for place in range(600)])
+    columns = learn_texts(texts, texts)
+    below = outputs_of([f"sum {-big - place}" for place in range(600)])
+    assert TextColumn((), "last digits", 0) in learn_texts(below, below).columns
+    assert TextColumn((), "last digits", 0) in columns.columns
+    assert TextColumn((), "last digits", 1) not in columns.columns
+    read = TextColumns((TextColumn((), "last digits", 0),)).read(texts)
+    assert read[0, :2].tolist() == [float(big % MODULUS), float((big + 1) % MODULUS)]
+
+
+def test_long_texts_are_read_at_both_ends():
+    text = "begin " + "x" * 10**6 + " end"
+    columns = (TextColumn((), "length"), TextColumn((), "word", "begin"), TextColumn((), "word", "end"))
+    assert TextColumns(columns).read(outputs_of([text])).tolist() == [[len(text)], [1.0], [1.0]]
+    assert len(str(TextColumn((), "word", "w" * 40))) < 80
+    assert learn_texts(outputs_of([f"{text}{place}" for place in range(3)]), outputs_of(["a"])) is not None
+
+
+@dataclass(frozen=True)
+class Point:
+    at: float
+
+
+class Closed:
+    """Compares by value, and says nothing of it but a hash that differs between processes."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value == other.value
+
+    def __hash__(self):
+        return hash(str(self.value))
+
+
+class Shade(enum.StrEnum):
+    RED = "red"
+
+
+MOMENT = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Point(1), Point(1.0)), (Point(0.0), Point(-0.0)), (frozenset([1]), frozenset([True])),
+        (MOMENT, MOMENT.astimezone(datetime.timezone(datetime.timedelta(hours=5)))),
+        (frozenset([Fraction(1, 2)]), frozenset([0.5])), (frozenset([Decimal(1)]), frozenset([1])),
+        (Shade.RED, "red"), (frozenset([Fraction(10**5000, 3)]), frozenset([Fraction(10**5000, 3)])),
+        (frozenset([10**5000]), frozenset([10**5000])),
+    ],
+)  # fmt: skip
+def test_equal_outputs_have_equal_texts(one, other):
+    assert one == other
+    assert equal_text(one) == equal_text(other) is not None
+
+
+def test_stated_texts():
+    token, place = uuid.UUID(int=5), pathlib.PurePosixPath("/tmp/a")
+    assert (equal_text(token), equal_text(place), equal_text(ipaddress.ip_address("::1"))) == (
+        str(token),
+        "/tmp/a",
+        "::1",
+    )
+    assert equal_text(frozenset(["b", ("a", 1)])) == "{(a, 1), b}"
+
+
+LATE = datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-5)))
+
+
+@pytest.mark.parametrize(
+    "output", [Closed(1), frozenset([Closed(1)]), range(3), 2.5, True, None, Decimal("1.50"), LATE]
+)
+def test_some_outputs_have_no_text(output):
+    assert equal_text(output) is None

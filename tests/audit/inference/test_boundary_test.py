@@ -1,0 +1,432 @@
+"""The joint test and the order of counts: exact size by enumeration of all outcomes, monotonicity, efficiency."""
+
+import functools
+import itertools
+import math
+from itertools import pairwise, product
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import binom, multinomial, poisson
+from statsmodels.stats.proportion import proportion_confint
+
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
+from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
+from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit.audit.inference import binomial_tails
+from dpaudit.audit.inference import outcome_test as module
+from dpaudit.audit.inference.binomial_tails import clopper_pearson, upper_tail
+from dpaudit.audit.inference.boundary_test import (
+    Counts,
+    critical_hits,
+    joint_test,
+    joint_test_beside,
+    order,
+    p_value,
+    root_from_below,
+    strength_estimate,
+    strength_lower,
+)
+from dpaudit.audit.inference.outcome_test import most_outcomes, outcome_test
+
+CLAIMS = [
+    PureDP(0.0), PureDP(1.0), PureDP(3.0), ApproxDP(1.0, 0.05), ApproxDP(0.5, 0.2, bound_on="delta"), GaussianDP(1.0),
+    RenyiDP(2.0, 0.3), PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)), TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+]  # fmt: skip
+
+
+def p_values(n: int, m: int, claim, alpha: float) -> np.ndarray:
+    """Return all p-values, shape (n + 1, m + 1); grouping by the hits on y is faster."""
+    return np.array(
+        [
+            [p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) for x in range(n + 1)]
+            for y in range(m + 1)
+        ]
+    ).T
+
+
+def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
+    """Return the largest probabilities of rejection on the boundary, over a fine grid of q that covers both ends."""
+    n, m = rejected[0].shape[0] - 1, rejected[0].shape[1] - 1
+    inner = np.linspace(1e-4, 1 - 1e-4, 801)
+    ends = np.geomspace(1e-12, 1e-4, 60)
+    q = np.concatenate([ends, inner, 1 - ends])
+    rest = np.concatenate([1 - ends, 1 - inner, ends])
+    p, _ = claim.max_power(q, rest)
+    on_x = binom.pmf(np.arange(n + 1)[:, None], n, p)  # shape (n + 1, grid)
+    on_y = binom.pmf(np.arange(m + 1)[:, None], m, q)
+    return [float((on_x * (each.astype(float) @ on_y)).sum(axis=0).max()) for each in rejected]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize(("n", "m"), [(7, 7), (3, 8), (8, 3)])
+def test_size_never_exceeds_alpha(n, m, claim):
+    found = p_values(n, m, claim, 0.05)
+    alphas = (0.05, 0.01, 0.2)  # the test is tuned to .05 and valid for any alpha
+    sizes = largest_sizes(claim, *(found <= alpha for alpha in alphas))
+    assert all(size <= alpha for size, alpha in zip(sizes, alphas, strict=True))
+
+
+def test_size_comes_near_alpha():
+    """The size test above would accept a test that never rejects."""
+    assert largest_sizes(PureDP(1.0), p_values(20, 20, PureDP(1.0), 0.05) <= 0.05)[0] > 0.03
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
+def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
+    n = m = 10
+    bounds = np.array(
+        [
+            [strength_lower(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.1) for x in range(n + 1)]
+            for y in range(m + 1)
+        ]
+    ).T
+    for truth in (claim.strength, 0.3, 2.0):
+        assert largest_sizes(claim.with_strength(truth), bounds > truth)[0] <= 0.1
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("runs", [1, 7, 100])
+def test_equal_hits_refute_nothing_at_any_count(claim, runs):
+    for hits in (*range(0, runs, max(1, runs // 12)), runs):
+        counts = Counts(hits_x=hits, runs_x=runs, hits_y=hits, runs_y=runs)
+        assert p_value(counts, claim) == 1.0
+        assert strength_lower(counts, claim, alpha=0.05) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "counts"),
+    [
+        *product(CLAIMS, [(60, 100, 10, 100), (900, 1000, 5, 400), (7, 10**6, 0, 10**6), (30, 30, 1, 3000)]),
+        (ZeroConcentratedDP(0.5), (60, 100, 10, 100)),  # its boundary is slow to compute
+        (ZeroConcentratedDP(0.5), (30, 30, 1, 3000)),
+    ],
+    ids=str,
+)
+def test_p_value_grows_with_the_strength_and_crosses_alpha_at_the_bound(claim, counts):
+    observed = Counts(hits_x=counts[0], runs_x=counts[1], hits_y=counts[2], runs_y=counts[3])
+    bound = strength_lower(observed, claim, alpha=0.05)
+    top = min(2 * bound + 0.5, claim.max_strength * 0.999)
+    found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 3)]
+    assert all(a <= b + 1e-12 for a, b in pairwise(found))
+    if bound > 0:
+        assert p_value(observed, claim.with_strength(bound)) <= 0.05
+        estimate = min(strength_estimate(observed, claim), bound + 10)
+        assert p_value(
+            observed, claim.with_strength(bound + 0.02 * max(estimate - bound, 1e-3) + 1e-6)
+        ) > 0.05 or math.isinf(strength_estimate(observed, claim))
+
+
+@pytest.mark.parametrize("n", [10**4, 10**6, 10**10])
+def test_gap_is_within_three_percent_of_the_asymptotic_one(n):
+    p, q = 0.5, 0.5 * math.exp(-1)
+    counts = Counts(hits_x=round(n * p), runs_x=n, hits_y=round(n * q), runs_y=n)
+    gap = 1.6449 * math.sqrt((1 - p) / (p * n) + (1 - q) / (q * n))
+    assert strength_estimate(counts, PureDP(1.0)) - strength_lower(counts, PureDP(1.0), alpha=0.05) < 1.03 * gap
+
+
+def test_twenty_hits_against_none_show_more_than_two_limits_do():
+    """Two Clopper-Pearson limits give 1.20; the best test of ε on these counts gives about 2.1."""
+    counts = Counts(hits_x=20, runs_x=10**6, hits_y=0, runs_y=10**6)
+    assert 2.0 < strength_lower(counts, PureDP(1.0), alpha=0.05) < 2.15
+
+
+def test_bound_is_monotone_in_alpha_and_in_the_hits():
+    counts = [Counts(hits_x=x, runs_x=1000, hits_y=50, runs_y=1000) for x in (60, 120, 200, 400)]
+    by_hits = [strength_lower(c, PureDP(1.0), alpha=0.05) for c in counts]
+    assert by_hits == sorted(by_hits)
+    assert by_hits[-1] > 1.5
+    by_alpha = [strength_lower(counts[2], PureDP(1.0), alpha=a) for a in (1e-8, 1e-4, 0.05, 0.3, 0.6)]
+    assert by_alpha == sorted(by_alpha)
+
+
+def test_misses_count_as_well_as_hits():
+    """Under pure DP the complement of an event, in the other direction, is the same evidence."""
+    hits = strength_lower(Counts(hits_x=300, runs_x=1000, hits_y=50, runs_y=900), PureDP(1.0), alpha=0.05)
+    misses = strength_lower(Counts(hits_x=850, runs_x=900, hits_y=700, runs_y=1000), PureDP(1.0), alpha=0.05)
+    assert misses == pytest.approx(hits, rel=0.02)
+
+
+@pytest.mark.parametrize("corner", [(0, 9, 0, 9), (9, 9, 0, 9), (0, 9, 9, 9), (9, 9, 9, 9), (1, 1, 0, 1)])
+@pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
+def test_corners_are_defined(corner, claim):
+    counts = Counts(hits_x=corner[0], runs_x=corner[1], hits_y=corner[2], runs_y=corner[3])
+    assert 0.0 < p_value(counts, claim) <= 1.0
+    assert 0.0 <= strength_lower(counts, claim, alpha=0.05) < claim.max_strength
+
+
+def test_ten_billion_runs():
+    n = 10**10
+    for hits_x, hits_y in ((0, 0), (n, 0), (n, n), (30, 2), (n // 2, n // 4), (n, n - 40)):
+        counts = Counts(hits_x=hits_x, runs_x=n, hits_y=hits_y, runs_y=n)
+        bound = strength_lower(counts, PureDP(1.0), alpha=0.05)
+        assert bound <= strength_estimate(counts, PureDP(1.0))
+
+
+@pytest.mark.parametrize("bad", [(-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (1, 5, 2.5, 5)])
+def test_impossible_counts_are_refused(bad):
+    with pytest.raises(OptionError):
+        Counts(hits_x=bad[0], runs_x=bad[1], hits_y=bad[2], runs_y=bad[3])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, math.nan, 1e-12])
+def test_alpha_outside_its_range_is_refused(alpha):
+    with pytest.raises(OptionError, match="alpha="):
+        strength_lower(Counts(hits_x=3, runs_x=5, hits_y=0, runs_y=5), PureDP(1.0), alpha=alpha)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(0.5, 0.2, bound_on="delta"), RenyiDP(2.0, 0.3)], ids=str)
+def test_beside_known_numbers_nothing_is_left_out_that_betters_them(claim):
+    for hits_x in (20, 75, 95, 100):
+        counts = Counts(hits_x=hits_x, runs_x=100, hits_y=10, runs_y=100)
+        p, bound = joint_test(counts, claim, alpha=0.01)
+        for known in (claim.strength, *(share * bound for share in (0.9, 1.1) if share * bound > claim.strength)):
+            expected = bound if bound > known else 0.0
+            assert joint_test_beside(counts, claim, 1.0, known, alpha=0.01) == (p, expected)
+            assert joint_test_beside(counts, claim, 1e-10, known, alpha=0.01) == (1.0, expected)
+
+
+def test_a_number_is_a_claim():
+    counts = Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100)
+    assert p_value(counts, 1.0) == p_value(counts, PureDP(1.0)) < 0.05
+    assert strength_lower(counts, (0.5, 1e-5), alpha=0.05) == strength_lower(counts, ApproxDP(0.5, 1e-5), alpha=0.05)
+    for wrong in ("1.0", None):
+        with pytest.raises(ClaimError, match="is not a claim"):
+            p_value(counts, wrong)
+
+
+def test_a_p_value_is_smallest_at_a_level_near_it():
+    """As docs/how-to/counts.md says: alpha fixes the order of the counts."""
+    counts = Counts(hits_x=40, runs_x=100, hits_y=5, runs_y=100)
+    tuned = {alpha: p_value(counts, PureDP(1.0), alpha=alpha) for alpha in (0.2, 0.05, 1e-6)}
+    assert tuned[0.05] < 0.5 * min(tuned[0.2], tuned[1e-6])
+
+
+ALL_CLAIMS = [
+    PureDP(1.0), ApproxDP(0.5, 0.2, bound_on="delta"), GaussianDP(1.0), RenyiDP(2.0, 0.3), RenyiDP(30.0, 0.3).group(2),
+    ZeroConcentratedDP(0.5), PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)), TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+    ProbabilityPreservation(2.0, 0.3),
+]  # fmt: skip
+SIZES = [(30, 30), (1000, 40), (40, 1000), (10**6, 10**7)]
+MOST = 10.0  # standard deviations between the tested hits on y
+
+
+def some_hits(runs, most):
+    """Return all hits on y, or some near a fifth of the runs."""
+    span = (0, runs) if runs <= 1000 else runs / 5 + MOST * math.sqrt(runs) * np.array([-0.5, 0.5])
+    return np.unique(np.round(np.linspace(*span, most)))
+
+
+@pytest.mark.parametrize("claim", ALL_CLAIMS, ids=str)
+@pytest.mark.parametrize(("n", "m"), SIZES)
+class TestRegions:
+    def test_they_are_nested_in_the_strength_and_in_z(self, claim, n, m):
+        y = some_hits(m, 100)
+        strengths = claim.strength + np.array([0.0, 1e-9, 1e-6, 1e-3, 0.1])
+        found = [critical_hits(y, n, m, claim.with_strength(s), z) for s in strengths for z in (0.0, 1.0, 1.6, 5.0)]
+        grid = np.array(found).reshape(len(strengths), 4, len(y))
+        for axis in range(3):
+            assert np.diff(grid, axis=axis).min() >= 0
+
+    def test_the_table_is_the_same_for_one_count_and_for_many(self, claim, n, m):
+        """The grid of the table depends on the runs alone, so a region does not depend on the observed counts."""
+        y = some_hits(m, 40)
+        alone = [critical_hits(np.array([one]), n, m, claim, 1.6)[0] for one in y]
+        assert critical_hits(y, n, m, claim, 1.6).tolist() == alone
+
+    def test_counts_lie_in_their_own_region_and_hardly_in_a_smaller_one(self, claim, n, m):
+        for share in (0.0, 0.01, 0.3, 0.9):
+            hits_y = round(share * m)
+            power = float(claim.max_power(share)[0])
+            for hits_x in {0, round(n * power), round(n * power + 2 * math.sqrt(n)), round(n * (1 + power) / 2), n}:
+                counts = Counts(hits_x=min(hits_x, n), runs_x=n, hits_y=hits_y, runs_y=m)
+                strength, z = order(counts, claim, 1.6)
+                if z == 0.0 or math.isinf(strength):
+                    continue
+                y = np.array([float(hits_y)])
+                assert critical_hits(y, n, m, claim.with_strength(strength), z)[0] <= counts.hits_x
+                if strength > 0.0 and strength * (1 + 1e-6) < claim.max_strength:
+                    larger = claim.with_strength(strength * (1 + 1e-6) + 1e-12)
+                    assert critical_hits(y, n, m, larger, z)[0] > counts.hits_x
+
+
+@pytest.mark.parametrize("claim", [claim for claim in ALL_CLAIMS if not claim.has_closed_form], ids=str)
+def test_what_a_table_says_is_near_the_boundary(claim):
+    """The error is at most one hit or a fiftieth of the standard error of the hits."""
+    n = m = 10**6
+    y = np.round(m * np.array([1e-4, 0.01, 0.1, 0.3, 0.6, 0.9]))
+    p, rest = claim.max_power((y + 0.5) / (m + 1.0))
+    assert np.all(np.abs(critical_hits(y, n, m, claim, 0.0) - n * p) <= 1.0 + 0.02 * np.sqrt(n * p * rest))
+
+
+@pytest.mark.parametrize("root", [0.0, 1e-9, 0.3, 1.0, 1.7, 2.5e5])
+@pytest.mark.parametrize("start", [1e-3, 1.0, 40.0])
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_the_search_ends_just_below_the_root(root, start, size):
+    for excess in (
+        lambda at: at - root,
+        lambda at: math.copysign(abs(at - root) ** 3, at - root),
+        lambda at: math.floor(10 * (at - root)) + 0.5,  # a step
+        lambda at: 1e-9 if at > root else -1e6,
+    ):
+        found = root_from_below(excess, math.inf, start, size)
+        assert found == 0.0 or excess(found) <= 0
+        assert found <= root + 0.1
+        assert excess(found * (1 + 2e-7) + 1e-15) > 0
+
+
+def test_the_search_ends_below_a_limit_and_gives_up_far_out():
+    assert 1.0 - 1e-6 < root_from_below(lambda at: -1.0, 1.0, 0.2, 1.0) < 1.0
+    assert root_from_below(lambda at: -1.0, math.inf, 1.0, 1.0) == math.inf
+
+
+def test_the_search_takes_a_dozen_steps():
+    asked = []
+    root_from_below(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0, 1.0)
+    assert len(asked) <= 12
+
+
+@pytest.mark.parametrize("runs", [1, 2, 10, 1000, 10**6, 10**9])
+@pytest.mark.parametrize("p", [0.0, 1e-9, 1e-4, 0.03, 0.5, 0.97, 1 - 1e-6, 1.0])
+def test_upper_tail_is_never_too_small_and_close(runs, p):
+    deviation = np.sqrt(runs * p * (1 - p))
+    hits = np.unique(np.clip(np.round(runs * p + np.linspace(-7, 7, 57) * (deviation + 1)), -1, runs + 1))
+    bound = upper_tail(hits[None], runs, np.array([p]), np.array([1 - p]))[0]
+    exact = binom.sf(hits - 1, runs, p)
+    assert np.all(bound >= exact * (1 - 1e-12))
+    # The normal bound is at most one hit too large, the sums by a relative 1e-9 (plus 1e-12 beyond their reach).
+    lenient = binom.sf(hits - 2, runs, p) if runs * p * (1 - p) >= 1e4 else exact
+    assert np.all(bound <= lenient * (1 + 1e-6) + 2e-12)
+    assert np.all(np.diff(bound) <= 0)
+
+
+def test_rows_of_different_probability_do_not_disturb_each_other():
+    p = np.array([0.0, 1e-7, 1e-3, 0.2, 0.999, 1.0])
+    hits = np.tile(np.array([0.0, 1.0, 5.0, 900.0, 200_000.0, 10**6]), (len(p), 1))
+    bound = upper_tail(hits, 10**6, p, 1 - p)
+    for row, value in enumerate(p):
+        alone = upper_tail(hits[row : row + 1], 10**6, p[row : row + 1], 1 - p[row : row + 1])[0]
+        np.testing.assert_allclose(bound[row], alone, rtol=1e-9, atol=2e-12)
+        assert np.all(bound[row] >= binom.sf(hits[row] - 1, 10**6, value) * (1 - 1e-12))
+
+
+def test_far_tail_against_high_precision():
+    with mpmath.workdps(40):
+        exact = mpmath.betainc(60, 10**4 - 60 + 1, 0, mpmath.mpf("0.003"), regularized=True)
+    bound = upper_tail(np.array([[60.0]]), 10**4, np.array([0.003]), np.array([0.997]))[0, 0]
+    assert float(exact) <= bound <= float(exact) * (1 + 1e-6) + 2e-12
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0, 5), (5, 5), (3, 10), (0, 10**6), (17, 10**6), (10**9, 3 * 10**9)])
+@pytest.mark.parametrize("alpha", [1e-10, 0.05])
+def test_clopper_pearson(hits, runs, alpha):
+    (low, low_rest), (high, high_rest) = clopper_pearson(hits, runs, alpha=alpha)
+    assert low == 0.0 if hits == 0 else binom.sf(hits - 1, runs, low) <= alpha / 2 * (1 + 1e-6)
+    assert high == 1.0 if hits == runs else binom.cdf(hits, runs, high) <= alpha / 2 * (1 + 1e-6)
+    assert low + low_rest == pytest.approx(1.0)
+    assert high + high_rest == pytest.approx(1.0)
+    if alpha == 0.05:
+        other = proportion_confint(hits, runs, alpha=alpha, method="beta")
+        assert (low, high) == pytest.approx(other, rel=1e-6)
+
+
+@pytest.mark.parametrize("runs", [10**8, 3 * 10**8, 10**10])
+@pytest.mark.parametrize("hits", [999, 1000, 1001])
+@pytest.mark.parametrize("alpha", [0.05, 1e-10])
+def test_limits_hold_where_the_inverse_beta_function_does_not(hits, runs, alpha):
+    """SciPy's inverse fails at a shape of exactly 1000; its tails and the Poisson approximation, close here, do not."""
+    (low, _), (high, _) = clopper_pearson(hits, runs, alpha=alpha)
+    assert poisson.sf(hits - 1, low * runs) <= alpha / 2 * (1 + 1e-3)
+    assert poisson.cdf(hits, high * runs) <= alpha / 2 * (1 + 1e-3)
+    assert low * runs < hits < high * runs
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(1, 50), (20, 50), (49, 50), (10**11, 10**12)])
+def test_limits_hold_where_the_inverse_beta_function_is_not_a_number(hits, runs, monkeypatch):
+    exact = clopper_pearson(hits, runs, alpha=0.01)
+    for name in ("betaincinv", "betainccinv"):
+        monkeypatch.setattr(binomial_tails, name, lambda a, b, p: np.full_like(a, np.nan))
+    (low, low_rest), (high, high_rest) = clopper_pearson(hits, runs, alpha=0.01)
+    assert 0 <= low <= exact[0][0]
+    assert low <= 1 - low_rest + 1e-9
+    assert high >= exact[1][0]
+    assert high - low < 4 * np.sqrt(5.3 / (2 * runs))
+    assert 0 <= high_rest <= exact[1][1]
+
+
+SOME_CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)]
+
+
+@pytest.mark.parametrize("claim", SOME_CLAIMS, ids=str)
+def test_size_by_enumeration(claim, monkeypatch):
+    """All counts of six runs on each dataset with three outcomes, one of them on the boundary of the claim."""
+    monkeypatch.setattr(module, "joint_test", functools.cache(joint_test))
+    q = np.array([0.15, 0.6, 0.25])
+    p = np.array([float(claim.max_power(0.15)[0]), 0.0, 0.0])
+    p[1:] = (1.0 - p[0]) * q[1:] / q[1:].sum()
+    runs, alpha, size = 6, 0.6, 0.0
+    splits = [np.array(split) for split in itertools.product(range(runs + 1), repeat=3) if sum(split) == runs]
+    on_x, on_y = multinomial(runs, p), multinomial(runs, q)
+    for x, y in itertools.product(splits, splits):
+        found = outcome_test(x, y, runs, runs, claim, alpha=alpha)
+        if found is not None and found.bound > claim.strength:
+            assert found.p_value <= alpha
+            size += on_x.pmf(x) * on_y.pmf(y)
+    assert 0.0 < size <= alpha / 6  # five of the six tests are of outcomes that are far from the boundary
+
+
+@pytest.mark.parametrize("claim", SOME_CLAIMS, ids=str)
+def test_no_refutation_is_left_out(claim):
+    """With hits near the edge of the rejection region, the outcomes that are tested are those that refute."""
+    rng = np.random.default_rng(0)
+    runs, outcomes, alpha = 2_000, 8, 0.05
+    refuted = 0
+    for _ in range(16):
+        q = rng.dirichlet(np.full(outcomes, 0.7))
+        p = q.copy()
+        p[0] = float(claim.with_strength(claim.strength + rng.uniform(0.0, 0.8)).max_power(q[0])[0])
+        p[1:] *= (1.0 - p[0]) / p[1:].sum()
+        on_x, on_y = rng.multinomial(runs, p), rng.multinomial(runs, q)
+        level = alpha / (2 * outcomes)
+        is_refuted = any(
+            p_value(Counts(hits_x=int(a), runs_x=runs, hits_y=int(b), runs_y=runs), claim, alpha=level) <= level
+            for x, y in ((on_x, on_y), (on_y, on_x))
+            for a, b in zip(x, y, strict=True)
+        )
+        found = outcome_test(on_x, on_y, runs, runs, claim, alpha=alpha)
+        assert (found is not None and found.p_value <= alpha) == is_refuted
+        refuted += is_refuted
+    assert 3 < refuted < 16
+
+
+def test_one_wrong_outcome_among_many():
+    on_y = np.full(100, 10_000)
+    on_x = on_y.copy()
+    on_x[37] = 5_000
+    found = outcome_test(on_x, on_y, 1_000_000, 1_000_000, PureDP(0.5), alpha=1e-5)
+    assert (found.index, found.likelier_on) == (37, "y")
+    assert found.counts == Counts(hits_x=5_000, runs_x=1_000_000, hits_y=10_000, runs_y=1_000_000)
+    level = 1e-5 / 200
+    p, bound = joint_test(found.counts.swapped(), PureDP(0.5), alpha=level)
+    assert (found.p_value, found.bound) == (200 * p, bound)
+    assert 0.5 < found.bound < math.log(2)
+
+
+def test_nothing_comes_near():
+    hits = np.array([500, 300, 200])
+    assert outcome_test(hits, hits, 1_000, 1_000, PureDP(1.0), alpha=0.05) is None
+
+
+def test_p_values_are_those_of_the_smallest_alpha_that_refutes():
+    on_x, on_y = np.array([600, 300, 100]), np.array([520, 460, 20])
+    found = outcome_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), alpha=0.05)
+    assert found.index == 2
+    at = outcome_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), alpha=found.p_value)
+    assert at.p_value == pytest.approx(found.p_value, rel=0.05), "tuning to another alpha hardly changes it"
+
+
+def test_as_many_outcomes_as_exact_p_values_can_tell_apart():
+    for alpha in (0.005, 1e-6):
+        assert alpha / (2 * most_outcomes(alpha)) >= 2e-9 * (1 - 1e-12)
+        assert alpha / (2 * (most_outcomes(alpha) + 1)) < 2e-9
