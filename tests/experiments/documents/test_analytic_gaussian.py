@@ -94,6 +94,7 @@ def test_noise_scale_is_the_chi_square_interval(mechanism, dataset, n_coordinate
     assert measure(mechanism.scale / 1.15).verdict is Verdict.REFUTED
 
 
+@pytest.mark.evidence
 def test_noise_scale_has_its_stated_coverage():
     """Of 400 intervals at alpha .1 about 40 miss, within exact binomial limits (two-sided 1e-8)."""
     mechanism = GaussianMechanism(1.0, 0.01)
@@ -128,6 +129,7 @@ def test_rows_and_document():
     assert set(SCALES) <= set(BY_NAME)
 
 
+@pytest.mark.evidence
 def test_figure_shows_every_measured_scale():
     measured = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in SCALES))
     suite = run_experiments([measured], alpha=ALPHA, seed=0, runs=2000)

@@ -85,6 +85,7 @@ class TestPosterior:
         assert 1.8 < np.abs(equal_rows(1.0).log_ratios()).max() < 2.0
 
     @pytest.mark.parametrize("world", [independent_rows(1.0), equal_rows(1.0)], ids=["independent", "equal"])
+    @pytest.mark.evidence
     def test_intervals_hold_the_exact_ratios(self, world):
         """At alpha 1e-9 a miss indicates an error."""
         result = posterior_ratio(world, 2.0, runs=300_000, alpha=1e-9, seed=5)
@@ -94,6 +95,7 @@ class TestPosterior:
             assert point.lower < value < point.upper
             assert point.upper - point.lower < 2.0
 
+    @pytest.mark.evidence
     def test_intervals_have_at_least_their_stated_coverage(self):
         """Of 300 results at alpha .2 at most about 60 miss a ratio (one-sided limit 1e-8)."""
         world, missed = equal_rows(1.0), 0
@@ -114,6 +116,7 @@ class TestDelta:
         assert point.lower < exact < point.upper < 1.2 * exact
         assert loss_tail(mechanism, 1.3 * exact, 1.0, runs=100_000, alpha=1e-9, seed=2).is_refuted
 
+    @pytest.mark.evidence
     def test_exposed_people_are_binomial(self):
         """Counts of 0 to 4 people exposed are within exact limits of the law (1e-8 together)."""
         counts = exposed_counts(NameAndShame(0.3), 4, 50_000, seed=3)
@@ -164,6 +167,7 @@ class TestGroups:
         assert BY_NAME["D8-composed-64"].claim.delta == SLACK
 
     @pytest.mark.parametrize(("row", "runs"), [("D7", 5_000), ("D8", 40_000)])
+    @pytest.mark.evidence
     def test_figure_has_a_point_for_each_measured_bound(self, row, runs):
         experiment = next(experiment for experiment in experiments() if experiment.id == row)
         named = tuple(case for case in experiment.cases if case.name.rsplit("-", 1)[1] in ("1", "2", "8"))

@@ -145,6 +145,7 @@ def _counts(result, u):
 
 
 @pytest.mark.parametrize("stated", [0.3, 0.6])
+@pytest.mark.evidence
 def test_another_slope_is_refuted_by_the_fit_and_by_a_pair(stated):
     result = fitted_slope(ExponentialMechanism(0.8), (0.0, 2.0, 4.0), stated, **CHECK)
     assert result.points[0].is_outside
@@ -173,6 +174,7 @@ def test_statements_without_hits_are_inconclusive():
 
 
 @pytest.mark.parametrize(("n_best", "n_counted"), [(1, 1), (5, 5), (5, 1)])
+@pytest.mark.evidence
 def test_tail_counts_what_is_below_the_edge(n_best, n_counted):
     """Each point covers the exact tail of the law; t levels lie above the edge for t."""
     mechanism, u, ts = ExponentialMechanism(1.0), levels(n_best, n_counted), (0.0, 2.0, 4.0)
@@ -218,6 +220,7 @@ def test_probability_and_share_have_clopper_pearson_limits():
     ],
     ids=["probability", "more-often", "slope", "halves"],
 )
+@pytest.mark.evidence
 def test_true_statements_are_refuted_no_more_often_than_allowed(measure):
     """Of 100 checks at alpha .1 the number of refuted ones is below a binomial limit of 1e-8."""
     refuted = sum(measure(runs=400, alpha=0.1, seed=seed).is_refuted for seed in range(100))
@@ -269,6 +272,7 @@ def _entries(*names, runs=20_000):
     ]
 
 
+@pytest.mark.evidence
 def test_halves_figure_shows_each_part_with_its_interval():
     entries = _entries("E1-halves", "E1-halves-missing-2")
     (axes,) = halves_figure(entries).axes
@@ -280,6 +284,7 @@ def test_halves_figure_shows_each_part_with_its_interval():
     assert labels == ["with the factor 2", "without the factor 2", "± epsilon/2"]
 
 
+@pytest.mark.evidence
 def test_slopes_figure_shows_points_on_the_lines_of_the_fits():
     entries = _entries("E3-slope", "E3-slope-missing-2")
     (axes,) = SLOPES_FIGURE(entries).axes

@@ -129,6 +129,7 @@ def test_distance_of_given_outputs():
     assert point.lower == 0.0
 
 
+@pytest.mark.evidence
 def test_distance_has_its_stated_coverage():
     """Of 400 intervals at alpha .1 the number without 0 is below a binomial limit; a wrong law is refuted."""
     mechanism = LaplaceMechanism(0.5)

@@ -136,6 +136,7 @@ def test_the_epsilon_of_eight_randomised_responses_at_a_delta():
     assert BY_NAME["M8-fold-delta-root"].claim.epsilon < exact < 2.0
 
 
+@pytest.mark.evidence
 def test_the_released_value_has_the_stated_loss():
     """A double integral of exponentials (test_sparse_vector.py) is 1/640 for answers 0, and e⁻²/640 for answers 1."""
     case, runs = BY_NAME["M2-value-released"], 200_000

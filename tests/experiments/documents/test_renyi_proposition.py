@@ -115,6 +115,7 @@ def test_proposition_four_holds_up_to_twice_the_number(n, epsilon):
     ],
     ids=["response", "laplace"],
 )
+@pytest.mark.evidence
 def test_divergence_is_a_lower_bound_near_the_truth(mechanism, exact):
     """Of 100 bounds at alpha .1 few exceed the truth (exact binomial limit); with many runs the bound is close."""
     measure = partial(divergence, mechanism, 0, 1, 2.0)
@@ -129,6 +130,7 @@ def test_divergence_is_a_lower_bound_near_the_truth(mechanism, exact):
 
 
 @pytest.mark.parametrize("mechanism", [RandomisedResponseFold(0.1, 10), LaplaceMechanism(0.1)], ids=str)
+@pytest.mark.evidence
 def test_events_cover_their_probabilities(mechanism):
     """Each pair of intervals holds the exact (q, p) of one half-line."""
     claim = NFoldComposition(0.1, 10)
@@ -177,6 +179,7 @@ def test_a_laplace_fold_without_noise_is_the_sum_of_its_questions(value, is_adap
     assert fold.sample(value, 20, np.random.default_rng(1)) == pytest.approx([total] * 20, abs=1e-3)
 
 
+@pytest.mark.evidence
 def test_a_laplace_fold_of_one_is_a_clipped_laplace_answer():
     fold, runs = LaplaceFold(0.5, 1), 20_000
     outputs = fold.sample(1, runs, np.random.default_rng(1))
@@ -208,6 +211,7 @@ def test_adaptive_questions_change_with_the_answers():
     assert BY_NAME["R3-response-adaptive-10"].exact < BY_NAME["R3-response-beyond-10"].exact
 
 
+@pytest.mark.evidence
 def test_figure_shows_every_event():
     row = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in EVENTS))
     suite = run_experiments([row], alpha=ALPHA, seed=0, runs=2000)

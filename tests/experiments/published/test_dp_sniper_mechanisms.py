@@ -76,6 +76,7 @@ class TestRappor:
         assert len({*small.set_bits(0), *small.set_bits(1)}) == 6
         assert exact_epsilon(small.law(0), small.law(1)) == pytest.approx(small.claim.epsilon, rel=1e-12)
 
+    @pytest.mark.evidence
     def test_runs_follow_the_law(self):
         rappor = Rappor(f=0.3, report_zero=0.1, report_one=0.7)
         outputs = rappor.sample(1, RUNS, np.random.default_rng(1))
@@ -125,6 +126,7 @@ class TestTruncatedGeometric:
         assert max(losses) == pytest.approx(mechanism.loss, rel=1e-12)
         assert (mechanism.loss > epsilon) == (epsilon < 0.2)
 
+    @pytest.mark.evidence
     def test_runs_follow_the_law(self):
         mechanism = TruncatedGeometric(0.5)
         outputs = mechanism.sample(1, RUNS, np.random.default_rng(1))
@@ -153,6 +155,7 @@ class TestNoisyAnswers:
             )
         assert sums.law(answers).delta_from(sums.law(other), 0.1) == pytest.approx(-math.expm1((0.1 - 0.5) / 2))
 
+    @pytest.mark.evidence
     def test_runs_follow_the_law(self):
         outputs = NoisyAnswers(CLAIM, 2.0, running_sums=True).sample((1.0, -2.5), RUNS, np.random.default_rng(2))
         quantiles = np.linspace(0.1, 0.9, 9)
@@ -189,6 +192,7 @@ class TestLargestExponential:
         law = LargestExponential(CLAIM, 2.0).law(self.ANSWERS)
         assert law.log_density(4000.0) - law.log_density(4002.0) == pytest.approx(1.0)
 
+    @pytest.mark.evidence
     def test_runs_follow_the_law(self):
         mechanism = LargestExponential(CLAIM, 2.0)
         outputs = mechanism.sample(self.ANSWERS, RUNS, np.random.default_rng(1))
@@ -235,6 +239,7 @@ class TestSideBySide:
         with pytest.raises(OptionError, match="use delta=0"):
             laws[0].epsilon_from(laws[1], 0.1)
 
+    @pytest.mark.evidence
     def test_parts_are_independent(self):
         outputs = self.BOTH.sample(self.ANSWERS, RUNS, np.random.default_rng(5))
         first = np.array([np.sum(~np.isnan(outputs[:, 0])), np.sum(outputs[:, 2] == 1)])
