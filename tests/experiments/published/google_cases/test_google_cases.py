@@ -151,7 +151,9 @@ def test_less_noise_of_approximate_bounds_is_found_near_the_threshold():
 
 
 @needs_pydp
-@pytest.mark.parametrize("key", [ONE_ANSWER[0], ONE_ANSWER[5], ONE_ANSWER[8]])
+@pytest.mark.parametrize(
+    "key", [ONE_ANSWER[0], *(pytest.param(ONE_ANSWER[k], marks=pytest.mark.evidence) for k in (5, 8))]
+)
 def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event(key):
     case = CASES[key]
     half = noise(case, alpha=ALPHA, share=0.5)
