@@ -9,14 +9,7 @@ import pytest
 from dpaudit import ApproxDP, GaussianDP, NFoldComposition, ProbabilityPreservation, PureDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.cases.exact_strength import best_events, exact_strength
-from dpaudit.mechanisms import (
-    DiscreteLaw,
-    FiniteLaw,
-    GaussianLaw,
-    GeometricLaw,
-    GroupTightMechanism,
-    LaplaceLaw,
-)
+from dpaudit.mechanisms import DiscreteLaw, FiniteLaw, GaussianLaw, GeometricLaw, GroupTightMechanism, LaplaceLaw
 
 CLAIMS = [
     NFoldComposition(0.1, 10),
@@ -37,12 +30,11 @@ CLAIMS = [
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_exact_strength_is_that_of_the_worst_of_all_events(claim):
     rng = np.random.default_rng(1)
-    for _ in range(1):
-        law_x, law_y = (FiniteLaw.from_log_weights(rng.normal(size=4)) for _ in range(2))
-        subsets = np.array(list(itertools.product((False, True), repeat=4)))[1:-1]
-        p, q = (subsets @ law.probabilities for law in (law_x, law_y))
-        worst = max(0.0, claim.strength_of(p, q).max(), claim.strength_of(q, p).max())
-        assert exact_strength(claim, law_x, law_y) == pytest.approx(worst, rel=1e-8)
+    law_x, law_y = (FiniteLaw.from_log_weights(rng.normal(size=4)) for _ in range(2))
+    subsets = np.array(list(itertools.product((False, True), repeat=4)))[1:-1]
+    p, q = (subsets @ law.probabilities for law in (law_x, law_y))
+    worst = max(0.0, claim.strength_of(p, q).max(), claim.strength_of(q, p).max())
+    assert exact_strength(claim, law_x, law_y) == pytest.approx(worst, rel=1e-8)
 
 
 def test_best_events_of_laplace_laws_are_half_lines():

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpaudit import Verdict
 from dpaudit.audit.inference.binomial_tails import clopper_pearson
-from dpaudit.experiments.documents.analytic_gaussian import DOCUMENT, experiments
+from dpaudit.experiments.documents.analytic_gaussian import experiments
 from dpaudit.experiments.statements.figures import SCALES, scales_figure
 from dpaudit.experiments.statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 from dpaudit.experiments.suite.run_suite import run_experiments
@@ -26,24 +26,6 @@ from dpaudit.mechanisms import (
 ALPHA = 1e-6
 CASES = [case for experiment in experiments() for case in experiment.cases]
 BY_NAME = {case.name: case for case in CASES}
-
-
-@pytest.mark.parametrize(
-    ("name", "exact"),
-    [
-        ("G1-number-epsilon-0", 0.1),
-        ("G1-number-epsilon-1", 1.0),
-        ("G1-vector", 1.0),
-        ("G1-local-number", 1.0),
-        ("G1-local-vector", 1.0),
-        ("G1-attained", 0.01),
-        ("G2-at-10", 0.373),
-        ("G3-one-for-epsilon-at-1.1", 3.9e-4),
-        ("G3-newton", 2.1e-4),
-    ],
-)
-def test_exact_numbers(name, exact):
-    assert BY_NAME[name].exact == pytest.approx(exact, rel=0.01)
 
 
 def test_attained_delta_counts_the_best_half_line():
@@ -65,12 +47,6 @@ def test_attained_delta_counts_the_best_half_line():
     assert point.upper - point.lower == pytest.approx(expected, rel=0.05)
 
 
-def test_attained_delta_is_inconclusive_with_few_runs():
-    mechanism = GaussianMechanism(1.0, 1e-5)
-    result = attained_delta(mechanism, 0.0, 1.0, runs=10_000, alpha=1e-3, seed=1)
-    assert result.verdict is Verdict.INCONCLUSIVE
-
-
 @pytest.mark.parametrize(
     ("mechanism", "dataset", "n_coordinates"),
     [
@@ -90,17 +66,6 @@ def test_noise_scale_is_the_chi_square_interval(mechanism, dataset, n_coordinate
     freedom = 5000 * n_coordinates
     expected = math.sqrt(stats.chi2.isf(5e-4, freedom) / stats.chi2.ppf(5e-4, freedom))
     assert point.upper / point.lower == pytest.approx(expected, rel=1e-9)
-    assert measure(1.15 * mechanism.scale).verdict is Verdict.REFUTED
-    assert measure(mechanism.scale / 1.15).verdict is Verdict.REFUTED
-
-
-def test_noise_scale_has_its_stated_coverage():
-    """Of 400 intervals at alpha .1 about 40 miss, within exact binomial limits (two-sided 1e-8)."""
-    mechanism = GaussianMechanism(1.0, 0.01)
-    missed = sum(
-        noise_scale(mechanism, 0.0, mechanism.scale, runs=50, alpha=0.1, seed=seed).is_refuted for seed in range(400)
-    )
-    assert stats.binom.ppf(5e-9, 400, 0.1) <= missed <= stats.binom.isf(5e-9, 400, 0.1)
 
 
 def test_one_bit_of_the_outputs_has_the_whole_delta():
@@ -122,12 +87,7 @@ def test_one_bit_of_the_outputs_has_the_whole_delta():
     assert str(IsBelow(mechanism, best)) == f"{mechanism} <= {best:.4g}"
 
 
-def test_rows_and_document():
-    assert [experiment.id for experiment in experiments()] == ["G1", "G2", "G3"]
-    assert {experiment.document for experiment in experiments()} == {DOCUMENT}
-    assert set(SCALES) <= set(BY_NAME)
-
-
+@pytest.mark.evidence
 def test_figure_shows_every_measured_scale():
     measured = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in SCALES))
     suite = run_experiments([measured], alpha=ALPHA, seed=0, runs=2000)

@@ -36,6 +36,7 @@ def test_named_cases_exist_and_include_both_verdicts():
             assert verdicts == {Verdict.REFUTED, Verdict.NOT_REFUTED}, erratum.title
 
 
+@pytest.mark.evidence
 def test_page_has_a_section_for_each_erratum_and_no_unreplaced_name(suite):
     page = errata_page(suite)
     assert re.findall(r"^## (\d+)\. ", page, flags=re.M) == [str(place) for place in range(1, 15)]
@@ -46,6 +47,7 @@ def test_page_has_a_section_for_each_erratum_and_no_unreplaced_name(suite):
     assert "at 99.9% confidence" in page
 
 
+@pytest.mark.evidence
 def test_page_quotes_the_verdicts(suite):
     page = errata_page(suite)
     for entry in suite.entries:

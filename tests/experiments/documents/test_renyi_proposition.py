@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import NFoldComposition, PureDP, Verdict
-from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit import NFoldComposition, Verdict
+from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.cases.exact_strength import exact_strength
 from dpaudit.experiments.cases.experiment import StatementCase
-from dpaudit.experiments.documents.renyi_proposition import DOCUMENT, FOLDS, experiments, laplace_divergence
+from dpaudit.experiments.documents.renyi_proposition import FOLDS, experiments, laplace_divergence
 from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.statements.renyi_statements import (
     LaplaceFold,
@@ -36,13 +36,6 @@ ALPHA = 1e-6
 ALARM = 1e-8
 CASES = [case for experiment in experiments() for case in experiment.cases]
 BY_NAME = {case.name: case for case in CASES}
-
-
-def test_rows_and_document():
-    assert [experiment.id for experiment in experiments()] == ["R1", "R2", "R3"]
-    assert {experiment.document for experiment in experiments()} == {DOCUMENT}
-    assert len(BY_NAME) == len(CASES)
-    assert set(EVENTS) <= set(BY_NAME)
 
 
 def test_statements_are_true_by_the_exact_numbers_in_true_versions_alone():
@@ -115,11 +108,9 @@ def test_proposition_four_holds_up_to_twice_the_number(n, epsilon):
     ],
     ids=["response", "laplace"],
 )
+@pytest.mark.evidence
 def test_divergence_is_a_lower_bound_near_the_truth(mechanism, exact):
-    """Of 100 bounds at alpha .1 few exceed the truth (exact binomial limit); with many runs the bound is close."""
     measure = partial(divergence, mechanism, 0, 1, 2.0)
-    above = sum(measure(exact, runs=2000, alpha=0.1, seed=seed).is_refuted for seed in range(100))
-    assert above <= stats.binom.isf(ALARM, 100, 0.1)
     result = measure(exact, runs=200_000, alpha=ALARM, seed=3)
     (point,) = result.points
     assert result.verdict is Verdict.NOT_REFUTED
@@ -129,6 +120,7 @@ def test_divergence_is_a_lower_bound_near_the_truth(mechanism, exact):
 
 
 @pytest.mark.parametrize("mechanism", [RandomisedResponseFold(0.1, 10), LaplaceMechanism(0.1)], ids=str)
+@pytest.mark.evidence
 def test_events_cover_their_probabilities(mechanism):
     """Each pair of intervals holds the exact (q, p) of one half-line."""
     claim = NFoldComposition(0.1, 10)
@@ -177,6 +169,7 @@ def test_a_laplace_fold_without_noise_is_the_sum_of_its_questions(value, is_adap
     assert fold.sample(value, 20, np.random.default_rng(1)) == pytest.approx([total] * 20, abs=1e-3)
 
 
+@pytest.mark.evidence
 def test_a_laplace_fold_of_one_is_a_clipped_laplace_answer():
     fold, runs = LaplaceFold(0.5, 1), 20_000
     outputs = fold.sample(1, runs, np.random.default_rng(1))
@@ -192,14 +185,6 @@ def test_a_laplace_fold_of_one_is_a_clipped_laplace_answer():
     assert outputs.max() == 1
 
 
-def test_claim_and_text_of_a_laplace_fold():
-    assert LaplaceFold(0.25, 8).claim == PureDP(2.0)
-    assert str(LaplaceFold(0.25, 8)) == "LaplaceFold(epsilon_each=0.25, n=8)"
-    assert str(LaplaceFold(0.25, 8, is_adaptive=True)) == "LaplaceFold(epsilon_each=0.25, n=8, adaptive)"
-    with pytest.raises(ClaimError, match="n=0 is not a number of responses"):
-        LaplaceFold(0.25, 0)
-
-
 def test_adaptive_questions_change_with_the_answers():
     """Values within the thresholds lose less than values beyond, so that the law differs from that of the fold."""
     search, fold = UpAndDown(0.1, 10), RandomisedResponseFold(0.1, 10)
@@ -208,6 +193,7 @@ def test_adaptive_questions_change_with_the_answers():
     assert BY_NAME["R3-response-adaptive-10"].exact < BY_NAME["R3-response-beyond-10"].exact
 
 
+@pytest.mark.evidence
 def test_figure_shows_every_event():
     row = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in EVENTS))
     suite = run_experiments([row], alpha=ALPHA, seed=0, runs=2000)

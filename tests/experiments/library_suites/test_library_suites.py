@@ -121,6 +121,13 @@ def test_verdicts(run):
     assert all(entry.result.alpha == run.plan.share for one in run.outcomes for entry in one.entries)
     assert run.not_reached == ()
     assert run.status == 1
+    (entry,) = outcome(run, "tools.changed: rows").entries  # refuted only under each of its relations
+    assert entry.result.verdict is Verdict.NOT_REFUTED
+    assert str(entry.result.pair.adjacency) == str(AddRemove())
+    suite = run.suite()
+    assert from_json(to_json(suite)) == suite
+    assert junit(suite).count("<failure") == 3
+    assert "Known for this release" in markdown(suite)
 
 
 def test_a_known_defect_is_marked_and_stays_refuted(run):
@@ -132,12 +139,6 @@ def test_a_known_defect_is_marked_and_stays_refuted(run):
     assert "tools.faulty: epsilon=1: REFUTED" in outcome_text(run)
     assert outcome_text(run).count("(new)") == 2
     assert outcome_text(run).count("(known: too little noise)") == 1
-
-
-def test_a_claim_of_unknown_neighbours_is_refuted_only_under_each_of_them(run):
-    (entry,) = outcome(run, "tools.changed: rows").entries
-    assert entry.result.verdict is Verdict.NOT_REFUTED
-    assert str(entry.result.pair.adjacency) == str(AddRemove())
 
 
 def test_coverage_says_what_was_not_audited(run):
@@ -156,13 +157,6 @@ def test_coverage_says_what_was_not_audited(run):
     assert "tools.unknown: not covered (it fits no known form)" in coverage_text(coverage)
     assert "| `tools.failing` | could not be audited | 0 of 1 | any: it raised" in coverage_markdown(coverage, "small")
     assert json.loads(json.dumps(coverage.to_dict()))["public callables"] == 8
-
-
-def test_the_audits_are_a_suite_for_all_reports(run):
-    suite = run.suite()
-    assert from_json(to_json(suite)) == suite
-    assert junit(suite).count("<failure") == 3
-    assert "Known for this release" in markdown(suite)
 
 
 def test_what_the_time_does_not_reach_is_a_line_of_the_coverage():
@@ -255,32 +249,18 @@ def test_a_slow_mechanism_gets_fewer_runs(monkeypatch, runs, seconds, given):
 
 def test_a_mechanism_that_is_too_slow_gets_a_reason():
     target = Target(callable="slow", point="any", make=Noise, domain=WHOLE, runs=50_000)
+    assert of_targets._seconds_of_a_run(lambda dataset, rng: time.sleep(0.002), 0, 1.0) >= 0.002
     found = run_target(target, alpha=1e-4, seed=0, seconds=1e-9, with_bits=False)
     assert "so that 400 runs on each dataset do not fit into 1e-09 s" in found.failure
 
 
-def test_a_run_is_timed():
-    def slow(dataset, rng):
-        time.sleep(0.002)
-
-    assert of_targets._seconds_of_a_run(slow, 0, 1.0) >= 0.002
-
-
-def test_points_of_a_callable_have_different_names():
+def test_impossible_suites_are_refused():
     double = dataclasses.replace(LIBRARY, form_of=lambda held: form_of(PublicCallable("tools.right", None))[:1])
     with pytest.raises(OptionError, match=r"targets have the same name: tools\.right: epsilon=1"):
         plan_of(double)
-
-
-@pytest.mark.parametrize(
-    ("only", "said"), [("(", "is not a regular expression"), ("nothing such", "matches no callable of small")]
-)
-def test_only_names_something(only, said):
-    with pytest.raises(OptionError, match=said):
-        plan_of(LIBRARY, only=only)
-
-
-@pytest.mark.parametrize("options", [{"minutes": 0.0}, {"minutes": float("nan")}, {"workers": 0}])
-def test_impossible_sizes_are_refused(options):
-    with pytest.raises(OptionError, match=next(iter(options))):
-        run_plan(LIBRARY, plan_of(LIBRARY), **options)
+    for only, said in (("(", "is not a regular expression"), ("nothing such", "matches no callable of small")):
+        with pytest.raises(OptionError, match=said):
+            plan_of(LIBRARY, only=only)
+    for options in ({"minutes": 0.0}, {"minutes": float("nan")}, {"workers": 0}):
+        with pytest.raises(OptionError, match=next(iter(options))):
+            run_plan(LIBRARY, plan_of(LIBRARY), **options)

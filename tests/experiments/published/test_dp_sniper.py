@@ -115,6 +115,7 @@ def test_published_bounds_do_not_exceed_the_exact_loss():
 
 
 @pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.evidence
 def test_laws_of_a_pair_agree_on_what_they_share(name):
     """∫ min(f, g) equals E_x[min(1, g/f)] and E_y[min(1, f/g)], two means of numbers in [0, 1] on independent runs.
 
@@ -137,6 +138,7 @@ def test_laws_of_a_pair_agree_on_what_they_share(name):
 
 
 @pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if entry.exact <= 1])
+@pytest.mark.evidence
 def test_likelihood_ratios_average_to_one(name):
     """The mean on y is within the Hoeffding limits for numbers from 0 to the exponential of the exact loss."""
     entry = ENTRIES[name]

@@ -38,9 +38,7 @@ def test_the_attack_shows_the_bug_for_small_epsilon_only():
 
 
 @pytest.mark.parametrize(
-    "oracle",
-    [UnaryEncoding(1.0, K), UnaryEncoding(1.0, K, is_optimised=True), ThresholdedHistogram(1.0, K)],
-    ids=str,
+    "oracle", [UnaryEncoding(1.0, K), UnaryEncoding(1.0, K, is_optimised=True), ThresholdedHistogram(1.0, K)], ids=str
 )
 @pytest.mark.parametrize("value", [0, K - 1])
 def test_guesses_from_bits(oracle, value):

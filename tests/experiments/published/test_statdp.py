@@ -1,6 +1,6 @@
-"""Mechanisms of StatDP: exact losses in closed form and over other pairs, simulated events, audits.
+"""Mechanisms of StatDP: exact losses over other pairs, simulated events.
 
-Each count is outside its limits with probability at most 1e-8; the alpha of each audit is 1e-6.
+Each count is outside its limits with probability at most 1e-8.
 """
 
 import itertools
@@ -8,16 +8,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from dpaudit.audit.claims.claim import PureDP
-from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import statdp
 from dpaudit.mechanisms.laws.laws import ABOVE
 
-ALARM = 1e-8
+from .test_suites import is_near
+
 ENTRIES = {entry.name: entry for entry in statdp.entries()}
-SOUND = {"noisy_max_v1a", "noisy_max_v2a", "histogram", "SVT"}
 EPSILON = 0.7
 STEPS = [[a] * k + [b] * (10 - k) for k in (5, 9) for a in (0.0, 1.0, 2.0) for b in (0.0, 1.0, 2.0)]
 """Ten answers with two blocks of equal values, the first of size five or nine."""
@@ -31,47 +28,8 @@ def losses_around(entry, datasets):
     return [laws[i].epsilon_from(laws[j], 0.0) for i, j in within]
 
 
-def is_near(hits, runs, probability):
-    low, high = stats.binom.ppf(ALARM / 2, runs, probability), stats.binom.isf(ALARM / 2, runs, probability)
-    return low <= hits <= high
-
-
 def sample(name, dataset, runs=100_000):
     return ENTRIES[name].mechanism.sample(dataset, runs, np.random.default_rng(1))
-
-
-class TestEntries:
-    def test_names_are_those_of_the_suite(self):
-        assert list(ENTRIES) == [
-            *("noisy_max_v1a", "noisy_max_v2a", "noisy_max_v1b", "noisy_max_v2b", "histogram", "histogram_eps"),
-            *("SVT", "iSVT1", "iSVT2", "iSVT3", "iSVT4"),
-        ]
-
-    @pytest.mark.parametrize("entry", ENTRIES.values(), ids=list(ENTRIES))
-    def test_the_claim_holds_on_the_pair_or_is_broken_there(self, entry):
-        assert entry.claim == PureDP(EPSILON)
-        assert entry.is_broken == (entry.name not in SOUND)
-        assert (entry.exact > EPSILON) if entry.is_broken else (entry.exact <= EPSILON * (1 + 1e-12))
-        assert entry.published is None
-        assert entry.note or not entry.is_broken
-        entry.adjacency.check(entry.x, entry.y, 1)
-        assert len(entry.x) == len(entry.y) == entry.domain.n_answers
-        assert entry.domain.low <= min(entry.x + entry.y) <= max(entry.x + entry.y) <= entry.domain.high
-
-    @pytest.mark.parametrize(
-        ("name", "exact"),
-        [
-            ("noisy_max_v2a", EPSILON),
-            ("noisy_max_v1b", 5 * EPSILON / 2),
-            ("noisy_max_v2b", math.inf),
-            ("histogram", EPSILON),
-            ("histogram_eps", 1 / EPSILON),
-            ("iSVT1", math.inf),
-            ("iSVT4", 10 * EPSILON / 2),  # the noise of each answer loses at most epsilon/2, and all ten attain this
-        ],
-    )
-    def test_closed_forms(self, name, exact):
-        assert ENTRIES[name].exact == pytest.approx(exact, rel=1e-12)
 
 
 class TestPairs:
@@ -100,6 +58,7 @@ class TestPairs:
         assert math.log(x.cdf(0.0) / y.cdf(0.0)) == pytest.approx(entry.exact, rel=1e-12)
 
 
+@pytest.mark.evidence
 class TestSampling:
     def test_the_largest_exponential_is_below_the_largest_answer_on_x_only(self):
         entry = ENTRIES["noisy_max_v2b"]
@@ -137,26 +96,3 @@ class TestSampling:
         assert {name for name, shape in shapes.items() if shape == ()} == {n for n in ENTRIES if "noisy_max" in n}
         assert shapes["histogram"] == shapes["histogram_eps"] == (5,)
         assert {shapes[name] for name in ENTRIES if "SVT" in name} == {(10,)}
-
-
-@pytest.mark.usefixtures("without_resolution")
-@pytest.mark.parametrize(
-    ("name", "runs"),
-    [
-        *(("noisy_max_v1a", 20_000), ("noisy_max_v2a", 20_000), ("noisy_max_v1b", 30_000), ("noisy_max_v2b", 20_000)),
-        *(("histogram", 20_000), ("histogram_eps", 20_000), ("SVT", 20_000), ("iSVT1", 20_000), ("iSVT2", 40_000)),
-    ],
-)
-def test_an_audit_gives_the_right_verdict(name, runs):
-    entry = ENTRIES[name]
-    result = check(
-        *(entry.mechanism, entry.x, entry.y),
-        claim=entry.claim,
-        adjacency=entry.adjacency,
-        runs=runs,
-        alpha=1e-6,
-        seed=0,
-        jobs=1,
-    )
-    assert result.is_refuted == entry.is_broken
-    assert result.bound <= entry.exact

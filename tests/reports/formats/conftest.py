@@ -13,11 +13,13 @@ from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Accepted, Entry, ReplayRow, ReplayTable, Suite
-from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.canary_result import CanaryResult
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
+
+from ..examples import audit as audit_by_hand
 
 EVENT = Intervals(((-math.inf, -0.25),))
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
@@ -35,28 +37,16 @@ ROW = ReplayRow(
 def audit_of(**changes):
     """An audit of one kind or the other, not refuted unless changed."""
     given = {
-        "mechanism": "noisy_count",
+        "mechanism": "noisy_count", "counts": Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951),
         "provenance": Provenance(where="mylib.counts:noisy_count", package="mylib 1.2", fingerprint="00ff00ff00ff00ff"),
-        "claim": PureDP(1.0),
         "pair": Pair(
             x="list of 3", y="list of 2", difference="1 row only in x", adjacency="add/remove one row", unit="one row",
             distance=1,
         ),
-        "event": EVENT,
-        "likelier_on": "x",
-        "counts": Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951),
-        "alpha": 0.05,
-        "p_value": 0.5,
-        "bound": 0.5,
-        "resolution": 0.25,
-        "power": 0.95,
-        "runs": 1_000,
-        "pilot_runs": 49,
-        "seed": 7,
+        "p_value": 0.5, "resolution": 0.25, "runs": 1_000, "pilot_runs": 49, "seed": 7,
         "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     }  # fmt: skip
-    kind = SequentialResult if "stopped" in changes else FixedSizeResult
-    return kind(**{**given, **changes})
+    return audit_by_hand(**{**given, **changes})
 
 
 def canaries(**changes):

@@ -31,27 +31,27 @@ def silenced(audit):
     return Entry(name="silenced", result=audit(ignored=SILENCED))
 
 
-def test_each_kind_has_its_reason(entries, weak, silenced):
+def test_each_kind_has_its_reason(entries, weak, silenced, audit):
     assert kinds(entries["low"].result) == ["low bits"]
     assert kinds(entries["doubt"].result) == ["pair"]
     assert kinds(silenced.result) == ["silenced"]
     assert kinds(weak.result) == ["excess"]
     for name in ("held", "sick", "refuted", "slope", "training", "group"):
         assert kinds(entries[name].result) == []
-
-
-def test_only_an_undetected_doubling_of_a_positive_claim_is_a_large_excess(audit, entries):
+    assert kinds(replace(entries["training"].result, resolution=1.5, requested_resolution=2.0)) == ["excess"]
+    # Only an undetected doubling of a positive claim is a large excess.
     assert kinds(audit(resolution=1.0)) == []
     assert kinds(audit(resolution=math.nextafter(1.0, 2.0), requested_resolution=2.0)) == ["excess"]
     assert kinds(audit(resolution=6.1, bound=1.5)) == [], "a refuted claim was detected"
     assert kinds(audit(claim=PureDP(0.0), bound=0.0)) == []
-
-
-def test_checks_of_the_use_of_data_do_not_concern_a_claim_of_equal_laws(audit):
+    # Checks of the use of data do not concern a claim of equal laws.
     unused = ("constant-output", "equal-datasets", "idle-event")
     assert kinds(audit(ignored=unused)) == ["silenced"]
     assert kinds(audit(ignored=unused, claim=PureDP(0.0), bound=0.0)) == []
     assert kinds(audit(ignored=(*unused, *SILENCED), claim=PureDP(0.0), bound=0.0)) == ["silenced"]
+    for kind in KINDS:
+        assert heading(kind, 1) != heading(kind, 2)
+        assert "1,234" in heading(kind, 1_234)
 
 
 def test_a_bound_of_zero_is_a_caution_as_nothing_was_seen(audit, entries):
@@ -60,10 +60,6 @@ def test_a_bound_of_zero_is_a_caution_as_nothing_was_seen(audit, entries):
     assert kinds(replace(training, bound=0.0)) == [], "a training run with few canaries often shows nothing"
     (told,) = cautions(replace(training, bound=0.0, notes=("7 of 99 guesses were right, far fewer than by chance.",)))
     assert told.text == "the scores tell little: 7 of 99 guesses were right, far fewer than by chance"
-
-
-def test_a_training_has_the_caution_too(entries):
-    assert kinds(replace(entries["training"].result, resolution=1.5, requested_resolution=2.0)) == ["excess"]
 
 
 def test_a_caution_is_for_review_in_sarif_and_no_alert(weak, silenced):
@@ -96,9 +92,3 @@ def test_cautions_are_on_the_first_screen(entries, weak, silenced):
     assert heading("low bits", 1) not in first
     assert "WARNING: the smallest detectable excess (6.1) is larger than the claim (1)" in page
     assert "WARNING: silenced health checks: serial-dependence" in page
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_headings_count_the_audits(kind):
-    assert heading(kind, 1) != heading(kind, 2)
-    assert "1,234" in heading(kind, 1_234)

@@ -55,6 +55,9 @@ def test_every_kind_of_result_is_valid(suite, entries):
     assert len(run["results"]) == len(entries) + 1  # the low bits have a result of their own
     ids = [one["partialFingerprints"]["auditedClaim/v1"] for one in run["results"]]
     assert len(set(ids)) == len(ids)
+    run = written(*(replace(entries["refuted"], name=f"audit {number}") for number in range(50)))
+    assert len({one["partialFingerprints"]["auditedClaim/v1"] for one in run["results"]}) == 50
+    assert len(run["tool"]["driver"]["rules"]) == len(run["artifacts"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -112,41 +115,32 @@ def test_the_lines_of_a_replay_are_linked_from_the_message(entries):
         "Generator.laplace: moves by 2, which costs 2; [more] (9) than {{claimed}}"  # neither link nor placeholder
     )
     assert found["message"]["text"].endswith("Replay: EXCESS: 1 finding in 1 call. [my lib/counts.py:14](1)")
+    entry = entries["refuted"]
+    row = replace(entry.replay.rows[0], place="a[1]\\{b}.py:3 in f")
+    text = only(replace(entry, replay=replace(entry.replay, rows=(row,))))["message"]["text"]
+    assert text.endswith(r" [a\[1\]/{{b}}.py:3](1)"), "the text of a link is escaped"
 
 
-def test_low_bits_are_a_warning_of_their_own_rule(entries):
+def test_properties_and_results_that_only_some_audits_have(entries):
+    """Bets leave no estimate, and a failed health check no bound; low bits are a warning of their own rule."""
+    known = {name: only(entries[name])["properties"].keys() for name in ("stopped", "sick", "refuted")}
+    assert not {"estimate", "resolution"} & known["stopped"]
+    assert {"bound", "p_value"} <= known["stopped"]
+    assert {"estimate", "resolution"} <= known["refuted"]
+    assert not {"bound", "estimate", "p_value", "resolution"} & known["sick"]
+    assert "hits vary" in only(entries["sick"])["message"]["text"]
     first, second = written(entries["low"])["results"]
     assert (first["kind"], first["ruleId"]) == ("pass", "PureDP")
     assert (second["level"], second["ruleId"]) == ("warning", "LowBits")
     assert "low bits break the claim" in second["message"]["text"]
     assert "low bits" not in first["message"]["text"]
-
-
-def test_a_failed_health_check_leaves_no_bound(entries):
-    assert not {"bound", "estimate", "p_value", "resolution"} & only(entries["sick"])["properties"].keys()
-    assert "hits vary" in only(entries["sick"])["message"]["text"]
-
-
-def test_bets_leave_no_estimate_and_a_refutation_no_detectable_excess(entries):
-    known = only(entries["stopped"])["properties"]
-    assert not {"estimate", "resolution"} & known.keys()
-    assert {"bound", "p_value"} <= known.keys()
-    assert {"estimate", "resolution"} <= only(entries["refuted"])["properties"].keys()
+    assert rule("MyClaim")["shortDescription"]["text"] == "Claim of the type MyClaim"
 
 
 def test_code_scanning_gets_problems_alone_and_each_in_a_file(suite):
     run = written(*suite.entries, code_scanning=True)
     names = [one["message"]["text"].partition(": ")[0] for one in run["results"]]
-    wanted = [
-        "tests/test_it.py::test_noisy",
-        "held #2",
-        "sick",
-        "low",
-        "surprise",
-        "stopped",
-        "leaky",
-        "steep",
-    ]
+    wanted = ["tests/test_it.py::test_noisy", "held #2", "sick", "low", "surprise", "stopped", "leaky", "steep"]
     assert names == wanted
     for one in run["results"]:
         assert one["kind"] == "fail"
@@ -224,14 +218,6 @@ def test_hostile_names_are_text(name, audit):
     assert not any(ord(char) < 32 or "\ud800" <= char <= "\udfff" or char == "\u202e" for char in text)
 
 
-def test_two_hundred_audits(entries):
-    many = [replace(entries["refuted"], name=f"audit {number}") for number in range(200)]
-    run = written(*many)
-    assert len(run["results"]) == 200
-    assert len(run["tool"]["driver"]["rules"]) == len(run["artifacts"]) == 1
-    assert len({one["partialFingerprints"]["auditedClaim/v1"] for one in run["results"]}) == 200
-
-
 @pytest.mark.parametrize(
     "source",
     [
@@ -264,20 +250,9 @@ def test_places_of_a_replay(place, file, line, entries):
     assert (found and found.uri, found and found.line) == (file, line)
 
 
-def test_the_text_of_a_link_is_escaped(entries):
-    entry = entries["refuted"]
-    row = replace(entry.replay.rows[0], place="a[1]\\{b}.py:3 in f")
-    text = only(replace(entry, replay=replace(entry.replay, rows=(row,))))["message"]["text"]
-    assert text.endswith(r" [a\[1\]/{{b}}.py:3](1)")
-
-
 def test_uris_hold_no_character_that_a_uri_forbids():
     for path in ("a b#c?d%e.py", "ü/日本.py", "x:y.py", "lone \ud800.py", "\\\\server\\share\\a.py"):
         assert not set(uri_of(path)) - set(
             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?#[]@!$&'()*+,;=%"
         )
         assert not set(uri_of(path)) & set("#?")
-
-
-def test_a_rule_for_any_type_of_claim():
-    assert rule("MyClaim")["shortDescription"]["text"] == "Claim of the type MyClaim"

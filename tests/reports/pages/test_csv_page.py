@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import PureDP, Verdict
-from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit import Verdict
+from dpaudit.audit.events.events import Outcomes
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
-from dpaudit.audit.results.audit_result import FixedSizeResult, Pair
+from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports.pages.junit_and_csv import csv
 from dpaudit.reports.plain_text import visible
 
-RESULT = FixedSizeResult(
-    mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
-    pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
-    counts=Counts(hits_x=600, runs_x=950, hits_y=0, runs_y=951), alpha=0.05, p_value=1e-10, bound=1.25,
-    resolution=math.inf, power=0.95, runs=1_000, pilot_runs=49, seed=2**80,
+from ..examples import audit
+
+RESULT = audit(
+    counts=Counts(hits_x=600, runs_x=950, hits_y=0, runs_y=951), bound=1.25, resolution=math.inf, runs=1_000,
+    pilot_runs=49, seed=2**80,
 )  # fmt: skip
 SLOPE = StatementResult(
     statement="The error halves.", quantity="slope", alpha=0.01, method="bootstrap", runs=500, seed=8,
@@ -60,14 +60,8 @@ def test_numbers_come_back_as_they_are():
                 assert float(row[name]) == value or math.isnan(value)
     assert (found[1]["estimate"], found[1]["low"], found[0]["estimate"]) == ("-0.5", "-inf", "inf")
     assert (found[0]["seed"], found[0]["exact"], found[0]["is_met"]) == (str(2**80), "nan", "")
-
-
-def test_what_was_expected_is_written_in_words():
-    entries = (Entry(name="a", result=RESULT, expected=verdict) for verdict in (RESULT.verdict, Verdict.INCONCLUSIVE))
-    assert [row["is_met"] for row in parsed(csv(Suite(title="t", entries=tuple(entries))))] == ["True", "False"]
-
-
-def test_a_suite_without_entries_is_a_header():
+    met = tuple(Entry(name="a", result=RESULT, expected=one) for one in (RESULT.verdict, Verdict.INCONCLUSIVE))
+    assert [row["is_met"] for row in parsed(csv(Suite(title="t", entries=met)))] == ["True", "False"]
     assert csv(Suite(title="t", entries=())) == ",".join(COLUMNS) + "\r\n"
 
 

@@ -12,24 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 
-from dpaudit import PureDP, Verdict
-from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit import Verdict
+from dpaudit.audit.events.events import Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import AuditResult, Pair, SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports.pages.junit_and_csv import junit
 from dpaudit.reports.plain_text import lines, prose, visible
 
+from ..examples import audit
+
 DAY = datetime.date(2027, 6, 30)
-RESULT = FixedSizeResult(
-    mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
-    pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
-    counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, p_value=0.5, bound=0.5,
-    resolution=0.25, power=0.95, runs=1_000, pilot_runs=49, seed=7, versions=(("numpy", "2.0.0"), ("scipy", "1.14")),
-    environment={"seconds": 1.25},
+RESULT = audit(
+    counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), runs=1_000, seed=7, environment={"seconds": 1.25},
+    versions=(("numpy", "2.0.0"), ("scipy", "1.14")),
 )  # fmt: skip
 REFUTED = dataclasses.replace(RESULT, bound=1.5)
 STOPPED = SequentialResult(
@@ -113,51 +112,32 @@ def test_an_acceptance_holds_for_a_refutation_until_its_day(result, acceptance, 
         assert case.find("system-out") is None
 
 
-def test_today_is_the_day_by_default():
-    entry = Entry(name="a", result=REFUTED, accepted=accepted("2001-01-01"))
-    assert "<failure" in junit(Suite(title="t", entries=(entry,)))
-    assert "<failure" not in junit(Suite(title="t", entries=(entry,)), today=datetime.date(2001, 1, 1))
-
-
-def test_a_failure_says_what_was_found_and_what_was_expected():
-    entry = Entry(name="a", result=REFUTED, expected=Verdict.NOT_REFUTED)
-    (failure,) = report(entry).iter("failure")
-    assert failure.get("message") == str(REFUTED)
-    assert failure.get("type") == "refuted"
+def test_failures_and_errors_say_what_was_found_and_what_was_expected():
+    expected = Entry(name="a", result=REFUTED, expected=Verdict.NOT_REFUTED)
+    failure, told = report(expected, Entry(name="b", result=SLOPE)).iter("failure")
+    assert (failure.get("message"), failure.get("type")) == (str(REFUTED), "refuted")
     assert failure.text == f"{lines(REFUTED)}\n  expected not refuted: not met"
-
-
-def test_an_error_has_the_verdict_as_its_message_and_all_in_its_text():
+    assert told.get("message") == SLOPE.sentence
+    assert "  t = 2: [2.5, 3.5], stated at most 2\n  slope: [0.5, 1.5]" in told.text
     (error,) = report(Entry(name="a", result=SICK)).iter("error")
     assert error.get("message") == "INCONCLUSIVE: failed health check: unsteady-hits"
     assert prose(str(SICK)) in error.text
-
-
-def test_a_statement_that_fails_says_its_numbers():
-    (failure,) = report(Entry(name="a", result=SLOPE)).iter("failure")
-    assert failure.get("message") == SLOPE.sentence
-    assert failure.text.startswith("The error halves.: REFUTED")
-    assert "  t = 2: [2.5, 3.5], stated at most 2\n  slope: [0.5, 1.5]" in failure.text
-
-
-def test_a_case_carries_how_it_was_made():
-    audit, slope = report(Entry(name="a", result=RESULT), Entry(name="b", result=SLOPE)).iter("testcase")
-    assert {each.get("name"): each.get("value") for each in audit.iter("property")} == {
-        "claim": "1-DP", "bound": "0.5", "alpha": "0.05", "seed": "7", "runs": "1000",
-        "versions": "numpy 2.0.0, scipy 1.14",
-    }  # fmt: skip
-    assert {each.get("name"): each.get("value") for each in slope.iter("property")} == {
-        "claim": "The error halves.", "bound": "[2.5, 3.5]", "alpha": "0.01", "seed": "8", "runs": "500",
-    }  # fmt: skip
-    assert (audit.get("time"), slope.get("time")) == ("1.25", "0.0")
+    ended = Suite(title="t", entries=(Entry(name="a", result=REFUTED, accepted=accepted("2001-01-01")),))
+    assert "<failure" in junit(ended), "today is the day by default"
+    assert "<failure" not in junit(ended, today=datetime.date(2001, 1, 1))
 
 
 def test_experiments_are_groups_in_the_order_of_their_first_entries():
-    names = [("a", "laplace"), ("b", ""), ("c", "gauss"), ("d", "laplace")]
-    root = report(*(Entry(name=name, result=RESULT, experiment=experiment) for name, experiment in names))
+    """A case is named after its experiment or module, too."""
+    code = dataclasses.replace(RESULT, provenance=Provenance(where="mylib.counts:noisy"))
+    names = [("a", "laplace", RESULT), ("b", "", code), ("c", "gauss", RESULT), ("d", "laplace", RESULT)]
+    root = report(*(Entry(name=name, result=one, experiment=experiment) for name, experiment, one in names))
     found = [(group.get("name"), [case.get("name") for case in group]) for group in root]
     assert found == [("laplace", ["a", "d"]), ("All", ["b"]), ("gauss", ["c"])]
     assert root.get("name") == "All"
+    assert [case.get("classname") for case in root.iter("testcase")] == ["laplace", "laplace", "mylib.counts", "gauss"]
+    empty = report()
+    assert (list(empty), empty.get("tests"), empty.get("time")) == ([], "0", "0")
 
 
 def test_junitparser_reads_the_same():
@@ -173,29 +153,6 @@ def test_junitparser_reads_the_same():
     read.update_statistics()
     assert [(group.name, group.tests, group.failures, group.errors, group.time) for group in read] == before
     assert before == [("laplace", 2, 1, 1, 2.5), ("All", 1, 0, 0, 1.25)]
-
-
-def test_a_case_is_followed_by_its_experiment_or_module():
-    code = Provenance(where="mylib.counts:noisy")
-    entries = [
-        Entry(name="a", result=RESULT, experiment="E1"),
-        Entry(name="b", result=dataclasses.replace(RESULT, provenance=code)),
-        Entry(name="c", result=dataclasses.replace(RESULT, provenance=None)),
-    ]
-    assert [case.get("classname") for case in report(*entries).iter("testcase")] == ["E1", "mylib.counts", "dpaudit"]
-
-
-def test_no_entries_are_no_groups():
-    root = report()
-    assert (list(root), root.get("tests"), root.get("time")) == ([], "0", "0")
-
-
-def test_equal_suites_give_equal_text_with_a_declaration_and_lines():
-    suite = Suite(title="All", entries=(Entry(name="é", result=REFUTED), Entry(name="b", result=SLOPE)))
-    text = junit(suite, today=DAY)
-    assert junit(suite, today=DAY) == text
-    assert text.startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites ')
-    assert '\n    <testcase name="é" ' in text
 
 
 def hostile(name):

@@ -116,6 +116,7 @@ def _exceeds(planned, law, moved):
 
 @pytest.mark.parametrize(("key", "changed"), PARTS.items())
 @pytest.mark.parametrize("share", [1.0, TWIN_SHARE])
+@pytest.mark.evidence
 def test_noisy_sums_hit_the_known_event_as_often_as_planned(key, changed, share):
     """Laplace noise: all changed answers are beyond those of x. Gaussian noise: a half-line of probability .15 on y."""
     case = CASES[key]
@@ -133,6 +134,7 @@ def test_noisy_sums_hit_the_known_event_as_often_as_planned(key, changed, share)
         assert stats.binom.cdf(hits, runs, rate) > ALARM
 
 
+@pytest.mark.evidence
 def test_the_twin_of_a_gaussian_mean_is_refuted_with_the_planned_runs():
     case = CASES["bounded mean: Gaussian noise, empty mean, many partitions contributed"]
     twin, right = (noise(case, alpha=ALPHA, share=share) for share in (TWIN_SHARE, 1.0))
@@ -140,6 +142,7 @@ def test_the_twin_of_a_gaussian_mean_is_refuted_with_the_planned_runs():
     assert not right.audit(alpha=ALPHA, seed=4).is_refuted
 
 
+@pytest.mark.evidence
 def test_less_noise_of_approximate_bounds_is_found_near_the_threshold():
     case = CASES["approximate bounds: multiple contributions per individual (bounding failure)"]
     twin, right = (noise(case, alpha=ALPHA, share=share) for share in (TWIN_SHARE, 1.0))
@@ -148,7 +151,9 @@ def test_less_noise_of_approximate_bounds_is_found_near_the_threshold():
 
 
 @needs_pydp
-@pytest.mark.parametrize("key", [ONE_ANSWER[0], ONE_ANSWER[5], ONE_ANSWER[8]])
+@pytest.mark.parametrize(
+    "key", [ONE_ANSWER[0], *(pytest.param(ONE_ANSWER[k], marks=pytest.mark.evidence) for k in (5, 8))]
+)
 def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event(key):
     case = CASES[key]
     half = noise(case, alpha=ALPHA, share=0.5)
@@ -167,6 +172,7 @@ def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event(key):
         ("bounded mean: Gaussian noise, empty mean, small delta", "reference bounded mean"),
     ],
 )
+@pytest.mark.evidence
 def test_releases_keep_their_claims(key, on):
     released = release(CASES[key])
     assert released.on == on
@@ -183,6 +189,7 @@ def test_quantiles_are_released_at_all_ranks():
     assert (np.diff(found) >= 0.0).all()
 
 
+@pytest.mark.evidence
 class TestTheirTest:
     @pytest.mark.parametrize("key", [ONE_ANSWER[0], ONE_ANSWER[3], ONE_ANSWER[5]])
     def test_it_accepts_all_of_the_noise_and_rejects_half_of_it(self, key):
