@@ -536,7 +536,7 @@ class Portfolio:
     def of(
         cls, choice: Choice, x: Outputs, y: Outputs, settings: Settings, share: float = 1.0, n_cells: int = 0
     ) -> Portfolio:
-        """The chosen events with what is tested besides, learned from the same outputs; tested on a share of alpha."""
+        """The chosen events with what else is tested, learned from the same outputs; tested on a share of alpha."""
         return cls(
             choice,
             plain_events(x, y, most_outcomes(settings.net_alpha(share))),

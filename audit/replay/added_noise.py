@@ -202,7 +202,7 @@ class _Response:
         return True
 
     def _probe(self, number: int, side: str, directions: Iterable[Array]) -> tuple[Array, list[bool], Flags] | None:
-        """Return the change of each output per unit, at which steps it is that, and which outputs change at all.
+        """Return the change of each output per unit, at which steps it is that, and which outputs change.
 
         A direction is that of one number, which may change all outputs, or of as many numbers as there are outputs,
         each of which changes its own. None if an output has another form.
@@ -436,7 +436,7 @@ def _listed(places: npt.NDArray[np.intp]) -> str:
 def _has_another_scale(call: ReplayedCall) -> bool:
     """Whether a call is noise about 0 on x and on y whose scale differs, such as that of a mean of so many rows."""
     x, y = call.law_on_x, call.law_on_y
-    is_same = call.differing == {"scale"} and x.shape == y.shape
+    is_same = call.differing == frozenset({"scale"}) and x.shape == y.shape
     return is_same and call.is_shifted and not call.is_inferred and not np.any(x.location) and not np.any(y.location)
 
 

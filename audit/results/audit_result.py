@@ -7,22 +7,23 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from ..claims.claim import Claim, GroupClaim
 from ..distinguishers.low_bits_warning import FALSE_WARNING, LowBits
+from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
 from ..inference.boundary_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, strength_estimate
 from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..inference.multiplicity import Ledger
-from ..options import Bits, checked
+from ..options import Bits, check_fields, checked
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down, rounded_up
+from ..printing import rounded_down, rounded_up, shorten
 from ..sampling.object_identity import Provenance
 from .cell_result import CellCounts
-from .result import SampledResult
+from .result import Result
 
 # An interim analysis of a sequential audit.
 
@@ -237,6 +238,62 @@ class Pair:
     distance: float
     doubt: str = ""
     contents: tuple[str, str] | None = None
+
+
+# What results of random runs have in common, and those of a claim.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledResult(Result):
+    """A result of random runs, with all that repeats it.
+
+    Attributes
+    ----------
+    alpha : float
+        Largest probability that a correct mechanism is refuted.
+    runs : int
+        Runs on each dataset, on average; of a training, the runs of it.
+    seed : int
+        Random seed that repeats every number.
+    findings : tuple of Finding
+        Failed health checks, with which nothing is refuted.
+    notes : tuple of str
+        Remarks that qualify the result: exceptions, outputs that never vary.
+    provenance : Provenance, optional
+        The mechanism's code; None if it was not recorded.
+    versions : tuple of (str, str)
+        Names and versions of the libraries.
+    environment : dict
+        Timings and machine: all that may differ between two runs with the same seed. Not compared.
+    """
+
+    alpha: float
+    runs: int
+    seed: int
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    provenance: Provenance | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The failed health checks and the notes, as they are printed below the verdict."""
+        return *map(str, self.findings), *(f"note: {note}" for note in self.notes)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        checked("alpha", self.alpha)
+        self._refuse_impossible(runs=1 <= self.runs < 2**63)
+
+    def _refuse_impossible(self, **possible: bool) -> None:
+        """Raise an `OptionError` for the first field that is not possible: no audit finds its value."""
+        for name, holds in possible.items():
+            if not holds:
+                value = getattr(self, name)
+                raise OptionError(
+                    f"{name}={shorten(value)} is impossible in a result; audit again.", name=name, value=value
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up
 from ..sampling.block_plan import with_pilot
+from .audit_result import SampledResult
 from .cell_result import CellCounts
-from .result import SampledResult
 
 _PLANNED_Z = 1.645  # equal versions are shown to be within the sufficient margin 19 times in 20
 

@@ -1,18 +1,14 @@
-"""What all results have and can do: how they were found, refuse to be a truth value, raise, and show themselves."""
+"""What all results can do: refuse to be a truth value, raise, and show themselves."""
 
 from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self
 
-from ..errors import AuditError, InconclusiveError, OptionError, RefutedError
-from ..health.findings import Finding
-from ..options import check_fields, checked
-from ..printing import did_you_mean, shorten, verdict_text
-from ..sampling.object_identity import Provenance
+from ..errors import AuditError, InconclusiveError, RefutedError
+from ..printing import did_you_mean, verdict_text
 
 Shown = Literal["to_dict", "card", "plot"]
 _SHOWN: Final[dict[Shown, Callable[..., Any]]] = {}
@@ -126,56 +122,3 @@ class Result(ABC):
         """A card for notebooks."""
         card: str = _SHOWN["card"](self)
         return card
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampledResult(Result):
-    """A result of random runs, with all that repeats it.
-
-    Attributes
-    ----------
-    alpha : float
-        Largest probability that a correct mechanism is refuted.
-    runs : int
-        Runs on each dataset, on average; of a training, the runs of it.
-    seed : int
-        Random seed that repeats every number.
-    findings : tuple of Finding
-        Failed health checks, with which nothing is refuted.
-    notes : tuple of str
-        Remarks that qualify the result: exceptions, outputs that never vary.
-    provenance : Provenance, optional
-        The mechanism's code; None if it was not recorded.
-    versions : tuple of (str, str)
-        Names and versions of the libraries.
-    environment : dict
-        Timings and machine: all that may differ between two runs with the same seed. Not compared.
-    """
-
-    alpha: float
-    runs: int
-    seed: int
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    provenance: Provenance | None = None
-    versions: tuple[tuple[str, str], ...] = ()
-    environment: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The failed health checks and the notes, as they are printed below the verdict."""
-        return *map(str, self.findings), *(f"note: {note}" for note in self.notes)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        checked("alpha", self.alpha)
-        self._refuse_impossible(runs=1 <= self.runs < 2**63)
-
-    def _refuse_impossible(self, **possible: bool) -> None:
-        """Raise an `OptionError` for the first field that is not possible: no audit finds its value."""
-        for name, holds in possible.items():
-            if not holds:
-                value = getattr(self, name)
-                raise OptionError(
-                    f"{name}={shorten(value)} is impossible in a result; audit again.", name=name, value=value
-                )

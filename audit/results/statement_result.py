@@ -17,8 +17,7 @@ from ..health.findings import failed_checks
 from ..options import check_fields, in_a_tuple
 from ..printing import confidence as confidence_words
 from ..printing import shorten
-from .audit_result import Verdict
-from .result import SampledResult
+from .audit_result import SampledResult, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

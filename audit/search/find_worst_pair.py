@@ -220,19 +220,19 @@ def guided_by_replays(
         with replays.runner.patching():
             climb.run()
             over_paths = replays.over_paths()
-        if replays.failed and not replays.pairs:
-            raise MechanismError(
-                f"{sampler.name} failed on all of {replays.failed:,} replayed pairs; the first error: "
-                f"{replays.first_error}",
-                mechanism=sampler.name,
-            )
-        order = _in_turn(climb.leaders.values(), over_paths)
-        count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
-        leaders: dict[Hashable, Candidate] = {}
-        for pair in order[: count - count // _PATTERNS]:
-            simple = climb.simpler(pair, pair.size * (1.0 - ROUNDING)).candidate
-            chosen = pair.candidate if simple.key in leaders else simple  # different pairs on trial are worth more
-            leaders[chosen.key or id(chosen)] = replace(chosen, promise=pair.size)
+            if replays.failed and not replays.pairs:
+                raise MechanismError(
+                    f"{sampler.name} failed on all of {replays.failed:,} replayed pairs; the first error: "
+                    f"{replays.first_error}",
+                    mechanism=sampler.name,
+                )
+            order = _in_turn(climb.leaders.values(), over_paths)
+            count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
+            leaders: dict[Hashable, Candidate] = {}
+            for pair in order[: count - count // _PATTERNS]:
+                simple = climb.simpler(pair, pair.size * (1.0 - ROUNDING)).candidate
+                chosen = pair.candidate if simple.key in leaders else simple  # different pairs on trial are worth more
+                leaders[chosen.key or id(chosen)] = replace(chosen, promise=pair.size)
     usual = filter(pool.is_possible, islice(pool.source.patterns(), _MOST_LEADERS))
     leaders |= {pattern.key or id(pattern): pattern for pattern in islice(usual, count // _PATTERNS)}
     remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs by their outputs alone"
