@@ -39,7 +39,6 @@ doctests: $(VENV)/installed-test
 
 # What the documents say of dpaudit itself. The tables in docs/benchmarks take days, so --resume continues them.
 evidence: $(VENV)/installed-test $(VENV)/source
-	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments/benchmarks --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments -m evidence --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/python -m dpaudit bench all --resume --out docs/benchmarks
 
@@ -47,13 +46,13 @@ evidence: $(VENV)/installed-test $(VENV)/source
 test-diffprivlib: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
-	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/benchmarks/test_libraries_page.py tests/experiments/benchmarks/test_replays_page.py
+	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/benchmarks/test_libraries_page.py tests/experiments/benchmarks/test_replays_page.py -m ''
 
 # JAX is large and only these tests need it, so they have an environment of their own.
 test-jax-privacy: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-jax-privacy
 	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
-	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/benchmarks/test_jax_privacy_runs.py
+	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/benchmarks/test_jax_privacy_runs.py -m ''
 
 docs: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -14,37 +15,16 @@ from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import FixedSizeResult, Look, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import FixedSizeResult, Look, Pair
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.statement_result import Point, Series, StatementResult
+from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.reports.figures.figures import distance_figures, figures_of
 from dpaudit.reports.figures.forest_figure import forest
 from dpaudit.reports.figures.output_figures import outputs_figure
 from dpaudit.reports.figures.svg_figure import standalone_svg, svg
 
-BINS = Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50))
-COINS = Sketch(("'heads'", "'ta$l$'", "3"), (), (70, 30, 0), (30, 70, 0))
-
-
-def result(**changes):
-    given = {
-        "mechanism": "mechanism",
-        "claim": PureDP(1.0),
-        "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
-        "event": Intervals(((-math.inf, -0.25),)),
-        "likelier_on": "x",
-        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100),
-        "alpha": 0.05,
-        "p_value": 0.3,
-        "bound": 0.5,
-        "resolution": 0.2,
-        "power": 0.95,
-        "runs": 200,
-        "pilot_runs": 100,
-        "seed": 1,
-    }
-    kind = SequentialResult if "stopped" in changes else FixedSizeResult
-    return kind(**{**given, **changes})
+from ..examples import BINS, COINS, statement
+from ..examples import audit as result
 
 
 def entry(exact=None, **changes):
@@ -56,7 +36,7 @@ def counts(hits_x, hits_y):
 
 
 @pytest.mark.parametrize("narrow", [False, True])
-def test_forest_draws_every_kind_of_number_without_a_warning(narrow):
+def test_forest_draws_every_kind_of_number_without_a_warning(narrow, monkeypatch):
     extremes = [0.0, 5e-324, 1e-5, 1.0, 1e308, math.inf, math.nan]
     entries = [entry(exact, bound=bound) for exact in [None, *extremes] for bound in extremes[:-1]]
     entries += [
@@ -65,16 +45,10 @@ def test_forest_draws_every_kind_of_number_without_a_warning(narrow):
     entries += [entry(counts=counts(x, y), resolution=math.inf) for x, y in [(0, 0), (9, 0), (0, 9), (100, 100)]]
     drawn = svg(forest(Suite(title="", entries=tuple(entries)), narrow=narrow))
     assert not re.search(r'="[^"]*\b(nan|inf)\b', drawn)
-
-
-def test_forest_draws_estimates_that_are_not_numbers(monkeypatch):
+    assert "multiple of the claim" in svg(forest(Suite(title="", entries=()), narrow=narrow))
     for estimate in (math.nan, math.inf, 0.0):
         monkeypatch.setattr(FixedSizeResult, "estimate", property(lambda self, value=estimate: value))
-        svg(forest(Suite(title="", entries=(entry(),))))
-
-
-def test_forest_of_no_audits():
-    assert "multiple of the claim" in svg(forest(Suite(title="", entries=())))
+        svg(forest(Suite(title="", entries=(entry(),)), narrow=narrow))
 
 
 def test_forest_draws_bounds_as_fractions_of_claims():
@@ -135,12 +109,9 @@ def test_claimed_epsilon_and_event_are_in_the_outputs_figure():
     shaded = [patch for patch in top.patches if patch.get_label() == "event"]
     assert shaded[0].get_x() + shaded[0].get_width() == -0.25
     assert [text.get_text() for text in top.get_legend().get_texts()] == ["event", "on x", "on y", "claimed ±ε"]
-
-
-def test_shares_are_of_the_pilot_runs():
     figure = outputs_figure(result(sketch=COINS, event=Outcomes(("heads",))))
     widths = [patch.get_width() for patch in figure.axes[0].patches if patch.get_height() == pytest.approx(0.36)]
-    assert widths == pytest.approx([0.7, 0.3, 0.0, 0.3, 0.7, 0.0])
+    assert widths == pytest.approx([0.7, 0.3, 0.0, 0.3, 0.7, 0.0]), "shares of the pilot runs"
 
 
 def test_svg_stands_inside_a_page():
@@ -154,6 +125,12 @@ def test_svg_stands_inside_a_page():
     assert "http" not in text
     assert "<metadata" not in text
     assert any(element.tag == "text" for element in root.iter())
+    alone = ElementTree.fromstring(standalone_svg(outputs_figure(result(sketch=BINS))))
+    assert alone.tag == "{http://www.w3.org/2000/svg}svg"
+    bins = Sketch((), tuple(map(float, range(39))), tuple(range(40)), tuple(range(40, 0, -1)))
+    first, again = ([svg(one.figure) for one in figures_of(result(sketch=bins, cells=CELLS))] for _ in range(2))
+    assert first == again
+    assert max(map(len, first)) < 18_000
 
 
 def test_svgs_on_one_page_do_not_share_ids_and_find_their_own():
@@ -185,13 +162,6 @@ def test_importing_reports_loads_neither_matplotlib_nor_jinja_nor_rich():
     assert done.stdout.strip() == "[]"
 
 
-def test_forest_does_not_change_the_suite():
-    suite = Suite(title="", entries=(entry(),))
-    before = dataclasses.replace(suite)
-    forest(suite)
-    assert suite == before
-
-
 CELLS = CellCounts(
     names=("output in (-inf, 0]", "output in (0, inf]", "output is not a number"),
     hits_x=(700, 300, 0), hits_y=(200, 800, 0), alpha=0.01, n_known=2, scope="these 2 cells only",
@@ -203,9 +173,7 @@ SERIES = Series(
 )  # fmt: skip
 
 
-def told(**changes):
-    given = {"statement": "It is so.", "quantity": "slope", "points": POINTS, "alpha": 0.05, "method": "exact"}
-    return StatementResult(**{**given, "runs": 10, "seed": 1, "series": SERIES, **changes})
+told = partial(statement, quantity="slope", points=POINTS, series=SERIES)
 
 
 def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
@@ -280,19 +248,6 @@ def test_hostile_names_are_harmless_in_every_figure(text):
         assert "script" not in tags
         assert not any(char in drawn + one.caption for char in "\x00\u202e")
         assert len(drawn) + len(one.caption) < 25_000
-
-
-def test_a_figure_is_small_and_the_same_every_time():
-    bins = Sketch((), tuple(map(float, range(39))), tuple(range(40)), tuple(range(40, 0, -1)))
-    audit = result(sketch=bins, cells=CELLS)
-    first, again = ([svg(one.figure) for one in figures_of(audit)] for _ in range(2))
-    assert first == again
-    assert max(map(len, first)) < 18_000
-
-
-def test_a_file_of_its_own_is_svg():
-    root = ElementTree.fromstring(standalone_svg(outputs_figure(result(sketch=BINS))))
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_every_number_in_the_svg_is_where_matplotlib_put_it():

@@ -11,80 +11,29 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dpaudit import (
-    ApproxDP,
-    GaussianDP,
-    NFoldComposition,
-    PrivacyProfile,
-    ProbabilityPreservation,
-    PureDP,
-    RenyiDP,
-    TradeOffCurve,
-    ZeroConcentratedDP,
-)
+from dpaudit import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.events.events import Intervals, Sketch
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.events.events import Sketch
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import FixedSizeResult, Look, Pair, SequentialResult
-from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.statement_result import Point, Series, StatementResult
+from dpaudit.audit.results.audit_result import Look, Pair
+from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.reports.figures.plot import kinds_of, plot
 
-CLAIMS = [
-    PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-3), ApproxDP(0.5, 1e-3, bound_on="delta"), GaussianDP(1.0),
-    RenyiDP(2.0, 0.3), ZeroConcentratedDP(0.5), PrivacyProfile((0.5, 1.0), (0.1, 1e-3)), TradeOffCurve((0.1,), (0.6,)),
-    PureDP(0.5).group(3), ApproxDP(0.5, 1e-3).group(2),
-    ProbabilityPreservation(2.0, 0.1), NFoldComposition(0.1, 10),
-]  # fmt: skip
-CELLS = CellCounts(
-    names=("output in (-inf, 0]", "output in (0, 1]", "output in (1, inf]", "output is not a number"),
-    hits_x=(700, 200, 100, 0), hits_y=(150, 150, 700, 0), alpha=0.005, n_known=3, scope="these 3 cells only",
-)  # fmt: skip
+from .. import examples
+from ..examples import BINS, CELLS, CLAIMS, POINTS, SERIES, statement
+
 OUTCOMES = dataclasses.replace(CELLS, names=("'a'", "'b'", "'c'", "any other outcome"))
 LOOKS = (Look(32, 0.0, 1.0), Look(100, 0.4, 0.6), Look(1000, 0.8, 0.1), Look(2000, 1.002, 0.04))
-HOSTILE = [
-    "$x^$ \\frac{1}%_#&~^",
-    "<script>alert(1)</script>\r\x00\nright\u202eto left",
-    "w" * 100_000,
-]
-SERIES = Series(
-    x_name="quantile stated", y_name="quantile seen", x=(0.0, 1.0, 2.0, 3.0), estimate=(0.1, 1.0, 2.5, math.nan),
-    lower=(-math.inf, 0.9, 2.4, -math.inf), upper=(0.2, 1.1, 2.6, math.inf), stated=(0.0, 1.0, 2.0, 3.0),
-    intervals="each with 95% confidence",
-)  # fmt: skip
-POINTS = (
-    Point(at="t = 1", estimate=2.0, lower=1.0, upper=3.0, low=0.0, high=4.0),
-    Point(at="t = 2", estimate=200.0, lower=180.0, upper=250.0, low=100.0, high=100.0),
-    Point(at="t = 3", estimate=1.0, lower=-math.inf, upper=math.inf, high=5.0),
-    Point(at="t = 4", estimate=math.nan, lower=0.0, upper=1.0),
-)
+HOSTILE = ["$x^$ \\frac{1}%_#&~^", "<script>alert(1)</script>\r\x00\nright\u202eto left", "w" * 100_000]
 
 
 def audit(**changes):
-    given = {
-        "mechanism": "noisy", "claim": PureDP(1.0), "event": Intervals(((-math.inf, -0.25),)), "likelier_on": "x",
-        "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
-        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100), "alpha": 0.05, "p_value": 0.3, "bound": 0.5,
-        "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1,
-        "sketch": Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
-    }  # fmt: skip
-    if "stopped" in changes:
-        return SequentialResult(**{**given, **changes})
-    return FixedSizeResult(**{**given, "cells": CELLS, **changes})
+    return examples.audit(**{"sketch": BINS, **({} if "stopped" in changes else {"cells": CELLS}), **changes})
 
 
 def at_distance(k, bound=0.9, claim=CLAIMS[0], **changes):
     pair = Pair(x="1 row", y="2 rows", difference="rows", adjacency="add/remove", distance=k)
     return audit(claim=claim.group(k), pair=pair, bound=bound, **changes)
-
-
-def statement(**changes):
-    given = {
-        "statement": "It is so.", "quantity": "quantile", "points": POINTS, "alpha": 0.05, "method": "exact",
-        "runs": 10, "seed": 1, "series": SERIES,
-    }  # fmt: skip
-    return StatementResult(**{**given, **changes})
 
 
 def drawn(result, kind):
@@ -152,12 +101,14 @@ def test_ratios_are_the_intervals_of_the_cells():
     assert not [each for each in axes.lines if each.get_marker() in ("<", ">")]
     outside = line(axes, "interval outside the claim")
     assert sorted(outside[0].tolist()) == sorted(found.observed[[0, 2]].tolist())
-
-
-def test_with_a_delta_a_large_ratio_is_no_contradiction():
-    axes = drawn(audit(claim=ApproxDP(0.5, 0.01)), "ratios")
+    axes = drawn(audit(claim=ApproxDP(0.5, 0.01)), "ratios")  # with a delta a large ratio is no contradiction
     assert [each.get_xdata()[0] for each in axes.lines if each.get_linestyle() == ":"] == [0.5, -0.5]
     assert "X" not in [each.get_marker() for each in axes.lines]
+    assert kinds_of(CELLS) == ("ratios", "profile", "trade-off")
+    for kind in kinds_of(CELLS):  # alone they have no claim
+        labels = drawn(CELLS, kind).get_legend_handles_labels()[1]
+        assert labels
+        assert not any("claimed" in label for label in labels)
 
 
 def test_ratio_by_outcome_is_that_of_the_counted_outcomes():
@@ -191,14 +142,6 @@ def test_profile_reaches_from_the_delta_that_is_claimed_to_where_all_has_been_sa
     assert 1.0 < epsilon[-1] < 6.0
     assert delta[-1] == pytest.approx(1e-7, rel=1e-3)
     assert axes.get_ylim()[0] < 1e-7
-
-
-def test_curves_of_cells_alone_have_no_claim():
-    assert kinds_of(CELLS) == ("ratios", "profile", "trade-off")
-    for kind in kinds_of(CELLS):
-        labels = drawn(CELLS, kind).get_legend_handles_labels()[1]
-        assert labels
-        assert not any("claimed" in label for label in labels)
 
 
 @pytest.mark.parametrize(
@@ -241,11 +184,8 @@ def test_points_of_different_units_have_a_scale_each():
     assert texts[1] == "[1, 3], stated 0 to 4"
     assert texts[3] == "[180, 250], stated 100"
     assert not axes.get_xticks().size
-
-
-def test_points_with_the_same_range_share_an_axis():
     points = [dataclasses.replace(point, low=0.0, high=5.0) for point in POINTS[:2]]
-    axes = drawn(statement(points=points), "points")
+    axes = drawn(statement(points=points), "points")  # with the same range they share an axis
     assert sorted(tuple(s[:, 0]) for s in bars(axes) if s[0, 1] == s[1, 1]) == [(1.0, 3.0), (180.0, 250.0)]
     assert axes.get_xticks().size
     assert line(axes, "interval outside the allowed range")[0].tolist() == [200.0]
@@ -286,12 +226,14 @@ def test_distance_draws_whole_epsilons_over_the_distance():
         assert line(axes, "lower bound, refuted")[1] == pytest.approx([3.3])
     assert line(axes, "exact")[1] == pytest.approx([0.5, 1.0, 1.5])
     assert kinds_of(results)[0] == "distance"
-
-
-def test_a_claim_that_does_not_add_up_is_drawn_per_step():
     axes = drawn([at_distance(k, bound=0.05, claim=ZeroConcentratedDP(0.1)) for k in (1, 2)], "distance")
-    assert line(axes, "claimed")[1].tolist() == [0.1, 0.1]
+    assert line(axes, "claimed")[1].tolist() == [0.1, 0.1], "a claim that does not add up is drawn per step"
     assert "per step" in axes.get_ylabel()
+    several = [at_distance(k, mechanism=name) for name in "ab" for k in (1, 2)]
+    suite = Suite(title="", entries=tuple(Entry(name="e", result=each) for each in several))
+    assert kinds_of(suite) == ("forest",)
+    with pytest.raises(OptionError, match="results of one mechanism"):
+        plot(suite, "distance", ax=Figure().subplots())
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -317,18 +259,21 @@ def test_hostile_names_are_only_text(text, has_tex):
                 assert not any("\\frac" in words or "$x^" in words.replace("\\$", "") for words in shown)
 
 
-def test_the_axes_given_are_drawn_into_and_returned():
+def test_the_axes_given_are_drawn_into_and_without_them_a_new_figure_of_pyplot():
+    """In the user's style."""
+    from matplotlib import pyplot
+
     figure = Figure()
     first, second = figure.subplots(1, 2)
     assert plot(audit(), "outputs", ax=second) is second
     assert not first.has_data()
     assert second.has_data()
     assert figure.axes == [first, second]
-
-
-def test_without_axes_there_is_a_new_figure_of_pyplot():
-    from matplotlib import pyplot
-
+    with matplotlib.rc_context({"font.size": 21.0, "text.color": "#abcdef", "lines.linewidth": 7.0}):
+        axes = plot(audit(looks=LOOKS, stopped="runs"), "bound", ax=Figure().subplots())
+        assert axes.xaxis.label.get_size() == 21.0
+        assert (axes.lines[0].get_linewidth(), axes.lines[1].get_color()) == (7.0, "#abcdef")
+    assert matplotlib.rcParams["font.size"] != 21.0
     try:
         with matplotlib.rc_context({"backend": "agg", "figure.figsize": (7.0, 3.0)}):
             axes = plot(audit(), "outputs")
@@ -339,15 +284,6 @@ def test_without_axes_there_is_a_new_figure_of_pyplot():
             assert len(pyplot.get_fignums()) == 3
     finally:
         pyplot.close("all")
-
-
-def test_the_users_style_is_kept():
-    with matplotlib.rc_context({"font.size": 21.0, "text.color": "#abcdef", "lines.linewidth": 7.0}):
-        axes = plot(audit(looks=LOOKS, stopped="runs"), "bound", ax=Figure().subplots())
-        assert axes.xaxis.label.get_size() == 21.0
-        assert axes.lines[0].get_linewidth() == 7.0
-        assert axes.lines[1].get_color() == "#abcdef"
-    assert matplotlib.rcParams["font.size"] != 21.0
 
 
 @pytest.mark.parametrize(
@@ -375,28 +311,14 @@ def test_a_kind_that_a_result_does_not_have_is_refused_with_a_way_out(result, ki
     assert not axes.has_data()
 
 
-def test_a_suite_of_several_mechanisms_is_told_apart_first():
-    results = [at_distance(k, mechanism=name) for name in "ab" for k in (1, 2)]
-    suite = Suite(title="", entries=tuple(Entry(name="e", result=each) for each in results))
-    assert kinds_of(suite) == ("forest",)
-    with pytest.raises(OptionError, match="results of one mechanism"):
-        plot(suite, "distance", ax=Figure().subplots())
-
-
-@pytest.mark.parametrize("thing", [None, 3, "text", [1, 2], {"a": audit()}])
-def test_what_is_no_result_is_refused(thing):
-    with pytest.raises(OptionError, match="cannot be drawn; pass"):
-        kinds_of(thing)
-
-
-def test_an_entry_is_drawn_as_its_result():
+def test_what_cannot_be_drawn_is_refused():
     assert kinds_of(Entry(name="a", result=audit())) == kinds_of(audit())
-
-
-@pytest.mark.parametrize("ax", [3, "axes", Figure()])
-def test_what_is_no_axes_is_refused(ax):
-    with pytest.raises(OptionError, match="is not a matplotlib Axes; pass a single one"):
-        plot(audit(), ax=ax)
+    for thing in (None, 3, "text", [1, 2], {"a": audit()}):
+        with pytest.raises(OptionError, match="cannot be drawn; pass"):
+            kinds_of(thing)
+    for ax in (3, "axes", Figure()):
+        with pytest.raises(OptionError, match="is not a matplotlib Axes; pass a single one"):
+            plot(audit(), ax=ax)
 
 
 def test_pyplot_is_imported_only_for_a_new_figure():

@@ -15,7 +15,7 @@ from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.reports.figures.runs_figure import Projection, projection_of, runs_svg
 from dpaudit.reports.figures.svg_figure import drawings_of, save_figures
 
-from .test_figures import result
+from ..examples import audit as result
 
 
 def projection(**changes):
@@ -61,20 +61,11 @@ def test_nothing_is_projected_without_a_finite_estimate():
     assert math.isnan(shown.bound_after(400))
     assert shown.caption.endswith("No curve, because the bound is 0 or the estimate is infinite or unknown.")
     assert runs_svg(shown).count("<path") == runs_svg(projection()).count("<path") - 4  # two curves and their keys
-
-
-def test_a_bound_of_zero_is_not_projected():
-    shown = projection(bound=0.0)
-    assert math.isnan(shown.bound_after(80_000)), "its distance from the estimate is unknown"
-    assert "lower bound if" not in shown.caption
-    assert "projected bound" not in runs_svg(shown)
+    zero = projection(bound=0.0)
+    assert math.isnan(zero.bound_after(80_000)), "its distance from the estimate is unknown"
+    assert "lower bound if" not in zero.caption
+    assert "projected bound" not in runs_svg(zero)
     assert "projected bound" in runs_svg(projection())
-
-
-def test_no_solid_line_looks_like_a_bound():
-    lines = re.findall(r'<path d="M[^"]*L[^"]*" style="([^"]*)"', runs_svg(projection()))
-    assert len(lines) == 2
-    assert all("stroke-dasharray" in style for style in lines)
 
 
 @pytest.mark.parametrize("bound", [0.0, 5e-324, 1e-5, 1.0, 1e300])
@@ -90,15 +81,15 @@ def test_extreme_numbers_are_drawn_inside_the_figure(bound, claimed):
                 assert 0.0 <= float(circle.attrib["cy"]) <= 170.0
 
 
-def test_every_audit_has_one_figure_of_its_bound():
+def test_every_audit_has_one_figure_of_its_bound(tmp_path):
     (drawings,), sheet = drawings_of([result()])
     assert len(drawings) == 1
     assert "projected as 1/√runs" in drawings[0][0]
     used = set(re.findall(r'class="(\w+)"', drawings[0][1]))
     assert used == set(sheet), "each class has a rule"
-
-
-def test_the_figure_is_saved_with_the_others(tmp_path):
+    lines = re.findall(r'<path d="M[^"]*L[^"]*" style="([^"]*)"', runs_svg(projection()))
+    assert len(lines) == 2
+    assert all("stroke-dasharray" in style for style in lines), "no solid line looks like a bound"
     suite = Suite(title="", entries=(Entry(name="plain", result=result()),))
     names = [path.name for path in save_figures(suite, tmp_path)]
     assert names == ["forest.svg", "001-plain-1.svg"]

@@ -1,7 +1,6 @@
 """What a report says of an audit: nothing that the audit does not, and a call that gives the same numbers again."""
 
 import copy
-import dataclasses
 import datetime
 import functools
 import json
@@ -58,21 +57,12 @@ def of(result, **options):
     return dict(facts(Entry(name="a", result=result, **options)))
 
 
-def test_the_place_of_the_source_is_a_fact_if_it_is_recorded():
-    result = audit()
-    place = {"file": "lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
-    assert of(dataclasses.replace(result, environment={"source": place}))["Source"] == "lib/counts.py:12"
-    assert "Source" not in of(dataclasses.replace(result, environment={}))
-
-
 CALLS = [
     (noisy, {}),
-    (noisy, {"seed": 5, "alpha": 1e-3, "bits": False}),
-    (noisy, {"power": 0.8, "resolution": 5.0}),
+    (noisy, {"seed": 5, "alpha": 1e-3, "bits": False, "power": 0.8, "resolution": 5.0}),
     (noisy, {"sequential": True}),
     (noisy, {"sequential": True, "claim": PureDP(3.0)}),
     (noisy, {"distance": 2, "claim": PureDP(0.3), "bits": True}),
-    (noisy, {"cells": 8}),
     (sometimes, {"cells": 8}),
     (frozen, {"ignore": ("repeated-blocks", "shared-randomness")}),
 ]
@@ -105,26 +95,25 @@ def test_an_audit_of_several_sessions_says_that_one_has_other_batches(tmp_path, 
     assert "several" not in repetition(Entry(name="a", result=whole))
 
 
-@pytest.mark.parametrize(("search_runs", "options"), [(400, {}), (8_000, {}), (400, {"sequential": True})])
+@functools.cache
+def searched(search_runs, **options):
+    options = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, "search_runs": search_runs, **options}
+    return find_worst_pair(noisy, [(0.0, 1.0)], **options).audit
+
+
+@pytest.mark.parametrize(("search_runs", "options"), [(8_000, {}), (400, {"sequential": True})])
 def test_an_audit_after_a_search_is_repeated_with_the_search(search_runs, options):
-    domain = [(0.0, 1.0)]
-    options = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, **options}
-    first = find_worst_pair(noisy, domain, search_runs=search_runs, **options).audit
-    call = repetition(Entry(name="a", result=first))
-    known = {"mechanism": noisy, "domain": domain, "PureDP": PureDP}
-    assert (
-        eval(call, known | {"find_worst_pair": functools.partial(find_worst_pair, search_runs=search_runs)}).audit
-        == first
-    )
-    assert from_json(to_json(Suite(title="t", entries=(Entry(name="a", result=first),)))).entries[0].result == first
+    first = searched(search_runs, **options)
+    entry = Entry(name="a", result=first)
+    search = functools.partial(find_worst_pair, search_runs=search_runs)
+    known = {"mechanism": noisy, "domain": [(0.0, 1.0)], "PureDP": PureDP, "find_worst_pair": search}
+    assert eval(repetition(entry), known).audit == first
+    assert from_json(to_json(Suite(title="t", entries=(entry,)))).entries[0].result == first
 
 
 def test_runs_of_a_search_are_told_apart():
     """The audit's own runs are those that were asked for."""
-    some, only = (
-        find_worst_pair(noisy, [(0.0, 1.0)], claim=PureDP(1.0), runs=2_000, search_runs=search_runs, jobs=1).audit
-        for search_runs in (400, 8_000)
-    )
+    some, only = searched(400), searched(8_000)
     assert of(some)["Runs"].startswith(
         "2,000 on each dataset, 800 of them pilot runs that chose the event; 200 runs of "
     )
@@ -206,34 +195,26 @@ def test_what_becomes_of_an_acceptance():
     assert any("undecided" in note for note in compared.notes)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "shown"), [(0.05, "95%"), (1e-5, "99.999%"), (1e-7, "99.99999%"), (5e-9, "99.9999995%")]
-)
-def test_no_confidence_is_rounded_to_certainty(alpha, shown):
-    assert percent(1 - alpha) == shown
-
-
-def test_bounds_for_groups_say_that_they_are_per_step():
-    result = audit(y=2.0, distance=2, claim=PureDP(3.0))
-    assert isinstance(result.claim, GroupClaim)
-    assert found(result).endswith(" per step")
-
-
-def test_the_complement_is_shown_where_it_says_more():
-    result = replace(audit(), opposite=None)
-    large = replace(result, counts=replace(result.counts, hits_x=result.counts.runs_x - 5, hits_y=900), likelier_on="x")
-    assert other_way(large).startswith("outputs outside the event are ")
-    assert other_way(large) in of(large)["Observed"]
-    assert other_way(replace(result, counts=replace(result.counts, hits_x=5, hits_y=1), likelier_on="x")) == ""
-
-
-def test_both_directions_are_shown_with_their_guesses():
+def test_facts_that_only_some_audits_have():
+    """Both directions with their guesses, the complement where it says more, the source, the bound of groups."""
     result = audit()
     assert result.opposite is not None
     assert other_way(result) == result.opposite_in_words
-    facts = of(result)
-    assert result.opposite_in_words in facts["Observed"]
-    assert facts["Guesses"] == str(result.opposite.guesses)
+    assert result.opposite_in_words in of(result)["Observed"]
+    assert of(result)["Guesses"] == str(result.opposite.guesses)
+    alone = replace(result, opposite=None)
+    large = replace(alone, counts=replace(alone.counts, hits_x=alone.counts.runs_x - 5, hits_y=900), likelier_on="x")
+    assert other_way(large).startswith("outputs outside the event are ")
+    assert other_way(large) in of(large)["Observed"]
+    assert other_way(replace(alone, counts=replace(alone.counts, hits_x=5, hits_y=1), likelier_on="x")) == ""
+    place = {"file": "lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
+    assert of(replace(result, environment={"source": place}))["Source"] == "lib/counts.py:12"
+    assert "Source" not in of(replace(result, environment={}))
+    group = audit(y=2.0, distance=2, claim=PureDP(3.0))
+    assert isinstance(group.claim, GroupClaim)
+    assert found(group).endswith(" per step")
+    shown = {0.05: "95%", 1e-5: "99.999%", 1e-7: "99.99999%", 5e-9: "99.9999995%"}
+    assert {alpha: percent(1 - alpha) for alpha in shown} == shown, "no confidence is rounded to certainty"
 
 
 @pytest.mark.usefixtures("without_resolution")

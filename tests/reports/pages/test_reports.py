@@ -12,17 +12,19 @@ import pytest
 from rich.console import Console
 
 from dpaudit import GaussianDP, PrivacyProfile, PureDP, Verdict, ZeroConcentratedDP, check
-from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
+from dpaudit.audit.events.events import Outcomes, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.printing import rounded_down
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import Pair
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.audit_facts import repetition
 from dpaudit.reports.pages.markdown_page import escaped
 from dpaudit.reports.pages.page_limits import by_severity
 from dpaudit.reports.plain_text import found, number, printed_lines, visible
+
+from ..examples import large as result
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -46,30 +48,6 @@ HOSTILE = [
 ]
 
 
-def result(**changes):
-    given = {
-        "mechanism": "noisy count",
-        "claim": PureDP(1.0),
-        "pair": Pair(x="array of 3", y="array of 2", difference="row 2 removed", adjacency="add/remove", distance=1),
-        "event": Intervals(((-math.inf, -0.25),)),
-        "likelier_on": "x",
-        "counts": Counts(hits_x=61_234, runs_x=950_001, hits_y=21_357, runs_y=950_002),
-        "alpha": 0.05,
-        "p_value": 0.31234567,
-        "bound": 0.98765432,
-        "resolution": 0.0123456,
-        "power": 0.95,
-        "runs": 1_000_003,
-        "pilot_runs": 50_021,
-        "seed": 98_765,
-        "sketch": Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
-        "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
-        "environment": {"seconds": 1.234},
-    }
-    kind = SequentialResult if "stopped" in changes else FixedSizeResult
-    return kind(**{**given, **changes})
-
-
 FINDING = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
 
 
@@ -84,11 +62,11 @@ def suite():
     audits = [
         Entry(
             name="leaky",
-            result=check(noisy, 0.0, 1.0, claim=PureDP(1.0), runs=20_000),
+            result=check(noisy, 0.0, 1.0, claim=PureDP(1.0), runs=2_000),
             expected=Verdict.REFUTED,
             exact=2.0,
         ),
-        Entry(name="coin", result=check(coin, 0, 1, claim=PureDP(1.2), runs=20_000), exact=math.log(3)),
+        Entry(name="coin", result=check(coin, 0, 1, claim=PureDP(1.2), runs=2_000), exact=math.log(3)),
         Entry(name="plain", result=result(), expected=Verdict.NOT_REFUTED, exact=1.0, note="A note."),
         Entry(name="surprise", result=result(bound=2.5), expected=Verdict.NOT_REFUTED),
         Entry(name="too few", result=result(resolution=math.inf, bound=0.0), expected=Verdict.INCONCLUSIVE),
@@ -196,10 +174,11 @@ def test_page_is_well_formed_and_fetches_nothing(name, request):
 
 
 def test_page_of_no_audits():
-    page = Page(html(Suite(title="Nothing", entries=())))
-    assert "0 claims audited" in page.text
-    assert "No verdict was expected in advance." in page.text
-    assert markdown(Suite(title="Nothing", entries=())).startswith("## Nothing: 0 audits, 0 refuted")
+    nothing = Suite(title="Nothing", entries=())
+    text = Page(html(nothing)).text
+    assert "0 claims audited" in text
+    assert "No verdict was expected in advance." in text
+    assert markdown(nothing).startswith("## Nothing: 0 audits, 0 refuted")
 
 
 def test_hostile_names_are_legible_text_in_the_page(hostile_page):
@@ -235,38 +214,32 @@ def test_markdown_table_has_the_same_columns_in_each_row(name, request):
     assert {len(row) for row in table_rows} == {8 if name == "suite" else 7}  # none is exact there
 
 
-def test_markdown_of_hostile_names_is_text(hostile):
+def test_hostile_names_are_text_in_markdown_and_in_the_table(hostile):
     text = markdown(hostile)
     assert set(re.findall(r"<[^>]*>", text)) == {"<sub>", "</sub>", "<!-- -->"}
     assert not re.search(r"(?<!\\)`", text)
     assert not re.search(r"(?<!\\)\]\(", text)
     assert "://" not in text.replace("<!-- -->", "\0")
     assert max(map(len, text.splitlines())) < 10_000
+    assert "[bold red]markup[/bold red]" in printed(hostile, 400)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a|b", r"a\|b"),
-        ("a\\|b", r"a\\\|b"),
-        ("<b>&amp;", "&lt;b>&amp;amp;"),
-        ("- item", r"\- item"),
-        ("-1 is a number", "-1 is a number"),
-        ("1. item", "1<!-- -->. item"),
-        ("1.5-DP", "1.5-DP"),
-        ("# title", r"\# title"),
-        ("> quote", r"\> quote"),
-        ("@user", "@<!-- -->user"),
-        ("snake_case", r"snake\_case"),
-    ],
-)
-def test_markdown_escapes(text, expected):
-    assert escaped(text) == expected
+ESCAPES = {
+    "a|b": r"a\|b", "a\\|b": r"a\\\|b", "<b>&amp;": "&lt;b>&amp;amp;", "- item": r"\- item",
+    "-1 is a number": "-1 is a number", "1. item": "1<!-- -->. item", "1.5-DP": "1.5-DP", "# title": r"\# title",
+    "> quote": r"\> quote", "@user": "@<!-- -->user", "snake_case": r"snake\_case",
+}  # fmt: skip
+NUMBERS = {
+    None: "–", 0.0: "0", 1.0: "1", 1e-5: "1e-05", 1.23456: "1.235", 0.00012345: "0.0001234", 9999.4: "9999",
+    12345.6: "12,346", 1e12: "1e+12", math.inf: "∞", -math.inf: "−∞", math.nan: "undefined",
+}  # fmt: skip
 
 
-def test_two_renders_are_equal(suite, suite_page):
-    assert html(suite) == suite_page
-    assert markdown(suite) == markdown(suite)
+def test_texts_and_numbers_are_legible():
+    assert {text: escaped(text) for text in ESCAPES} == ESCAPES
+    assert {value: number(value) for value in NUMBERS} == NUMBERS
+    text = visible("a" * 500 + "z" * 500, 90)
+    assert (len(text), text[:3], text[-3:]) == (90, "aaa", "zzz"), "both ends of a long text are kept"
 
 
 @pytest.mark.parametrize("render", [html, markdown])
@@ -341,45 +314,6 @@ def test_table_fits_100_columns_whole(suite):
         assert entry.result.verdict.value in text
         assert number(rounded_down(entry.result.bound)) in text
         assert f"{entry.result.runs:,}" in text
-
-
-def test_names_are_no_rich_markup(hostile):
-    assert "[bold red]markup[/bold red]" in printed(hostile, 400)
-
-
-def test_lines_say_verdict_event_and_counts(suite):
-    one = suite.entries[0].result
-    text = lines(one)
-    for shown in (" ".join(str(one).split()), one.event_in_words, str(one.tested), str(one.claim)):
-        assert shown in text
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, "–"),
-        (0.0, "0"),
-        (1.0, "1"),
-        (1e-5, "1e-05"),
-        (1.23456, "1.235"),
-        (0.00012345, "0.0001234"),
-        (9999.4, "9999"),
-        (12345.6, "12,346"),
-        (1e12, "1e+12"),
-        (math.inf, "∞"),
-        (-math.inf, "−∞"),
-        (math.nan, "undefined"),
-    ],
-)
-def test_number(value, expected):
-    assert number(value) == expected
-
-
-def test_visible_keeps_both_ends_of_a_long_text():
-    text = visible("a" * 500 + "z" * 500, 90)
-    assert len(text) == 90
-    assert text.startswith("aaa")
-    assert text.endswith("zzz")
 
 
 @pytest.mark.parametrize(

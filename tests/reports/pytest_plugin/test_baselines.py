@@ -1,34 +1,40 @@
-"""Baselines of the pytest plugin: saved, compared with, damaged, expired. Seeds follow from names."""
+"""Baselines of the pytest plugin: saved, compared with, damaged, accepted, expired."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from dpaudit import load
 from dpaudit.audit.records.baseline_comparison import compare
 
-from .test_plugin import MECHANISMS, ONE_OF_EACH, _loaded, full_project, project, run, text_of
+from .sessions import HEAD, MECHANISMS, ONLY_BAD, has_outcomes, run, text_of
 
 pytest_plugins = ["pytester"]
-__all__ = ["_loaded", "full_project", "project"]
-
-THREE = """
+ONE = """
 from mechanisms import *
 
 def test_one(dp_audit):
     dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_500)
+"""
+SECOND = "    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n"
+TWO = f"""
+from mechanisms import *
 
 def test_two(dp_audit):
     dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
-    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
-"""
-ONLY_BAD = ONE_OF_EACH[: ONE_OF_EACH.index("def")] + ONE_OF_EACH[ONE_OF_EACH.index("def test_bad") :]
+{SECOND}"""
+NAMES = ["test_a.py::test_one", "test_b.py::test_two", "test_b.py::test_two #2"]
 
 
 def baseline(project, name="main"):
     return project.path / "dp_audit_baselines" / f"{name}.json"
+
+
+def names(project):
+    return [entry.name for entry in load(baseline(project)).entries]
 
 
 def edit(project, change):
@@ -47,7 +53,7 @@ def kept():
 @pytest.fixture
 def three(project, kept):
     """A project with three audits and their baseline, saved by a single session for all tests of this module."""
-    project.makepyfile(test_three=THREE)
+    project.makepyfile(test_a=ONE, test_b=TWO)
     if "main" not in kept:
         run(project, "--dp-audit-save=main").assert_outcomes(passed=2)
         kept["main"] = baseline(project).read_bytes()
@@ -60,11 +66,7 @@ def test_what_has_not_changed_passes(three, kept):
     run(three, "--dp-audit-compare=main").assert_outcomes(passed=2)
     result = run(three, "--dp-audit-save=main")
     assert f"baseline written to {baseline(three)}" in text_of(result)
-    assert [entry.name.partition("::")[2] for entry in load(baseline(three)).entries] == [
-        "test_one",
-        "test_two",
-        "test_two #2",
-    ]
+    assert names(three) == NAMES
     assert baseline(three).read_bytes() == kept["main"]  # nothing in it but what matters
 
 
@@ -75,10 +77,13 @@ def streams(project, name="main"):
 
 def test_code_rewritten_with_the_same_law_passes(three):
     """Noise subtracted instead of added, from independent random numbers; a false alarm has probability 3e-5."""
-    three.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
+    three.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"), test_c=ONE)
     result = run(three, "--dp-audit-compare=main")
-    result.assert_outcomes(passed=2)
-    assert "compared with baseline main: 3 by counts" in text_of(result)
+    assert result.ret == pytest.ExitCode.OK, "a new audit passes, too"
+    text = text_of(result)
+    assert "compared with baseline main: 3 by counts, 1 new" in text
+    halved = "3 audits × alpha 2e-05 = 6e-05 of error budget 0.01 (half of each alpha for the comparison)"
+    assert f"3 tests, {halved}" in text
 
 
 def test_what_is_saved_and_what_is_compared_have_streams_of_their_own(three):
@@ -87,11 +92,12 @@ def test_what_is_saved_and_what_is_compared_have_streams_of_their_own(three):
     first = load(baseline(three))
     assert {one.p_value for one in compare(first, first)} == {None}
     # A baseline that is renewed while it is compared with is compared by the counts that are its own.
-    for name in ("branch", "main", "main"):
+    for name in ("linux/branch", "main", "main"):
         run(three, "--dp-audit-compare=main", f"--dp-audit-save={name}").assert_outcomes(passed=2)
         assert streams(three, name) == ["comparison with main", f"baseline {name}"]
         found = compare(first, load(baseline(three, name)))
         assert [(one.has_changed, one.p_value is None) for one in found] == 3 * [(False, False)]
+    run(three, "--dp-audit-compare=linux/branch", "-k", "one").assert_outcomes(passed=1, deselected=1)
 
 
 def test_a_baseline_of_the_same_random_numbers_is_no_pass(three):
@@ -107,19 +113,16 @@ def test_a_baseline_of_the_same_random_numbers_is_no_pass(three):
     assert "save one of them again under another name" in text_of(result)
 
 
-def test_other_noise_fails_with_the_counts(three):
+def test_other_noise_a_weaker_claim_and_fewer_runs_fail(three):
     """Twice the noise keeps the claim, and is a change all the same."""
     three.makepyfile(mechanisms=MECHANISMS.replace("scale=1.0", "scale=2.0"))
     result = run(three, "--dp-audit-compare=main", "-k", "one")
     result.assert_outcomes(failed=1, deselected=1)
-    text = text_of(result)
-    assert "CHANGED since baseline main" in text
-    assert "p-value" in text
-    assert "--dp-audit-save=main" in text
-
-
-def test_a_weaker_claim_and_fewer_runs_fail(three):
-    three.makepyfile(test_three=THREE.replace("PureDP(2.0)", "PureDP(3.0)").replace("1_500", "900"))
+    for words in ("CHANGED since baseline main", "p-value", "--dp-audit-save=main"):
+        assert words in text_of(result)
+    three.makepyfile(
+        mechanisms=MECHANISMS, test_a=ONE.replace("1_500", "900"), test_b=TWO.replace("PureDP(2.0)", "PureDP(3.0)")
+    )
     text = text_of(run(three, "--dp-audit-compare=main"))
     assert "the claim was 2-DP and is 3-DP" in text
     assert "the runs on each dataset fell from 1,500 to 900" in text
@@ -146,32 +149,48 @@ def test_it(dp_audit):
     run(project, "--dp-audit-compare=main").assert_outcomes(failed=1)
 
 
-def test_an_audit_that_has_disappeared_fails_the_session(three):
-    three.makepyfile(
-        test_three=THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n", "")
-    )
+def test_what_has_disappeared_fails_the_session(three):
+    renamed = ONE.replace("test_one", "tast_one") + "\ndef test_plain(): pass\n"
+    three.makepyfile(test_a=renamed, test_b=TWO.replace(SECOND, ""))
     result = run(three, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "test_three.py::test_two #2: the audit of baseline main is missing" in text_of(result)
+    for name in ("test_a.py::test_one", "test_b.py::test_two #2"):
+        assert f"{name}: the audit of baseline main is missing" in text_of(result)
     # Not so where the test was left out on purpose.
-    assert run(three, "--dp-audit-compare=main", "-k", "one").ret == pytest.ExitCode.OK
-    assert run(three, "--dp-audit-compare=main", "test_three.py::test_one").ret == pytest.ExitCode.OK
     three.mkdir("elsewhere")
-    three.makepyfile(**{"elsewhere/test_other": "def test_it(): pass"})
-    assert run(three, "--dp-audit-compare=main", "elsewhere").ret == pytest.ExitCode.OK
-
-
-def test_a_test_that_has_disappeared_fails_the_session(three):
-    three.makepyfile(test_three=THREE.replace("test_one", "tast_one"))
-    result = run(three, "--dp-audit-compare=main")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "::test_one: the audit of baseline main is missing" in text_of(result)
-
-
-def test_a_new_audit_passes(three):
-    three.makepyfile(test_three=THREE + "    dp_audit(good, X, Y, claim=PureDP(1.5), runs=700, sequential=False)\n")
+    three.makepyfile(**{"elsewhere/test_other": "def test_it(): pass", "test_a": ONE})
+    for options in (["--ignore=test_b.py"], ["--dp-audit-skip"], ["-k", "one"], ["test_a.py::test_one"], ["elsewhere"]):
+        assert run(three, "--dp-audit-compare=main", *options).ret == pytest.ExitCode.OK, options
+    three.makepyfile(test_b=TWO.replace("def", "import pytest\n@pytest.mark.skipif(True, reason='')\ndef"))
     assert run(three, "--dp-audit-compare=main").ret == pytest.ExitCode.OK
+
+
+def test_saving_a_part_keeps_the_rest(three):
+    assert "2 from this session (0 new), 1 kept" in text_of(run(three, "test_b.py", "--dp-audit-save=main"))
+    run(three, "-k", "one", "--dp-audit-save=main")
+    assert names(three) == NAMES
+    # A test that failed before its audit is not gone; one that is gone goes, where all is green.
+    three.makepyfile(test_b=TWO.replace("    dp_audit", "    assert False\n    dp_audit", 1))
+    run(three, "--dp-audit-save=main")
+    assert names(three) == NAMES
+    three.makepyfile(test_b="def test_three(): pass")
+    assert "2 removed" in text_of(run(three, "--dp-audit-save=main"))
+    assert names(three) == NAMES[:1]
+    three.makepyfile(test_b=ONE + "\nimport pytest\ndef test_stop():\n    pytest.exit('enough')\n")
+    run(three, "test_b.py", "--dp-audit-save=broken")
+    assert not baseline(three, "broken").exists(), "a session that breaks off saves nothing"
+
+
+def test_a_baseline_of_other_tests_or_without_counts_is_no_pass(three):
+    run(three, "test_a.py", "--dp-audit-save=other")
+    result = run(three, "test_b.py", "--dp-audit-compare=other")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "baseline other has no audit of this session, so nothing was compared" in text_of(result)
+    run(three, f"--dp-audit-report={baseline(three)}")
+    result = run(three, "--dp-audit-compare=main")
+    result.assert_outcomes(failed=2)
+    assert "nothing to compare" in text_of(result)
 
 
 def test_an_accepted_finding_passes_until_its_day(project):
@@ -201,54 +220,61 @@ def test_an_accepted_finding_passes_until_its_day(project):
     assert "known; the bound >= 1." in text_of(run(project, "--dp-audit-compare=main"))
 
 
+def accepted(options, call="audit(dp_audit, *BAD)"):
+    return f"@pytest.mark.dp_audit({options})\n{call}"
+
+
+KNOWN = "accepted='known', until='2999-01-01'"
+STOPS = "sequential=True stops the audit as soon as its bound exceeds the claim"
+MARKED = {
+    "accepted": (accepted(KNOWN), "PASSED"),
+    "soon": (accepted("accepted='known', until='soon'"), "ERROR", "is not a date"),
+    "no_longer": (
+        accepted(KNOWN, "audit(dp_audit, good, *BAD[1:])"), "PASSED",
+        "no longer refuted, so the acceptance can be withdrawn",
+    ),
+    "within": (accepted(f"{KNOWN}, up_to=3.0"), "PASSED"),
+    "beyond": (accepted(f"{KNOWN}, up_to=1.0"), "FAILED"),
+    # A limit is one of the loss: the bound of a sequential audit would lie just above the claim, however large that is.
+    "loss": (
+        accepted(f"{KNOWN}, up_to=1.3", "audit(dp_audit, *BAD, runs=5_000)"), "FAILED",
+        "acceptance accepted up to 1.3 until 2999-01-01: known; the bound >= 1.",
+    ),
+    "stops": (accepted(f"{KNOWN}, up_to=1.3", "audit(dp_audit, *BAD, sequential=True)"), "FAILED", STOPS),
+    "alone": (accepted("until='2999-01-01', up_to=1.3"), "ERROR", "needs accepted= and until="),
+    "text": (accepted(f"{KNOWN}, up_to='a'"), "ERROR", "up_to='a' is not a number"),
+}  # fmt: skip
+
+
 def test_a_marker_accepts_too(project):
-    marked = "import pytest\n" + ONLY_BAD.replace(
-        "def test_bad", "@pytest.mark.dp_audit(accepted='known', until='{}')\ndef test_bad"
-    )
-    project.makepyfile(marked.format("2999-01-01"), test_soon=marked.format("soon"))
-    result = run(project)
-    result.assert_outcomes(passed=1, errors=1)
-    assert "is not a date" in text_of(result)
+    shown = has_outcomes(project, MARKED, "--dp-audit-seconds=60", head=HEAD)
+    assert re.search(r"acceptance accepted up to 1.3 until 2999-01-01: known; the bound >= 1\.[4-9]", shown)
+    assert "refuted, acceptance: bound above the accepted one" in shown
 
 
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
+def test_a_damaged_or_missing_baseline_is_an_error(three, kept):
+    for damage, words in (
         (lambda body: body.update(schema=99), "schema=99 is of another version of dpaudit"),
         (lambda body: body["suite"]["entries"][0]["result"]["counts"].update(hits_x=-1), "an impossible value"),
         (lambda body: body.pop("suite"), "are not audit results"),
-    ],
-)
-def test_a_damaged_baseline_is_an_error(three, damage, words):
-    edit(three, damage)
-    result = run(three, "--dp-audit-compare=main")
+    ):
+        baseline(three).write_bytes(kept["main"])
+        edit(three, damage)
+        result = run(three, "--dp-audit-compare=main")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert words in text_of(result)
+    baseline(three, "linux/main").parent.mkdir()
+    baseline(three, "linux/main").write_text("{}", encoding="utf-8")
+    remedy = "Use an existing baseline (linux/main, main), or save one with"
+    result = run(three, "--dp-audit-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert words in text_of(result)
-
-
-def test_a_missing_baseline_is_an_error(project):
-    project.makepyfile(THREE)
-    result = run(project, "--dp-audit-compare=nothing")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert f"nothing.json does not exist. Use an existing baseline (none in {baseline(project).parent})" in text_of(
-        result
-    )
-
-
-def test_a_typo_in_the_name_of_a_baseline_lists_those_that_exist(project):
-    project.makepyfile(THREE)
+    assert f"mian.json does not exist. {remedy}" in text_of(result)
     for name in ("main", "linux/main"):
-        baseline(project, name).parent.mkdir(parents=True, exist_ok=True)
-        baseline(project, name).write_text("{}", encoding="utf-8")
-    result = run(project, "--dp-audit-compare=mian")
+        baseline(three, name).unlink()
+    result = run(three, "--dp-audit-compare=nothing")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "mian.json does not exist. Use an existing baseline (linux/main, main), or save one with" in text_of(result)
-
-
-def test_a_session_that_breaks_off_saves_nothing(project):
-    project.makepyfile(ONLY_BAD + "\nimport pytest\ndef test_stop():\n    pytest.exit('enough')\n")
-    run(project, "--dp-audit-save=main")
-    assert not baseline(project).exists()
+    none = f"Use an existing baseline (none in {baseline(three).parent})"
+    assert f"nothing.json does not exist. {none}" in text_of(result)
 
 
 WITH_WORKERS = """
@@ -270,9 +296,7 @@ def test_workers_compare_and_give_the_same(full_project):
     project = full_project
     project.makepyfile(WITH_WORKERS)
     run(project, "--dp-audit-save=main").assert_outcomes(passed=2)
-    project.makepyfile(
-        WITH_WORKERS.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n", "")
-    )
+    project.makepyfile(WITH_WORKERS.replace(SECOND, ""))
     run(project, "--dp-audit-compare=main", "--dp-audit-report=alone.json").assert_outcomes(passed=2)
     options = ("--dp-audit-runs=1_500", "--dp-audit-compare=main", "--dp-audit-report=spread.json")
     result = project.runpytest_subprocess("-n", "2", "-p", "no:hypothesispytest", *options)

@@ -10,10 +10,9 @@ import pytest
 from dpaudit import load
 from dpaudit.reports.pytest_plugin.plugin import concerned
 
-from .test_plugin import ONE_OF_EACH, _loaded, full_project, project, run, text_of
+from .sessions import ONE_OF_EACH, run, text_of
 
 pytest_plugins = ["pytester"]
-__all__ = ["_loaded", "full_project", "project"]
 
 FILES = {
     "shop/__init__.py": "",

@@ -1,4 +1,4 @@
-"""Everyday sessions: short tracebacks, the line of settings, and draws that an interrupted session leaves."""
+"""Everyday sessions: short tracebacks, interrupted sessions, training runs, sensitivities and replays in tests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
-from .test_plugin import _loaded, full_project, project, run, text_of
+from dpaudit import load
+from dpaudit.reports import html, markdown
+
+from .sessions import run, text_of
 
 pytest_plugins = ["pytester"]
-__all__ = ["_loaded", "full_project", "project"]
-
 ERRORS = """
 from mechanisms import *
 from dpaudit import check
@@ -26,6 +27,9 @@ def test_misspelt(dp_audit):
 def test_crash(dp_audit):
     dp_audit(crash, X, Y, claim=PureDP(1.0))
 
+def test_doubt(dp_audit):
+    dp_audit(good, [1, 2, 3], [1], claim=PureDP(9.0))
+
 def test_without_the_fixture():
     check(good, X, Y, claim=PureDP(0.1), runs=4_000, jobs=1).raise_if_refuted()
 
@@ -35,8 +39,9 @@ def test_of_the_users_own():
 
 
 def test_failures_end_in_the_lines_of_the_test(project):
+    """Nothing is kept of audits that cannot be continued, and a pair in doubt is named in the summary."""
     project.makepyfile(test_errors=ERRORS)
-    shown = text_of(run(project))
+    shown = text_of(run(project, "--dp-audit-store=kept"))
     for line in (
         "E       dpaudit.audit.errors.UnknownOptionError: run is not an option of dp_audit",
         "E       dpaudit.audit.errors.MechanismError: crash raised in every one of",
@@ -44,19 +49,12 @@ def test_failures_end_in_the_lines_of_the_test(project):
         "E       dpaudit.audit.errors.RefutedError: REFUTED: epsilon >= ",
         "E       AssertionError: as ever",
         "dp_audit = <dp_audit of test_errors.py::test_crash>",
+        "WARNING test_errors.py::test_doubt: x and y differ in 2 rows",
     ):
         assert line in shown, line
+    assert not list((project.path / "kept").iterdir())
     assert "audit_pair" not in shown
-    assert "audit_pair" in text_of(run(project, "--full-trace"))
-
-
-def test_the_line_of_settings(project):
-    project.makepyfile(test_one=ERRORS)
-    assert "error budget 0.01; at most 700 runs, seed 3" in text_of(
-        run(project, "--dp-audit-runs=700", "--dp-audit-seed=3")
-    )
-    options = ["--dp-audit-resolution=0.5", "--dp-audit-seconds=60"]
-    assert "; runs for resolution 0.5, 60 s each, seed 0" in text_of(run(project, *options))
+    assert "audit_pair" in text_of(run(project, "--full-trace", "-k", "crash"))
 
 
 INTERRUPTED = """
@@ -128,14 +126,6 @@ def test_slow(dp_audit):
 """
 
 
-@pytest.fixture
-def interruptible():
-    """Ctrl-C interrupts, also where the tests were started in the background or by nohup, which ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def test_ctrl_c_says_how_to_continue(project, interruptible):
     """With the folder in the configuration too, where it is relative to the root."""
     project.makepyfile(test_slow=CTRL_C)
@@ -154,13 +144,158 @@ def test_ctrl_c_says_how_to_continue(project, interruptible):
     assert "interrupted" not in shown
 
 
-def test_nothing_is_kept_of_audits_that_cannot_be(project):
-    project.makepyfile(test_errors=ERRORS)
-    run(project, "--dp-audit-store=kept")
-    assert not list((project.path / "kept").iterdir())
+TRAINING = """
+import numpy as np
+import pytest
+from dpaudit import PureDP
+
+included = np.random.default_rng(0).random(600) < 0.5
+noise = np.random.default_rng(1).normal(size=600)
+
+def test_right(dp_audit):
+    result = dp_audit.canaries(noise, included, claim=PureDP(1.0))
+    assert result.alpha == 1e-5
+    assert result.seed > 0
+
+def test_wrong(dp_audit):
+    dp_audit.canaries(noise + 9.0 * included, included, claim=PureDP(1.0), name="forgetful training")
+
+@pytest.mark.dp_audit(accepted="known", until="2999-01-01")
+def test_accepted(dp_audit):
+    assert dp_audit.canaries(noise + 9.0 * included, included, claim=PureDP(1.0)).is_refuted
+
+def test_few(dp_audit):
+    dp_audit.canaries(noise[:20], included[:20], claim=PureDP(3.0))
+"""
 
 
-def test_a_doubtful_pair_is_told_in_the_summary(project):
-    test = "from mechanisms import *\n\ndef test_it(dp_audit):\n    dp_audit(good, [1, 2, 3], [1], claim=PureDP(9.0))\n"
-    project.makepyfile(test_doubt=test)
-    assert "WARNING test_doubt.py::test_it: x and y differ in 2 rows" in text_of(run(project))
+def test_a_training_run_in_a_test(project):
+    project.makepyfile(test_training=TRAINING)
+    found = run(project, "--dp-audit-report=report.json", "--dp-audit-save=main")
+    shown = text_of(found)
+    found.assert_outcomes(passed=2, failed=2)
+    assert "  training   forgetful training" in shown
+    assert "  meaning    the claim is refuted: the training reveals more of its canaries than claimed" in shown
+    assert "  meaning    the audit is inconclusive" in shown
+    assert "  repeat     pytest test_training.py::test_wrong" in shown
+    assert "600 canaries" in shown, "the table at the end"
+    entries = {entry.name.rpartition("::")[2]: entry.result for entry in load(project.path / "report.json").entries}
+    assert sorted(entries) == ["test_accepted", "test_few", "test_right", "test_wrong"]
+    assert entries["test_right"].sketch is not None
+    (baseline,) = (project.path / "dp_audit_baselines").glob("main.json")
+    assert all(entry.result.sketch is None for entry in load(baseline).entries)
+    again = run(project, "--dp-audit-compare=main", "-k", "right")
+    again.assert_outcomes(passed=1)
+    assert "compared with baseline main: 1 by claims and settings only" in text_of(again)
+
+
+SENSITIVITIES = """
+from dpaudit import LaplaceNoise, Rows, check_noise, check_sensitivity
+from mechanisms import good
+
+WIDE = Rows(low=-5.0, high=5.0, finite=True)
+OPTIONS = {"adjacency": "replace", "evaluations": 200}
+
+def clipped_sum(rows):
+    return sum(min(max(row, -1.0), 1.0) for row in rows)
+
+def test_right(dp_audit):
+    for _ in range(9):
+        result = dp_audit.check(check_sensitivity, clipped_sum, WIDE, bound=2.0, **OPTIONS)
+    assert result.seed > 0 and result.seed != 7
+
+def test_wrong(dp_audit):
+    dp_audit.check(check_sensitivity, clipped_sum, WIDE, bound=1.0, seed=7, **OPTIONS)
+
+def test_unsteady(dp_audit):
+    calls = []
+    def query(rows):
+        calls.append(rows)
+        return len(calls)
+    dp_audit.check(check_sensitivity, query, WIDE, bound=1.0, **OPTIONS)
+
+def test_a_check_behind_another_function(dp_audit):
+    def noise(rows):
+        return check_noise(good, rows, noise=LaplaceNoise(scale=1.0), answer=len, runs=2_000, alpha=1e-5)
+    dp_audit.check(noise, [1, 1])
+    dp_audit.check(noise, [1, 1])
+"""
+
+
+def test_sensitivities_cost_no_alpha(project):
+    project.makepyfile(test_sensitivities=SENSITIVITIES)
+    found = run(project, "--dp-audit-budget=4e-5")
+    shown = text_of(found)
+    assert "REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]" in shown
+    assert "  seed    7" in shown
+    assert "INCONCLUSIVE: the query is not deterministic: 1.0, then 2.0" in shown
+    assert "the rest of the error budget 4e-05 is too small for a further alpha of 1e-05" in shown
+    found.assert_outcomes(passed=1, failed=3)
+
+
+REPLAYED = """
+import numpy as np
+import pytest
+from dpaudit import Rows
+
+def noisy_mean(rows, rng):
+    count = rng.laplace(len(rows), 2.0)
+    total = rng.laplace(np.clip(rows, 0, 5).sum(), 2.0)  # the noise is for rows in [0, 1]
+    return {"mean": total / max(count, 1.0), "total": total}
+
+def outside(rows, size, rng):
+    return np.frombuffer(np.random.SeedSequence().generate_state(size).tobytes(), np.uint32) % 2 + len(rows)
+
+@pytest.mark.dp_audit(audits=0)
+def test_replayed(dp_audit):
+    assert dp_audit.replay(noisy_mean, [0.5, 1.0], [0.5], claim=1.0).loss.epsilon == 1.0
+    dp_audit.replay(noisy_mean, [0.5, 4.0], [0.5], claim=1.0, seed=7)
+
+def test_audited(dp_audit):
+    dp_audit(noisy_mean, [5.0], [], claim=1.0, output="total", runs=4_000)
+
+def test_searched(dp_audit):
+    options = {"claim": 1.0, "adjacency": "add-remove", "output": "total", "runs": 4_000, "search_runs": 400}
+    dp_audit(noisy_mean, neighbours=Rows(high=9.0), guide="replay", **options)
+
+def test_not_explained(dp_audit):
+    dp_audit(outside, [1], [], claim=1.0, runs=4_000)
+"""
+LINE = "test_lines.py:7 in noisy_mean"
+SOURCE = "total = rng.laplace(np.clip(rows, 0, 5).sum(), 2.0)  # the noise is for rows in [0, 1]"
+
+
+def messages(session):
+    """The failure messages; with CI=true pytest repeats them in its summary."""
+    return "\n".join(line.removeprefix("E") for line in text_of(session).splitlines() if line.startswith("E "))
+
+
+def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):
+    project.makepyfile(test_lines=REPLAYED)
+    plain = messages(run(project, "-k", "test_replayed or test_audited"))
+    found = run(project, "--dp-audit-explain", "--dp-audit-budget=3e-5", "--dp-audit-report=audits.json")
+    found.assert_outcomes(failed=4)
+    shown = messages(found)
+    line = f"{LINE}: Generator.laplace: its location moved by "
+    assert shown.count("EXCESS: 1 finding in 2 calls, claimed 1-DP (one path; confirm with check)") == 3
+    assert f"  finding: {line}4, with laplace noise of scale 2; worst-case loss 2, claimed 1" in shown
+    assert shown.count(f"{line}5, with laplace noise of scale 2; worst-case loss 2.5, claimed 1") == 2
+    assert shown.count(SOURCE) == 3
+    assert "  seed    7" in shown
+    assert "replay     OPEN: neither an excess nor a bound" in shown, "what is not recorded is said"
+    assert plain.count(line) == 1, "only the replay that was asked for"
+    assert "  seed    7" in plain
+    suite = load(project.path / "audits.json")
+    page, text = html(suite, jobs=1), markdown(suite)
+    assert page.count("<h4>Replay</h4>") == 3
+    assert f"<bdi>{LINE}</bdi><br><code>{SOURCE}</code>" in page
+    assert 'class="unmet"><bdi>Generator.laplace: its location moved by 5' in page
+    assert "\n    - test\\_lines.py:7 in noisy\\_mean: Generator.laplace: its location moved by 5" in text
+    entries = {entry.name.rpartition("::")[2]: entry.replay for entry in suite.entries}
+    assert [(row.moved, row.loss, bool(row.finding)) for row in entries["test_audited"].rows] == [
+        ("1", "0.5", False),
+        ("5", "2.5", True),
+    ]
+    assert entries["test_audited"].n_calls == 2
+    assert entries["test_not_explained"].rows == ()
+    assert entries["test_not_explained"].remarks, "what was not recorded"

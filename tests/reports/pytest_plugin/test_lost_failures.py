@@ -5,99 +5,143 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 
 from dpaudit import load
+from dpaudit.reports import html, junit, markdown
+from dpaudit.reports.pytest_plugin.session import AuditSession, Settings
 
-from .test_plugin import _loaded, full_project, project, run, text_of
-from .test_traps import RUN_TWICE
+from .sessions import HEAD, ONE_OF_EACH, RUN_TWICE, has_outcomes, run, sections, text_of
 
 pytest_plugins = ["pytester"]
-__all__ = ["_loaded", "full_project", "project"]
-
-HEAD = """
-import asyncio, concurrent.futures, contextlib, os, threading, unittest
-import numpy as np
-import pytest
-from mechanisms import *
-
-BAD = (bad, X, Y, PureDP(1.0))
-Failed = pytest.fail.Exception
-
-def audit(dp_audit, mechanism, x, y, claim, **options):
-    return dp_audit(mechanism, x, y, claim=claim, bits=False, **options)
-
-def constant(rows, size, rng): return np.full(size, 3.0)
-def crash(rows, size, rng): raise KeyError("age")
-"""
-UNITTEST = """
-class TestOne(unittest.TestCase):
-    @pytest.fixture(autouse=True)
-    def keep(self, dp_audit): self.dp_audit = dp_audit
-"""
-LOST = """
-def test_thread(dp_audit):
-    def quietly():
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the test forks")
+IN_A_CHILD = """
+def test_child(dp_audit):
+    audit(dp_audit, good, *BAD[1:])
+    if os.fork() == 0:
         with contextlib.suppress(BaseException): audit(dp_audit, *BAD)
-    thread = threading.Thread(target=quietly)
-    thread.start()
-    thread.join()
+        os._exit(0)
+    os.wait()
+"""
 
-def test_inconclusive(dp_audit):
-    with concurrent.futures.ThreadPoolExecutor() as pool: pool.submit(audit, dp_audit, constant, *BAD[1:])
 
-def test_error(dp_audit):
-    with concurrent.futures.ThreadPoolExecutor() as pool: pool.submit(audit, dp_audit, crash, *BAD[1:])
+@forks
+def test_a_failure_in_a_child_process_is_found(project):
+    project.makepyfile(test_child=HEAD + IN_A_CHILD)
+    run(project, "-W", "ignore::DeprecationWarning").assert_outcomes(failed=1)
 
-def test_task(dp_audit):
-    async def main():
-        await asyncio.gather(asyncio.to_thread(audit, dp_audit, *BAD), return_exceptions=True)
-    asyncio.run(main())
 
-def test_suppressed(dp_audit):
-    with contextlib.suppress(BaseException): audit(dp_audit, *BAD)
+CHILDREN = """
+from pathlib import Path
 
-def test_finally(dp_audit):
-    try: audit(dp_audit, *BAD)
-    finally: return
+def in_child(work):
+    child = os.fork()
+    if child == 0:
+        try: work()
+        except BaseException as error: Path("said").open("a").write(str(error) + "\\n")
+        finally: os._exit(0)
+    return child
 
-def test_replay(dp_audit):
-    with contextlib.suppress(BaseException):
-        dp_audit.replay(lambda rows, rng: rng.laplace(5.0 * len(rows)), [1, 1], [1], claim=PureDP(1.0))
+def test_it(dp_audit):
+    children = [in_child(lambda: audit(dp_audit, good, *BAD[1:], alpha=0.004)) for _ in range(3)]
+    for child in children: os.waitpid(child, 0)
+    audit(dp_audit, good, *BAD[1:], alpha=1e-5)
+"""
 
-def test_other_exception_expected(dp_audit):
-    with contextlib.suppress(BaseException): audit(dp_audit, *BAD)
-    with pytest.raises(ValueError): int("x")
 
-def test_another_message_expected(dp_audit):
-    with contextlib.suppress(BaseException), pytest.raises(Failed, match="nonsense"): audit(dp_audit, *BAD)
+@forks
+def test_forked_audits_share_the_error_budget(project):
+    """Two of three audits at 0.004 fit into 0.01; the third is refused, and the summary counts all alpha."""
+    project.makepyfile(test_children=HEAD + CHILDREN)
+    result = run(project, "-W", "ignore::DeprecationWarning")
+    result.assert_outcomes(failed=1)  # the child whose audit was refused
+    assert (project.path / "said").read_text().count("further alpha of 0.004") == 1
+    assert "probability of any false alarm at most 0.00801, error budget 0.01" in text_of(result)
 
-@pytest.mark.xfail(raises=ValueError)
-def test_fails_otherwise(dp_audit):
-    with contextlib.suppress(BaseException): audit(dp_audit, *BAD)
 
-def test_skipped(dp_audit):
-    try: audit(dp_audit, *BAD)
-    except BaseException: pytest.skip("flaky")
-
+QUIETLY = "with contextlib.suppress(BaseException): audit(dp_audit, *BAD)"
+IN_A_POOL = "with concurrent.futures.ThreadPoolExecutor() as pool: pool.submit(audit, dp_audit, "
+FAILS = "except BaseException: "
+LOST = {
+    "thread": f"""
+        def quietly():
+            {QUIETLY}
+        thread = threading.Thread(target=quietly)
+        thread.start()
+        thread.join()
+    """,
+    "inconclusive": f"{IN_A_POOL}constant, *BAD[1:])",
+    "error": f"{IN_A_POOL}crash, *BAD[1:])",
+    "task": """
+        async def main():
+            await asyncio.gather(asyncio.to_thread(audit, dp_audit, *BAD), return_exceptions=True)
+        asyncio.run(main())
+    """,
+    "suppressed": QUIETLY,
+    "finally": "try: audit(dp_audit, *BAD)\nfinally: return",
+    "replay": """
+        with contextlib.suppress(BaseException):
+            dp_audit.replay(lambda rows, rng: rng.laplace(5.0 * len(rows)), [1, 1], [1], claim=PureDP(1.0))
+    """,
+    "other_exception_expected": f'{QUIETLY}\nwith pytest.raises(ValueError): int("x")',
+    "another_message_expected": QUIETLY.replace(":", ', pytest.raises(Failed, match="nonsense"):', 1),
+    "fails_otherwise": f"@pytest.mark.xfail(raises=ValueError)\n{QUIETLY}",
+    "was_skipped": f'try: audit(dp_audit, *BAD)\n{FAILS}pytest.skip("flaky")',
+    "of_a_fixture": "@pytest.mark.usefixtures('made_before')\npass",
+}
+EXPECTED = {
+    "raises": 'with pytest.raises(Failed, match="REFUTED"): audit(dp_audit, *BAD)',
+    "raises_in_a_thread": """
+        with concurrent.futures.ThreadPoolExecutor() as pool, pytest.raises(Failed):
+            pool.submit(audit, dp_audit, *BAD).result()
+    """,
+    "cause": """
+        with pytest.raises(ValueError):
+            try: audit(dp_audit, *BAD)
+            except BaseException as error: raise ValueError from error
+    """,
+    "option": 'assert audit(dp_audit, *BAD, expect="refuted").is_refuted',
+    "marker": '@pytest.mark.dp_audit(expect="inconclusive")\naudit(dp_audit, constant, *BAD[1:])',
+}
+UNITTEST = """
 @pytest.fixture
 def made_before(dp_audit):
     with contextlib.suppress(BaseException): audit(dp_audit, *BAD)
 
-def test_of_a_fixture(made_before): pass
+class TestOne(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def keep(self, dp_audit): self.dp_audit = dp_audit
+    def test_expected(self):
+        with self.assertRaisesRegex(Failed, "REFUTED"): audit(self.dp_audit, *BAD)
+    def test_lost(self):
+        try: audit(self.dp_audit, *BAD)
+        except BaseException: pass
+    def test_skipped(self):
+        try: audit(self.dp_audit, *BAD)
+        except BaseException: self.skipTest("flaky")
+
 """
-N_LOST = LOST.count("def test_")
 
 
-def test_a_lost_failure_fails_the_test(project):
-    project.makepyfile(test_lost=HEAD + LOST)
-    result = run(project)
-    result.assert_outcomes(failed=N_LOST)
-    assert text_of(result).count("\nthe test lost the failure of its audit") == N_LOST
-    assert "WARNING the test lost" not in text_of(result)
+def test_a_lost_failure_fails_the_test_and_an_expected_one_is_green(project):
+    """Of a `TestCase`, too, where a lost failure is an error of a test that was skipped."""
+    rows = {name: (code, "FAILED", "\nthe test lost the failure of its audit") for name, code in LOST.items()}
+    rows |= {name: (code, "PASSED") for name, code in EXPECTED.items()}
+    rows["known"] = ("@pytest.mark.xfail(strict=True)\naudit(dp_audit, *BAD)", "XFAIL")
+    rows["no_library"] = ('try: audit(dp_audit, crash, *BAD[1:])\nexcept Exception: pytest.skip("none")', "SKIPPED")
+    shown = has_outcomes(project, rows, "--dp-audit-report=r.json", head=HEAD + UNITTEST)
+    outcomes = dict(re.findall(r"^test_rows\.py::TestOne::test_(\w+) ([A-Z]+)", shown, flags=re.M))
+    assert outcomes == {"expected": "PASSED", "lost": "FAILED", "skipped": "ERROR"}
+    assert shown.count("\nthe test lost the failure of its audit") == len(LOST) + 2
+    assert "WARNING the test lost" not in shown
+    assert "✖ refuted, as expected" in shown
+    words = {
+        re.sub(r" #\d{7}$", "", entry.name.partition("::test_")[2]): entry.expected and entry.expected.value
+        for entry in load(project.path / "r.json").entries
+    }
+    assert {name: words[name] for name in EXPECTED} == {**dict.fromkeys(EXPECTED, "refuted"), "marker": "inconclusive"}
+    assert words["known"] is None
 
 
 AFTERWARDS = """
@@ -131,133 +175,62 @@ def test_what_happens_after_the_test_is_an_error(project):
 
 def test_a_failure_that_no_test_shows_fails_the_session(project):
     text = """
-        HELD = []
+HELD = []
 
-        def test_one(dp_audit):
-            audit(dp_audit, good, *BAD[1:])
-            HELD.append(dp_audit)
+def test_one(dp_audit):
+    audit(dp_audit, good, *BAD[1:])
+    HELD.append(dp_audit)
 
-        def test_two():
-            with contextlib.suppress(BaseException): audit(HELD[0], *BAD)
-    """
-    project.makepyfile(test_held=HEAD + "\n".join(line.removeprefix("        ") for line in text.splitlines()))
+def test_two():
+    with contextlib.suppress(BaseException): audit(HELD[0], *BAD)
+"""
+    project.makepyfile(test_held=HEAD + text)
     result = run(project)
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "WARNING the test lost the failure of its audit" in text_of(result)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the test forks")
-def test_a_failure_in_a_child_process_is_found(project):
-    text = """
-def test_it(dp_audit):
-    audit(dp_audit, good, *BAD[1:])
-    if os.fork() == 0:
-        with contextlib.suppress(BaseException): audit(dp_audit, *BAD)
-        os._exit(0)
-    os.wait()
-"""
-    project.makepyfile(test_child=HEAD + text)
-    run(project, "-W", "ignore::DeprecationWarning").assert_outcomes(failed=1)
-
-
-def test_unittest(project):
-    methods = """
-    def test_lost(self):
-        try: audit(self.dp_audit, *BAD)
-        except BaseException: pass
-    def test_skipped(self):
-        try: audit(self.dp_audit, *BAD)
-        except BaseException: self.skipTest("flaky")
-    def test_expected(self):
-        with self.assertRaisesRegex(Failed, "REFUTED"): audit(self.dp_audit, *BAD)
-"""
-    project.makepyfile(test_unittest=HEAD + UNITTEST + methods)
-    run(project).assert_outcomes(failed=1, passed=1, skipped=1, errors=1)
-
-
-EXPECTED = """
-def test_raises(dp_audit):
-    with pytest.raises(Failed, match="REFUTED"): audit(dp_audit, *BAD)
-
-def test_raises_in_a_thread(dp_audit):
-    with concurrent.futures.ThreadPoolExecutor() as pool, pytest.raises(Failed):
-        pool.submit(audit, dp_audit, *BAD).result()
-
-def test_cause(dp_audit):
-    with pytest.raises(ValueError):
-        try: audit(dp_audit, *BAD)
-        except BaseException as error: raise ValueError from error
-
-def test_option(dp_audit):
-    assert audit(dp_audit, *BAD, expect="refuted").is_refuted
-
-@pytest.mark.dp_audit(expect="inconclusive")
-def test_marker(dp_audit):
-    audit(dp_audit, constant, *BAD[1:])
-
-@pytest.mark.xfail(strict=True)
-def test_known(dp_audit):
-    audit(dp_audit, *BAD)
-
-def test_without_a_library(dp_audit):
-    try: audit(dp_audit, crash, *BAD[1:])
-    except Exception: pytest.skip("not installed")
-"""
-
-
-def test_an_expected_refutation_is_green(project):
-    project.makepyfile(test_expected=HEAD + EXPECTED)
-    result = run(project, "--dp-audit-report=r.json")
-    result.assert_outcomes(passed=5, xfailed=1, skipped=1)
-    expected = {
-        re.sub(r" #\d{7}$", "", entry.name.partition("::")[2]): entry.expected
-        for entry in load(project.path / "r.json").entries
-    }
-    assert {name: each and each.value for name, each in expected.items()} == {
-        "test_raises": "refuted",
-        "test_raises_in_a_thread": "refuted",
-        "test_cause": "refuted",
-        "test_option": "refuted",
-        "test_marker": "inconclusive",
-        "test_known": None,
-    }
-    assert "✖ refuted, as expected" in text_of(result)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        ('good, *BAD[1:], expect="refuted"', "expected: refuted, and the audit came out otherwise"),
-        ('constant, *BAD[1:], expect="refuted"', "INCONCLUSIVE"),
-        ('*BAD, expect="not refuted"', "REFUTED"),
-        ('*BAD, expect="wrong"', "expect='wrong' is not a verdict; use 'refuted', 'not refuted', 'inconclusive'"),
-    ],
-)
-def test_another_verdict_than_the_expected_one_fails(project, call, words):
-    project.makepyfile(test_it=f"{HEAD}\ndef test_it(dp_audit): audit(dp_audit, {call})\n")
-    result = run(project)
-    result.assert_outcomes(failed=1)
-    assert words in text_of(result)
-
-
-def test_a_rerun_with_fewer_audits_fails(project):
-    text = """
+AGAIN = "failed earlier in this session; a rerun does not audit again"
+RERUNS = """
 CALLS = []
 
+def versions(dp_audit, first):
+    CALLS.append(first if first not in CALLS else "good")
+    new, runs = (bad if CALLS[-1] == "bad" else good), (200 if CALLS[-1] == "few" else 20_000)
+    dp_audit.check(check_equivalence, good, new, X, margin=0.2, runs=runs)
+
+def test_different(dp_audit): versions(dp_audit, "bad")
+def test_few(dp_audit): versions(dp_audit, "few")
+
+def test_the_second_run_alone(dp_audit):  # a check that passed may be made again
+    dp_audit.check(check_equivalence, good, good, X, margin=0.2, runs=20_000)
+    CALLS.append("alone")
+    assert CALLS.count("alone") == 2
+
 def test_fewer(dp_audit):
-    CALLS.append(1)
+    CALLS.append("fewer")
     audit(dp_audit, good, *BAD[1:])
-    if len(CALLS) == 1: audit(dp_audit, *BAD)
+    if CALLS.count("fewer") == 1: audit(dp_audit, *BAD)
 
 def test_expected(dp_audit):
-    CALLS.append(1)
+    CALLS.append("expected")
     with pytest.raises(Failed): audit(dp_audit, *BAD)
-    assert len(CALLS) == 4
+    assert CALLS.count("expected") == 2
 """
-    project.makepyfile(test_rerun=HEAD + text)
+
+
+def test_a_rerun_is_no_second_chance(project):
+    """The second runs have right mechanisms, versions that are the same, and enough runs: they would pass if made."""
+    project.makepyfile(test_both=ONE_OF_EACH, test_reruns=HEAD + RERUNS)
     project.makeconftest(RUN_TWICE)
-    run(project).assert_outcomes(failed=1, passed=1)
+    result = run(project, "--dp-audit-budget=0.1")
+    result.assert_outcomes(passed=3, failed=4)
+    shown = sections(text_of(result))
+    assert AGAIN in shown["test_bad"]
+    for name, said in (("different", "DIFFERENT: total variation distance at least"), ("few", "INCONCLUSIVE")):
+        assert AGAIN in shown[f"test_{name}"], name
+        assert said in shown[f"test_{name}"], name
 
 
 CRASH = """
@@ -288,31 +261,28 @@ def test_planned_audits_without_a_result_are_named_in_every_report(project):
     text = "def test_before(dp_audit): assert False\ndef test_skipped(dp_audit): pytest.skip()\n"
     project.makepyfile(test_it=HEAD + text)
     run(project, "--dp-audit-report=r.json")
-    named = "test_it.py::test_before"
-    for options, name in ((["--markdown"], "report.md"), (["--junit"], "junit.xml"), ([], "report.html")):
-        command = [sys.executable, "-m", "dpaudit", "report", "r.json", *options, "--out", "out"]
-        subprocess.run(command, check=True, capture_output=True, cwd=project.path)
-        shown = (project.path / "out" / name).read_text(encoding="utf-8").replace("\\_", "_")
-        assert named in shown
-        assert "test_skipped" not in shown
-    assert json.loads((project.path / "r.json").read_text())["environment"]["suite"] == {"missing": [named]}
+    for form in (html, markdown, junit):
+        shown = form(load(project.path / "r.json")).replace("\\_", "_")
+        assert "test_it.py::test_before" in shown, form
+        assert "test_skipped" not in shown, form
+    written = json.loads((project.path / "r.json").read_text())["environment"]["suite"]
+    assert written == {"missing": ["test_it.py::test_before"]}
 
 
-@pytest.mark.parametrize("suffix", [".json", ".md", ".html"])
-@pytest.mark.parametrize("place", ["file/r", "folder"])
-def test_a_report_that_cannot_be_written_costs_the_report_alone(project, suffix, place):
+@pytest.mark.parametrize("place", ["file/r.json", "folder.md", "folder.html"])
+def test_a_report_that_cannot_be_written_costs_the_report_alone(project, place):
     (project.path / "file").touch()
-    (project.path / f"folder{suffix}").mkdir()
+    (project.path / "folder.md").mkdir()
+    (project.path / "folder.html").mkdir()
     project.makepyfile(test_it=HEAD + "def test_it(dp_audit): audit(dp_audit, *BAD)\n")
-    result = run(project, f"--dp-audit-report={place}{suffix}", "--dp-audit-save=file/main", "--dp-audit-scripts=file")
+    result = run(project, f"--dp-audit-report={place}", "--dp-audit-save=file/main", "--dp-audit-scripts=file")
     result.assert_outcomes(failed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "REFUTED" in text_of(result)
-    assert f"WARNING --dp-audit-report={project.path / place}{suffix} not written" in text_of(result)
+    assert f"WARNING --dp-audit-report={project.path / place} not written" in text_of(result)
 
 
 ROWS = """
-from dpaudit import Local, Values
 A, B = "private A", "private B"
 PAIRS = [([A, B], [A]), ([A, B, B], [A, B])]
 
@@ -346,3 +316,60 @@ def test_rows_are_shown_if_asked_for(project):
         text = (project.path / name).read_text(encoding="utf-8")
         assert "private" not in text, name
         assert "asked for" in text, name
+
+
+@forks
+def test_a_line_that_a_child_appends_later_is_read_and_no_line_is_read_twice(tmp_path):
+    session = AuditSession(settings=Settings(), baselines=tmp_path, journal=tmp_path)
+    session.charge("t", 0.001)
+    file, line = tmp_path / "other.jsonl", json.dumps({"charges": {"other": {"t": [0.002, 1]}}, "finished": ["a"]})
+    file.write_text(f"{line}\n{line[:20]}")
+    session.read_journal()
+    assert (session.spent, session.finished) == ({"t": 0.003}, {"a"})
+    session.finished.clear()
+    with file.open("a") as opened:
+        opened.write(line[20:].replace('"a"', '"b"') + "\n")
+    session.read_journal()
+    assert (session.spent, session.finished) == ({"t": 0.003}, {"b"})
+    session.close_journal()
+    assert not tmp_path.exists()
+
+
+THREADS = """
+import time
+
+def scaled(scale):
+    def noisy(rows, size, rng): return len(rows) + rng.laplace(scale=scale, size=size)
+    return noisy
+
+def spread(dp_audit, jobs):
+    def one(late, scale, x):
+        time.sleep(late)
+        audit(dp_audit, scaled(scale), x, x[1:], PureDP(9.0))
+    delays = [0.0, 0.2, 0.4][:: int(os.environ.get("STEP", 1))]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for done in [pool.submit(one, late, *job) for late, job in zip(delays, jobs)]: done.result()
+
+def test_it(dp_audit): spread(dp_audit, [(1.0, [1]), (1.5, [1]), (1.0, [1, 1])])
+def test_twins(dp_audit): spread(dp_audit, [(1.0, [1]), (1.0, [1]), (1.0, [1, 1])])
+"""
+
+
+def test_the_names_of_audits_in_threads_do_not_depend_on_their_order(project, monkeypatch):
+    """Those with one description are named in a note."""
+    project.makepyfile(test_threads=HEAD + THREADS)
+    found = []
+    for step in ("1", "-1"):
+        monkeypatch.setenv("STEP", step)
+        result = run(project, f"--dp-audit-report={step}.json")
+        result.assert_outcomes(passed=2)
+        assert text_of(result).count("with this description") == 1
+        found.append(
+            {
+                entry.name: entry.result.counts
+                for entry in load(project.path / f"{step}.json").entries
+                if "::test_it" in entry.name
+            }
+        )
+    assert found[0] == found[1]
+    assert len(found[0]) == 3

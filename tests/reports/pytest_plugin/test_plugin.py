@@ -1,91 +1,26 @@
-"""The pytest plugin, run as its users run it. All audits have alpha 1e-5 and fixed seeds unless said otherwise."""
+"""The pytest plugin, run as its users run it."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import dpaudit.reports.cli.main
-import dpaudit.reports.pytest_plugin.fixture
-import dpaudit.reports.pytest_plugin.session
 from dpaudit import load
 
+from .sessions import HEAD, MECHANISMS, ONE_OF_EACH, has_outcomes, run, text_of
+
 pytest_plugins = ["pytester"]
-
-MECHANISMS = """
-import numpy as np
-from dpaudit import AddRemove, PureDP, Rows
-
-X, Y = np.ones(3), np.ones(2)
-
-def good(rows, size, rng):
-    return len(rows) + rng.laplace(scale=1.0, size=size)
-
-def bad(rows, size, rng):
-    return len(rows) + rng.laplace(scale=0.5, size=size)
-"""
-ONE_OF_EACH = """
-from mechanisms import *
-
-def test_good(dp_audit):
-    result = dp_audit(good, X, Y, claim=PureDP(1.0), adjacency=AddRemove())
-    assert not result.is_refuted
-
-def test_bad(dp_audit):
-    dp_audit(bad, X, Y, claim=PureDP(1.0), adjacency=AddRemove())
-"""
+SEED = re.compile(r"E +seed +(\d+)")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _loaded():
-    """All that a session loads, before pytester notes which modules to forget: to load it anew takes seconds."""
-    names = [getattr(module, name) for module in (dpaudit, dpaudit.reports) for name in module.__all__]
-    assert names
-    importlib.import_module("hypothesis.strategies")
-    rng = np.random.default_rng(0)
-    result = dpaudit.check_outputs(*rng.normal(size=(2, 100)), claim=dpaudit.PureDP(1.0))
-    suite = dpaudit.Suite(title="", entries=(dpaudit.Entry(name="one", result=result),))
-    dpaudit.reports.html(suite)
-    dpaudit.audit.records.baseline_comparison.compare(suite, suite)
-
-
-@pytest.fixture
-def full_project(pytester, monkeypatch):
-    """A project with a mechanism that keeps its claim and one that does not."""
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    # A file that is written again within a second, as long as before, would be read from what it was compiled to.
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    pytester.makepyfile(mechanisms=MECHANISMS)
-    pytester.syspathinsert()
-    yield pytester
-    sys.modules.pop("mechanisms", None)
-
-
-@pytest.fixture
-def project(full_project, without_resolution, learned_seldom, looked_seldom):
-    """The project, whose sessions in this process take less time: they look seldom, and state no detectable excess."""
-    return full_project
-
-
-def run(project, *options):
-    sys.modules.pop("mechanisms", None)
-    return project.runpytest_inprocess("-p", "no:hypothesispytest", "--dp-audit-runs=1_500", *options)
-
-
-def text_of(result):
-    return result.stdout.str() + result.stderr.str()
-
-
-def test_a_broken_mechanism_fails_and_a_good_one_passes(project):
-    project.makepyfile(ONE_OF_EACH)
-    result = run(project)
+def test_a_broken_mechanism_fails_and_a_good_one_passes_with_seeds_that_follow_from_names(project):
+    project.makepyfile(test_both=ONE_OF_EACH)
+    result = run(project, "--dp-audit-report=out/audits.json")
     result.assert_outcomes(passed=1, failed=1)
     text = text_of(result)
     for wanted in (
@@ -97,61 +32,105 @@ def test_a_broken_mechanism_fails_and_a_good_one_passes(project):
         "times as often on",
         "1 row only in x",
         "seed       ",
-        "repeat     pytest test_a_broken_mechanism_fails_and_a_good_one_passes.py::test_bad",
+        "repeat     pytest test_both.py::test_bad",
         "2 audits; probability of any false alarm at most 2e-05, error budget 0.01",
     ):
         assert wanted in text, wanted
     # In milliseconds: it stops when the claim is refuted.
     refuted = next(line for line in text.splitlines() if line.endswith("✖ refuted"))
     assert int(refuted.split()[-4].replace(",", "")) < 5_000
+    entries = load(project.path / "out" / "audits.json").entries
+    assert [entry.result.is_refuted for entry in entries] == [True, False]
+    assert SEED.findall(text) == SEED.findall(text_of(run(project, "-k", "bad"))) != []
+    drawn_text = text_of(run(project, "-k", "bad", "--dp-audit-seed=random", "--dp-audit-report=out/audits.html"))
+    (drawn,) = re.findall(r"--dp-audit-seed=(\d+) repeats the draws", drawn_text)
+    assert f"--dp-audit-seed={drawn}" in next(line for line in drawn_text.splitlines() if "repeat  " in line)
+    again = text_of(run(project, "-k", "bad", f"--dp-audit-seed={drawn}", "--dp-audit-report=out/audits.md"))
+    assert SEED.findall(text) != SEED.findall(drawn_text) == SEED.findall(again)
+    assert "test_bad" in (project.path / "out" / "audits.html").read_text(encoding="utf-8")
+    assert r"test\_bad" in (project.path / "out" / "audits.md").read_text(encoding="utf-8")
 
 
-def test_the_seed_follows_from_the_name_alone(project):
-    project.makepyfile(ONE_OF_EACH)
-    first = re.findall(r"E +seed +(\d+)", text_of(run(project)))
-    assert first == re.findall(r"E +seed +(\d+)", text_of(run(project, "-k", "bad"))) != []
-    assert first != re.findall(r"E +seed +(\d+)", text_of(run(project, "-k", "bad", "--dp-audit-seed=1")))
-
-
-def test_a_random_seed_is_printed_and_repeats(project):
-    project.makepyfile(ONE_OF_EACH)
-    text = text_of(run(project, "-k", "bad", "--dp-audit-seed=random"))
-    (drawn,) = re.findall(r"--dp-audit-seed=(\d+) repeats the draws", text)
-    assert f"--dp-audit-seed={drawn}" in next(line for line in text.splitlines() if "repeat  " in line)
-    seed = re.findall(r"E +seed +(\d+)", text)
-    assert seed == re.findall(r"E +seed +(\d+)", text_of(run(project, "-k", "bad", f"--dp-audit-seed={drawn}")))
-
-
-def test_a_search_finds_the_pair(project):
-    project.makepyfile(
-        """
-        from mechanisms import *
-
-        def test_it(dp_audit):
-            dp_audit(bad, neighbours=Rows(high=1.0), claim=PureDP(1.0), adjacency=AddRemove())
-
-        def test_either_or(dp_audit):
-            dp_audit(good, X, Y, neighbours=Rows(high=1.0), claim=PureDP(1.0))
-        """
-    )
-    text = text_of(run(project))
-    assert "search     of " in text
-    assert re.search(r"pair       x = .*, y = .*: 1 row only in", text)
-    assert "pass x and y or neighbours=, not both" in text
-
-
-def test_a_hypothesis_strategy_finds_the_pair(project):
-    project.makepyfile(
+CALLS = {
+    "search": (
+        "dp_audit(bad, neighbours=Rows(high=1.0), claim=PureDP(1.0), adjacency=AddRemove())", "FAILED",
+        "search     of ", ": 1 row only",
+    ),
+    "both": ("dp_audit(good, X, Y, neighbours=Rows(), claim=BAD[3])", "FAILED", "pass x and y or neighbours=, not"),
+    "pair": ("dp_audit(good, claim=BAD[3])", "FAILED", "the audit needs a pair of datasets; pass x and y, or"),
+    "strategy": (
         """
         from hypothesis import strategies as st
-        from mechanisms import *
-
-        def test_it(dp_audit):
-            rows = st.lists(st.booleans().map(float), min_size=1, max_size=3)  # few, so that all are soon drawn
-            dp_audit(bad, neighbours=rows, claim=PureDP(1.0), adjacency=AddRemove())
+        rows = st.lists(st.booleans().map(float), min_size=1, max_size=3)  # few, so that all are soon drawn
+        dp_audit(bad, neighbours=rows, claim=PureDP(1.0), adjacency=AddRemove())
+        """,
+        "FAILED", "REFUTED",
+    ),
+    "entropy": ("dp_audit(own, [1, 1], [1], claim=PureDP(1.0))", "FAILED", "not replayable"),
+    "outputs": ("assert dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(1.5)).alpha == 1e-5", "PASSED"),
+    "refuted": ("dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(0.5))", "FAILED", "REFUTED: epsilon >= 0.9"),
+    "float": ("dp_audit.check(lambda alpha: 3.0)", "FAILED", "returned a float; use a check that returns"),
+    "misspelt": ("dp_audit(good, X, Y, claim=BAD[3], run=9)", "FAILED", "run is not an option of dp_audit; did you"),
+    "expects": ("dp_audit(*BAD[:3], claim=BAD[3], expects='refuted')", "FAILED", "did you mean 'expect'?"),
+    "american": ("dp_audit(good, neighbors=X, claim=BAD[3])", "FAILED", "did you mean 'neighbours'?"),
+    "of_check": ("dp_audit.check(check_equivalence, good, bad, X, expects='x')", "FAILED", "did you mean 'expect'?"),
+    "of_marker": (
+        '@pytest.mark.dp_audit(expects="refuted")\ndp_audit.check(check_noise, good, X, None)', "FAILED",
+        "did you mean 'expect'?",
+    ),
+    "object": ("audit(dp_audit, *BAD, expect=object())", "FAILED", "is not a verdict; use 'refuted'"),
+    "wrong": (
+        'audit(dp_audit, *BAD, expect="wrong")', "FAILED",
+        "expect='wrong' is not a verdict; use 'refuted', 'not refuted', 'inconclusive'",
+    ),
+    "as_verdict": ("audit(dp_audit, *BAD, expect=Verdict.REFUTED)", "PASSED"),
+    "different": (
+        "dp_audit.check(check_equivalence, good, bad, [1], runs=20_000, margin=0.2, expect=Equivalence.DIFFERENT)",
+        "PASSED",
+    ),
+    "good_not": (
+        'audit(dp_audit, good, *BAD[1:], expect="refuted")', "FAILED",
+        "expected: refuted, and the audit came out otherwise",
+    ),
+    "constant": ('audit(dp_audit, constant, *BAD[1:], expect="refuted")', "FAILED", "INCONCLUSIVE"),
+    "bad_not": ('audit(dp_audit, *BAD, expect="not refuted")', "FAILED", "REFUTED"),
+    "hidden": (  # alpha of its own, in a wrapper, is charged
+        "dp_audit.check(lambda: check_noise(good, X, noise=LaplaceNoise(1.0), answer=3.0, runs=500, alpha=0.15))",
+        "FAILED", "the rest of the error budget 0.1 is too small for a further alpha",
+    ),
+    "passed_on": (
         """
-    )
-    run(project).assert_outcomes(failed=1)
+        def wrapper(*arguments, **options):
+            return check_noise(*arguments, **options)
+        result = dp_audit.check(wrapper, good, X, noise=LaplaceNoise(1.0), answer=3.0, runs=500)
+        assert result.alpha == 1e-5 and result.seed > 0
+        """,
+        "PASSED",
+    ),
+    "same": ("dp_audit.check(check_same_distribution, good, good, X, runs=5_000)", "PASSED"),
+    "equivalent": ("dp_audit.check(check_equivalence, good, good, X, margin=0.2, runs=20_000)", "PASSED"),
+    "other": (
+        "dp_audit.check(check_equivalence, good, bad, X, margin=0.05, runs=20_000)", "FAILED",
+        "DIFFERENT: total variation distance at least",
+    ),
+    "nothing": ("pass", "ERROR", "requests dp_audit and makes no audit"),
+    "skipped": ("pytest.skip('for now')", "SKIPPED"),
+    "low_bits": (
+        "dp_audit(lambda answer, size, rng: answer + rng.laplace(size=size), 1.0, 0.0, claim=PureDP(1.0), runs=50_000)",
+        "PASSED", "::test_low_bits: the low bits break",
+    ),
+}  # fmt: skip
+OWN = """
+OUTPUTS = [np.random.default_rng(place).laplace(place, 1, 20_000) for place in (0, 1)]
+
+def own(rows):
+    return len(rows) + random.choice([-1, 1]) * random.expovariate(2.0)
+
+"""
+
+
+def test_calls_and_how_they_come_out(project):
+    has_outcomes(project, CALLS, "--dp-audit-budget=0.1", head=HEAD + OWN)
 
 
 def test_options_of_call_marker_command_line_and_file(project):
@@ -174,9 +153,9 @@ def test_options_of_call_marker_command_line_and_file(project):
         """
     )
     project.makeini("[pytest]\ndp_audit_runs = 1_300\ndp_audit_alpha = 1e-4\n")
-    result = run(project, "--dp-audit-runs=1_200")
+    result = run(project, "--dp-audit-runs=1_200", "--dp-audit-seed=3")
     result.assert_outcomes(passed=3)
-    assert "3 audits × alpha 0.0001" in text_of(result)
+    assert "3 audits × alpha 0.0001 = 0.0003 of error budget 0.01; at most 1,200 runs, seed 3" in text_of(result)
     project.runpytest_inprocess("-p", "no:hypothesispytest").assert_outcomes(passed=2, failed=1)
 
 
@@ -191,44 +170,44 @@ def test_a_resolution_sizes_the_audit(full_project):
             dp_audit(good, X, Y, claim=PureDP(1.0), resolution=0.01, runs=2_000)
         """
     )
-    assert "INCONCLUSIVE: too few runs for 99.999% confidence (2,000 per dataset)" in text_of(run(full_project))
+    shown = text_of(run(full_project, "--dp-audit-resolution=0.5", "--dp-audit-seconds=60"))
+    assert "INCONCLUSIVE: too few runs for 99.999% confidence (2,000 per dataset)" in shown
+    assert "; runs for resolution 0.5, 60 s each, seed 0" in shown
 
 
-@pytest.mark.parametrize(
-    ("option", "rule"),
-    [
-        ("--dp-audit-alpha=0", "use a probability, 0 < alpha < 1"),
-        ("--dp-audit-alpha=nan", "use a probability, 0 < alpha < 1"),
-        ("--dp-audit-budget=2", "use a probability, 0 < budget < 1"),
-        ("--dp-audit-runs=3", "use a whole number of runs, 40 or more"),
-        ("--dp-audit-runs=inf", "use a whole number of runs"),
-        ("--dp-audit-seed=-1", "use a whole number >= 0"),
-        ("--dp-audit-seconds=soon", "use a positive number of seconds"),
-        ("--dp-audit-resolution=0", "use a positive number"),
-    ],
-)
-def test_a_wrong_option_is_an_error_at_once(project, option, rule):
+REFUSED = {
+    "--dp-audit-alpha=0": "use a probability, 0 < alpha < 1",
+    "--dp-audit-alpha=nan": "use a probability, 0 < alpha < 1",
+    "--dp-audit-budget=2": "use a probability, 0 < budget < 1",
+    "--dp-audit-runs=3": "use a whole number of runs, 40 or more",
+    "--dp-audit-runs=inf": "use a whole number of runs",
+    "--dp-audit-seed=-1": "use a whole number >= 0",
+    "--dp-audit-seconds=soon": "use a positive number of seconds",
+    "--dp-audit-resolution=0": "use a positive number",
+    "--dp-audit-report=r.txt": "ends in .json, .html or .md",
+    "--dp-audit-report=r": "ends in .json, .html or .md",
+    **{f"--dp-audit-{do}={name}": "would not lie in" for do in ("save", "compare") for name in
+       ("../../main", "/main", "a//main", "..", "C:\\main", "..\\main")},
+    "--dp-audit-alpha=0.01": "2 tests add up to 0.02, above the error budget 0.01",
+}  # fmt: skip
+
+
+def test_a_wrong_option_is_an_error_at_once(project):
     project.makepyfile(ONE_OF_EACH)
-    result = run(project, option)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert rule in text_of(result)
-
-
-@pytest.mark.parametrize("option", ["audits=-1", "alpha=2", "audits=True", "alpha='small'"])
-def test_a_wrong_marker_is_an_error(project, option):
-    project.makepyfile(f"import pytest\n@pytest.mark.dp_audit({option})\ndef test_it(dp_audit): pass\n")
-    result = run(project)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "use " in text_of(result)
-
-
-def test_a_session_above_its_budget_is_refused(project):
-    project.makepyfile(ONE_OF_EACH)
-    result = run(project, "--dp-audit-alpha=0.01")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "2 tests add up to 0.02, above the error budget 0.01" in text_of(result)
+    for option, rule in REFUSED.items():
+        result = run(project, option)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR, option
+        assert rule in text_of(result), option
     assert "--dp-audit-budget=0.02" in text_of(result)
     run(project, "--dp-audit-alpha=0.01", "--dp-audit-budget=0.02").assert_outcomes(passed=1, failed=1)
+
+
+def test_a_wrong_marker_is_an_error(project):
+    for option in ("audits=-1", "alpha=2", "audits=True", "alpha='small'"):
+        project.makepyfile(f"import pytest\n@pytest.mark.dp_audit({option})\ndef test_it(dp_audit): pass\n")
+        result = run(project)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR, option
+        assert "use " in text_of(result), option
 
 
 def test_what_has_a_budget_of_its_own(project):
@@ -290,27 +269,13 @@ def test_a_script_shows_the_violation_alone(project):
         assert "standard errors beyond the claim" in done.stdout
 
 
-def test_reports(project):
-    project.makepyfile(ONE_OF_EACH)
-    for suffix, name in (("json", "test_bad"), ("html", "test_bad"), ("md", r"test\_bad")):
-        some = () if suffix == "json" else ("-k", "bad")
-        run(project, f"--dp-audit-report=out/audits.{suffix}", *some)
-        assert name in (project.path / "out" / f"audits.{suffix}").read_text(encoding="utf-8")
-    entries = load(project.path / "out" / "audits.json").entries
-    assert [entry.result.is_refuted for entry in entries] == [True, False]
-
-
-def test_without_the_fixture_nothing_is_said(project):
+def test_skip_help_and_switching_off(project):
     project.makepyfile("def test_it(): pass")
     text = text_of(run(project))
     assert "dp_audit" not in text
     assert "privacy audits" not in text
-
-
-def test_skip_help_and_switching_off(project):
     project.makepyfile(ONE_OF_EACH)
     run(project, "--dp-audit-skip").assert_outcomes(skipped=2)
-    assert "--dp-audit-seed" in text_of(run(project, "--help"))
     assert "dp_audit(audits=1" in text_of(run(project, "--markers"))
     result = project.runpytest_inprocess("-p", "no:hypothesispytest", "-p", "no:dpaudit")
     assert "fixture 'dp_audit' not found" in text_of(result)
@@ -318,42 +283,49 @@ def test_skip_help_and_switching_off(project):
     run(project, "--strict-markers").assert_outcomes(passed=1)
 
 
-def test_a_mechanism_with_entropy_of_its_own(project):
+def test_what_a_test_patches_is_audited(project):
+    """A looped mechanism in worker processes would be imported there as it is in its file."""
+    project.makepyfile(looped="SCALE = 1.0\ndef noisy(answer, rng):\n    return answer + rng.laplace(scale=SCALE)\n")
     project.makepyfile(
         """
-        import random
+        import looped
         from mechanisms import *
 
-        def own(rows):
-            return len(rows) + random.choice([-1, 1]) * random.expovariate(2.0)
-
-        def test_it(dp_audit):
-            dp_audit(own, [1, 1], [1], claim=PureDP(1.0))
+        def test_it(dp_audit, monkeypatch):
+            monkeypatch.setattr(looped, "SCALE", 0.2)
+            dp_audit(looped.noisy, 1.0, 0.0, claim=PureDP(1.0))
         """
     )
-    assert "not reproducible" in text_of(run(project))
 
 
-def test_other_checks_take_part(project):
+def test_alphas_of_audits_without_a_row_are_counted(project):
     project.makepyfile(
         """
-        import numpy as np
         from mechanisms import *
-        from dpaudit import check_outputs, epsilon_lower
+        from dpaudit import check_equivalence
 
-        def test_it(dp_audit):
-            rng = np.random.default_rng(0)
-            x, y = rng.laplace(0, 1, 20_000), rng.laplace(1, 1, 20_000)
-            assert dp_audit.check(check_outputs, x, y, claim=PureDP(1.5)).alpha == 1e-5
-            dp_audit.check(check_outputs, x, y, claim=PureDP(0.5))
+        def crash(rows, rng):
+            raise KeyError("age")
 
-        def test_no_check(dp_audit):
-            dp_audit.check(lambda alpha: 3.0)
+        def test_crash(dp_audit):
+            dp_audit(crash, X, Y, claim=PureDP(1.0))
+
+        def test_equal(dp_audit):
+            dp_audit.check(check_equivalence, good, good, X, margin=0.5, runs=2_000)
+
+        def test_two(dp_audit):
+            dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
+            dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
         """
     )
-    text = text_of(run(project))
-    assert "REFUTED: epsilon >= 0.9" in text
-    assert "returned a float; use a check that returns" in text
+    result = run(project)
+    result.assert_outcomes(passed=2, failed=1)
+    assert (
+        "2 audits, 2 more outside the table (checks without a row, audits that raised an error or ran again); "
+        "probability of any false alarm at most 4e-05, error budget 0.01"
+    ) in text_of(result)
+    assert "\n2 audits; probability of any false alarm at most 2e-05" in text_of(run(project, "-k", "two"))
+    assert "\n1 outside the table (" in text_of(run(project, "-k", "equal"))
 
 
 def test_importing_the_plugin_needs_nothing_heavy():

@@ -1,0 +1,55 @@
+"""Projects whose tests are audits. All audits have alpha 1e-5, and seeds that follow from names."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+import dpaudit
+import dpaudit.reports.cli.main
+import dpaudit.reports.pytest_plugin.fixture
+
+from .sessions import MECHANISMS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded():
+    """All that a session loads, before pytester notes which modules to forget: to load it anew takes seconds."""
+    names = [getattr(module, name) for module in (dpaudit, dpaudit.reports) for name in module.__all__]
+    assert names
+    importlib.import_module("hypothesis.strategies")
+    rng = np.random.default_rng(0)
+    result = dpaudit.check_outputs(*rng.normal(size=(2, 100)), claim=dpaudit.PureDP(1.0))
+    suite = dpaudit.Suite(title="", entries=(dpaudit.Entry(name="one", result=result),))
+    dpaudit.reports.html(suite)
+    dpaudit.audit.records.baseline_comparison.compare(suite, suite)
+
+
+@pytest.fixture
+def full_project(pytester, monkeypatch):
+    """A project with a mechanism that keeps its claim and one that does not."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    # A file that is written again within a second, as long as before, would be read from what it was compiled to.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    pytester.makepyfile(mechanisms=MECHANISMS)
+    pytester.syspathinsert()
+    yield pytester
+    sys.modules.pop("mechanisms", None)
+
+
+@pytest.fixture
+def project(full_project, without_resolution, learned_seldom, looked_seldom):
+    """The project, whose sessions in this process take less time: they look seldom, and state no detectable excess."""
+    return full_project
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where the tests were started in the background or by nohup, which ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
