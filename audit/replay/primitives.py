@@ -46,7 +46,7 @@ def _choosing(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., A
             return tape.drawn(self, lambda: original(self, *args, **kwargs))
         return own(tape, self, *args, **kwargs)
 
-    call.__name__, call.__doc__ = name, original.__doc__
+    call.__name__, call.__doc__ = name, f"Record what `{name}` of `{kind.__name__}` draws."
     return call
 
 

@@ -89,6 +89,7 @@ def replay(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dpaudit import replay
     >>> def clipped_sum(rows, rng):            # clips to [0, 2]; the noise is for [0, 1]
     ...     return rng.laplace(np.clip(rows, 0, 2).sum(), 1.0)

@@ -471,6 +471,7 @@ class AuditResult(ClaimResult):
     def __post_init__(self) -> None:
         ClaimResult.__post_init__(self)
         self._refuse_impossible(pilot_runs=0 <= self.pilot_runs <= self.runs, searched=0 <= self.searched < 2**63)
+        _ = self.ledger  # refuses shares of tests that do not fit into alpha
 
     @property
     def ledger(self) -> Ledger:

@@ -154,6 +154,7 @@ class CanaryResult(ClaimResult):
             tests=len(self.tests) > 0,
             carried=isinstance(self.carried, CanaryTest) and self.carried in self.tests,
         )
+        _ = self.ledger  # refuses shares of tests that do not fit into alpha
 
     @property
     def ledger(self) -> Ledger:

@@ -445,6 +445,7 @@ def test_wrong_types_are_refused(value):
 
 GROUP = {"type": "GroupClaim", "base": {"type": "PureDP", "epsilon": 1.0}, "distance": 2}
 IMPOSSIBLE = {
+    "reserve_alpha": [0.05, -1, -0.06],
     "alpha": [2.0, 0, "high"],
     "p_value": [-1, 2],
     "likelier_on": ["z"],

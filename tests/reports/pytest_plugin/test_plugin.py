@@ -66,7 +66,7 @@ CALLS = {
         """,
         "FAILED", "REFUTED",
     ),
-    "entropy": ("dp_audit(own, [1, 1], [1], claim=PureDP(1.0))", "FAILED", "not replayable"),
+    "entropy": ("dp_audit(own, [1, 1], [1], claim=PureDP(1.0))", "FAILED", "not reproducible"),
     "outputs": ("assert dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(1.5)).alpha == 1e-5", "PASSED"),
     "refuted": ("dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(0.5))", "FAILED", "REFUTED: epsilon >= 0.9"),
     "float": ("dp_audit.check(lambda alpha: 3.0)", "FAILED", "returned a float; use a check that returns"),
