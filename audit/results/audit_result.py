@@ -470,8 +470,15 @@ class AuditResult(ClaimResult):
 
     def __post_init__(self) -> None:
         ClaimResult.__post_init__(self)
-        self._refuse_impossible(pilot_runs=0 <= self.pilot_runs <= self.runs, searched=0 <= self.searched < 2**63)
-        _ = self.ledger  # refuses shares of tests that do not fit into alpha
+        self._refuse_impossible(
+            pilot_runs=0 <= self.pilot_runs <= self.runs,
+            searched=0 <= self.searched < 2**63,
+            divergence=self.divergence is None or isinstance(self.divergence, DivergenceTest),
+            cells=self.cells is None or isinstance(self.cells, CellCounts),
+            reserve_alpha=0.0 <= self.reserve_alpha < self.alpha,
+            net_alpha=0.0 <= self.net_alpha < self.alpha and (self.net_alpha > 0.0 or self.net_events == 0),
+        )
+        self._refuse_impossible(alpha=all(share > 0.0 for _, share in self.test_shares))
 
     @property
     def ledger(self) -> Ledger:
@@ -734,6 +741,11 @@ class SequentialResult(AuditResult):
     stopped: Stop = field()
     final_alpha: float = 0.0
     is_closed: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        self._refuse_impossible(final_alpha=0.0 <= self.final_alpha < self.alpha)
+        AuditResult.__post_init__(self)
 
     @property
     def test_shares(self) -> tuple[tuple[str, float], ...]:

@@ -14,7 +14,7 @@ from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import Ledger
 from ..options import is_whole
 from ..printing import confidence as confidence_words
-from ..printing import rounded_up
+from ..printing import rounded_up, shorten
 from .audit_result import ClaimResult, Verdict, bound_beside_claim, untested_in_words
 
 # A small table of the scores for the figures of a report.
@@ -150,11 +150,18 @@ class CanaryResult(ClaimResult):
         self._refuse_impossible(
             ceiling=self.ceiling >= 0.0,
             canaries=is_whole(self.canaries) and self.canaries > 0,
-            included=0 <= self.included <= self.canaries,
             tests=len(self.tests) > 0,
             carried=isinstance(self.carried, CanaryTest) and self.carried in self.tests,
         )
-        _ = self.ledger  # refuses shares of tests that do not fit into alpha
+        if not 0 <= self.included <= self.canaries:
+            raise OptionError(
+                f"included={shorten(self.included)} of canaries={shorten(self.canaries)} is impossible in a result; "
+                "audit again.",
+                included=self.included,
+                canaries=self.canaries,
+            )
+        spent = math.fsum(test.alpha for test in self.tests)
+        self._refuse_impossible(alpha=spent <= self.alpha * (1.0 + 1e-9))  # rounding
 
     @property
     def ledger(self) -> Ledger:
