@@ -48,7 +48,8 @@ def store_for(folder: Path, command: Command, *, is_resumed: bool) -> Iterator[S
         )
     with Store(folder) as store:
         was = store.told(_COMMAND)
-        if is_resumed and was != command:
+        is_unnamed = was is None and store.is_empty  # killed between the creation of the file and its first note
+        if is_resumed and was != command and not is_unnamed:
             raise OptionError(
                 f"{path} belongs to {f'dpaudit {was}' if was in get_args(Command) else 'another command'}; repeat that "
                 "command with --resume, or use another folder.",

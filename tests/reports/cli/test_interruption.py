@@ -15,10 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from dpaudit.audit.errors import OptionError
 from dpaudit.audit.sampling.block_plan import Plan
-from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.audit.store.sqlite_store import FILE, Store
 from dpaudit.experiments.suite import run_suite
-from dpaudit.reports.cli.interruption import Interrupted
+from dpaudit.reports.cli.interruption import Interrupted, store_for
 from dpaudit.reports.cli.main import main
 
 MODULE = """
@@ -125,6 +126,14 @@ def test_stopped_killed_and_resumed_it_ends_as_if_nothing_had_been(folder, kind)
     assert finished([*arguments, "--out", str(whole)]).returncode == 0
     assert results(out) == results(whole)
     assert not (out / FILE).exists()
+
+
+def test_a_store_killed_before_its_first_note_is_resumed(tmp_path):
+    Store(tmp_path).close()
+    with store_for(tmp_path, "audit", is_resumed=True) as store:
+        store.tell("kept", "yes")
+    with pytest.raises(OptionError, match="belongs to dpaudit audit"), store_for(tmp_path, "run", is_resumed=True):
+        pass
 
 
 def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
