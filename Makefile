@@ -39,6 +39,7 @@ doctests: $(VENV)/installed-test
 
 # What the documents say of dpaudit itself. The tables in docs/benchmarks take days, so --resume continues them.
 evidence: $(VENV)/installed-test $(VENV)/source
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments/benchmarks --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments -m evidence --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/python -m dpaudit bench all --resume --out docs/benchmarks
 

@@ -205,6 +205,19 @@ def is_of_pandas(value: Any) -> bool:
     return _is_defined_by_pandas(value) and (is_frame(value) or (hasattr(value, "dtype") and hasattr(value, "tolist")))
 
 
+def parts_of_pandas(value: Any) -> list[Any]:
+    """Return the parts that define a pandas frame, column or index, without cached results."""
+    if is_frame(value):
+        columns = [parts_of_pandas(value.iloc[:, place]) for place in range(len(value.columns))]
+        return [value.columns, value.index, columns, dict(value.attrs)]
+    values = (
+        np.asarray(value) if isinstance(value.dtype, np.dtype) and value.dtype.kind in "biufcmM" else value.tolist()
+    )
+    categories = getattr(value.dtype, "categories", None)
+    kinds = [type(value).__name__, str(value.dtype), None if categories is None else list(categories)]
+    return [*kinds, values, *([list(value.names)] if hasattr(value, "names") else [value.name, value.index])]
+
+
 def is_extension(column: Any) -> bool:
     """Return whether the column is a pandas extension array, of strings or categories, with immutable elements."""
     return hasattr(column, "array") and hasattr(column.array, "equals") and _is_defined_by_pandas(column.dtype)

@@ -10,6 +10,7 @@ Proof: docs/proofs/replay.md
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.mironov_propositions import ProbabilityPreservation
 from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
-from .output_values import EXACT, NotCopied, kept, same_output
+from .output_values import EXACT, same_output
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -39,10 +40,18 @@ def copied(value: Any) -> Any:
     """Return a copy of a parameter, which the caller may change later; the value itself if it cannot be copied."""
     if type(value) in _PLAIN or isinstance(value, np.generic):
         return value
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return value.copy()
     if getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
         return value  # compared by identity
-    found = kept(value)
-    return value if isinstance(found, NotCopied) else found
+    if type(value) is tuple and all(type(each) in _PLAIN for each in value):
+        return value
+    if type(value) is dict and all(type(each) in _PLAIN for each in value.values()):
+        return dict(value)
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # an object's own copying may raise anything
+        return value
 
 
 def shown(value: Any) -> str:

@@ -12,17 +12,25 @@ import copy
 import dataclasses
 import enum
 import math
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.contents import Reader
+from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
 
+_LEAVES: Final = (date, time, timedelta, Decimal, Fraction, np.generic)
 EXACT: Final = 2**53
 """The largest size of whole numbers up to which doubles hold all."""
+_DEEPEST: Final = 60
 _LEAST: Final = 5e-324
+_PLAIN: Final = frozenset({float, int, bool, str, bytes, complex, type(None), list, tuple, dict, set, frozenset})
+"""Types whose values hold nothing beside what they show."""
 
 
 class _IncomparableError(Exception):
@@ -125,46 +133,136 @@ def _sign(zero: float) -> float:
 
 
 def _read(output: Any) -> tuple[Any, list[Any]]:
-    reader = _OfOutput([])
-    return reader.form(output), reader.found
+    numbers: list[Any] = []
+    return _form(output, numbers, 0), numbers
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _OfOutput(Reader):
-    """Reads an output; its numbers are kept apart from the form."""
-
-    found: list[Any]
-    dictionaries = Mapping
-    apart = frozenset({float, int})
-
-    def number(self, number: Any) -> Any:
-        self.found.append(int(number) if isinstance(number, (int, np.integer)) else float(number))
-
-    def numbers(self, numbers: list[Any]) -> Any:
-        self.found.extend(numbers)
-
-    def array(self, values: Any) -> Any:
-        if values.dtype.kind in "iuf":
-            self.found.extend(values.reshape(-1).tolist())
-        elif values.dtype.kind == "c":
-            self.found.extend([*values.real.reshape(-1).tolist(), *values.imag.reshape(-1).tolist()])
-        else:
-            return values.tolist()
-        return None
-
-    def itself(self, value: Any) -> Any:
-        if isinstance(value, (type, enum.Enum)):
-            return Reader.itself(self, value)
+def _form(value: Any, numbers: list[Any], depth: int) -> Any:
+    """Return the form of a value, with what a subclass holds beside it, and append its numbers."""
+    kind = type(value)
+    if kind is float or kind is int:
+        numbers.append(value)
+        return kind
+    if depth > _DEEPEST or kind is NotCopied:
         raise _IncomparableError
+    if kind in _PLAIN or hasattr(value, "to_numpy"):
+        return _form_of(value, kind, numbers, depth)
+    return _form_of(value, kind, numbers, depth), _attributes(value, numbers, depth)
 
-    def object(self, value: Any) -> Any:
-        kind: Any = type(value)
-        if dataclasses.is_dataclass(value) and kind is not NotCopied:
-            return None
-        if callable(value) or hasattr(value, "__next__") or kind.__eq__ is object.__eq__ or kind is NotCopied:
-            raise _IncomparableError
-        return _Own(value)
 
-    def label(self, label: Any, depth: int) -> Any:
-        apart = _OfOutput([])
-        return apart.form(label, depth), list(map(repr, apart.found))
+def _form_of(value: Any, kind: type, numbers: list[Any], depth: int) -> Any:
+    if isinstance(value, (bool, np.bool_)):
+        return kind, bool(value)
+    if isinstance(value, enum.Enum):
+        return kind, value.name, repr(value)
+    if isinstance(value, (int, np.integer)):
+        numbers.append(int(value))
+        return kind
+    if isinstance(value, (float, np.floating)):
+        numbers.append(float(value))
+        return kind
+    if isinstance(value, (complex, np.complexfloating)):
+        numbers += [value.real, value.imag]
+        return kind
+    if isinstance(value, np.ndarray):
+        return _form_of_array(value, numbers, depth)
+    if hasattr(value, "to_numpy") and (hasattr(value, "columns") or hasattr(value, "dtype")):
+        return _form_of_table(value, numbers, depth)
+    if isinstance(value, Mapping):
+        factory = getattr(value, "default_factory", None)
+        held = [(_label(key, depth), _form(value[key], numbers, depth + 1)) for key in value]
+        return kind, held, getattr(factory, "__qualname__", None)
+    if isinstance(value, (list, tuple, deque)):
+        return kind, [_form(each, numbers, depth + 1) for each in value], getattr(value, "maxlen", None)
+    if isinstance(value, (set, frozenset)):
+        return kind, frozenset(value), Counter(map(type, value)), frozenset(map(repr, filter(_is_zero, value)))
+    if isinstance(value, (str, bytes, type, type(None))):
+        return kind, value
+    if isinstance(value, _LEAVES):
+        return kind, value if value == value else None, repr(value)  # with a time zone, or zeros at the end
+    if is_tensor(value):
+        return kind, marks_of_tensor(value), _form_of_array(numpy_of(value), numbers, depth)
+    if dataclasses.is_dataclass(value):
+        names = [each.name for each in dataclasses.fields(value)]
+        return kind, [(name, _form(getattr(value, name, None), numbers, depth + 1)) for name in names]
+    if (
+        callable(value)
+        or hasattr(value, "__next__")
+        or getattr(kind, "__eq__", None) is getattr(object, "__eq__", None)
+    ):
+        raise _IncomparableError
+    return _Own(value)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and value == 0.0
+
+
+def _label(value: Any, depth: int) -> Any:
+    """Return a name or a place in a form, with the numbers in it."""
+    numbers: list[Any] = []
+    return _form(value, numbers, depth + 1), [repr(number) for number in numbers]
+
+
+def _attributes(value: Any, numbers: list[Any], depth: int) -> Any:
+    """Return the form of the attributes that an object holds, but for the fields of a dataclass."""
+    fields = {each.name for each in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
+    held = [(name, part) for name, part in _held(value) if name not in fields]
+    return [(name, _form(part, numbers, depth + 1)) for name, part in held]
+
+
+def _held(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (type, enum.Enum)):
+        return
+    yield from getattr(value, "__dict__", {}).items()
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if not name.startswith("__") and hasattr(value, name):
+                yield name, getattr(value, name)
+
+
+def _form_of_array(value: npt.NDArray[Any], numbers: list[Any], depth: int) -> Any:
+    kind = type(value)
+    if isinstance(value, np.ma.MaskedArray):
+        mask, beneath = np.ma.getmaskarray(value), _form_of_array(np.asarray(value.data), numbers, depth)
+        return kind, mask.tolist(), repr(value.fill_value), beneath
+    if value.dtype.names is not None:
+        return kind, [(name, _form_of_array(value[name], numbers, depth)) for name in value.dtype.names]
+    if value.dtype.kind in "iuf":
+        numbers += value.reshape(-1).tolist()
+        return kind, value.dtype, value.shape
+    if value.dtype.kind == "O":
+        return kind, value.shape, [_form(each, numbers, depth + 1) for each in value.reshape(-1).tolist()]
+    if value.dtype.kind == "c":
+        numbers += [*value.real.reshape(-1).tolist(), *value.imag.reshape(-1).tolist()]
+        return kind, value.dtype, value.shape
+    return kind, value.dtype, value.shape, value.tolist()
+
+
+def _form_of_table(value: Any, numbers: list[Any], depth: int) -> Any:
+    """Return the form of a frame, a column or an index, by the names, labels and types that it shows."""
+    kind, index = type(value), getattr(value, "index", None)
+    labels = None if index is None or callable(index) else _labels_of(index, depth)
+    beside = _label(dict(getattr(value, "attrs", {})), depth)
+    if hasattr(value, "columns"):
+        places = range(len(value.columns))
+        columns = [value.iloc[:, at] for at in places] if hasattr(value, "iloc") else [value[:, at] for at in places]
+        held = [_form_of_table(column, numbers, depth + 1) for column in columns]
+        return kind, _labels_of(value.columns, depth), labels, held, beside
+    cells, categories = np.asarray(value.to_numpy()), getattr(value.dtype, "categories", None)
+    kind_of_cells = value.dtype if hasattr(value.dtype, "name") else str(value.dtype)
+    return (
+        kind,
+        _label(getattr(value, "name", None), depth),
+        (kind_of_cells, None if categories is None else _label(list(categories), depth)),
+        labels,
+        _form(cells, numbers, depth),
+        beside,
+    )
+
+
+def _labels_of(index: Any, depth: int) -> Any:
+    names = list(getattr(index, "names", [getattr(index, "name", None)]))
+    kind = type(index), str(getattr(index, "dtype", ""))
+    return kind, _label(names, depth), _label(list(index), depth)

@@ -342,12 +342,15 @@ def _randrange(start: int, stop: int | None = None, step: int = 1) -> Law:
     return Law("randrange", {"low": low, "high": high, "step": step})
 
 
-_NORMAL: Final = lambda mu=0.0, sigma=1.0: Law("normal", {"location": mu, "scale": sigma})  # noqa: E731
+def _normal(mu: Any = 0.0, sigma: Any = 1.0) -> Law:
+    return Law("normal", {"location": mu, "scale": sigma})
+
+
 _LAWS: Final[dict[str, Callable[..., Law]]] = {
     "random": lambda: Law("uniform", {"low": 0.0, "high": 1.0}),
     "uniform": lambda a, b: Law("uniform", {"low": min(a, b), "high": max(a, b)}),
-    "gauss": _NORMAL,
-    "normalvariate": _NORMAL,
+    "gauss": _normal,
+    "normalvariate": _normal,
     "expovariate": lambda lambd=1.0: Law("exponential", {"scale": 1.0 / lambd}),
     "randrange": _randrange,
     "randint": lambda a, b: Law("integers", {"low": a, "high": b + 1}),

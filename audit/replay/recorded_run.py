@@ -73,14 +73,13 @@ class Unrecorded(NamedTuple):
 class Runner:
     """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
-    _patches: ExitStack
-
     def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int) -> None:
         self.sampler, self.names, self.seed = sampler, names, seed
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
         self.streams = Streams()
+        self._patches: ExitStack | None = None  # while runs may record
         self._patched: list[PrimitiveFamily] = []
         self._left: list[Any] = []
 
@@ -92,7 +91,7 @@ class Runner:
                 self._patches.enter_context(patched(outside_patches()))
                 yield
         finally:
-            del self._patches  # what runs without, raises
+            self._patches = None
             self._patched = []
             for source in self._left:  # a program that keeps one takes its numbers for those of the operating system
                 _seed_again(source)
@@ -115,6 +114,8 @@ class Runner:
         DatasetChangedError
             If the run changed its dataset, and the dataset cannot be copied.
         """
+        if self._patches is None:
+            raise RuntimeError("a run records only inside patching()")
         seed = self.seed if seed is None else seed
         while True:
             given, is_copy = self._given(dataset)

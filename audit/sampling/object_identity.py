@@ -33,9 +33,9 @@ from typing import Any, Final
 import numpy as np
 import scipy
 
-from ..datasets.contents import table_parts, without_padding
-from ..datasets.rows import is_of_pandas
-from ..events.named_parts import class_name
+from ..datasets.contents import without_padding
+from ..datasets.rows import is_graph, is_of_pandas, parts_of_pandas
+from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
 
 # The provenance of the audited code: its location, the version of its package, and a fingerprint.
 
@@ -331,8 +331,8 @@ class _Walk:
             else:
                 self.content(value)
         except Exception:  # objects may raise anything when inspected; nesting may be too deep
-            self.put("failed", class_name(type(value)))
-            self.failed.add(class_name(type(value)))
+            self.put("failed", _name_of(type(value)))
+            self.failed.add(_name_of(type(value)))
         finally:
             del self._above[id(value)]
             inner, self.hash = self.hash, outer
@@ -389,10 +389,13 @@ class _Walk:
                 self.each(type(value).__name__, [value.__func__])
             case functools.cached_property():  # without its lock
                 self.each("cached property", [value.func])
-            case _ if (parts := table_parts(value)) is not None:  # without caches, and for equal tensors alike
-                labels, columns = parts
-                values = [np.asarray(each) if is_of_pandas(each) else each for _, each in columns]
-                self.each(f"table {type(value).__name__}", [labels, [kind for kind, _ in columns], values])
+            case _ if is_tensor(value):  # equal tensors may have different pickles
+                self.each("tensor", [type(value).__name__, *marks_of_tensor(value), numpy_of(value)])
+            case _ if is_of_pandas(value):  # without its caches
+                self.each(f"pandas {type(value).__name__}", parts_of_pandas(value))
+            case _ if is_graph(value):
+                parts = [value.graph, list(value.nodes(data=True)), list(value.edges(data=True))]
+                self.each(f"graph {type(value).__name__}", parts)
             case _:
                 self.object(value)
 
@@ -402,7 +405,7 @@ class _Walk:
         try:
             made = value.__reduce_ex__(4)
         except Exception:  # objects may raise anything when copied
-            self.opaque.add(class_name(type(value)))
+            self.opaque.add(_name_of(type(value)))
             return
         if isinstance(made, str):
             self.put(made)
@@ -474,6 +477,10 @@ def _is_plain(value: Any, depth: int) -> bool:
     if kind is list or kind is tuple:
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
     return value is None or kind in _PLAIN
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _hasher() -> hashlib.blake2b:

@@ -11,8 +11,6 @@ from dpaudit.experiments.benchmarks.canaries.canaries_page import CANARIES
 from dpaudit.experiments.benchmarks.canaries.known_scores import KNOWN, Known, _worst_law, epsilon_of_gaussian
 from dpaudit.experiments.benchmarks.core.page import Effort
 
-pytestmark = pytest.mark.evidence
-
 BENCHES = {bench.name: bench for bench in CANARIES.benches}
 
 

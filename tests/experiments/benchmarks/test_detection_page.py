@@ -17,8 +17,6 @@ from dpaudit.mechanisms import LaplaceMechanism
 from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 from dpaudit.reports.cli.main import main
 
-pytestmark = pytest.mark.evidence
-
 LAPLACE = LaplaceMechanism(0.5)
 FEWER = [
     (dp_sniper_pairs, "_QUICK_EXECUTIONS", 10_000),

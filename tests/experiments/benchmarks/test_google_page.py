@@ -13,8 +13,6 @@ from dpaudit.experiments.benchmarks.libraries.libraries_page import ALPHA, GOOGL
 from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.published.google_cases.all_cases import closeness_cases, dp_cases
 
-pytestmark = pytest.mark.evidence
-
 (BENCH,) = GOOGLE.benches
 BOUNDS = "approximate bounds: basic (bounding failure)"
 LAW = "Gaussian closeness: Default parameters"

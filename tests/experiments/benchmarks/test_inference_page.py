@@ -46,8 +46,6 @@ from dpaudit.experiments.cases.exact_strength import strength_by_laws
 from dpaudit.mechanisms import FiniteLaw, GaussianLaw, GeometricLaw, LaplaceLaw, exact_delta, exact_epsilon
 from dpaudit.reports.cli.main import main
 
-pytestmark = pytest.mark.evidence
-
 SUBJECTS = {subject.name: subject for subject in subjects()}
 
 

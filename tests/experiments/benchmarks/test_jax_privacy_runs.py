@@ -14,10 +14,7 @@ from dpaudit.experiments.benchmarks.core.page import Effort
 from dpaudit.experiments.libraries.installed import is_installed
 
 needs_jax_privacy = pytest.mark.skipif(not is_installed("jax-privacy"), reason="jax-privacy cannot be imported")
-pytestmark = [
-    pytest.mark.evidence,
-    pytest.mark.filterwarnings("ignore:optax.global_norm is deprecated:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:optax.global_norm is deprecated:DeprecationWarning")  # in the library
 
 
 def rows_of(*only, audits=5):

@@ -16,8 +16,6 @@ from dpaudit.experiments.libraries.installed import is_installed
 from dpaudit.experiments.libraries.target import Subject
 from dpaudit.mechanisms import LaplaceMechanism
 
-pytestmark = pytest.mark.evidence
-
 BENCHES = {bench.name: bench for bench in LIBRARIES.benches}
 QUICK = Effort(is_quick=True, jobs=1)
 

@@ -26,8 +26,6 @@ from dpaudit.experiments.benchmarks.regression.regression_page import (
 from dpaudit.reports.cli.main import main
 from dpaudit.reports.pytest_plugin.session import compared_with, saved_as
 
-pytestmark = pytest.mark.evidence
-
 
 def test_there_are_thirty_right_ones_and_twenty_bugs():
     assert len(right()) == 30

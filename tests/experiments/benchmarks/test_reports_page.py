@@ -8,8 +8,6 @@ from dpaudit.experiments.benchmarks.reports.reports_page import REPORTS, _sample
 from dpaudit.reports import kinds_of
 from dpaudit.reports.cli.main import main
 
-pytestmark = pytest.mark.evidence
-
 
 @pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_the_quick_form_and_its_sample(capsys, monkeypatch):

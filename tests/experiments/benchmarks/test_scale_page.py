@@ -12,8 +12,6 @@ from dpaudit.experiments.benchmarks.core.page import Effort
 from dpaudit.experiments.benchmarks.scale.memory import peak_memory
 from dpaudit.experiments.benchmarks.scale.scale_page import SCALE
 
-pytestmark = pytest.mark.evidence
-
 BENCHES = {bench.name: bench for bench in SCALE.benches}
 COUNTED = {"memory", "backends"}  # whose targets are no times
 
