@@ -264,6 +264,16 @@ def test_a_query_that_fills_one_output_again_is_refuted_like_its_copy(kept):
     assert abs(result.pair.answer_x[key] - result.pair.answer_y[key]) == 3.0
 
 
+def test_numbers_that_the_query_refuses_are_named():
+    def query(rows):
+        if any(map(math.isnan, rows)):
+            raise ValueError("no NaN")
+        return sum(min(max(row, 0.0), 1.0) for row in rows)
+
+    result = check_sensitivity(query, Rows(low=-1.0, high=2.0), adjacency="replace", bound=1.0, evaluations=200)
+    assert "NaN not tried, because the query raises on it (ValueError: no NaN)" in str(result)
+
+
 def test_a_query_that_never_changes_tests_nothing():
     """Unless it states just that."""
     search = functools.partial(check_sensitivity, lambda rows: 1.0, Rows(high=1.0), adjacency="add-remove")
