@@ -1,13 +1,15 @@
-"""Floating-point error handling: numpy's defaults in the library, the user's settings in the mechanism."""
+"""Arithmetic: numpy's error handling and one thread in the library, the user's settings in the mechanism."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,3 +55,24 @@ def users_answers() -> Answers:
 def under(answers: Answers) -> np.errstate:
     """Return the context in which a mechanism runs."""
     return np.errstate(**cast(dict[str, Any], dict(answers)))
+
+
+def in_one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Run a function with linear algebra in one thread.
+
+    Its matrices are small. Several threads would wait for each other, above all where other processes use the cores,
+    and round sums differently on machines with other numbers of cores.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _thread_pools("sklearn" in sys.modules).limit(limits=1):
+            return function(*args, **kwargs)
+
+    return call
+
+
+@cache
+def _thread_pools(with_learners: bool) -> ThreadpoolController:
+    """Those of the libraries loaded so far, looked up again once the learners are loaded."""
+    return ThreadpoolController()

@@ -21,6 +21,7 @@ from ..families.event_families import TABLE, Effort, Family, event_families
 from ..families.low_bits import bit_families
 from ..families.one_sided_sets import one_sided_sets
 from ..families.pilot_split import PilotSplit
+from ..floating_point_errors import in_one_thread
 from ..inference.boundary_test import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
@@ -65,6 +66,7 @@ _COMMON_FROM = 200  # runs from which it bets on common events if nothing shows 
 _PER_LOG, _OFFSET, _LEAST_EARLY, _MOST_LATE = 0.75, 2.0, 1.0, 6.0
 
 
+@in_one_thread
 def choose_event(
     split: PilotSplit,
     claim: Claim,
@@ -189,6 +191,7 @@ def _more_hits(choice: Choice) -> int:
     return max(choice.pilot_hits_x, choice.pilot_hits_y)
 
 
+@in_one_thread
 def choose_event_each_way(
     split: PilotSplit,
     claim: Claim,
@@ -228,6 +231,7 @@ def choose_event_each_way(
     return None if best_x is None else chosen(best_x), None if best_y is None else chosen(best_y)
 
 
+@in_one_thread
 def choose_among(
     families: list[Family[Any]], claim: Claim, runs: int, alpha: float, *, cautions: Sequence[float] = (CAUTION,)
 ) -> list[Choice | None]:

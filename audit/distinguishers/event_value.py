@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Array
 from ..families.event_families import Family
@@ -253,6 +253,7 @@ def _of_curves(sides: Sequence[_Side], criterion: Criterion, cautions: Sequence[
     It has the value that the counts give it.
     """
     proposed = [side.fitted(0.0) for side in sides]
+    curves = len({id(side.family) for side in sides})
     certain = replace(criterion, z=0.0).values_of_each(proposed)
     indices, shares = [], []
     for side, values, sure in zip(sides, criterion.values_of_each(proposed), certain, strict=True):
@@ -263,15 +264,28 @@ def _of_curves(sides: Sequence[_Side], criterion: Criterion, cautions: Sequence[
             for part in (family.hits_x, family.hits_y)
         )
         indices.append(index)
-        shares.append(_FITTED_SHARE if hits > _TAIL * family.runs else _FITTED_TAIL_SHARE)
+        share = _FITTED_SHARE if hits > _TAIL * family.runs else _FITTED_TAIL_SHARE
+        shares.append((share, 1.0 + (curves - 1) * max(math.log(family.runs / max(hits, 1.0)), 1.0)))
     found = []
     for caution in cautions:
-        own = [(side, index, share * caution) for side, index, share in zip(sides, indices, shares, strict=True)]
+        own = [
+            (side, index, _of_many(share * caution, looks))
+            for side, index, (share, looks) in zip(sides, indices, shares, strict=True)
+        ]
         counted = criterion.values_of_each([side.counted(part, _only(index)) for side, index, part in own])
         found.append(
             [side.best(index, float(value[0]), part) for (side, index, part), value in zip(own, counted, strict=True)]
         )
     return found
+
+
+def _of_many(caution: float, looks: float) -> float:
+    """Standard errors that the largest of so many errors exceeds as rarely as a single one exceeds `caution`.
+
+    By the union bound. A further curve adds log(1/p) errors for its half-lines down to probability p: those of two
+    half-lines are correlated by the root of the ratio of their probabilities.
+    """
+    return -float(ndtri(ndtr(-caution) / looks))
 
 
 def _only(index: int) -> slice:

@@ -13,14 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import reduce
 from itertools import combinations, pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .outputs import Outputs, as_vectors, coordinate_words, is_real, output_words
+from .outputs import Outputs, as_vectors, coordinate_words, is_real, number_of, output_words
 
 # Last digits of whole numbers that doubles may not hold: above 2⁵³ a double loses parity and the last digits.
 
@@ -32,22 +35,36 @@ MODULUS = 720_720 * 10**9
 
 _BEYOND = 10**400  # a decimal beyond it may have billions of digits
 
-MODULO_WORDS = "modulo 720720·10⁹"
-"""What names a number modulo `MODULUS`."""
+LAST_WORDS = "(last digits)"
+"""What names the digits of a number that a double does not hold."""
 
 
 def last_digits(number: Any) -> float:
-    """Return a whole number below 10⁴⁰⁰ modulo `MODULUS`, exactly; NaN for anything else.
+    """Return a whole number below 10⁴⁰⁰ modulo `MODULUS`, or what the double of a fraction leaves out of it.
 
-    Equal numbers have equal last digits.
+    NaN for anything else. Equal numbers have equal last digits.
 
     Examples
     --------
     >>> last_digits(10**30 + 1), last_digits(-1.0)
     (361360000000001.0, 720719999999999.0)
+    >>> last_digits(3 + Fraction(1, 10**30))
+    1e-30
     """
     is_finite = is_real(number) and number == number and -_BEYOND < number < _BEYOND  # a decimal NaN has no order
-    return float(math.trunc(number) % MODULUS) if is_finite and number == math.trunc(number) else math.nan
+    if not is_finite:
+        return math.nan
+    if number == math.trunc(number):
+        return float(math.trunc(number) % MODULUS)
+    return float(Fraction(number) - Fraction(number_of(number))) if exceeds_a_double(number) else math.nan
+
+
+def exceeds_a_double(number: Any) -> bool:
+    """Return whether a double does not hold a number of another type, or may not: a whole number above 2⁵³."""
+    if isinstance(number, Integral):
+        return abs(int(number)) > EXACT
+    is_finite = isinstance(number, Fraction) or (isinstance(number, Decimal) and number.is_finite())
+    return is_finite and -_BEYOND < number < _BEYOND and number != number_of(number)
 
 
 def last_digits_of(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -9,7 +9,6 @@ of tuples and kinds of leaves) is a code as well. Missing parts are NaN.
 from __future__ import annotations
 
 import math
-import numbers
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .features import EXACT, MODULO_WORDS, Columns, Matrix, last_digits, leave_out
+from .features import LAST_WORDS, Columns, Matrix, exceeds_a_double, last_digits, leave_out
 from .named_parts import Dictionary
 from .outcome_text import outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words, output_words
@@ -28,9 +27,9 @@ Path = tuple[int | str | Foreign, ...]
 """Position of a leaf in nested tuples and dictionaries: places and what stands for keys, and perhaps `SIZE` or `READ`
 at the end."""
 
-SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
-"""Ends of paths: to the number of entries of a dictionary, the number that a text states, and the last digits of a
-whole number that doubles may not hold."""
+SIZE, READ, LAST = "len()", "float()", LAST_WORDS
+"""Ends of paths: to the number of entries of a dictionary, the number that a text states, and the digits of a
+number that doubles do not hold."""
 
 _NOTHING = object()
 _MOST_PATHS = 1_024  # most paths of numbers, and of other leaves, with a column, the most frequent ones
@@ -196,7 +195,7 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
         for path, leaf in leaves_of(output):
             if is_real(leaf):
                 paths[path] += 1
-                if isinstance(leaf, numbers.Integral) and abs(int(leaf)) > EXACT:
+                if exceeds_a_double(leaf):
                     beyond.add(path)
             else:
                 leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1

@@ -83,7 +83,8 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
                 shape=raw.shape,
                 size=size,
             )
-        if raw.dtype.kind in "biuf" and raw.ndim in (1, 2) and (form is None or form.takes(raw)):
+        is_number = raw.dtype.kind in "biuf" and not exceeds_doubles(raw)
+        if is_number and raw.ndim in (1, 2) and (form is None or form.takes(raw)):
             return _of_numbers(raw)
         if raw.dtype.kind not in "OUSbiuf" or raw.ndim > 2:
             raise MechanismError(
@@ -135,6 +136,13 @@ def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Ou
     if form is None:
         raise MechanismError(f"{name} returned no columns; return at least one.", mechanism=name)
     return packed([plain_output(row, name) for row in as_dictionaries(arrays, size)], form)
+
+
+def exceeds_doubles(array: Outputs) -> bool:
+    """Return whether a floating-point array has digits that doubles do not hold."""
+    if array.dtype.kind != "f" or array.dtype.itemsize <= 8:
+        return False
+    return bool(np.any((array != array.astype(np.float64)) & (array == array)))
 
 
 def _of_numbers(array: Outputs) -> Outputs:

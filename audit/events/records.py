@@ -203,7 +203,7 @@ def _common(value: Any) -> Any:
     if isinstance(value, np.datetime64 | np.timedelta64):
         return _ticks(value)
     if isinstance(value, np.generic):
-        value = float(value) if isinstance(value, np.longdouble) else value.item()
+        value = _of_long_double(value) if isinstance(value, np.longdouble) else value.item()
     name = type(value).__name__
     if name in ("NAType", "NaTType"):  # of pandas
         return None if name == "NAType" else Mark.NOT_A_TIME
@@ -211,6 +211,12 @@ def _common(value: Any) -> Any:
         if isinstance(value, base):
             return convert(value)
     return value
+
+
+def _of_long_double(value: np.longdouble) -> float | Fraction:
+    """Return a double, or a fraction if a double does not hold all digits."""
+    is_rounded = np.isfinite(value) and value != np.float64(value)
+    return Fraction(*value.as_integer_ratio()) if is_rounded else float(value)
 
 
 def _ticks(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .features import MODULO_WORDS, Columns, last_digits, last_digits_of
+from .features import LAST_WORDS, Columns, last_digits, last_digits_of
 from .outputs import Outputs, as_numbers, as_vectors, coordinate_words, is_vector, output_words
 
 Array = npt.NDArray[np.float64]
@@ -324,7 +324,7 @@ class Remainder(OfScore):
         return np.where(left == self.divisor, 0.0, left)  # a tiny negative number is rounded up
 
     def __str__(self) -> str:
-        of = str(self.of).removesuffix(f" {MODULO_WORDS}")  # which has the same remainder
+        of = str(self.of).removesuffix(f" {LAST_WORDS}")  # which has the same remainder
         return f"fractional part of {of}" if self.divisor == 1 else f"{of} modulo {self.divisor}"
 
 
@@ -399,12 +399,12 @@ class TrailingZeros(OfScore):
         return found
 
     def __str__(self) -> str:
-        return f"number of zeros at the end of {str(self.of).removesuffix(f' {MODULO_WORDS}')}"
+        return f"number of zeros at the end of {str(self.of).removesuffix(f' {LAST_WORDS}')}"
 
 
 @dataclass(frozen=True, slots=True)
 class LastDigits(Score):
-    """A whole number, or a coordinate of vectors, modulo 720,720·10⁹; exact where a double would be rounded.
+    """The digits of a number, or of a coordinate of vectors, that a double does not hold (`last_digits`).
 
     Attributes
     ----------
@@ -431,7 +431,7 @@ class LastDigits(Score):
     def __str__(self) -> str:
         names = self.column_names
         named = output_words(names) if self.coordinate is None else coordinate_words(self.coordinate, names)
-        return f"{named} {MODULO_WORDS}"
+        return f"{named} {LAST_WORDS}"
 
 
 def _part(output: Any, coordinate: int | None) -> Any:

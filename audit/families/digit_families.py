@@ -7,14 +7,13 @@ score is tried where the first half of the pilot shows a difference, and is coun
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import EXACT
+from ..events.features import EXACT, exceeds_a_double
 from ..events.outputs import Outputs
 from ..events.scores import (
     MANY_DECIMALS,
@@ -58,7 +57,7 @@ def remainder_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]
     first = x[:_LOOKED_AT]
     if len(np.unique(first)) <= min(_FEW, len(first) // 2):
         return
-    if (first == np.rint(first)).all():
+    if all((side == np.rint(side)).all() for side in (first, y[:_LOOKED_AT])):
         yield from _whole_families(score, values, x, y)
     elif len(np.unique(np.mod(first, 1.0))) > _HARDLY_RECUR * len(first):
         yield from _clearest(score, values, x, y, (1,))
@@ -69,7 +68,7 @@ def remainder_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]
 
 
 def last_digit_families(outputs: PilotSplit, coordinate: int | None = None) -> Iterator[Family[Any]]:
-    """Events by the last digits of integers, if doubles do not hold some of them; not for doubles, which have low bits.
+    """Events by the last digits of numbers, if doubles do not hold some of them; not for doubles, which have low bits.
 
     Parameters
     ----------
@@ -78,22 +77,20 @@ def last_digit_families(outputs: PilotSplit, coordinate: int | None = None) -> I
     coordinate : int, optional
         The coordinate of vectors that is looked at.
     """
-    if any(_has_large_integers(part, coordinate) for part in (outputs.learn_x, outputs.learn_y)):
+    if any(_exceed_doubles(part, coordinate) for part in (outputs.learn_x, outputs.learn_y)):
         last = LastDigits(coordinate)
         values = outputs.map(last.values)
         yield from value_families(last, values, fit=True)
         yield from remainder_families(last, values)
 
 
-def _has_large_integers(outputs: Outputs, coordinate: int | None) -> bool:
+def _exceed_doubles(outputs: Outputs, coordinate: int | None) -> bool:
     if outputs.dtype.kind in "iu":
         part = outputs if coordinate is None else outputs[:, coordinate]
         return len(part) > 0 and max(-int(part.min()), int(part.max())) > EXACT
     if outputs.dtype != object or coordinate is None:
         return False
-    return any(
-        isinstance(vector[coordinate], numbers.Integral) and abs(vector[coordinate]) > EXACT for vector in outputs
-    )
+    return any(exceeds_a_double(vector[coordinate]) for vector in outputs)
 
 
 def _whole_families(score: Score, values: PilotSplit, x: Array, y: Array) -> Iterator[Family[Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import Columns, Parities
+from ..events.features import Columns, Parities, leave_out
 from .chosen_columns import chosen_columns
 from .number_families import Family
 from .pilot_split import PilotSplit
@@ -76,6 +76,7 @@ def _clear_sets(x: Bits, y: Bits) -> _Sets:
     if width <= _ALL_SETS:
         distance, count = _distances(_of_all_sets(x), _of_all_sets(y), x.shape[1], y.shape[1]), 2**width
     else:
+        leave_out("parities", f"of {width} columns, parities of three and of all were examined, but no others")
         runs = min(x.shape[1], y.shape[1], int(_OPERATIONS / width**3))
         triples = _distances(_of_triples(x[:, :runs]), _of_triples(y[:, :runs]), runs, runs)
         whole = _distances(_of_whole(x), _of_whole(y), x.shape[1], y.shape[1])

@@ -14,7 +14,6 @@ from ..distinguishers.learned_partition import recur
 from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
 from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored, sketch, with_names
 from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
-from ..events.scores import Additive, Column, Forest, Weighted
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.boundary_test import LEAST_ALPHA, Counts, Direction, clears, directed, joint_test, joint_test_beside
 from ..inference.divergence_test import DivergenceTest, divergence_test
@@ -42,7 +41,7 @@ from .detectable_excess import (
     detectable_sequentially,
     shows_no_difference,
 )
-from .pilot import Evidence, FixedSizeEvidence, SequentialEvidence
+from .pilot import Evidence, FixedSizeEvidence, SequentialEvidence, is_of_columns
 
 # Health checks of the counts: outputs vary, the event occurs in some runs only, and as often as in the pilot.
 
@@ -311,14 +310,8 @@ def _learned(evidence: Evidence) -> Learned:
     is_discrete = recur(evidence.kept.x, evidence.kept.y)
     events = [choice.event] + ([] if choice.opposite is None else [choice.opposite.event])
     ends = 0 if is_discrete else max(0 if isinstance(event, Outcomes) else ends_of(event) or 1 for event in events)
-    is_of_many = not is_discrete and any(_is_of_columns(event) for event in events)
+    is_of_many = not is_discrete and any(is_of_columns(event) for event in events)
     return Learned(choice.pilot_counts, ends, is_discrete, is_of_many)
-
-
-def _is_of_columns(event: Event) -> bool:
-    """Whether the event is one of an output's several columns, or of a sum over them."""
-    scored = event.event if isinstance(event, ExceptFor) else event
-    return isinstance(scored, Scored) and isinstance(scored.score, (Weighted, Column, Additive, Forest))
 
 
 def _of_silence(settings: Settings, evidence: Evidence, tested: _Tested) -> tuple[str, ...]:

@@ -22,8 +22,9 @@ from ..distinguishers.event_choice import choose_event, expected_excess
 from ..distinguishers.event_value import normal_quantile
 from ..distinguishers.learned_partition import Bins, learn_bins, learn_cells, plain_events
 from ..errors import MechanismError, described
-from ..events.events import Counted, Event, Labels, Partition, PlainEvents
+from ..events.events import Counted, Event, ExceptFor, Labels, Partition, PlainEvents, Scored
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
+from ..events.scores import Additive, Column, Forest, Weighted
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..inference.boundary_test import Counts
@@ -343,10 +344,10 @@ def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
     """The longer pilot that a choice calls for.
 
     A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
-    enough to tell it from others. A fortieth if a pilot that an audit of many runs hardly notices may know it better.
+    enough to tell it from others, or it is one of several columns. A fortieth if a pilot that an audit of many runs hardly notices may know it better.
     """
     is_deep = _is_rare(choice)
-    if is_unsure(choice):
+    if is_unsure(choice) or is_of_columns(choice.event):
         wanted = runs // (DEEP_SHARE if is_deep else LONG_SHARE)
     elif _is_rough(choice, ROUGH_ERROR) and runs // ROUGH_SHARE >= _MANY_MORE * pilot_runs(runs):
         wanted = runs // ROUGH_SHARE
@@ -369,6 +370,12 @@ def _fitting(runs: int, width: int) -> int:
 def is_unsure(choice: Choice) -> bool:
     """Whether an event is rare, shows nothing, or has a likelihood ratio that is not known well."""
     return _is_rough(choice, LARGEST_ERROR) or _is_rare(choice)
+
+
+def is_of_columns(event: Event) -> bool:
+    """Whether the event is one of an output's several columns, or of a sum over them."""
+    scored = event.event if isinstance(event, ExceptFor) else event
+    return isinstance(scored, Scored) and isinstance(scored.score, (Weighted, Column, Additive, Forest))
 
 
 def _is_rough(choice: Choice, error: float) -> bool:

@@ -253,7 +253,8 @@ def with_unit(size: int) -> str:
 # If the event has few hits on one dataset, it is as rare as the pilot can detect. A third of the runs then look for a
 # rarer event, or for a difference if the pilot saw none.
 FEW_HITS, DEEP_SHARE, DEEP_MOST = 50, 3, 2_000_000
-# If the standard error of the log likelihood ratio is more than an eighth of it, an eighth of the runs looks again.
+# If the standard error of the log likelihood ratio is more than an eighth of it, or if the pilot compares the events of
+# several columns, an eighth of the runs looks again.
 LARGEST_ERROR, LONG_SHARE = 0.125, 8
 # If it is more than a twentieth of it, a fortieth of the runs looks again, if that is much longer than the pilot.
 ROUGH_ERROR, ROUGH_SHARE = 0.05, 40

@@ -285,7 +285,7 @@ EVENTS = [
     (Scored(Weighted((0.5, 1.0)), HALF), TWO, "0.5·count + 1·mean ≥ 1.5"),
     (Scored(LowestBit(Number()), HALF), ONE, "exponent of the lowest set bit of mean ≥ 1.5"),
     (Scored(LowestBit(Weighted((1.0, 0.0))), HALF), TWO, "exponent of the lowest set bit of count ≥ 1.5"),
-    (Scored(LastDigits(1), HALF), TWO, "mean modulo 720720·10⁹ ≥ 1.5"),
+    (Scored(LastDigits(1), HALF), TWO, "mean (last digits) ≥ 1.5"),
     (Scored(Additive(Coordinates(2), ((1, 0.0, 1.0, 2.0),)), HALF), TWO, "score(mean) ≥ 1.5"),
     (Scored(Column(Coordinates(2, differences=True), 1), HALF), TWO, "(mean − count) ≥ 1.5"),
     (Scored(Column(Products(Coordinates(2), ((0, 1.0, 1, 2.0),)), 0), HALF), TWO, "(count − 1)·(mean − 2) ≥ 1.5"),

@@ -2,6 +2,8 @@
 
 import datetime
 import json
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -162,3 +164,43 @@ def test_numbers_that_are_printed_are_read(sequential):
         result = check(mechanism, 5.50, 5.54, claim=PureDP(1.0), runs=1_500, alpha=1e-6, jobs=1, sequential=sequential)
         assert result.is_refuted
         assert sequential or "float(output" in result.event_in_words
+
+
+def _decimal(data, rng):
+    return Decimal(int(rng.integers(10**6))) + Decimal(data) / Decimal(10**20)
+
+
+def _fraction(data, rng):
+    return Fraction(int(rng.integers(10**6)) * 10**25 + data, 10**25)
+
+
+def _long_double(data, rng):
+    return np.longdouble(int(rng.integers(1, 10**6))) + np.longdouble(data) * np.longdouble(2) ** -40
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        _decimal,
+        _fraction,
+        _long_double,
+        pytest.param(lambda data, rng: (_decimal(data, rng), "a"), id="part of a tuple"),
+        pytest.param(lambda data, rng: (_fraction(data, rng), 1), id="coordinate of a vector"),
+        pytest.param(
+            lambda data, size, rng: np.array([_long_double(data, rng) for _ in range(size)]), id="block of long doubles"
+        ),
+    ],
+)
+def test_digits_beyond_those_of_a_double_are_read(sampler):
+    """Doubles of all these numbers are the same on both datasets."""
+    assert check(sampler, 0, 1, claim=PureDP(1.0), runs=1_000, alpha=1e-6, seed=1, bits=False, jobs=1).is_refuted
+
+
+def test_a_limit_on_parities_is_noted():
+    def bits(data, size, rng):
+        flags = rng.integers(0, 2, (size, 24))
+        flags[:, 7] = (flags[:, 3] + flags[:, 11] + flags[:, 19] + data) % 2
+        return flags
+
+    result = check(bits, 0, 1, claim=PureDP(1.0), runs=400, alpha=1e-6, seed=1, bits=False, jobs=1, resolution=9)
+    assert any("24 columns, parities" in note for note in result.notes)

@@ -1,10 +1,12 @@
-"""For any `numpy.seterr` the library computes as usual, and the mechanism runs with the user's settings."""
+"""For any `numpy.seterr` the library computes as usual, and in one thread; the mechanism has the user's settings."""
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import dpaudit
 from dpaudit import AddRemove, PureDP, Rows
+from dpaudit.audit.floating_point_errors import in_one_thread
 
 SETTINGS = {"runs": 500, "seed": 1, "jobs": 1}
 
@@ -119,3 +121,14 @@ def in_workers(mechanism, jobs, answer):
 class Log:
     def write(self, text):
         pass
+
+
+def _threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_linear_algebra_of_the_library_has_one_thread_and_that_of_others_keeps_theirs():
+    with threadpool_limits(2):
+        before = _threads()
+        assert in_one_thread(_threads)() == {1}
+        assert _threads() == before
