@@ -27,7 +27,7 @@ from ..plain_text import (
     verdict_counts,
     visible,
 )
-from .results_files import ResultsFile, file_of_each, json_text, recorded
+from .results_files import ResultsFile, file_of_each, recorded, strict_json
 
 VERSION: Final = 1
 READING: Final = (
@@ -82,7 +82,7 @@ def privacy_card(suite: Suite, *, files: Sequence[ResultsFile] = (), today: date
     >>> json.loads(privacy_card(Suite(title="Nothing", entries=())))["verdicts"]
     {'refuted': 0, 'not refuted': 0, 'inconclusive': 0}
     """
-    return json_text(card_data(suite, files=files, today=today))
+    return strict_json(card_data(suite, files=files, today=today), levels=2)
 
 
 def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -> dict[str, Any]:

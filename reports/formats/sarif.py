@@ -30,7 +30,7 @@ from ..pages.audit_facts import (
     uri_of,
 )
 from ..plain_text import APART, cautions, prose, stated, visible
-from .results_files import ResultsFile, file_of_each, json_text, recorded
+from .results_files import ResultsFile, file_of_each, recorded, strict_json
 
 # The rules of SARIF files: one for each family of claims, one for statements, one for low bits.
 
@@ -190,7 +190,7 @@ def sarif(
         "results": results,
         "properties": {"title": visible(suite.title)},
     }
-    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    return strict_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, levels=4)
 
 
 def _result(
@@ -245,7 +245,7 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
     else:
         pair = result.pair.adjacency if isinstance(result, AuditResult) else f"{result.adjacency} of one canary"
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
-    apart = f"WARNING: {getattr(result, 'low_bits', None)}"  # a result of its own
+    apart = f"WARNING: {result.low_bits}" if isinstance(result, AuditResult) else ""  # a result of its own
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
     parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in APART]
     if not entry.is_met and entry.expected is not None:
