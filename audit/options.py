@@ -268,7 +268,7 @@ def check_fields(instance: Any, error: type[AuditError] = OptionError) -> None:
 
     Checked are numbers, texts, bools, tuples of these, and tuples of anything, each also with ``| None``.
     """
-    for name, or_none, of_many, is_of, words in _checked_fields(type(instance)):
+    for name, or_none, of_many, is_of, words in _checked_fields(instance.__class__):
         value = getattr(instance, name)
         if value is None and or_none:
             continue

@@ -10,6 +10,7 @@ import gc
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,7 +69,8 @@ SCHEMA = 6
 
 _SAME, _NUMBERS = frozenset({str, bool, type(None)}), frozenset({int, float})
 _PLAIN, _NESTED = _SAME | _NUMBERS, frozenset({dict, list})
-_ROUNDED = 2.0**53  # from here on floating-point numbers skip integers
+ROUNDED = 2.0**sys.float_info.mant_dig
+"""From here on floating-point numbers skip integers, and many readers round them."""
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
 _MOST_NAMED = 3  # results in the title of a suite without a title
 _DEEPEST = 60  # nesting of objects in an entry
@@ -189,12 +191,13 @@ def _pieces(value: Any, levels: int, margin: str) -> Iterator[str]:
         return
     is_object = isinstance(value, dict)
     yield "[{"[is_object]
-    for place, part in enumerate(value):
+    parts = value.items() if isinstance(value, dict) else (("", part) for part in value)
+    for place, (name, part) in enumerate(parts):
         yield f"{',' * (place > 0)}{margin} "
         if is_object:
-            yield from _pieces(str(part), 0, "")
+            yield from _pieces(str(name), 0, "")
             yield ": "
-        yield from _pieces(value[part] if is_object else part, levels - 1, f"{margin} ")
+        yield from _pieces(part, levels - 1, f"{margin} ")
     yield f"{margin}{']}'[is_object]}"
 
 
@@ -350,19 +353,20 @@ def plain_data(value: Any) -> Any:
 
     Numbers, text and None are unchanged, tuples become arrays, and other values an object with one tag.
     """
-    kind = type(value)
-    if kind in _SAME or (kind in _NUMBERS and abs(value) < _ROUNDED):
+    kind: Any = type(value)
+    if kind in _SAME or (kind in _NUMBERS and abs(value) < ROUNDED):
         return value
     if kind is tuple:
         has_numbers = _NUMBERS.issuperset(map(type, value))
-        is_same = has_numbers and all(map(_ROUNDED.__gt__, map(abs, value)))
+        is_same = has_numbers and all(map(ROUNDED.__gt__, map(abs, value)))
         return list(value) if is_same else [plain_data(part) for part in value]
-    if TYPES.get(kind.__name__) is kind:
-        parts = ((name, getattr(value, name)) for name in hints_of(kind))
-        return {
-            "type": kind.__name__,
-            **{name: part if type(part) in _SAME else plain_data(part) for name, part in parts},
-        }
+    known: Any = TYPES.get(kind.__name__)
+    if known is kind:
+        data = {"type": kind.__name__}
+        for name in _form(kind):
+            part = getattr(value, name)
+            data[name] = part if type(part) in _SAME else plain_data(part)
+        return data
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str)):
@@ -373,7 +377,7 @@ def plain_data(value: Any) -> Any:
             return {"enum": name, "value": value.value}
         return {"type": "Opaque", "text": f"{name}.{value.name}"}
     if isinstance(value, int) and value.bit_length() <= _MOST_BITS:
-        return value if abs(value) < _ROUNDED else {"int": str(value)}
+        return value if abs(value) < ROUNDED else {"int": str(value)}
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, tuple):
@@ -402,7 +406,7 @@ def read_data(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "type" in value:
-        kind = TYPES[value["type"]]
+        kind: Any = TYPES[value["type"]]
         form = _form(kind)
         found = kind(
             **{name: part if type(part) in _PLAIN else read_data(part) for name, part in value.items() if name in form}
@@ -421,7 +425,6 @@ def read_data(value: Any) -> Any:
     return {read_data(key): read_data(part) for key, part in cast(list[Any], value["dict"])}
 
 
-@functools.cache
 def hints_of(kind: type[Any]) -> dict[str, Any]:
     """Return the declared types of a dataclass's fields, in their order."""
     hints = get_type_hints(kind)  # evaluates each annotation, a millisecond a class

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...audit.errors import OptionError, RecordError
-from ...audit.records.json_codec import json_text
+from ...audit.records.json_codec import ROUNDED, json_text
 from ...audit.records.suite import Entry, Scalar, Suite
 from ...audit.results.audit_result import AuditResult
 from ..pages.audit_facts import repetition
@@ -18,7 +18,6 @@ from ..plain_text import cautions, visible
 
 # JSON without literals that a strict reader refuses, and the recorded values of an entry as JSON.
 
-_LARGEST: Final = 2**53  # from here on many readers round whole numbers
 _LONG: Final = 2_000
 
 _COLUMNS: Final = (
@@ -58,7 +57,7 @@ def _strict(value: Any) -> Any:
         return [_strict(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    if isinstance(value, int) and abs(value) >= _LARGEST:
+    if isinstance(value, int) and abs(value) >= ROUNDED:
         return str(value)
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
