@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
-import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -73,7 +73,7 @@ def as_number(value: Any) -> float:
 
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number, such as 5 or 5.0, and not a bool."""
-    if isinstance(value, numbers.Integral):
+    if type(value) is int or isinstance(value, numbers.Integral):
         return not isinstance(value, (bool, np.bool_))
     number = as_number(value)
     return math.isfinite(number) and number == int(number)
@@ -252,7 +252,12 @@ def check_sequential(sequential: bool, on_look: object, seconds: float | None, r
 
 _TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "int": (is_whole, "a whole number"),
-    "float": (lambda value: isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)), "a number"),
+    "float": (
+        lambda value: (
+            type(value) is float or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)))
+        ),
+        "a number",
+    ),
     "str": (lambda value: isinstance(value, str), "a text"),
     "bool": (lambda value: isinstance(value, (bool, np.bool_)), "a bool"),
 }
@@ -263,16 +268,26 @@ def check_fields(instance: Any, error: type[AuditError] = OptionError) -> None:
 
     Checked are numbers, texts, bools, tuples of these, and tuples of anything, each also with ``| None``.
     """
-    for field in fields(instance):
-        kind, value = str(field.type).removesuffix(" | None"), getattr(instance, field.name)
-        if value is None and kind != field.type:
+    for name, or_none, of_many, is_of, words in _checked_fields(instance.__class__):
+        value = getattr(instance, name)
+        if value is None and or_none:
             continue
-        of_many = re.fullmatch(r"tuple\[(.*)\]", kind)
-        is_of, words = _TYPES.get(kind.removeprefix("tuple[").removesuffix(", ...]"), (lambda _: True, "values"))
-        given = value if of_many and isinstance(value, tuple) else (value,)
-        if (of_many and not isinstance(value, tuple)) or ((of_many or kind in _TYPES) and not all(map(is_of, given))):
+        if not (isinstance(value, tuple) and all(map(is_of, value)) if of_many else is_of(value)):
             wanted = f"a tuple of {words.removeprefix('a ')}" + "s" * (words != "values") if of_many else words
-            raise error(f"{field.name}={shorten(value)} has the wrong type; use {wanted}.", **{field.name: value})
+            raise error(f"{name}={shorten(value)} has the wrong type; use {wanted}.", **{name: value})
+
+
+@functools.cache
+def _checked_fields(kind: type[Any]) -> tuple[tuple[str, bool, bool, Callable[[Any], bool], str], ...]:
+    """Of each field that is checked: name, whether it may be None, whether it is a tuple, and its entry of `_TYPES`."""
+    found = []
+    for field in fields(kind):
+        whole = str(field.type).removesuffix(" | None")
+        part = whole.removeprefix("tuple[").removesuffix(", ...]")
+        if whole in _TYPES or whole.startswith("tuple["):
+            is_of, words = _TYPES.get(part, (lambda _: True, "values"))
+            found.append((field.name, whole != field.type, part != whole, is_of, words))
+    return tuple(found)
 
 
 def is_single(values: Any) -> bool:

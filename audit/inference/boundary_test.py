@@ -63,16 +63,16 @@ class Counts:
     runs_y: int
 
     def __post_init__(self) -> None:
-        for side in ("x", "y"):
-            hits, runs = getattr(self, f"hits_{side}"), getattr(self, f"runs_{side}")
-            for name, value in ((f"hits_{side}", hits), (f"runs_{side}", runs)):
-                if not is_whole(value) or abs(value) > MOST:
-                    raise OptionError(
-                        f"{name}={shorten(value)} is not a count; use a whole number up to {MOST:.0e}.",
-                        name=name,
-                        value=value,
-                    )
-                object.__setattr__(self, name, int(value))
+        for name in ("hits_x", "runs_x", "hits_y", "runs_y"):
+            value = getattr(self, name)
+            if not is_whole(value) or abs(value) > MOST:
+                raise OptionError(
+                    f"{name}={shorten(value)} is not a count; use a whole number up to {MOST:.0e}.",
+                    name=name,
+                    value=value,
+                )
+            object.__setattr__(self, name, int(value))
+        for side, hits, runs in (("x", self.hits_x, self.runs_x), ("y", self.hits_y, self.runs_y)):
             if not (0 <= hits <= runs and runs >= 1):
                 raise OptionError(
                     f"hits_{side}={hits} of runs_{side}={runs} is impossible; use 0 <= hits <= runs and runs >= 1.",

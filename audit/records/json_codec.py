@@ -6,11 +6,13 @@ import dataclasses
 import datetime
 import enum
 import functools
+import gc
 import json
 import math
 import os
-import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
@@ -65,9 +67,13 @@ from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, Su
 SCHEMA = 6
 """Version of the file format, the only one that is read."""
 
+_SAME, _NUMBERS = frozenset({str, bool, type(None)}), frozenset({int, float})
+_PLAIN, _NESTED = _SAME | _NUMBERS, frozenset({dict, list})
+ROUNDED = 2.0**sys.float_info.mant_dig
+"""From here on floating-point numbers skip integers, and many readers round them."""
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
 _MOST_NAMED = 3  # results in the title of a suite without a title
-_DEEPEST = 60  # nesting of objects in a file
+_DEEPEST = 60  # nesting of objects in an entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +100,19 @@ TYPES: dict[str, type[Any]] = {
         Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
-_HINTS: dict[type[Any], dict[str, Any]] = {}  # reading them evaluates each annotation, a millisecond a class
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Suspend garbage collection, which takes a fifth of the time where many small objects without cycles are made."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def told_apart(suite: Suite) -> list[str]:
@@ -112,7 +129,13 @@ def told_apart(suite: Suite) -> list[str]:
 
 
 def to_json(suite: Suite) -> str:
-    """Return the suite as JSON text, from which `from_json` restores an equal suite."""
+    """Return the suite as JSON text with a line for each entry, from which `from_json` restores an equal suite."""
+    return _text(suite, _entry_data)
+
+
+@uncollected()
+def _text(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> str:
+    """The suite as JSON text, for which each entry is made into data in its turn."""
     derived = {
         "verdicts": {
             name: entry.result.verdict.value for name, entry in zip(told_apart(suite), suite.entries, strict=True)
@@ -120,19 +143,62 @@ def to_json(suite: Suite) -> str:
         "is_met": suite.is_met if any(entry.expected is not None for entry in suite.entries) else None,
         "refuted": [entry.name for entry in suite.entries if entry.result.is_refuted],
     }
-    body = {"schema": SCHEMA, "summary": derived, "suite": plain_data(dataclasses.replace(suite, environment={}))}
-    for entry, encoded in zip(suite.entries, body["suite"]["entries"], strict=True):
-        encoded["result"].pop("environment")
-        encoded["summary"] = str(entry.result)
-    body["environment"] = {
-        "suite": _plain(suite.environment),
-        "audits": [_plain(entry.result.environment) for entry in suite.entries],
+    whole = plain_data(dataclasses.replace(suite, entries=(), environment={}))
+    whole.pop("environment")
+    whole["entries"] = map(data_of, suite.entries)
+    audits = (_plain(entry.result.environment) for entry in suite.entries)
+    environment = {"suite": _plain(suite.environment), "audits": audits}
+    return json_text({"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}, levels=3)
+
+
+def _entry_data(entry: Entry) -> dict[str, Any]:
+    data: dict[str, Any] = plain_data(entry)
+    data["result"].pop("environment")
+    data["summary"] = str(entry.result)
+    return data
+
+
+def _restorable_data(entry: Entry) -> dict[str, Any]:
+    """The data of an entry; a `RecordError` if they do not restore it."""
+    data = _entry_data(entry)
+    _restored({"type": "Suite", "title": "", "entries": [data]}, {"audits": [_plain(entry.result.environment)]})
+    return data
+
+
+def json_text(value: Any, levels: int) -> str:
+    """Return JSON with a line for each part of the upper `levels` of objects, lists and iterators.
+
+    Lone surrogates, which UTF-8 cannot encode, are escaped.
+
+    Examples
+    --------
+    >>> print(json_text({"a": [{"b": 1, "c": [2]}, 3], "d": []}, levels=2), end="")
+    {
+     "a": [
+      {"b": 1, "c": [2]},
+      3
+     ],
+     "d": []
     }
-    body["suite"].pop("environment")
-    text = json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
-    if re.search("[\ud800-\udfff]", text):  # lone surrogates, which UTF-8 cannot encode
-        text = json.dumps(body, indent=1, allow_nan=False)
-    return text + "\n"
+    """
+    return "".join([*_pieces(value, levels, "\n"), "\n"])
+
+
+def _pieces(value: Any, levels: int, margin: str) -> Iterator[str]:
+    if not levels or not value or not isinstance(value, (dict, list, Iterator)):
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        yield text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+        return
+    is_object = isinstance(value, dict)
+    yield "[{"[is_object]
+    parts = value.items() if isinstance(value, dict) else (("", part) for part in value)
+    for place, (name, part) in enumerate(parts):
+        yield f"{',' * (place > 0)}{margin} "
+        if is_object:
+            yield from _pieces(str(name), 0, "")
+            yield ": "
+        yield from _pieces(part, levels - 1, f"{margin} ")
+    yield f"{margin}{']}'[is_object]}"
 
 
 def _plain(value: Any) -> Any:
@@ -145,6 +211,7 @@ def _plain(value: Any) -> Any:
     return value if is_plain else str(value)
 
 
+@uncollected()
 def from_json(text: str) -> Suite:
     """Read the text that `to_json` wrote.
 
@@ -155,8 +222,6 @@ def from_json(text: str) -> Suite:
     """
     try:
         body = json.loads(text, parse_constant=_refuse_constant)
-        if _depth(body) > _DEEPEST:
-            raise ValueError(f"objects nested more than {_DEEPEST} deep")
     except (ValueError, RecursionError) as error:
         raise RecordError(
             f"the results are not JSON ({error}); the file may be truncated, so run the audit again."
@@ -170,17 +235,30 @@ def from_json(text: str) -> Suite:
             f"{remedy}.",
             schema=body["schema"],
         )
+    return _restored(body["suite"], body.get("environment", {}))
+
+
+def _restored(whole: dict[str, Any], environment: Any) -> Suite:
+    """The suite of these data, whose entries are removed as they are read, to save memory."""
     try:
-        environment = body.get("environment", {})
         every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
         if not all(isinstance(each, dict) for each in every):
             raise TypeError("an environment is not an object")
-        suite = read_data(body["suite"])
+        held, entries = whole["entries"], list[Entry]()
+        if not isinstance(held, list):
+            raise TypeError("the entries are not a list")
+        for place, audit in zip(range(len(held)), environment.get("audits", []), strict=True):
+            if _depth((held[place], audit)) > _DEEPEST:
+                raise ValueError(f"objects nested more than {_DEEPEST} deep")
+            entry = read_data(held[place])
+            if not isinstance(entry, Entry):
+                raise TypeError(f"expected an Entry, found {type(entry).__name__}")
+            entry.result.environment.update(audit)
+            entries.append(entry)
+            held[place] = None
+        suite = read_data(whole | {"entries": []})
         if not isinstance(suite, Suite):
             raise TypeError(f"expected a Suite, found {type(suite).__name__}")
-        entries = []
-        for entry, audit in zip(suite.entries, environment.get("audits", []), strict=True):
-            entries.append(dataclasses.replace(entry, result=dataclasses.replace(entry.result, environment=audit)))
         return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
     except AuditError as error:
         raise RecordError(f"the results contain an impossible value: {error}") from error
@@ -196,8 +274,8 @@ def _depth(value: Any) -> int:
     """Depth of nested objects and lists."""
     deepest, level = 0, [value]
     while level:
-        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
-        level = [part for parts in inner for part in parts]
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [part for parts in inner for part in parts if type(part) in _NESTED]
         deepest += 1
     return deepest
 
@@ -232,9 +310,9 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> Non
             f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
-    text = to_json(results)
     try:
-        from_json(text)
+        from_json(to_json(dataclasses.replace(results, entries=())))
+        text = _text(results, _restorable_data)
     except RecordError as error:
         raise RecordError(f"these results would not be read again, so nothing was written: {error}") from error
     write_atomically(target, text)
@@ -275,6 +353,20 @@ def plain_data(value: Any) -> Any:
 
     Numbers, text and None are unchanged, tuples become arrays, and other values an object with one tag.
     """
+    kind: Any = type(value)
+    if kind in _SAME or (kind in _NUMBERS and abs(value) < ROUNDED):
+        return value
+    if kind is tuple:
+        has_numbers = _NUMBERS.issuperset(map(type, value))
+        is_same = has_numbers and all(map(ROUNDED.__gt__, map(abs, value)))
+        return list(value) if is_same else [plain_data(part) for part in value]
+    known: Any = TYPES.get(kind.__name__)
+    if known is kind:
+        data = {"type": kind.__name__}
+        for name in _form(kind):
+            part = getattr(value, name)
+            data[name] = part if type(part) in _SAME else plain_data(part)
+        return data
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str)):
@@ -285,16 +377,13 @@ def plain_data(value: Any) -> Any:
             return {"enum": name, "value": value.value}
         return {"type": "Opaque", "text": f"{name}.{value.name}"}
     if isinstance(value, int) and value.bit_length() <= _MOST_BITS:
-        return value if abs(value) < 2**53 else {"int": str(value)}
+        return value if abs(value) < ROUNDED else {"int": str(value)}
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, tuple):
         return [plain_data(part) for part in value]
     if isinstance(value, dict):
         return {"dict": [[plain_data(key), plain_data(part)] for key, part in value.items()]}
-    if TYPES.get(type(value).__name__) is type(value):
-        names = [f.name for f in dataclasses.fields(value)]
-        return {"type": type(value).__name__, **{name: plain_data(getattr(value, name)) for name in names}}
     if isinstance(value, (Claim, Event)):
         raise RecordError(
             f"{type(value).__name__} is not a type of the library, so a file cannot restore it; use a claim of the "
@@ -313,16 +402,19 @@ def read_data(value: Any) -> Any:
         If the data is invalid.
     """
     if isinstance(value, list):
-        return tuple(read_data(part) for part in value)
+        return tuple(value if _PLAIN.issuperset(map(type, value)) else [read_data(part) for part in value])
     if not isinstance(value, dict):
         return value
     if "type" in value:
-        kind = TYPES[value["type"]]
-        hints = hints_of(kind)
-        found = kind(**{name: read_data(part) for name, part in value.items() if name in hints})
-        for name, hint in hints.items():
-            if not _fits(getattr(found, name), hint):
-                raise TypeError(f"{kind.__name__}.{name} holds {shorten(getattr(found, name))}")
+        kind: Any = TYPES[value["type"]]
+        form = _form(kind)
+        found = kind(
+            **{name: part if type(part) in _PLAIN else read_data(part) for name, part in value.items() if name in form}
+        )
+        for name, (hint, fits) in form.items():
+            part = getattr(found, name)
+            if type(part) is not hint and not fits(part):
+                raise TypeError(f"{kind.__name__}.{name} holds {shorten(part)}")
         return found
     if "enum" in value:
         return ENUMS[value["enum"]](value["value"])
@@ -334,34 +426,43 @@ def read_data(value: Any) -> Any:
 
 
 def hints_of(kind: type[Any]) -> dict[str, Any]:
-    """Return the declared types of a dataclass's fields."""
-    if kind not in _HINTS:
-        names = {f.name for f in dataclasses.fields(kind)}
-        _HINTS[kind] = {name: hint for name, hint in get_type_hints(kind).items() if name in names}
-    return _HINTS[kind]
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value read from a file has the declared type of its field."""
-    origin, arguments = _parts(hint)
-    if hint is Any:
-        return True
-    if origin in (Union, UnionType):
-        return any(_fits(value, option) for option in arguments)
-    if origin is Literal:
-        return value in arguments
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if arguments[-1] is Ellipsis:
-            return all(_fits(part, arguments[0]) for part in value)
-        return len(value) == len(arguments) and all(map(_fits, value, arguments))
-    if hint in (int, float):
-        is_number = isinstance(value, (int, hint)) and not isinstance(value, bool)
-        return is_number and (hint is int or isinstance(value, float) or abs(value) < 2**1000)
-    return isinstance(value, origin or hint)
+    """Return the declared types of a dataclass's fields, in their order."""
+    hints = get_type_hints(kind)  # evaluates each annotation, a millisecond a class
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 @functools.cache
-def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    return get_origin(hint), get_args(hint)
+def _form(kind: type[Any]) -> dict[str, tuple[Any, Callable[[Any], bool]]]:
+    """The declared type of each field, and the function that says whether a value has it."""
+    return {name: (hint, _fitting(hint)) for name, hint in hints_of(kind).items()}
+
+
+def _fitting(hint: Any) -> Callable[[Any], bool]:
+    """A function that says whether a value read from a file has the declared type of its field."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda value: True
+    if origin is Literal:
+        return lambda value: value in arguments
+    if origin in (Union, UnionType):
+        options = [_fitting(option) for option in arguments]
+        return lambda value: any(fits(value) for fits in options)
+    if origin is tuple and arguments[-1] is Ellipsis:
+        of_part = _fitting(arguments[0])
+        exactly = frozenset(arguments[:1])
+        return lambda value: (
+            isinstance(value, tuple) and (exactly.issuperset(map(type, value)) or all(map(of_part, value)))
+        )
+    if origin is tuple:
+        parts = [_fitting(part) for part in arguments]
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(parts)
+            and all(fits(part) for fits, part in zip(parts, value, strict=True))
+        )
+    if hint is int:
+        return lambda value: isinstance(value, int) and not isinstance(value, bool)
+    if hint is float:
+        whole = _fitting(int)
+        return lambda value: isinstance(value, float) or (whole(value) and abs(value) < 2**1000)
+    return lambda value: isinstance(value, origin or hint)

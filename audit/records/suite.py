@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
 import math
 import sys
 from dataclasses import dataclass, field
@@ -413,7 +414,11 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         if len(result.points) > 1:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
-    return {name: _scalar(own[name] if name in own else _first(sources, name), kind) for name, kind in COLUMNS.items()}
+    places = _places(tuple(map(type, sources)))
+    return {
+        name: _scalar(own[name] if name in own else _first(sources, name, places[name]), kind)
+        for name, kind in COLUMNS.items()
+    }
 
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
@@ -439,11 +444,16 @@ def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
     return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
 
 
-def _first(sources: tuple[Any, ...], name: str) -> Any:
+def _first(sources: tuple[Any, ...], name: str, places: tuple[int, ...]) -> Any:
     """The attribute of the first object that has it and not None."""
-    # Asking the class costs nothing; the AttributeError of a result looks for names that were meant.
-    found = (getattr(source, name) for source in sources if hasattr(type(source), name))
+    found = (getattr(sources[place], name) for place in places)
     return next((value for value in found if value is not None), None)
+
+
+@functools.cache
+def _places(kinds: tuple[type[Any], ...]) -> dict[str, tuple[int, ...]]:
+    """For each column the places of the classes that have it."""
+    return {name: tuple(place for place, kind in enumerate(kinds) if hasattr(kind, name)) for name in COLUMNS}
 
 
 def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) -> Scalar:

@@ -495,7 +495,7 @@ class AuditResult(ClaimResult):
     @property
     def directed_claim(self) -> Claim:
         """The claim in the direction that is tested."""
-        return directed(self.claim, self.counts, self.likelier_on).claim
+        return self.claim if self.likelier_on == "x" else self.claim.reversed()
 
     @property
     def by_divergence(self) -> DivergenceTest | None:

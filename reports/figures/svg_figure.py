@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import io
 import re
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
 from ...audit.files import write_atomically
+from ...audit.records.json_codec import uncollected
 from ...audit.records.suite import Checked, Suite
 from ..plain_text import visible
 from .figure_style import in_report_style, share_styles
@@ -172,15 +172,10 @@ def _joined(
 
 
 @in_report_style
+@uncollected()
 def _drawn(results: Sequence[Checked], start: int) -> tuple[list[list[Drawing]], dict[str, str]]:
     sheet: dict[str, str] = {}
-    was_enabled = gc.isenabled()
-    gc.disable()  # collection takes a fifth of the time, because matplotlib makes many small objects
-    try:
-        return [_of_one(result, index, sheet) for index, result in enumerate(results, start + 1)], sheet
-    finally:
-        if was_enabled:
-            gc.enable()
+    return [_of_one(result, index, sheet) for index, result in enumerate(results, start + 1)], sheet
 
 
 def _of_one(result: Checked, index: int, sheet: dict[str, str]) -> list[Drawing]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ...audit.printing import percent
-from ...audit.records.json_codec import told_apart
+from ...audit.records.json_codec import told_apart, uncollected
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
@@ -27,7 +27,7 @@ from ..plain_text import (
     verdict_counts,
     visible,
 )
-from .results_files import ResultsFile, file_of_each, json_text, recorded
+from .results_files import ResultsFile, file_of_each, recorded, strict_json
 
 VERSION: Final = 1
 READING: Final = (
@@ -37,6 +37,7 @@ READING: Final = (
 )
 
 
+@uncollected()
 def card_data(suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetime.date | None = None) -> dict[str, Any]:
     """Return the contents of a privacy card as plain values.
 
@@ -82,7 +83,7 @@ def privacy_card(suite: Suite, *, files: Sequence[ResultsFile] = (), today: date
     >>> json.loads(privacy_card(Suite(title="Nothing", entries=())))["verdicts"]
     {'refuted': 0, 'not refuted': 0, 'inconclusive': 0}
     """
-    return json_text(card_data(suite, files=files, today=today))
+    return strict_json(card_data(suite, files=files, today=today), levels=2)
 
 
 def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -> dict[str, Any]:

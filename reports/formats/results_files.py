@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...audit.errors import OptionError, RecordError
+from ...audit.records.json_codec import ROUNDED, json_text
 from ...audit.records.suite import Entry, Scalar, Suite
 from ...audit.results.audit_result import AuditResult
 from ..pages.audit_facts import repetition
@@ -18,7 +18,6 @@ from ..plain_text import cautions, visible
 
 # JSON without literals that a strict reader refuses, and the recorded values of an entry as JSON.
 
-_LARGEST: Final = 2**53  # from here on many readers round whole numbers
 _LONG: Final = 2_000
 
 _COLUMNS: Final = (
@@ -33,14 +32,14 @@ _OF_COUNTS: Final = frozenset({"bound", "estimate", "p_value", "resolution"})
 """What a failed health check leaves without a meaning."""
 
 
-def json_text(value: Any) -> str:
-    """Return JSON for a value: infinite and undefined numbers and whole numbers from 2⁵³ on are text.
+def strict_json(value: Any, levels: int) -> str:
+    """Return JSON as `json_text` does, in which infinite and undefined numbers and whole numbers from 2⁵³ on are text.
 
     Lone surrogates, which UTF-8 cannot encode, are written as visible escapes.
 
     Examples
     --------
-    >>> print(json_text([1.5, float("inf"), float("nan"), 2**53]), end="")
+    >>> print(strict_json([1.5, float("inf"), float("nan"), 2**53], levels=1), end="")
     [
      1.5,
      "inf",
@@ -48,7 +47,7 @@ def json_text(value: Any) -> str:
      "9007199254740992"
     ]
     """
-    return json.dumps(_strict(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(_strict(value), levels)
 
 
 def _strict(value: Any) -> Any:
@@ -58,10 +57,10 @@ def _strict(value: Any) -> Any:
         return [_strict(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    if isinstance(value, int) and abs(value) >= _LARGEST:
+    if isinstance(value, int) and abs(value) >= ROUNDED:
         return str(value)
     if isinstance(value, str):
-        return "".join(visible(char) if "\ud800" <= char <= "\udfff" else char for char in value)
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     return value
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from ...audit.claims.claim import Claim, GroupClaim
-from ...audit.records.json_codec import told_apart
+from ...audit.records.json_codec import told_apart, uncollected
 from ...audit.records.suite import Checked, Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
@@ -30,7 +30,7 @@ from ..pages.audit_facts import (
     uri_of,
 )
 from ..plain_text import APART, cautions, prose, stated, visible
-from .results_files import ResultsFile, file_of_each, json_text, recorded
+from .results_files import ResultsFile, file_of_each, recorded, strict_json
 
 # The rules of SARIF files: one for each family of claims, one for statements, one for low bits.
 
@@ -119,6 +119,7 @@ _DEFAULT_FILE: Final = "results.json"
 _MOST_RELATED: Final = 100  # places of one result that code scanning shows
 
 
+@uncollected()
 def sarif(
     suite: Suite,
     *,
@@ -190,7 +191,7 @@ def sarif(
         "results": results,
         "properties": {"title": visible(suite.title)},
     }
-    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    return strict_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, levels=4)
 
 
 def _result(
@@ -245,7 +246,7 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
     else:
         pair = result.pair.adjacency if isinstance(result, AuditResult) else f"{result.adjacency} of one canary"
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
-    apart = f"WARNING: {getattr(result, 'low_bits', None)}"  # a result of its own
+    apart = f"WARNING: {result.low_bits}" if isinstance(result, AuditResult) else ""  # a result of its own
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
     parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in APART]
     if not entry.is_met and entry.expected is not None:

@@ -572,6 +572,36 @@ def test_time_is_in_proportion_to_the_entries():
     assert (names[0], names[1], names[-1]) == (one.name, f"{one.name} #2", f"{one.name} #50000")
 
 
+def test_entries_have_a_line_each_and_are_read_once_before_they_are_written(tmp_path, monkeypatch):
+    """So the time is in proportion to their number, and a change of one audit is a change of one line."""
+    entries = tuple(dataclasses.replace(ONE.entries[0], name=name) for name in "abcdefgh")
+    made, read = [], json_codec.read_data
+    monkeypatch.setattr(json_codec, "read_data", lambda data: made.append(read(data)) or made[-1])
+    save(Suite(title="t", entries=entries), tmp_path / "r.json")
+    assert [one for one in made if isinstance(one, Entry)] == list(entries)
+    lines = (tmp_path / "r.json").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line.strip().rstrip(","))["name"] for line in lines if '"type": "Entry"' in line] == list(
+        "abcdefgh"
+    )
+
+
+@pytest.mark.parametrize("name", [*"ab", "\udcff", "\ud83d\n"])
+def test_text_of_a_file_is_read_as_the_data_that_were_tried(name):
+    """`save` reads the data and not their text, so the text must hold the same."""
+    for before in (SUITE, STOPPED, *(audit(event=event) for event in EVENTS)):
+        entry = dataclasses.replace(before.entries[0], name=name)
+        body = body_of(dataclasses.replace(before, entries=(entry,)))
+        assert body["suite"]["entries"] == [json_codec._entry_data(entry)]
+
+
+def test_nesting_that_would_not_be_read_is_not_written(tmp_path):
+    deep = functools.reduce(lambda inner, _: (inner,), range(80), 1)
+    for before in (audit(event=Outcomes((deep,))), audit(environment={"a": deep})):
+        with pytest.raises(RecordError, match="nested"):
+            save(before, tmp_path / "r.json")
+    assert os.listdir(tmp_path) == []
+
+
 def test_repeated_names_avoid_names_that_are_taken():
     one = ONE.entries[0]
     entries = tuple(dataclasses.replace(one, name=name) for name in ("a", "a #2", "a", "a #3", "a"))
