@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..events.features import leave_out
 from ..events.leaves import KeyedValues, Name, named_values, same_name
 from ..events.outputs import Outputs, outcome_list
-from .chosen_columns import chosen_columns
+from .learned_scores import chosen_columns
 from .number_families import Family
 from .pilot_split import PilotSplit
 

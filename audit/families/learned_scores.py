@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from ..events.features import Columns, leave_out
 from ..events.outputs import row_keys
-from ..events.scores import Additive, Forest, Piece, Tree
+from ..events.scores import Additive, Column, Forest, Piece, Tree
+from .number_families import Family, of_learned, ordered_families
+from .pilot_split import PilotSplit
 from .quantile_cells import count_cells, fine_cells, quantile_cells
 from .ratio_spline import fit_ramps
 
@@ -226,3 +228,23 @@ def _steps(cells: Integers, starts: Integers) -> Any:
     places = (starts[:-1] + cells - 1)[is_set]
     ends = np.concatenate([[0], is_set.sum(axis=1).cumsum()])
     return csr_array((np.ones(len(places)), places, ends), shape=(len(cells), int(starts[-1])))
+
+
+def chosen_columns(columns: Columns, read: PilotSplit, *, single: int) -> Iterator[Family[Any]]:
+    """Events by each of the first columns alone, and by sums over all of them.
+
+    Parameters
+    ----------
+    columns : Columns
+        Columns chosen on the learning half, the clearest first.
+    read : PilotSplit
+        These columns of the pilot outputs, shape (columns, runs).
+    single : int
+        Most columns that have events of their own.
+    """
+    for place in range(min(single, len(read.held_x))):
+        held = PilotSplit.in_half(read.held_x[place], read.held_y[place]).ordered
+        yield from ordered_families(Column(columns, place), held, fit=True)
+    if len(read.held_x) > 1:
+        for score in additive_scores(columns, read.learn_x, read.learn_y, together=False):
+            yield from of_learned(score, score.add_up(read.held_x), score.add_up(read.held_y))

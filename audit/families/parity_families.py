@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import Columns, Parities, leave_out
-from .chosen_columns import chosen_columns
+from .learned_scores import chosen_columns
 from .number_families import Family
 from .pilot_split import PilotSplit
 

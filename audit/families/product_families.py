@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import Columns, Products
-from .chosen_columns import chosen_columns
+from .learned_scores import chosen_columns
 from .number_families import Family
 from .pilot_split import PilotSplit
 

@@ -344,7 +344,8 @@ def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
     """The longer pilot that a choice calls for.
 
     A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
-    enough to tell it from others, or it is one of several columns. A fortieth if a pilot that an audit of many runs hardly notices may know it better.
+    enough to tell it from others, or it is one of several columns. A fortieth if a pilot that an audit of many runs
+    hardly notices may know it better.
     """
     is_deep = _is_rare(choice)
     if is_unsure(choice) or is_of_columns(choice.event):
