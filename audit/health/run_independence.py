@@ -657,8 +657,10 @@ def columns_of(sides: tuple[list[Outputs], list[Outputs]], names: tuple[str, ...
     if _are_numbers(blocks):
         return []
     n_x = len(sides[0])
+    columns: list[tuple[str, list[Outputs]]] = []
     if all(block.ndim == 2 for block in blocks) and len({block.shape[1] for block in blocks}) == 1:
-        columns = {coordinate_words(place, names): [b[:, place] for b in blocks] for place in range(blocks[0].shape[1])}
+        for place in range(blocks[0].shape[1]):
+            columns.append((coordinate_words(place, names), [block[:, place] for block in blocks]))
     else:
         found: dict[Path, dict[int, float]] = {}
         outputs = list(chain.from_iterable(map(outcome_list, blocks)))
@@ -666,13 +668,13 @@ def columns_of(sides: tuple[list[Outputs], list[Outputs]], names: tuple[str, ...
             for path, leaf in leaves_of(output):
                 if is_real(leaf):
                     found.setdefault(path, {})[run] = number_of(leaf)
-        ends, columns = np.cumsum([len(block) for block in blocks])[:-1], {}
+        ends = np.cumsum([len(block) for block in blocks])[:-1]
         for path, numbers in found.items():
             if len(numbers) >= _EVEN * len(outputs):
                 values = np.full(len(outputs), np.nan)
                 values[list(numbers)] = list(numbers.values())
-                columns[place_words(path, names)] = np.split(values, ends)
-    return [(name, (parts[:n_x], parts[n_x:])) for name, parts in columns.items()]
+                columns.append((place_words(path, names), np.split(values, ends)))
+    return [(name, (parts[:n_x], parts[n_x:])) for name, parts in columns]
 
 
 def _first_finding(
@@ -758,8 +760,11 @@ def _same_order(
     n_blocks = 0
     length = min(head_length(*side) for side in zip(pilot, main, strict=True))
     if all(len(counts.sizes) == 0 and _are_numbers(blocks) for blocks, counts in zip(pilot, main, strict=True)):
-        heads = [np.stack([block[:length] for block in blocks if len(block) >= length]) for blocks in pilot]
-        if len(np.intersect1d(*(row_keys(each.argsort(axis=1, kind="stable")) for each in heads))) == 0:
+        on_x, on_y = (
+            row_keys(np.stack([block[:length] for block in blocks if len(block) >= length]).argsort(1, kind="stable"))
+            for blocks in pilot
+        )
+        if len(np.intersect1d(on_x, on_y)) == 0:
             return []  # in a tenth of the time
     for side, blocks, counts in zip(("x", "y"), pilot, main, strict=True):
         marks = [("pilot", i, order_mark(block[:length])) for i, block in enumerate(blocks) if len(block) >= length]
