@@ -274,8 +274,9 @@ def draw_runs(
         blocks = draw_checked(plan.in_blocks(max(plan.block, least)), half)
         if tell is not None:
             tell(runs)
-    findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored)
-    return Drawn(blocks, findings or examine_in_order([*blocks[0], *blocks[1]], ignored))
+    names = plan.sampler.column_names
+    findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored, names)
+    return Drawn(blocks, findings or examine_in_order([*blocks[0], *blocks[1]], ignored, names))
 
 
 def without_intervals(points: list[Point]) -> list[Point]:

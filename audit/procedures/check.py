@@ -631,6 +631,7 @@ def audit_pair(
             evidence.main,
             ignored,
             alpha=FALSE_ALARM * evidence.health_share,
+            names=evidence.kept.column_names,
         ),
         notes=(
             *notes_on_texts(x, y),

@@ -356,7 +356,7 @@ def check_equivalence(
         runs=runs,
         pilot_runs=size,
         seed=seed,
-        findings=examine_draws(snapshot, plan.changed, (blocks_x, blocks_y), (main_x, main_y), ignored),
+        findings=examine_draws(snapshot, plan.changed, (blocks_x, blocks_y), (main_x, main_y), ignored, names),
         notes=(
             *run_notes(x, y, main_x, main_y),
             *note_of_cut(size, wanted, plan.output_bytes),

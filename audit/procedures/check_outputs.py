@@ -102,7 +102,7 @@ def check_outputs(
         name = name_of_part(name, part)
     form, given = _given(xs, ys, name)
     ignored = checks_to_ignore(ignore)
-    findings = examine_order(given[0], given[1], ignored)
+    findings = examine_order(given[0], given[1], ignored, form.names)
     coins = seed_of_coins(seed, *map(contents, given))
     sides = [
         _shuffled(outputs, stream, coins)

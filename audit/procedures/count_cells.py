@@ -85,7 +85,9 @@ def count_cells(
     named = with_names(partition, plan.sampler.column_names)
     return replace(
         as_cell_counts(named, main_x.cells, main_y.cells, alpha, asked=cells),
-        findings=examine_draws(snapshot, plan.changed, (blocks_x, blocks_y), (main_x, main_y), ignored),
+        findings=examine_draws(
+            snapshot, plan.changed, (blocks_x, blocks_y), (main_x, main_y), ignored, plan.sampler.column_names
+        ),
         notes=run_notes(pilot_x, pilot_y, main_x, main_y),
     )
 

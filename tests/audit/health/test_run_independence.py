@@ -10,12 +10,13 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
-from dpaudit import PureDP, Verdict, check
+from dpaudit import LaplaceNoise, PureDP, Verdict, check, check_equivalence, check_noise, count_cells
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.health.findings import HealthCheck, checks_to_ignore
-from dpaudit.audit.health.run_independence import examine, examine_order
+from dpaudit.audit.events.outputs import packed
+from dpaudit.audit.health.findings import OF_RUNS, HealthCheck, checks_to_ignore
+from dpaudit.audit.health.run_independence import columns_of, examine, examine_order
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED
-from dpaudit.audit.sampling.tasks import BlockCounts
+from dpaudit.audit.sampling.tasks import BlockCounts, no_blocks
 
 PROMISED = 1e-6  # all checks of one audit, on both sides
 NONE = frozenset()
@@ -118,6 +119,7 @@ HONEST = {
     "half": bernoulli(0.5),
     "integers": lambda d, size, rng: rng.geometric(0.5, size),
     "not numbers": lambda d, size, rng: [None if v < 0.3 else "a" for v in rng.random(size)],
+    "a public count": lambda d, size, rng: np.c_[np.full(size, 7.0), rng.laplace(size=size), rng.random(size) < 0.5],
     "mostly nan": lambda d, size, rng: np.where(rng.random(size) < 0.9, np.nan, rng.random(size)),
 }
 
@@ -260,7 +262,7 @@ def test_objects_that_print_alike_are_not_accused(values):
 
 
 @pytest.mark.parametrize("shape", [(4_000,), (4_000, 3)])
-def test_sorted_outputs_are_known_by_their_first_column_and_without_nan(shape):
+def test_sorted_outputs_are_known_by_their_columns_and_without_nan(shape):
     rng = np.random.default_rng(0)
     x, y = (np.sort(rng.laplace(size=shape), axis=0) for _ in range(2))
     if len(shape) == 1:
@@ -289,3 +291,74 @@ def test_noise_that_a_call_draws_once_is_noticed_in_a_hundred_runs():
     for seed in range(3):
         result = check(noise_of_a_call, 0, 1, claim=PureDP(1.0), runs=100, seed=seed, sequential=True, jobs=1)
         assert result.findings
+
+
+class OneColumn:
+    """Vectors with new noise in the first column; the second has noise of this kind."""
+
+    def __init__(self, kind):
+        self.kind, self.runs = kind, 0
+
+    def __call__(self, dataset, size, rng):
+        new, other = rng.laplace(size=size), rng.laplace(size=size)
+        self.runs += size
+        second = {
+            "one draw for a block": other[:1],
+            "a fixed seed": np.random.default_rng(5).laplace(size=size),
+            "eight copies": np.resize(other[: max(1, size // 8)], size),
+            "pairs of copies": np.repeat(other, 2)[:size],
+            "another scale later": other * (0.5 if self.runs > 1_000 else 1.5),
+        }[self.kind]
+        return dataset + np.column_stack([new, np.broadcast_to(second, size)])
+
+
+BY_COLUMN = {
+    "cells": lambda f: count_cells(f, 0.0, 0.0, cells=4, runs=20_000, jobs=1),
+    "noise": lambda f: check_noise(f, 0.0, noise=LaplaceNoise(1.0), answer=np.zeros(2), runs=10_000, jobs=1),
+    "equivalence": lambda f: check_equivalence(f, OneColumn(f.kind), 0.0, margin=0.05, runs=20_000, jobs=1),
+    "check": lambda f: audit(f, 20_000),
+}
+
+
+@pytest.mark.usefixtures("without_trees")
+@pytest.mark.parametrize("audited", BY_COLUMN)
+@pytest.mark.parametrize(
+    "kind", ["one draw for a block", "a fixed seed", "eight copies", "pairs of copies", "another scale later"]
+)
+def test_dependence_in_a_later_column_is_found(audited, kind):
+    found = BY_COLUMN[audited](OneColumn(kind)).findings
+    assert OF_RUNS & {finding.check for finding in found}
+
+
+def test_dependence_in_a_later_column_of_outputs_made_elsewhere_is_found():
+    rng = np.random.default_rng(0)
+    x, y = rng.laplace(size=(2, 4_000, 3))
+    assert examine_order(x, y, NONE) == ()
+    for bad in (np.repeat(x[:2_000, 2], 2), np.tile(x[:2_000, 2], 2), y[:, 2]):
+        (first, *_) = examine_order(np.column_stack([x[:, :2], bad]), y, NONE, ("a", "b", "c"))
+        assert first.message.startswith("c: ")
+    by_second = x[np.argsort(x[:, 1])]  # sorted rows, in which correlated columns have an order too
+    assert examine_order(np.column_stack([by_second, by_second[:, 1] + by_second[:, 2]]), y, NONE) == ()
+
+
+def test_columns_are_the_numbers_of_structured_outputs():
+    rows = packed([(1.5, "a", (2, None)), (2.5, "b", (3, 4.0))])
+    columns = dict(columns_of(([rows], [rows[:1]]), ("n", "text", "pair")))
+    assert {name: [each.tolist() for each in x] for name, (x, _) in columns.items() if name != "pair[1]"} == {
+        "n": [[1.5, 2.5]], "pair[0]": [[2.0, 3.0]],
+    }  # fmt: skip
+    assert np.array_equal(columns["pair[1]"][0][0], [np.nan, 4.0], equal_nan=True)
+    assert columns_of(([np.zeros(3)], [np.zeros(2)]), ()) == []
+
+
+def test_false_alarms_are_shared_by_the_columns():
+    """Eighteen checks of 0.01 without a main phase, over all columns: Laplace noise, bits, integers and a constant."""
+    rng = np.random.default_rng(1)
+
+    def alarms():
+        size = (2, 8, 128)
+        columns = [rng.laplace(size=size), rng.random(size) < 0.5, rng.geometric(0.5, size), np.ones(size)]
+        x, y = np.stack(columns, axis=-1).astype(np.float64)
+        return bool(examine(([*x], [*y]), (no_blocks(), no_blocks()), NONE, alpha=0.01))
+
+    assert sum(alarms() for _ in range(100)) <= stats.binom.isf(PROMISED, 100, 0.18)
