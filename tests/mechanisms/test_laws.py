@@ -1,10 +1,11 @@
-"""Exact laws and the losses between them.
+"""Exact laws, by formulas, enumeration and other libraries, and the divergences between them.
 
-Random tests have a false-alarm probability of 1e-8 each.
+The counts of runs are outside their limits with probability at most 1e-8 for each law.
 """
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -13,14 +14,24 @@ from scipy import integrate, stats
 
 import dpaudit.mechanisms as m
 from dpaudit.audit.claims.claim import PureDP
-from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
+from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
-from dpaudit.mechanisms.laws.laws import ABOVE, log_gaussian_delta, transcript_law
+from dpaudit.mechanisms.laws.laws import ABOVE, BELOW, STOPPED, log_gaussian_delta, transcript_law
 from dpaudit.mechanisms.laws.released_values import MassBelow
+from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, MOST_FLIPS
+from dpaudit.mechanisms.noise.laplace import OFFSET
 
-# Laws against scipy.stats, and divergences against enumeration, integration and hand-made events.
-
+ALARM, INF, NAN = 1e-8, math.inf, math.nan
 RATIO = math.exp(-0.7)
+HALF = math.log(0.5)
+
+
+def finite(*probabilities):
+    with np.errstate(divide="ignore"):
+        return m.FiniteLaw(tuple(np.log(probabilities)))
+
+
+# Laws against scipy and exact weights.
 
 
 LAWS = [
@@ -36,18 +47,66 @@ LAWS = [
 
 
 @pytest.mark.parametrize(("law", "oracle", "outputs"), LAWS, ids=lambda v: type(v).__name__)
-class TestAgainstScipy:
-    def test_log_density(self, law, oracle, outputs):
-        if isinstance(law, (m.LaplaceLaw, m.GaussianLaw)):
-            np.testing.assert_allclose(law.log_density(outputs), oracle.logpdf(outputs), rtol=1e-12)
-        else:
-            np.testing.assert_allclose(np.exp(law.log_density(outputs)), oracle.pmf(outputs), rtol=1e-12)
+def test_laws_are_those_of_scipy(law, oracle, outputs):
+    if isinstance(law, (m.LaplaceLaw, m.GaussianLaw)):
+        np.testing.assert_allclose(law.log_density(outputs), oracle.logpdf(outputs), rtol=1e-12)
+    else:
+        np.testing.assert_allclose(np.exp(law.log_density(outputs)), oracle.pmf(outputs), rtol=1e-12)
+    np.testing.assert_allclose(law.cdf(outputs), oracle.cdf(outputs), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(law.cdf(outputs) + law.sf(outputs), 1.0, rtol=1e-15)
 
-    def test_cdf_in_the_lower_tail(self, law, oracle, outputs):
-        np.testing.assert_allclose(law.cdf(outputs), oracle.cdf(outputs), rtol=1e-12, atol=1e-300)
 
-    def test_cdf_and_sf_add_to_one(self, law, oracle, outputs):
-        np.testing.assert_allclose(law.cdf(outputs) + law.sf(outputs), 1.0, rtol=1e-15)
+def probabilities(sigma, reach):
+    """Return Pr[k] for k = −reach … reach, by summation with forty digits."""
+    with mpmath.workdps(40):
+        weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-reach, reach + 1)]
+        total = mpmath.fsum(weights)
+        return [weight / total for weight in weights]
+
+
+@pytest.mark.parametrize("sigma", [0.2, 0.7, 1.0, 3.3, 20.0])
+def test_law_is_the_normalised_weights(sigma):
+    reach = math.ceil(15 * sigma) + 2
+    expected = probabilities(sigma, reach)
+    law, k = m.DiscreteGaussianLaw(5, sigma), np.arange(-reach, reach + 1) + 5
+    np.testing.assert_allclose(np.exp(law.log_density(k)), [float(p) for p in expected], rtol=1e-11)
+    with mpmath.workdps(40):
+        above = [float(mpmath.fsum(expected[i + 1 :])) for i in range(len(expected) - 1)]
+        up_to = [float(mpmath.fsum(expected[: i + 1])) for i in range(len(expected) - 1)]
+    # For smaller tails, the mass beyond the reach is visible.
+    np.testing.assert_allclose(law.sf(k[:-1]), above, rtol=1e-11, atol=1e-45)
+    np.testing.assert_allclose(law.cdf(k[:-1]), up_to, rtol=1e-11, atol=1e-45)
+    np.testing.assert_allclose(law.cdf(k) + law.sf(k), 1.0, rtol=1e-15)
+
+
+def masses(n):
+    """Pr[heads = 0 … n], exactly."""
+    return [Fraction(math.comb(n, k), 2**n) for k in range(n + 1)]
+
+
+@pytest.mark.parametrize("n", [2, 10, 100, 400])
+def test_law_is_the_binomial_one(n):
+    law, k = m.BinomialLaw(5, n), np.arange(n + 1) - n // 2 + 5
+    exact = masses(n)
+    up_to = list(itertools.accumulate(exact))
+    np.testing.assert_allclose(np.exp(law.log_density(k)), [float(p) for p in exact], rtol=1e-11)
+    np.testing.assert_allclose(law.cdf(k), [float(p) for p in up_to], rtol=1e-11)
+    np.testing.assert_allclose(law.sf(k), [float(1 - p) for p in up_to], rtol=1e-11)
+
+
+def test_many_coins_keep_the_relative_accuracy():
+    law = m.BinomialLaw(0, MOST_FLIPS)
+    k = np.array([0, 300, 2000, 5000])
+    oracle = stats.binom(MOST_FLIPS, 0.5)
+    np.testing.assert_allclose(law.log_density(k), oracle.logpmf(k + MOST_FLIPS // 2), rtol=1e-9)
+    np.testing.assert_allclose(law.sf(k), oracle.sf(k + MOST_FLIPS // 2), rtol=1e-9)
+
+
+def test_wide_law_is_the_normal_one():
+    law, normal = m.DiscreteGaussianLaw(3, LARGEST_SIGMA), m.GaussianLaw(3, LARGEST_SIGMA)
+    k = np.linspace(-5, 5, 11).round() * 1e4
+    np.testing.assert_allclose(law.cdf(k), normal.cdf(k + 0.5), rtol=1e-8)
+    np.testing.assert_allclose(law.log_density(k), normal.log_density(k), rtol=1e-12)
 
 
 def test_upper_tails_keep_their_relative_accuracy():
@@ -58,10 +117,24 @@ def test_upper_tails_keep_their_relative_accuracy():
     assert tiny.sf(0) == pytest.approx(1e-20, rel=1e-12)
 
 
-def test_discrete_laws_give_nothing_between_the_integers():
-    assert m.GeometricLaw(0, 0.5).log_density(0.5) == -math.inf
-    assert m.GeometricLaw(0, 0.5).cdf(0.5) == m.GeometricLaw(0, 0.5).cdf(0)
-    assert m.FiniteLaw((0.0,)).log_density([-1, 0, 0.5, 1]).tolist() == [-math.inf, 0.0, -math.inf, -math.inf]
+@pytest.mark.parametrize(
+    ("law", "support", "points"),
+    [
+        (m.GeometricLaw(0, 0.5), range(-60, 61), [0.5]),
+        (m.FiniteLaw((0.0,)), [0], [-1, 0.5, 1]),
+        (m.DiscreteGaussianLaw(0, 1.0), range(-12, 13), [0.5, INF]),
+        (m.BinomialLaw(0, 10), range(-5, 6), [-6, -5.5, 0.5, 6, INF]),
+        (m.DiscreteLaw((-1.0, 0.5, 2.0), tuple(np.log([0.2, 0.3, 0.5]))), [-1.0, 0.5, 2.0], [-2.0, 0.0, 1.0, 3.0]),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_discrete_laws_give_nothing_between_and_beyond_their_outcomes(law, support, points):
+    masses = np.exp(law.log_density(list(support)))
+    assert masses.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.all(np.isneginf(law.log_density(points)))
+    for z in [*points, -INF, INF, -1e9, 1e9]:
+        assert law.cdf(z) == pytest.approx(masses[np.array(support) <= z].sum(), abs=1e-12)
+        assert law.sf(z) == pytest.approx(masses[np.array(support) > z].sum(), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -77,16 +150,42 @@ def test_densities_integrate_to_one_and_to_the_cdf(law):
     assert sum(parts[:2]) == pytest.approx(float(law.cdf(1.0)), abs=1e-10)
 
 
-def test_geometric_masses_add_to_one():
-    assert np.exp(m.GeometricLaw(2, 0.9).log_density(np.arange(-600, 600))).sum() == pytest.approx(1.0, abs=1e-12)
-
-
 def test_largest_of_laplaces_is_the_product_of_their_cdfs():
     law = MaximumLaplaceLaw((0.0, 1.0), 2.0)
     z = np.array([-50.0, -1.0, 0.5, 3.0, 80.0])
     expected = stats.laplace.cdf(z, 0, 2) * stats.laplace.cdf(z, 1, 2)
     np.testing.assert_allclose(law.cdf(z), expected, rtol=1e-12)
     assert float(law.sf(80.0)) == pytest.approx(stats.laplace.sf(80, 0, 2) + stats.laplace.sf(80, 1, 2), rel=1e-9)
+
+
+def test_density_is_the_multivariate_normal_one():
+    law = m.GaussianVectorLaw((1.0, -2.0, 0.5), 1.7)
+    rows = np.random.default_rng(1).normal(size=(20, 3)) * 5
+    expected = stats.multivariate_normal.logpdf(rows, mean=[1.0, -2.0, 0.5], cov=1.7**2 * np.eye(3))
+    np.testing.assert_allclose(law.log_density(rows), expected, rtol=1e-12)
+    np.testing.assert_allclose(law.log_density(rows[0]), expected[0], rtol=1e-12)
+    assert [marginal.location for marginal in law.marginals] == [1.0, -2.0, 0.5]
+
+
+def test_product_density_is_the_product():
+    law = m.ProductLaw((m.LaplaceLaw(0, 1), m.GaussianLaw(2, 3), m.GeometricLaw(0, 0.5)))
+    rows = np.array([[0.3, 1.0, 2], [-4.0, 2.0, 0], [0.0, 0.0, 0.5]])
+    expected = stats.laplace.logpdf(rows[:2, 0]) + stats.norm.logpdf(rows[:2, 1], 2, 3) + np.log([1 / 12, 1 / 3])
+    np.testing.assert_allclose(law.log_density(rows)[:2], expected, rtol=1e-12)
+    assert law.log_density(rows)[2] == -math.inf
+
+
+def test_a_leaky_law_is_a_mixture():
+    law, noise = m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0).law(3.0), stats.laplace(3.0, 4.0)
+    points = np.array([-20.0, 3.0, 900.0, OFFSET + 2.9, OFFSET + 3.0, OFFSET + 40.0])
+    is_passed = points >= OFFSET + 3.0
+    np.testing.assert_allclose(law.cdf(points), 0.99 * noise.cdf(points) + 0.01 * is_passed, rtol=1e-12)
+    np.testing.assert_allclose(law.sf(points), 0.99 * noise.sf(points) + 0.01 * ~is_passed, rtol=1e-12)
+    assert law.log_density(OFFSET + 3.0) == pytest.approx(math.log(0.01))
+    assert law.log_density(5.0) == pytest.approx(math.log(0.99) + noise.logpdf(5.0))
+
+
+# Divergences against enumeration and integration.
 
 
 def positive_part(law_x, law_y, epsilon, stops):
@@ -108,15 +207,107 @@ def test_hockey_stick_of_continuous_laws(kind, x, y, epsilon):
     assert m.hockey_stick(kind(x, 0.8), kind(y, 0.8), epsilon) == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 1.0, 2.05, 2.1, 5.0])
-@pytest.mark.parametrize(("x", "y"), [(0, 1), (0, 3), (4, 0), (2, 2)])
-def test_hockey_stick_of_geometric_laws(x, y, epsilon):
-    k = np.arange(-200, 205)
-    p, q = (np.exp(m.GeometricLaw(location, RATIO).log_density(k)) for location in (x, y))
-    expected = np.maximum(0.0, p - math.exp(epsilon) * q).sum()
-    assert m.hockey_stick(m.GeometricLaw(x, RATIO), m.GeometricLaw(y, RATIO), epsilon) == pytest.approx(
-        expected, abs=1e-14
-    )
+def test_delta_of_leaky_laws_is_that_of_their_noise_and_the_atom():
+    x, y = (m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0).law(answer) for answer in (0.0, 6.0))
+    noise = m.LaplaceLaw(0.0, 4.0), m.LaplaceLaw(6.0, 4.0)
+    for epsilon in (0.0, 0.3, 0.5, 1.0):
+        exact = positive_part(*noise, epsilon, [-200, 0, 3 - 2 * epsilon, 6, 200])
+        assert m.hockey_stick(x, y, epsilon) == pytest.approx(0.99 * exact + 0.01, rel=1e-9)
+    assert m.exact_delta(x, x, 0.0) == 0.0  # both leak the same point
+    for delta in (0.011, 0.05, 0.3):
+        assert m.exact_delta(x, y, m.exact_epsilon(x, y, delta)) == pytest.approx(delta, rel=1e-9)
+    assert m.exact_epsilon(x, y, 0.999) == 0.0
+
+
+def exact_number(probability):
+    is_fraction = isinstance(probability, Fraction)
+    return mpmath.mpf(probability.numerator) / probability.denominator if is_fraction else probability
+
+
+def discrete_pairs():
+    """Laws and their outcomes' probabilities on both sides, with exact fractions or forty digits."""
+    for sigma, shift in itertools.product((0.4, 1.0, 2.5, 12.0), (1, 3)):
+        p = probabilities(sigma, math.ceil(30 * sigma) + shift)
+        yield m.DiscreteGaussianLaw(0, sigma), m.DiscreteGaussianLaw(shift, sigma), p[shift:], p[:-shift]
+    for n, shift in itertools.product((2, 8, 60), (1, 3)):
+        zeros = [Fraction(0)] * shift
+        yield m.BinomialLaw(7, n), m.BinomialLaw(7 + shift, n), masses(n) + zeros, zeros + masses(n)
+    for shift in (0, 1, 3, -4):
+        weights = [Fraction(RATIO) ** abs(k) for k in range(-60, 61)]
+        p = [weight * (1 - Fraction(RATIO)) / (1 + Fraction(RATIO)) for weight in weights]
+        pad = [Fraction(0)] * abs(shift)
+        x, y = (p + pad, pad + p) if shift >= 0 else (pad + p, p + pad)
+        yield m.GeometricLaw(0, RATIO), m.GeometricLaw(shift, RATIO), x, y
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 1.0, 2.05, 4.0])
+def test_delta_of_discrete_laws_is_the_sum_of_what_exceeds(epsilon):
+    for law_x, law_y, p, q in discrete_pairs():
+        with mpmath.workdps(40):
+            factor = mpmath.exp(mpmath.mpf(epsilon))
+            p, q = (list(map(exact_number, law)) for law in (p, q))
+            exact = mpmath.fsum(max(a - factor * b, mpmath.mpf(0)) for a, b in zip(p, q, strict=True))
+            ends = float(mpmath.fsum(a for a, b in zip(p, q, strict=True) if b == 0))
+        expected = float(exact)
+        is_geometric = isinstance(law_x, m.GeometricLaw)
+        found = m.hockey_stick(law_x, law_y, epsilon)
+        assert found == pytest.approx(expected, rel=1e-10, abs=1e-14 if is_geometric else 1e-100)
+        assert m.hockey_stick(law_y, law_x, epsilon) == found
+        if not is_geometric and epsilon > 0 and max(ends, 1e-250) < expected < 0.999:
+            assert m.exact_epsilon(law_x, law_y, expected) == pytest.approx(epsilon, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "laws",
+    [
+        *([m.DiscreteGaussianLaw(shift, sigma) for shift in range(6)] for sigma in (0.5, 1.0, 4.0)),
+        *([m.BinomialLaw(shift, n) for shift in range(6)] for n in (10, 100)),
+    ],
+)
+def test_answers_nearer_than_the_sensitivity_are_harder_to_tell_apart(laws):
+    for epsilon in (0.0, 0.3, 1.0, 3.0):
+        deltas = [m.exact_delta(laws[0], law, epsilon) for law in laws]
+        assert deltas == sorted(deltas)
+
+
+def test_delta_covers_the_ends_where_the_loss_is_infinite():
+    """The lowest outcome has probability 2⁻ⁿ on one side and 0 on the other: so no finite epsilon holds."""
+    law_x, law_y = m.BinomialLaw(0, 8), m.BinomialLaw(1, 8)
+    assert m.hockey_stick(law_x, law_y, 500.0) == pytest.approx(2.0**-8, rel=1e-14)
+    assert m.exact_epsilon(law_x, law_y, 0.9 * 2.0**-8) == math.inf
+    assert m.exact_epsilon(law_x, law_y, 1.1 * 2.0**-8) < 10
+    assert m.exact_epsilon(law_x, law_x, 0.0) == 0.0
+    assert m.exact_delta(m.BinomialLaw(0, 8), m.BinomialLaw(9, 8), 3.0) == pytest.approx(1.0)  # nothing in common
+    assert m.exact_delta(m.BinomialLaw(0, 8), m.BinomialLaw(100, 8), 3.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("shift", "sigma", "delta"), [(370, 10.0, 0.01), (900, 10.0, 0.01), (380, 10.0, 1e-5)])
+def test_epsilon_of_laws_far_apart_is_nearly_that_of_normal_noise(shift, sigma, delta):
+    """The smaller probabilities underflow."""
+    exact = m.exact_epsilon(m.DiscreteGaussianLaw(0, sigma), m.DiscreteGaussianLaw(shift, sigma), delta)
+    normal = m.exact_epsilon(m.GaussianLaw(0, sigma), m.GaussianLaw(shift, sigma), delta)
+    assert exact == pytest.approx(normal, rel=0.01)
+
+
+@pytest.mark.parametrize("sigma", [1.0, 2.0, 5.5])
+@pytest.mark.parametrize("sensitivity", [1, 3])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
+def test_delta_agrees_with_another_accountant(sigma, sensitivity, epsilon):
+    from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
+
+    other = DiscreteGaussianPrivacyLoss(sigma, sensitivity=sensitivity, truncation_bound=math.ceil(14 * sigma))
+    mechanism = m.DiscreteGaussianMechanism(sigma, epsilon, sensitivity=sensitivity)
+    assert mechanism.delta == pytest.approx(other.get_delta_for_epsilon(epsilon), rel=1e-9, abs=1e-15)
+
+
+def test_delta_is_the_integral_over_the_plane():
+    """Return the hockey stick of two laws in the plane, summed over a fine grid."""
+    x, y = m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianVectorLaw((0.6, 0.8), 1.0)
+    side = np.linspace(-8, 9, 1701)
+    plane = np.stack(np.meshgrid(side, side), axis=-1)
+    excess = np.exp(x.log_density(plane)) - math.exp(0.5) * np.exp(y.log_density(plane))
+    expected = float(np.maximum(excess, 0.0).sum() * (side[1] - side[0]) ** 2)
+    assert m.exact_delta(x, y, 0.5) == pytest.approx(expected, rel=1e-4)
 
 
 def test_hockey_stick_of_finite_laws_is_the_best_of_all_events():
@@ -173,14 +364,14 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("law_x", "law_y"), PAIRS)
-@pytest.mark.parametrize("delta", [1e-30, 1e-12, 1e-3, 0.01, 0.2, 0.5, 0.9])
-def test_exact_epsilon_inverts_exact_delta(law_x, law_y, delta):
-    epsilon = m.exact_epsilon(law_x, law_y, delta)
-    reached = m.exact_delta(law_x, law_y, epsilon)
-    if epsilon == 0:
-        assert reached <= delta
-    else:
-        assert reached == pytest.approx(delta, rel=1e-8, abs=1e-14)
+def test_exact_epsilon_inverts_exact_delta_is_symmetric_and_falls(law_x, law_y):
+    deltas = [0, 1e-30, 1e-12, 1e-9, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.5, 0.9]
+    epsilons = [m.exact_epsilon(law_x, law_y, delta) for delta in deltas]
+    assert epsilons == sorted(epsilons, reverse=True)
+    assert epsilons == [m.exact_epsilon(law_y, law_x, delta) for delta in deltas]
+    for epsilon, delta in zip(epsilons[1:], deltas[1:], strict=True):
+        reached = m.exact_delta(law_x, law_y, epsilon)
+        assert reached <= delta if epsilon == 0 else reached == pytest.approx(delta, rel=1e-8, abs=1e-14)
 
 
 @pytest.mark.parametrize("mu", [1e-12, 1e-7, 1e-3, 1.0, 30.0])
@@ -192,13 +383,6 @@ def test_exact_epsilon_of_normal_laws_is_the_root_to_a_relative_1e_9(mu, delta):
     else:
         above, below = (log_gaussian_delta(mu, epsilon * (1 + by)) for by in (1e-9, -1e-9))
         assert above < math.log(delta) < below
-
-
-@pytest.mark.parametrize(("law_x", "law_y"), PAIRS)
-def test_exact_epsilon_is_symmetric_and_falls_with_delta(law_x, law_y):
-    values = [m.exact_epsilon(law_x, law_y, delta) for delta in (0, 1e-9, 1e-4, 0.1, 0.5)]
-    assert values == sorted(values, reverse=True)
-    assert values == [m.exact_epsilon(law_y, law_x, delta) for delta in (0, 1e-9, 1e-4, 0.1, 0.5)]
 
 
 def test_pure_epsilons():
@@ -225,6 +409,37 @@ def test_a_delta_that_a_set_of_outcomes_attains_covers_it():
     laws = [m.FiniteLaw((math.log(0.9), tenth, -math.inf)), m.FiniteLaw((math.log(0.9), -math.inf, tenth))]
     assert m.exact_epsilon(*laws, 0.1) == pytest.approx(0.0, abs=1e-12)
     assert m.exact_epsilon(*laws, 0.0999) == math.inf
+
+
+def test_discrete_laws_with_values_of_one_side_only():
+    law = m.DiscreteLaw((-1.0, 0.5, 2.0), tuple(np.log([0.2, 0.3, 0.5])))
+    other = m.DiscreteLaw((0.5, 2.0), (HALF, HALF))
+    assert m.exact_epsilon(law, other) == INF
+    assert [m.exact_delta(law, other, epsilon) for epsilon in (0.0, math.log(1.5))] == pytest.approx([0.2, 0.2])
+    assert m.exact_epsilon(other, law, delta=0.2) == pytest.approx(0.0, abs=1e-12)
+    assert m.exact_epsilon(other, m.DiscreteLaw((0.5, 2.0), tuple(np.log([0.2, 0.8])))) == pytest.approx(math.log(2.5))
+
+
+def coins(*probabilities):
+    return m.ProductLaw(tuple(m.FiniteLaw((math.log1p(-p), math.log(p))) for p in probabilities))
+
+
+def test_product_divergence_against_enumeration():
+    """Enumerate the sixteen joint outcomes of four coordinates; the best event is the set with positive excess."""
+    law_x, law_y = coins(0.2, 0.5, 0.5, 0.9), coins(0.4, 0.5, 0.3, 0.8)
+    outcomes = np.array(list(itertools.product([0, 1], repeat=4)))
+    p, q = np.exp(law_x.log_density(outcomes)), np.exp(law_y.log_density(outcomes))
+    largest = float(np.log(p / q).max())
+    assert law_x.epsilon_from(law_y, 0.0) == pytest.approx(largest, rel=1e-12)
+    assert m.hockey_stick(law_x, law_y, largest + 1e-9) == 0.0
+    moved = coins(0.2, 0.5, 0.3, 0.9)
+    q = np.exp(moved.log_density(outcomes))
+    for epsilon in (0.0, 0.1, 0.4):
+        expected = np.maximum(0.0, p - math.exp(epsilon) * q).sum()
+        assert m.hockey_stick(law_x, moved, epsilon) == pytest.approx(expected, abs=1e-14)
+    assert m.exact_epsilon(law_x, moved, 0.05) == pytest.approx(
+        m.exact_epsilon(coins(0.5), coins(0.3), 0.05), rel=1e-14
+    )
 
 
 # Exact Rényi divergences against sums, integrals and the limits of small and large orders.
@@ -307,35 +522,184 @@ def test_divergences_grow_with_the_order_from_that_of_kullback_and_leibler():
         assert m.exact_renyi(law_x, law_x, 3) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_products_of_other_laws_are_refused():
-    one, two = m.ProductLaw((m.LaplaceLaw(0, 1),)), m.ProductLaw((m.LaplaceLaw(0, 1), m.LaplaceLaw(0, 1)))
-    with pytest.raises(OptionError, match="have no closed form"):
-        m.exact_renyi(one, two, 2)
+# Chains: the law of a mechanism that is chosen for the output of another.
 
 
-@pytest.mark.parametrize("order", [1, 0.5, math.inf, math.nan])
-def test_orders_outside_the_range_are_refused(order):
-    with pytest.raises(OptionError, match=r"order=.* is not allowed; use 1 < order < inf"):
-        m.exact_renyi(m.LaplaceLaw(0, 1), m.LaplaceLaw(0, 1), order)
+def follow_up(answer):
+    """Return a finer question after a yes."""
+    return m.RandomisedResponse(0.3, k=3) if answer == 0 else m.RandomisedResponse(0.7, k=3)
+
+
+def same_or_noisier(answer):
+    return m.LaplaceMechanism(1.0 if answer == 0 else 0.5)
+
+
+def joint_table(law_x, law_y, ranges):
+    """Return both laws as laws of a row's index among all rows."""
+    rows = list(itertools.product(*ranges))
+    return [m.FiniteLaw(tuple(law.log_density(rows).tolist())) for law in (law_x, law_y)]
+
+
+TWO_STEPS = m.AdaptiveComposition(m.RandomisedResponse(1.0), follow_up, then_claim=PureDP(0.7))
+
+
+def test_a_chain_is_the_law_of_its_rows():
+    x, y = TWO_STEPS.law(0), TWO_STEPS.law(1)
+    ranges = [range(2), range(3)]
+    table_x, table_y = joint_table(x, y, ranges)  # FiniteLaw checks that the probabilities add to 1
+    for epsilon in (0.0, 0.2, 0.35, 0.8, 1.2, 1.69, 1.71, 3.0):
+        assert m.hockey_stick(x, y, epsilon) == pytest.approx(m.hockey_stick(table_x, table_y, epsilon), abs=1e-15)
+        assert m.hockey_stick(y, x, epsilon) == pytest.approx(m.hockey_stick(table_y, table_x, epsilon), abs=1e-15)
+    for delta in (0.0, 1e-9, 0.01, 0.2, 0.4, 0.9):
+        assert m.exact_epsilon(x, y, delta) == pytest.approx(m.exact_epsilon(table_x, table_y, delta), abs=1e-12)
+    assert m.exact_epsilon(x, y) == pytest.approx(1.7, rel=1e-12)  # attains the claim
+    assert TWO_STEPS.claim == PureDP(1.7)
+
+
+def test_a_chain_that_ends_in_real_numbers():
+    chain = m.AdaptiveComposition(m.RandomisedResponse(0.5), same_or_noisier, then_claim=PureDP(1.0))
+    x, y = chain.law(0), chain.law(1)
+
+    def gain(z, o, epsilon):
+        p, q = (math.exp(law.log_density([o, z])) for law in (x, y))
+        return max(p - math.exp(epsilon) * q, 0.0)
+
+    for epsilon in (0.0, 0.3, 0.7, 1.4):
+        found = sum(integrate.quad(gain, -40, 40, (o, epsilon), points=(0, 1), limit=200)[0] for o in range(2))
+        assert m.hockey_stick(x, y, epsilon) == pytest.approx(found, abs=1e-7)
+    assert m.exact_epsilon(x, y) == pytest.approx(1.5, rel=1e-12)
+    at = m.exact_epsilon(x, y, 0.1)
+    assert m.exact_delta(x, y, at) == pytest.approx(0.1, abs=1e-12)
+
+
+def test_an_outcome_of_one_side_only_has_no_finite_epsilon():
+    coin = m.FiniteLaw((math.log(0.5), math.log(0.5)))
+    sure, either = m.FiniteLaw((0.0, -math.inf)), m.FiniteLaw((math.log(0.75), math.log(0.25)))
+    x, y = m.ChainLaw(either, (coin, coin)), m.ChainLaw(sure, (coin, coin))
+    assert m.exact_epsilon(x, y) == math.inf
+    assert m.exact_epsilon(x, y, 0.2) == math.inf
+    assert m.exact_epsilon(x, y, 0.3) == 0.0
+    assert m.hockey_stick(y, x, 0.1) == pytest.approx(1 - math.exp(0.1) * 0.75, rel=1e-12)
+    assert m.hockey_stick(x, y, 5.0) == pytest.approx(0.25, rel=1e-12)
+
+
+# Transcripts of the sparse vector technique, by other integrals.
+
+
+def probability(mechanism, answers, transcript):
+    """Return the probability of a transcript by adaptive mpmath quadrature over each noisy threshold in turn.
+
+    It is independent of the law's code: integrals over the threshold instead of its noise, no logarithms, other nodes.
+    """
+    a, b = mpmath.mpf(mechanism.threshold_scale), mpmath.mpf(mechanism.query_scale)
+
+    def is_above(answer, level):
+        if b == 0:
+            return mpmath.mpf(answer >= level)
+        tail = mpmath.exp(-abs(answer - level) / b) / 2
+        return 1 - tail if answer >= level else tail
+
+    def with_one_draw(part):
+        def integrand(level):
+            density = mpmath.exp(-abs(level - mechanism.threshold) / a) / (2 * a)
+            chances = [is_above(answer, level) if code else 1 - is_above(answer, level) for answer, code in part]
+            return density * mpmath.fprod(chances)
+
+        stops = sorted({mechanism.threshold, *(answer for answer, _ in part)})
+        return mpmath.quad(integrand, [stops[0] - 60 * a, *stops, stops[-1] + 60 * a])
+
+    looked_at = [(answer, code) for answer, code in zip(answers, transcript, strict=True) if code != STOPPED]
+    if not mechanism.refresh:
+        return float(with_one_draw(looked_at))
+    product, part = mpmath.mpf(1), []
+    for answer, code in looked_at:
+        part.append((answer, code))
+        if code == ABOVE:
+            product, part = product * with_one_draw(part), []
+    return float(product * with_one_draw(part) if part else product)
 
 
 @pytest.mark.parametrize(
-    ("law_x", "law_y"),
+    "mechanism",
     [
-        (m.LaplaceLaw(0, 1), m.LaplaceLaw(0, 2)),
-        (m.LaplaceLaw(0, 1), m.GaussianLaw(0, 1)),
-        (m.GeometricLaw(0, 0.5), m.GeometricLaw(1, 0.5)),
+        m.SparseVector(0.7, 2, threshold=0.3, sensitivity=2.0),
+        m.SparseVector(2.0, 2, refresh=True),
+        m.SparseVector(3.0, 5, monotone=True),
+        faulty.SparseVectorWithoutQueryNoise(1.0),
+        faulty.SparseVectorWithoutCutoff(2.0),
     ],
-    ids=["scales", "kinds", "geometric"],
+    ids=str,
 )
-def test_laws_without_a_closed_form_are_refused(law_x, law_y):
-    with pytest.raises(OptionError, match="have no closed form"):
-        m.exact_renyi(law_x, law_y, 2)
+def test_every_transcript_has_its_integral(mechanism):
+    answers, engine = (-0.5, 2.0, 0.25), getattr(mechanism, "runs_as", mechanism)
+    law = mechanism.law(answers)
+    assert sum(map(math.exp, law.log_probabilities)) == pytest.approx(1.0, abs=1e-12)
+    for transcript, log_probability in zip(law.transcripts, law.log_probabilities, strict=True):
+        exact = probability(engine, answers, transcript)
+        assert math.exp(log_probability) == pytest.approx(exact, rel=1e-10, abs=1e-25)
+
+
+@pytest.mark.parametrize("excess", [0.0, 0.8, -3.0, -60.0])
+def test_one_answer_is_a_difference_of_two_laplace_variables(excess):
+    """Pr[V − Z ≥ t] = (a² e^{−t/a} − b² e^{−t/b}) / (2 (a² − b²)) for t ≥ 0, by partial fractions."""
+    mechanism = m.SparseVector(0.5, threshold=10.0)
+    a, b, t = mechanism.threshold_scale, mechanism.query_scale, abs(excess)
+    tail = (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (2 * (a * a - b * b))
+    law = mechanism.law([10.0 + excess])
+    assert math.exp(law.log_density([ABOVE])) == pytest.approx(tail if excess < 0 else 1 - tail, rel=1e-12)
+
+
+def test_rows_that_cannot_be_have_no_mass():
+    law = m.SparseVector(1.0, 1).law([0.0, 1.0, 2.0])
+    assert law.transcripts == ((0, 0, 0), (0, 0, 1), (0, 1, -1), (1, -1, -1))
+    rows = [[1, 0, 0], [1, 1, -1], [0, 0, -1], [2, 0, 0], [0, 1, 1], [math.nan, 1, -1]]
+    assert np.all(law.log_density(rows) == -math.inf)
+    assert law.log_density(law.transcripts).tolist() == list(law.log_probabilities)
+
+
+@pytest.mark.parametrize(("n", "cutoff"), [(1, 1), (4, 1), (4, 2), (4, 4), (3, 9), (9, None)])
+def test_transcripts_are_those_that_the_stop_allows(n, cutoff):
+    law = m.NoisyThreshold(PureDP(1.0), 1.0, 1.0, cutoff=cutoff).law([0.0] * n)
+    limit = n if cutoff is None else cutoff
+    expected = set()
+    for codes in itertools.product((BELOW, ABOVE), repeat=n):
+        kept, above = [], 0
+        for code in codes:
+            kept.append(code if above < limit else STOPPED)
+            above += code
+        expected.add(tuple(kept))
+    assert list(law.transcripts) == sorted(expected, key=lambda row: [code == ABOVE for code in row])
+
+
+def test_many_answers_with_an_early_stop_are_possible():
+    law = m.SparseVector(1.0).law([-20.0] * 60)
+    assert len(law.transcripts) == 61
+    assert math.exp(law.log_density([[ABOVE] + [STOPPED] * 59])[0]) == pytest.approx(
+        probability(m.SparseVector(1.0), [-20.0], [ABOVE]), rel=1e-10
+    )
+
+
+def test_scales_are_the_published_ones():
+    """Lyu, Su & Li (2017): 2Δ/ε and 4cΔ/ε in Algorithm 1, 2cΔ/ε and 4cΔ/ε in Algorithm 2."""
+    for refresh, threshold in ((False, 2.0), (True, 6.0)):
+        mechanism = m.SparseVector(0.5, 3, sensitivity=2.0, refresh=refresh)
+        assert mechanism.threshold_scale == pytest.approx(threshold * 4)
+        assert mechanism.query_scale == pytest.approx(12 * 4)
+    assert m.SparseVector(0.5, 3, sensitivity=2.0, monotone=True).query_scale == pytest.approx(6 * 4)
+    assert m.SparseVector(0.5).claim == PureDP(0.5)
+
+
+def test_only_ratios_count():
+    """A change of unit, or a shift of answers and threshold, changes nothing."""
+    law = m.SparseVector(0.8, 2, threshold=0.5).law([0.0, 1.0, 3.0])
+    for other in (
+        m.SparseVector(0.8, 2, threshold=5.0, sensitivity=10.0).law([0.0, 10.0, 30.0]),
+        m.SparseVector(0.8, 2, threshold=7.5).law([7.0, 8.0, 10.0]),
+    ):
+        assert m.exact_delta(law, other, 0.0) < 1e-12
 
 
 # Sparse vectors that release values: their laws against transcript laws, other integrals and runs.
-
-ALARM = 1e-8
 
 
 ANSWERS = (0.3, 1.7, -0.4)
@@ -388,189 +752,131 @@ def follow(outputs, law):
     return all(is_within)
 
 
-class TestMassBelow:
-    @pytest.mark.parametrize(("a", "b"), [(2.0, 2.0), (1.0, 3.0), (4.0, 0.5)])
-    @pytest.mark.parametrize("x", [(), (0.0,), (-1.0, 0.5, 0.5, 2.0), (1.0, 1.0), (-0.3, -2.0)], ids=len)
-    def test_it_is_the_integral(self, a, b, x):
-        def integrand(z):
-            chances = [math.exp(-abs(z - i) / b) / 2 for i in x]
-            below = [p if z < i else 1 - p for p, i in zip(chances, x, strict=True)]
-            return math.exp(-abs(z) / a) / (2 * a) * math.prod(below)
+@pytest.mark.parametrize(("a", "b"), [(2.0, 2.0), (1.0, 3.0), (4.0, 0.5)])
+@pytest.mark.parametrize("x", [(), (0.0,), (-1.0, 0.5, 0.5, 2.0), (1.0, 1.0), (-0.3, -2.0)], ids=len)
+def test_it_is_the_integral(a, b, x):
+    def integrand(z):
+        chances = [math.exp(-abs(z - i) / b) / 2 for i in x]
+        below = [p if z < i else 1 - p for p, i in zip(chances, x, strict=True)]
+        return math.exp(-abs(z) / a) / (2 * a) * math.prod(below)
 
-        mass = MassBelow.of(np.array(x), a, b)
-        points = [-7.0, -1.0, -0.2, 0.0, 0.75, 2.0, 11.0]
-        found = mass.log_up_to(np.array([*points, math.inf]))
-        for u, log_mass in zip([*points, 60.0 * a], found.tolist(), strict=True):
-            lowest, length = min(-2.0, u), 1 / (1 / a + len(x) / b)  # below `lowest`, one exponential of this length
-            tail = [lowest - length * reach for reach in (60, 25, 10, 4, 1)]
-            stops = [*tail, lowest, *(edge for edge in sorted({0.0, *x}) if lowest < edge < u), u]
-            pieces = [integrate.quad(integrand, *ends, epsabs=0.0)[0] for ends in itertools.pairwise(stops)]
-            assert log_mass == pytest.approx(math.log(math.fsum(pieces)), abs=1e-9)
-
-    def test_far_below_it_is_one_exponential(self):
-        mass = MassBelow.of(np.array([0.0, 1.0]), 2.0, 4.0)
-        low, lower = mass.log_up_to(np.array([-5000.0, -6000.0]))
-        assert low - lower == pytest.approx(1000.0)  # 1/2 + 2/4 per unit
-        assert math.isfinite(lower)
-
-    @pytest.mark.parametrize("x", [np.zeros(21), np.array([0.0, 900.0])], ids=["many", "far"])
-    def test_what_it_cannot_hold(self, x):
-        with pytest.raises(DatasetError, match="use fewer answers, or answers nearer"):
-            MassBelow.of(x, 1.0, 1.0)
+    mass = MassBelow.of(np.array(x), a, b)
+    points = [-7.0, -1.0, -0.2, 0.0, 0.75, 2.0, 11.0]
+    found = mass.log_up_to(np.array([*points, math.inf]))
+    for u, log_mass in zip([*points, 60.0 * a], found.tolist(), strict=True):
+        lowest, length = min(-2.0, u), 1 / (1 / a + len(x) / b)  # below `lowest`, one exponential of this length
+        tail = [lowest - length * reach for reach in (60, 25, 10, 4, 1)]
+        stops = [*tail, lowest, *(edge for edge in sorted({0.0, *x}) if lowest < edge < u), u]
+        pieces = [integrate.quad(integrand, *ends, epsabs=0.0)[0] for ends in itertools.pairwise(stops)]
+        assert log_mass == pytest.approx(math.log(math.fsum(pieces)), abs=1e-9)
 
 
-class TestLaws:
-    @pytest.mark.parametrize("mechanism", [compared(1), compared(3), fresh(1), compared(2, refresh=True)], ids=named)
-    def test_one_value_integrates_to_its_transcript(self, mechanism):
-        """Integrated over all values, the densities give the transcript probabilities of independent code."""
-        law = mechanism.law(ANSWERS)
-        transcripts = transcript_law(
-            np.array(ANSWERS) - mechanism.threshold, 2.0, 3.0, mechanism.cutoff, refresh=mechanism.refresh
-        )
-        z, weight = nodes([*ANSWERS, 0.25], 120.0)
-        for above in range(3):
-            rows = np.full((len(z), 3), np.nan)
-            rows[:, above] = z
-            code = [0, 0, 0] if mechanism.cutoff > 1 else [0] * above + [1] + [-1] * (2 - above)
-            code[above] = ABOVE
-            exact = math.exp(transcripts.log_density([code])[0])
-            assert weight @ np.exp(law.log_density(rows)) == pytest.approx(exact, rel=1e-9)
-        if mechanism.cutoff <= 3:
-            silence = law.log_density(np.full((1, 3), np.nan))
-            assert silence == pytest.approx(transcripts.log_density([[0, 0, 0]]), abs=1e-10)
-
-    @pytest.mark.parametrize("mechanism", [compared(2), compared(2, refresh=True), fresh(2)], ids=named)
-    def test_two_values_integrate_to_their_transcript(self, mechanism):
-        law = mechanism.law(ANSWERS)
-        transcripts = transcript_law(np.array(ANSWERS) - 0.25, 2.0, 3.0, 2, refresh=mechanism.refresh)
-        z, weight = nodes([*ANSWERS, 0.25], 70.0)
-        # One triangle on each side of the diagonal, where the smaller of the two compared values changes.
-        t, w = np.polynomial.legendre.leggauss(60)
-        exact = math.exp(transcripts.log_density([[1, 0, 1]])[0])
-        total = 0.0
-        for side in (-1.0, 1.0):
-            for start, stop in itertools.pairwise([0.0, 2.5, 10.0, 30.0, 100.0]):
-                apart = side * ((start + stop) / 2 + (stop - start) / 2 * t)
-                first, second = np.broadcast_arrays(z[:, None], z[:, None] + apart)
-                rows = np.stack([first.ravel(), np.full(first.size, np.nan), second.ravel()], axis=1)
-                density = np.exp(law.log_density(rows)).reshape(first.shape)
-                total += weight @ density @ w * (stop - start) / 2
-        assert total == pytest.approx(exact, rel=2e-4)  # the second value's density has corners inside the pieces
-
-    @pytest.mark.parametrize("below", [0, 1, 5])
-    def test_a_small_value_after_some_below(self, below):
-        """For answers 0, Pr[all below, then a value ≤ 0] is a double integral of exponentials; simulation agrees."""
-        mechanism = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, release_value=True)
-        z, weight = nodes([0.0], 80.0)
-        rows = np.full((len(z), below + 1), np.nan)
-        rows[:, -1] = z
-        density = np.exp(mechanism.law([0.0] * (below + 1)).log_density(rows))
-        exact = 1 / (4 * 2**below * (below + 1) * (below + 2))
-        assert weight[z < 0] @ density[z < 0] == pytest.approx(exact, rel=1e-10)
-
-    @pytest.mark.parametrize("mechanism", [compared(1), compared(2), compared(2, refresh=True), fresh(2)], ids=named)
-    def test_runs_follow_the_law(self, mechanism):
-        assert follow(mechanism.sample(ANSWERS, 100_000, np.random.default_rng(4)), mechanism.law(ANSWERS))
-
-    def test_runs_of_another_mechanism_do_not(self):
-        """Wrong twins: the same transcripts with other values, and new threshold noise for the second value."""
-        outputs = fresh(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
-        assert not follow(outputs, compared(2).law(ANSWERS))
-        outputs = compared(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
-        assert not follow(outputs, compared(2, refresh=True).law(ANSWERS))
-
-    def test_what_cannot_be_has_no_density(self):
-        rows = [[1.0, 2.0, 3.0], [1.0, 2.0, math.nan]]
-        for mechanism in (compared(1), fresh(1)):
-            assert np.all(np.isneginf(mechanism.law(ANSWERS).log_density(rows)))
-        assert compared(2).law(ANSWERS).log_density(rows).tolist()[0] == -math.inf
-        assert compared(2).law(ANSWERS).log_density(rows)[1] > -10
-
-    def test_rows_in_any_order(self):
-        law = compared(2).law(ANSWERS)
-        rows = compared(2).sample(ANSWERS, 500, np.random.default_rng(2))
-        one_by_one = np.concatenate([law.log_density(row[None]) for row in rows])
-        assert law.log_density(rows) == pytest.approx(one_by_one, rel=1e-14)
+def test_far_below_it_is_one_exponential():
+    mass = MassBelow.of(np.array([0.0, 1.0]), 2.0, 4.0)
+    low, lower = mass.log_up_to(np.array([-5000.0, -6000.0]))
+    assert low - lower == pytest.approx(1000.0)  # 1/2 + 2/4 per unit
+    assert math.isfinite(lower)
 
 
-class TestLargestLoss:
-    def test_it_is_the_published_one_where_all_answers_move(self):
-        """m answers below, then a small value, lose exactly (m + 1)/2 epsilon."""
-        mechanism = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, threshold=0.5, release_value=True)
-        for n in (1, 4, 10):
-            x, y = mechanism.law([0.0] * n), mechanism.law([1.0] * n)
-            assert x.epsilon_from(y, 0.0) == pytest.approx(n / 2, rel=1e-9)
-
-    @pytest.mark.parametrize("mechanism", [compared(1), compared(2), compared(2, refresh=True), fresh(2)], ids=named)
-    @pytest.mark.parametrize("moves", [(1, 1, 1), (1, -1, 1), (-1, 1, 0)], ids=str)
-    def test_nothing_exceeds_it_and_something_comes_near(self, mechanism, moves):
-        x, y = mechanism.law(ANSWERS), mechanism.law(np.add(ANSWERS, moves))
-        largest = x.epsilon_from(y, 0.0)
-        levels = [-60.0, -5.0, *np.linspace(-2, 4, 61), 8.0, 20.0, 60.0, 400.0]
-        rows = [
-            [dict(zip(above, values, strict=True)).get(place, math.nan) for place in range(3)]
-            for count in range(mechanism.cutoff + 1)
-            for above in itertools.combinations(range(3), count)
-            for values in itertools.product(levels, repeat=count)
-        ]
-        losses = x.log_density(rows) - y.log_density(rows)
-        assert losses.max() <= largest + 1e-9
-        assert losses.max() >= largest - 2e-3
-
-    def test_where_it_is_not_known(self):
-        for one in (compared(), fresh()):
-            with pytest.raises(OptionError, match="use delta=0"):
-                one.law(ANSWERS).epsilon_from(one.law(ANSWERS), 0.1)
-            with pytest.raises(OptionError, match="no closed form"):
-                one.law(ANSWERS).epsilon_from(one.law([0.0]), 0.0)
+@pytest.mark.parametrize("mechanism", [compared(1), compared(3), fresh(1), compared(2, refresh=True)], ids=named)
+def test_one_value_integrates_to_its_transcript(mechanism):
+    """Integrated over all values, the densities give the transcript probabilities of independent code."""
+    law = mechanism.law(ANSWERS)
+    transcripts = transcript_law(
+        np.array(ANSWERS) - mechanism.threshold, 2.0, 3.0, mechanism.cutoff, refresh=mechanism.refresh
+    )
+    z, weight = nodes([*ANSWERS, 0.25], 120.0)
+    for above in range(3):
+        rows = np.full((len(z), 3), np.nan)
+        rows[:, above] = z
+        code = [0, 0, 0] if mechanism.cutoff > 1 else [0] * above + [1] + [-1] * (2 - above)
+        code[above] = ABOVE
+        exact = math.exp(transcripts.log_density([code])[0])
+        assert weight @ np.exp(law.log_density(rows)) == pytest.approx(exact, rel=1e-9)
+    if mechanism.cutoff <= 3:
+        silence = law.log_density(np.full((1, 3), np.nan))
+        assert silence == pytest.approx(transcripts.log_density([[0, 0, 0]]), abs=1e-10)
 
 
-def test_fresh_values_lie_on_a_grid_around_the_answers():
-    mechanism = m.NoisyThreshold(CLAIM, 2.0, 3.0, cutoff=2, threshold=-1e6, release_value=True, value_scale=1.5)
-    outputs = mechanism.sample([0.5, 100.5, 7.0], 50_000, np.random.default_rng(3))
-    assert np.isnan(outputs[:, 2]).all()
-    assert np.all(outputs[:, :2] % 2.0**-20 == 0)
-    below = stats.binom(50_000, stats.laplace(100.5, 1.5).cdf(99.0))
-    assert below.ppf(ALARM / 2) <= (outputs[:, 1] <= 99.0).sum() <= below.isf(ALARM / 2)
+@pytest.mark.parametrize("mechanism", [compared(2), compared(2, refresh=True), fresh(2)], ids=named)
+def test_two_values_integrate_to_their_transcript(mechanism):
+    law = mechanism.law(ANSWERS)
+    transcripts = transcript_law(np.array(ANSWERS) - 0.25, 2.0, 3.0, 2, refresh=mechanism.refresh)
+    z, weight = nodes([*ANSWERS, 0.25], 70.0)
+    # One triangle on each side of the diagonal, where the smaller of the two compared values changes.
+    t, w = np.polynomial.legendre.leggauss(60)
+    exact = math.exp(transcripts.log_density([[1, 0, 1]])[0])
+    total = 0.0
+    for side in (-1.0, 1.0):
+        for start, stop in itertools.pairwise([0.0, 2.5, 10.0, 30.0, 100.0]):
+            apart = side * ((start + stop) / 2 + (stop - start) / 2 * t)
+            first, second = np.broadcast_arrays(z[:, None], z[:, None] + apart)
+            rows = np.stack([first.ravel(), np.full(first.size, np.nan), second.ravel()], axis=1)
+            density = np.exp(law.log_density(rows)).reshape(first.shape)
+            total += weight @ density @ w * (stop - start) / 2
+    assert total == pytest.approx(exact, rel=2e-4)  # the second value's density has corners inside the pieces
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda: m.LaplaceLaw(0, 0), OptionError, "scale=0 is not allowed; use 0 < scale < inf."),
-        (lambda: m.GaussianLaw(0, math.nan), OptionError, "scale=nan is not allowed; use 0 < scale < inf."),
-        (lambda: m.GeometricLaw(0, 1.0), OptionError, "ratio=1.0 is not allowed; use 0 < ratio < 1."),
-        (lambda: m.FiniteLaw((0.0, 0.0)), OptionError, "sum of probabilities=2.0 is not allowed; use logarithms of"),
-        (lambda: m.hockey_stick(*PAIRS[0], -1), OptionError, "epsilon=-1 is not allowed; use 0 <= epsilon < inf."),
-        (lambda: m.exact_epsilon(*PAIRS[0], math.nan), OptionError, "delta=nan is not allowed; use 0 <= delta < 1."),
-        (
-            lambda: m.exact_delta(m.LaplaceLaw(0, 1), m.LaplaceLaw(0, 2), 1),
-            OptionError,
-            "no closed form for their divergence; use two laws",
-        ),
-        (
-            lambda: m.exact_epsilon(m.LaplaceLaw(0, 1), m.GaussianLaw(0, 1)),
-            OptionError,
-            "no closed form for their divergence",
-        ),
-        (
-            lambda: m.exact_epsilon(m.FiniteLaw((0.0,)), PAIRS[-1][0]),
-            OptionError,
-            "no closed form for their divergence",
-        ),
-        (
-            lambda: m.exact_epsilon(*[MaximumLaplaceLaw((0.0,), 1.0)] * 2),
-            OptionError,
-            "no closed form for their divergence",
-        ),
-        (lambda: m.NoisyThreshold(CLAIM, 1.0, 1.0, value_scale=2.0), ClaimError, "value_scale=2 applies to"),
-        (lambda: m.NoisyThreshold(CLAIM, 1.0, 1.0, value_scale=-2.0), ClaimError, "value_scale=-2.0 is not allowed"),
-        (lambda: compared().law([0.0] * 21), DatasetError, "21 answers span"),
-        (lambda: compared(9).law([0.0] * 20), OptionError, "use at most 16384: fewer answers"),
-        (lambda: fresh().law([0.0] * 63), DatasetError, "63 answers have 64 transcripts"),
-    ],
-)
-def test_errors(call, kind, message):
-    with pytest.raises(kind) as caught:
-        call()
-    assert message in str(caught.value)
+@pytest.mark.parametrize("below", [0, 1, 5])
+def test_a_small_value_after_some_below(below):
+    """For answers 0, Pr[all below, then a value ≤ 0] is a double integral of exponentials; simulation agrees."""
+    mechanism = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, release_value=True)
+    z, weight = nodes([0.0], 80.0)
+    rows = np.full((len(z), below + 1), np.nan)
+    rows[:, -1] = z
+    density = np.exp(mechanism.law([0.0] * (below + 1)).log_density(rows))
+    exact = 1 / (4 * 2**below * (below + 1) * (below + 2))
+    assert weight[z < 0] @ density[z < 0] == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("mechanism", [compared(1), compared(2), compared(2, refresh=True), fresh(2)], ids=named)
+def test_runs_follow_the_law(mechanism):
+    assert follow(mechanism.sample(ANSWERS, 100_000, np.random.default_rng(4)), mechanism.law(ANSWERS))
+
+
+def test_runs_of_another_mechanism_do_not():
+    """Wrong twins: the same transcripts with other values, and new threshold noise for the second value."""
+    outputs = fresh(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
+    assert not follow(outputs, compared(2).law(ANSWERS))
+    outputs = compared(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
+    assert not follow(outputs, compared(2, refresh=True).law(ANSWERS))
+
+
+def test_what_cannot_be_has_no_density():
+    rows = [[1.0, 2.0, 3.0], [1.0, 2.0, math.nan]]
+    for mechanism in (compared(1), fresh(1)):
+        assert np.all(np.isneginf(mechanism.law(ANSWERS).log_density(rows)))
+    assert compared(2).law(ANSWERS).log_density(rows).tolist()[0] == -math.inf
+    assert compared(2).law(ANSWERS).log_density(rows)[1] > -10
+
+
+def test_rows_in_any_order():
+    law = compared(2).law(ANSWERS)
+    rows = compared(2).sample(ANSWERS, 500, np.random.default_rng(2))
+    one_by_one = np.concatenate([law.log_density(row[None]) for row in rows])
+    assert law.log_density(rows) == pytest.approx(one_by_one, rel=1e-14)
+
+
+def test_it_is_the_published_one_where_all_answers_move():
+    """m answers below, then a small value, lose exactly (m + 1)/2 epsilon."""
+    mechanism = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, threshold=0.5, release_value=True)
+    for n in (1, 4, 10):
+        x, y = mechanism.law([0.0] * n), mechanism.law([1.0] * n)
+        assert x.epsilon_from(y, 0.0) == pytest.approx(n / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [compared(1), compared(2), compared(2, refresh=True), fresh(2)], ids=named)
+@pytest.mark.parametrize("moves", [(1, 1, 1), (1, -1, 1), (-1, 1, 0)], ids=str)
+def test_nothing_exceeds_it_and_something_comes_near(mechanism, moves):
+    x, y = mechanism.law(ANSWERS), mechanism.law(np.add(ANSWERS, moves))
+    largest = x.epsilon_from(y, 0.0)
+    levels = [-60.0, -5.0, *np.linspace(-2, 4, 61), 8.0, 20.0, 60.0, 400.0]
+    rows = [
+        [dict(zip(above, values, strict=True)).get(place, math.nan) for place in range(3)]
+        for count in range(mechanism.cutoff + 1)
+        for above in itertools.combinations(range(3), count)
+        for values in itertools.product(levels, repeat=count)
+    ]
+    losses = x.log_density(rows) - y.log_density(rows)
+    assert losses.max() <= largest + 1e-9
+    assert losses.max() >= largest - 2e-3

@@ -1,23 +1,31 @@
-"""Samplers of noise on a grid, answers of queries and their sensitivity."""
+"""Queries and their exact sensitivity, over all pairs of datasets; synthetic tables."""
 
 import itertools
 import math
 import pickle
 from collections import Counter
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit import AddRemove, Local, Replace
-from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
+from dpaudit import AddRemove, CategoricalColumn, PureDP, Replace, table_features
 from dpaudit.mechanisms import faulty
-from dpaudit.mechanisms import noise_samplers as noise
+from dpaudit.mechanisms.faulty import flaw
+from dpaudit.mechanisms.faulty.noise import (
+    gap_at_the_median,
+    largest_degree,
+    mean,
+    median,
+    n_edges,
+    share_of_a_row,
+    spread,
+)
 from dpaudit.mechanisms.queries import places_below_leader
-
-# Queries that score candidates: a function of each candidate, and counts of categories.
+from dpaudit.mechanisms.synthetic import _log_law, marginals
 
 NAMES = ["Ann", "Bob", "Eve"]
 
@@ -29,77 +37,20 @@ def test_rows_are_counted_whatever_holds_them(form):
     assert m.CategoryCounts(NAMES)(form(["Eve", "Bob", "Zoe", "Bob"])).tolist() == [0, 2, 1]
 
 
-def test_categories_are_rows_of_any_kind():
+def test_categories_and_candidates():
     frame = pd.DataFrame({"ill": ["flu", "flu", "cold"], "age": [1, 2, 1]})
     assert m.CategoryCounts([("flu", 1), ("cold", 1)])(frame).tolist() == [1, 1]
     assert m.CategoryCounts(np.arange(3))(np.array([2, 2, 0])).tolist() == [1, 0, 2]
     assert m.CategoryCounts([True, False])([]).tolist() == [0, 0]
-
-
-def test_counts_have_the_sensitivity_and_the_direction_that_they_say():
-    counts = m.CategoryCounts("abc")
-    assert m.query_sensitivity(counts, "abcz", 3, AddRemove(), norm="linf") == 1
-    assert m.query_sensitivity(counts, "abcz", 3, Replace(), norm="linf") == 1
     for row in "abcz":
-        assert np.all(counts([*"abza", row]) >= counts([*"abza"]))
-
-
-def test_the_most_common_name_under_the_right_and_the_wrong_neighbours():
-    """Counts are monotone if a row is added, but not if a row is replaced; the saving is then a false version."""
-    before, added, replaced = ["Ann"] * 40 + ["Bob"], ["Ann"] * 40 + ["Bob"] * 2, ["Ann"] * 39 + ["Bob"] * 2
-    counts = m.CategoryCounts(["Ann", "Bob"])
-    for wrong in (
-        *(
-            faulty.NoisyMaxMissingFactorTwo(1.0, noise=kind, counts=counts)
-            for kind in ("laplace", "exponential", "gumbel")
-        ),
-        faulty.ExponentialMissingFactorTwo(1.0, utilities=counts),
-    ):
-        assert wrong.runs_as.monotone
-        assert m.exact_epsilon(wrong.law(before), wrong.law(added)) <= 1.0 + 1e-12
-        assert m.exact_epsilon(wrong.law(before), wrong.law(replaced)) > 1.9
-    for right in (m.ReportNoisyMax(1.0, counts=counts), m.ExponentialMechanism(1.0, utilities=counts)):
-        assert m.exact_epsilon(right.law(before), right.law(replaced)) <= 1.0 + 1e-12
-
-
-def test_queries_survive_pickling_and_compare_by_value():
+        assert np.all(m.CategoryCounts("abc")([*"abza", row]) >= m.CategoryCounts("abc")([*"abza"]))
     for query in (m.CategoryCounts(NAMES), m.EachCandidate(list.count, NAMES)):
         copy = pickle.loads(pickle.dumps(query))
         assert copy == query
         assert list(copy(["Bob"])) == [0, 1, 0]
-
-
-def test_each_candidate_is_scored_in_order():
     assert m.EachCandidate(lambda rows, c: sum(rows) * c, [1, 3, 2])([2, 3]) == [5, 15, 10]
     assert m.EachCandidate(min, range(1, 3)).candidates == (1, 2)
-
-
-def test_places_are_taken_from_the_largest_score():
-    places = places_below_leader(np.array, [1e15, 1e15 + 2, 1e15 - 4], 4.0)
-    assert places.tolist() == [-0.5, 0.0, -1.5]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: m.CategoryCounts([]), ClaimError, r"categories=\(\) is an empty range; give at least one"),
-        (lambda: m.CategoryCounts(["a", "b", "a"]), ClaimError, "names a category twice, .* twice; name each"),
-        (lambda: m.CategoryCounts([1, 1.0]), ClaimError, "names a category twice"),
-        (lambda: m.EachCandidate(max, []), ClaimError, r"candidates=\(\) is an empty range; give at least one"),
-        (lambda: m.CategoryCounts("ab")(3), DatasetError, "a dataset of type int has no rows to compare"),
-    ],
-    ids=["no category", "twice", "equal", "no candidate", "no rows"],
-)
-def test_errors_of_queries(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-
-
-# Exact sensitivities: by hand, against all pairs of datasets, and the effect of half a sensitivity.
-
-
-def revenue(bids, price):
-    return price * sum(bid >= price for bid in bids)
+    assert places_below_leader(np.array, [1e15, 1e15 + 2, 1e15 - 4], 4.0).tolist() == [-0.5, 0.0, -1.5]
 
 
 def nearness(rows, candidate):
@@ -107,12 +58,12 @@ def nearness(rows, candidate):
     return -abs(sum(rows) - candidate)
 
 
-def spread(rows):
+def revenue(bids, price):
+    return price * sum(bid >= price for bid in bids)
+
+
+def three_numbers(rows):
     return [max(rows, default=0) - min(rows, default=0), len(rows) ** 2, float(np.prod(rows))]
-
-
-def mean(rows):
-    return sum(rows) / len(rows) if rows else math.nan
 
 
 def by_all_pairs(query, domain, max_rows, adjacency, order, min_rows=0):
@@ -131,16 +82,14 @@ def by_all_pairs(query, domain, max_rows, adjacency, order, min_rows=0):
 @pytest.mark.parametrize("min_rows", [0, 2])
 def test_sensitivity_is_the_maximum_over_all_pairs(adjacency, norm, order, min_rows):
     domain = [-1.0, 0.5, 2.0]
-    found = m.query_sensitivity(spread, domain, 4, adjacency, norm=norm, min_rows=min_rows)
-    assert found == pytest.approx(by_all_pairs(spread, domain, 4, adjacency, order, min_rows), rel=1e-14)
-
-
-@pytest.mark.parametrize("adjacency", [AddRemove(), Replace()], ids=str)
-def test_utility_sensitivity_is_the_maximum_over_candidates_and_pairs(adjacency):
-    domain, candidates = [0, 1, 3], [1, 2, 5]
-    found = m.utility_sensitivity(nearness, candidates, domain, 3, adjacency)
-    expected = by_all_pairs(lambda x: [nearness(x, c) for c in candidates], domain, 3, adjacency, math.inf)
+    found = m.query_sensitivity(three_numbers, domain, 4, adjacency, norm=norm, min_rows=min_rows)
+    assert found == pytest.approx(by_all_pairs(three_numbers, domain, 4, adjacency, order, min_rows), rel=1e-14)
+    candidates = [1, 2, 5]
+    found = m.utility_sensitivity(nearness, candidates, [0, 1, 3], 3, adjacency)
+    expected = by_all_pairs(lambda x: [nearness(x, c) for c in candidates], [0, 1, 3], 3, adjacency, math.inf)
     assert found == expected == 3
+    for prices in ([1, 2, 3], [2.5], [0.5, 4.0]):
+        assert m.utility_sensitivity(revenue, prices, [0, 1, 2, 3, 4], 3, adjacency) == max(prices)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +98,13 @@ def test_utility_sensitivity_is_the_maximum_over_candidates_and_pairs(adjacency)
         (len, "ab", "l1", 1, 0),
         (m.CategoryCounts("abc"), "abc", "l1", 1, 2),
         (m.CategoryCounts("abc"), "abc", "l2", 1, math.sqrt(2)),
-        (m.CategoryCounts("abc"), "abc", "linf", 1, 1),
+        (m.CategoryCounts("abc"), "abcz", "linf", 1, 1),
         (sum, [-2.0, 1.0], "l1", 2, 3),
+        (flaw.total, [-1.0, 1.0], "l1", 1, 2),
+        (flaw.total, [-3, 0.5, 8], "l1", 8, 11),
+        (flaw.ClippedTotal(0, 1), [-3, 0.5, 8], "l1", 1, 1),
+        (flaw.WrappingTotal(2), [0, 1], "l1", 3, 3),
     ],
-    ids=["count", "histogram L1", "histogram L2", "histogram Linf", "sum"],
 )
 def test_the_same_query_under_two_relations(query, domain, norm, add_remove, replace):
     assert m.query_sensitivity(query, domain, 3, AddRemove(), norm=norm) == pytest.approx(add_remove, rel=1e-15)
@@ -161,12 +113,9 @@ def test_the_same_query_under_two_relations(query, domain, norm, add_remove, rep
 
 def test_a_mean_moves_less_on_more_rows():
     for n in (1, 2, 5):
-        assert m.query_sensitivity(mean, [0.0, 1.0], n, Replace(), min_rows=n) == pytest.approx(1 / n, rel=1e-12)
-    assert m.query_sensitivity(mean, [0.0, 1.0], 5, Replace()) == 1.0
-    with pytest.raises(
-        DatasetError, match=r"answered nan on a dataset of length 0, .* a query that answers every dataset, or a"
-    ):
-        m.query_sensitivity(mean, [0.0, 1.0], 5, AddRemove())
+        found = m.query_sensitivity(lambda rows: sum(rows) / len(rows), [0.0, 1.0], n, Replace(), min_rows=n)
+        assert found == pytest.approx(1 / n, rel=1e-12)
+    assert m.query_sensitivity(median, [0.0, 1.0], 3, Replace(), min_rows=3) == 1
 
 
 def test_every_pair_of_neighbours_is_tried_and_no_other():
@@ -182,213 +131,128 @@ def test_every_pair_of_neighbours_is_tried_and_no_other():
         assert m.query_sensitivity(is_hidden, "ab", 5, AddRemove(), min_rows=len(hidden) + 1) == 0
 
 
-@pytest.mark.parametrize("prices", [[1, 2, 3], [2.5], [0.5, 4.0]], ids=str)
-@pytest.mark.parametrize("adjacency", [AddRemove(), Replace()], ids=str)
-def test_revenue_changes_by_the_highest_price(prices, adjacency):
-    assert m.utility_sensitivity(revenue, prices, [0, 1, 2, 3, 4], 3, adjacency) == max(prices)
+# Queries whose answers move by more than their stated sensitivity.
 
-
-@pytest.mark.parametrize("monotone", [False, True])
-def test_half_of_the_sensitivity_breaks_the_claim(monotone):
-    """A row changes the total by 1, raises one candidate's utility, and lowers fifty others (or none)."""
-
-    def utility(rows, candidate):
-        return sum(rows) * (1.0 if candidate == 0 else 0.0 if monotone else -1.0)
-
-    candidates, x, y = range(51), [1.0] * 3, [1.0] * 2
-    sensitivity = m.utility_sensitivity(utility, candidates, [0.0, 1.0], 3, AddRemove())
-    assert sensitivity == 1.0
-    twin = faulty.HalfSensitivityExponential(1.0, sensitivity, monotone)
-    right = m.ExponentialMechanism(1.0, sensitivity, monotone)
-    scores_x, scores_y = ([utility(rows, c) - utility(y, c) for c in candidates] for rows in (x, y))
-    assert m.exact_epsilon(right.law(scores_x), right.law(scores_y)) <= 1.0
-    found = m.exact_epsilon(twin.law(scores_x), twin.law(scores_y))
-    assert twin.claim.epsilon == 1.0 < 1.8 < found <= twin.truth.epsilon == 2.0
-
-
-def test_the_two_in_the_exponent_makes_up_for_half_of_a_monotone_sensitivity():
-    """A pair on which the bug has no effect."""
-    twin = faulty.HalfSensitivityExponential(1.0)
-    assert m.exact_epsilon(twin.law([0.0] * 50), twin.law([1.0] + [0.0] * 49)) <= 1.0
+WRAPPED = [(1, 127, 127), (1, 128, -128), (-1, 129, 127), (1, 0, 0)]
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("query", "rows", "answer"),
     [
-        (
-            lambda: m.query_sensitivity(len, range(100), 10, AddRemove()),
-            "a domain of 100 and datasets of 0 to 10 rows make 426,342,151,127,100 pairs of neighbours; use sizes",
-        ),
-        (
-            lambda: m.query_sensitivity(len, [], 3, AddRemove()),
-            "a domain of 0 and datasets of 0 to 3 rows make 0 pairs",
-        ),
-        (
-            lambda: m.query_sensitivity(len, [1], 3, Replace()),
-            "a domain of one row leaves nothing to replace the row by",
-        ),
-        (lambda: m.query_sensitivity(len, [1], 3, AddRemove(), min_rows=3), "and datasets of 3 to 3 rows make 0 pairs"),
-        (lambda: m.query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 are not a range of sizes"),
-        (
-            lambda: m.query_sensitivity(len, [1], 2, AddRemove(), min_rows=-1),
-            "min_rows=-1 and max_rows=2 are not a range",
-        ),
-        (lambda: m.query_sensitivity(len, [1], 2, Local()), r"cannot be enumerated; use AddRemove\(\) or"),
-        (lambda: m.query_sensitivity(len, [1], 2, AddRemove(), norm="l3"), 'norm=\'l3\' is unknown; use "l1", "l2" or'),
+        *((flaw.WrappingTotal(8), [sign] * n, total) for sign, n, total in WRAPPED),
+        (flaw.WrappingTotal(8), [100] * 3, 44),
+        (flaw.WrappingTotal(16), [1] * 128, 128),
+        (flaw.half_precision_total, [16.0] * 127 + [8.0] + [1.25, -0.75] * 60, 2040),
+        (flaw.half_precision_total, [16.0] * 128 + [1.25, -0.75] * 60, 2048 + 120),
+        (flaw.half_precision_total, [16.0] * 128 + [1.0] * 100, 2048),  # by the order of the rows
+        (flaw.half_precision_total, [1.0] * 100 + [16.0] * 128, 2148),
+        (flaw.total, [1.0] * 100 + [16.0] * 128, 2148),
+        (flaw.ClippedColumnTotals(), [(8, 0.5), (-1, 0.5)], [1, 1]),
+        (flaw.column_totals, [(8, 0.5), (-1, 0.5)], [7, 1]),
+        (flaw.RoundedAnswer(), 0.4, 0),
+        (flaw.RoundedAnswer(), 0.6, 1),
+        (flaw.RoundedAnswer(len), [1, 2], 2),
+        (flaw.standardised, [2.0, 2.0], [0, 0]),
+        (lambda rows: flaw.standardised(rows)[0], [1.0] + [0.0] * 49, pytest.approx(7.0)),
+        (lambda rows: flaw.standardised(rows).mean(), [1.0] + [0.0] * 49, pytest.approx(0.0, abs=1e-15)),
+        (flaw.n_triangles, nx.complete_graph(5), 10),
+        (flaw.n_triangles, nx.Graph(set(nx.complete_graph(5).edges) - {(0, 1)}), 7),
+        (flaw.prefix_counts, [1, 0, 2], [1, 1, 3]),
+        (flaw.interval_tree, [1, 0, 2, 3], [1, 0, 2, 3, 1, 5, 6]),
+        (flaw.CountsOverTheRange(2), [0.0, 1, 2, 3, 4, 5, 6, 7, 8, 10], [5, 5]),
+        (flaw.CountsOverTheRange(2), [0.0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 40.0], [10, 1]),
+        (flaw.CountsBetween(2, 0.0, 10.0), [0.0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 40.0], [5, 6]),
+        (flaw.GradientSum(1.0), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([0.9, 1.2])),
+        (flaw.GradientSum(1.0, "mean"), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([0.6, 0.8])),
+        (flaw.GradientSum(1.0, "coordinate"), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([1.3, 1.4])),
+        (flaw.GradientSum(10.0), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([3.3, 4.4])),
+        (median, [3, 1, 2], 2),
+        (gap_at_the_median, [0, 0, 5, 6, 6], 5),
+        (spread, [2, 5, 3], 3),
+        (mean, [2, 5, 5], 4),
+        (share_of_a_row, [2, 5], 0.5),
+        (largest_degree, nx.star_graph(4), 4),
+        (largest_degree, nx.empty_graph(3), 1),
+        (largest_degree, nx.Graph(), 1),
+        (n_edges, nx.star_graph(4), 4),
     ],
-    ids=["too many", "no row", "one row", "one size", "no number", "negative", "adjacency", "norm"],
-)
-def test_options_out_of_range(call, message):
-    with pytest.raises(OptionError, match=message):
-        call()
+)  # fmt: skip
+def test_answers_of_queries_in_the_catalogue(query, rows, answer):
+    found = query(rows)
+    assert (found.tolist() if isinstance(found, np.ndarray) else found) == answer
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        (
-            lambda rows: math.inf if len(rows) == 2 else 0,
-            "the query answered inf on a dataset of length 2, which is not a finite",
-        ),
-        (lambda rows: "many", "the query answered 'many' on a dataset of length 1, which is not a finite number"),
-        (lambda rows: [0.0] * len(rows), "answers 1 numbers on one dataset and 0 on a neighbour; use a query whose"),
-    ],
-    ids=["infinite", "word", "lengths"],
-)
-def test_answers_that_cannot_be_compared_are_refused(query, message):
-    with pytest.raises(DatasetError, match=message):
-        m.query_sensitivity(query, [1, 2], 3, AddRemove())
+def test_changes_of_queries_in_the_catalogue():
+    moved = [np.abs(flaw.interval_tree(row) - flaw.interval_tree([0] * 4)).sum() for row in np.eye(4, dtype=int)]
+    assert moved == [3] * 4
+    rows = [0.0, 0.0, 0.0, 1.0, 1.0]
+    reached = [median([*rows[:i], new, *rows[i + 1 :]]) for i in range(5) for new in (0.0, 0.5, 1.0)]
+    assert max(abs(value - median(rows)) for value in reached) == gap_at_the_median(rows) == 1
 
 
-def test_a_utility_that_answers_several_numbers_is_refused():
-    with pytest.raises(DatasetError, match=r"the utility of candidate 0 is \[1, 2\], which is not a number"):
-        m.utility_sensitivity(lambda rows, candidate: [1, 2], "ab", range(3), 2, AddRemove())
+# Synthetic tables: the law of the marginals, and the tables that they stand for.
+
+ONE_COLUMN = m.NoisyMarginals(1.0, (2,), rows=3)
+MECHANISMS = [ONE_COLUMN, m.NoisyMarginals(1.0, (2, 3)), m.NoisyMarginals(0.5, (4,), 5, 2)]
 
 
-def test_a_twin_refuses_what_the_mechanism_refuses():
-    with pytest.raises(ClaimError, match=r"sensitivity=0\.0 is not allowed"):
-        faulty.HalfSensitivityExponential(1.0, 0.0)
+def by_slow_code(counts, ratio, rows, reach=25):
+    """Law of the values of category 1: every pair of noises, by its geometric probabilities."""
+    law = np.zeros(rows + 1)
+    for a in range(-reach, reach + 1):
+        for b in range(-reach, reach + 1):
+            weight = ((1 - ratio) / (1 + ratio)) ** 2 * ratio ** (abs(a) + abs(b))
+            zero, one = max(counts[0] + a, 0), max(counts[1] + b, 0)
+            share = one / (zero + one) if zero + one else 0.5
+            law += weight * stats.binom.pmf(np.arange(rows + 1), rows, share)
+    return law
 
 
-# Noise samplers. Random tests use fixed seeds; each has a false-alarm probability of at most 1e-7.
-
-RUNS = 400_000
-
-
-ALARM = 1e-7
+def test_the_law_of_a_column_is_that_of_slow_code():
+    assert np.exp(_log_law(np.array([2, 1]), ONE_COLUMN)) == pytest.approx(by_slow_code((2, 1), math.exp(-1), 3))
 
 
-def counts_are_off(counts, probabilities, runs, alarm):
-    """Return whether a cell's count is outside its exact binomial limits; false-alarm probability ≤ `alarm`."""
-    each = alarm / (2 * len(counts))
-    low, high = stats.binom.ppf(each, runs, probabilities), stats.binom.isf(each, runs, probabilities)
-    return bool(np.any((counts < low) | (counts > high)))
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_a_table_has_the_marginals_that_are_its_output(mechanism):
+    rows = [tuple(0 for _ in mechanism.categories)] * 2
+    table = mechanism.table(rows, np.random.default_rng(3))
+    drawn = mechanism.sample(rows, 1, np.random.default_rng(3))
+    columns = {f"column {place}": CategoricalColumn(tuple(range(k))) for place, k in enumerate(mechanism.categories)}
+    features = table_features(table, columns)
+    assert {name: features[name] for name in drawn} == {name: float(count[0]) for name, count in drawn.items()}
 
 
-@pytest.mark.parametrize(
-    ("fill", "law"),
-    [(noise.fill_laplace, stats.laplace), (noise.fill_gaussian, stats.norm), (noise.fill_exponential, stats.expon)],
-)
-def test_standard_laws(fill, law):
-    out = np.empty(RUNS)
-    fill(out, np.random.default_rng(1))
-    cells = np.histogram(law.cdf(out), bins=50, range=(0, 1))[0]
-    assert not counts_are_off(cells, np.full(50, 1 / 50), RUNS, ALARM)
+def test_values_outside_the_domain_are_not_counted():
+    counted = marginals([(0, 1), (7, 1), (None, -1), (1.5, 1)], (2, 2))
+    assert [column.tolist() for column in counted] == [[1, 0], [0, 3]]
 
 
-def test_the_check_of_counts_sees_a_scale_wrong_by_a_twentieth():
-    out = 1.05 * noise.standard_laplace(RUNS, np.random.default_rng(1))
-    cells = np.histogram(stats.laplace.cdf(out), bins=50, range=(0, 1))[0]
-    assert counts_are_off(cells, np.full(50, 1 / 50), RUNS, ALARM)
+def test_a_noisy_number_of_rows_varies_and_that_of_the_data_does_not():
+    data, rng = [(0,)] * 5, np.random.default_rng(0)
+    assert len(set(m.NoisyMarginals(1.0, (2,)).sample(data, 100, rng)["rows"].tolist())) > 3
+    assert set(faulty.RowsOfTheData(1.0, (2,)).sample(data, 100, rng)["rows"].tolist()) == {5}
 
 
-@pytest.mark.parametrize("scale", [0.2, 1.0, 7.3])
-def test_two_sided_geometric_is_exact_zero_included(scale):
-    law = m.GeometricLaw(0, math.exp(-1 / scale))
-    k = np.arange(-30, 31)
-    draws = noise.two_sided_geometric(scale, RUNS, np.random.default_rng(2))
-    assert draws.dtype == np.int64
-    counts = (draws == k[:, None]).sum(axis=1)
-    assert not counts_are_off(counts, np.exp(law.log_density(k)), RUNS, ALARM)
+def test_learned_categories_give_no_other():
+    rng = np.random.default_rng(0)
+    instead = faulty.LearnedCategories(1.0, (3,), 20).sample([(0,), (2,)], 200, rng)
+    assert instead["column 0: 1"].max() == 0 < instead["column 0: 2"].max()
+    besides = faulty.LearnedCategories(1.0, (3,), 20, "added")
+    assert besides.sample([(0,)], 200, rng)["column 0: 3"].max() == 0
+    assert besides.sample([(0,), (9,)], 200, rng)["column 0: 3"].max() > 0
 
 
-def test_two_sided_geometric_events_follow_from_the_exponential():
-    """The magnitude is at least k if and only if E ≥ k/scale − ln(2/(1+r)), with probability 2rᵏ/(1+r)."""
-    for scale in (0.05, 1.0, 2.0**30):
-        r = math.exp(-1 / scale)
-        for k in (1, 2, 50):
-            threshold = k / scale - math.log(2 / (1 + r))
-            assert threshold >= 0
-            assert math.exp(-threshold) == pytest.approx(2 * r**k / (1 + r), rel=1e-12)
+def test_numbers_lie_in_the_declared_range_or_in_that_of_the_data():
+    data, rng = [10.0, None, 40.0, 1e9], np.random.default_rng(0)
+    declared = m.NoisyBins(1.0, 0.0, 100.0).sample(data, 500, rng)
+    assert 0.0 <= declared.min() < 25.0 < 75.0 < declared.max() < 100.0
+    learned = faulty.LearnedRange(1.0).sample(data[:3], 500, rng)
+    assert learned.min() >= 10.0
+    assert learned.max() < 40.0
 
 
-@pytest.mark.parametrize("n_outcomes", [1, 2, 5, 300])
-def test_draw_indices(n_outcomes):
-    probabilities = np.random.default_rng(3).dirichlet(np.ones(n_outcomes))
-    draws = noise.draw_indices(probabilities, RUNS, np.random.default_rng(4))
-    counts = np.bincount(draws, minlength=n_outcomes)
-    assert len(counts) == n_outcomes
-    assert not counts_are_off(counts, probabilities, RUNS, ALARM)
-
-
-def test_draw_indices_skips_what_is_impossible():
-    draws = noise.draw_indices([0.0, 0.5, 0.0, 0.5, 0.0], 10_000, np.random.default_rng(5))
-    assert set(draws.tolist()) == {1, 3}
-
-
-@pytest.mark.parametrize("scale", [1e-9, 0.3, 1.0, 1.5, 2.0, 12345.678])
-def test_the_grid_is_a_power_of_two_of_the_stated_size(scale):
-    step = noise.grid_step(scale)
-    assert math.frexp(step)[0] == 0.5
-    assert 2.0**-21 < step / scale <= 2.0**-20
-
-
-@pytest.mark.parametrize("answer", [0.0, 1.0, 10.1, -3.3e-7, 1e9 + 0.123456789, 2.0**30])
-def test_rounding_is_to_the_nearest_grid_point_of_the_exact_sum(answer):
-    values = np.random.default_rng(6).laplace(size=2000)
-    step = noise.grid_step(1.0)
-    outputs = noise.round_to_grid(values.copy(), 1.0, answer)
-    multiples = outputs / step
-    assert np.array_equal(multiples, np.rint(multiples))
-    # In units of the step: the answer splits exactly, and noise and remainder add with 30 spare bits.
-    whole = round(answer / step)
-    expected = whole + np.rint(values / step + (answer / step - whole))
-    assert np.array_equal(multiples, expected)
-
-
-def test_rounding_leaves_no_signed_zero():
-    outputs = noise.round_to_grid(np.array([-1e-12, 1e-12, -0.0]), 1.0)
-    assert not np.signbit(outputs).any()
-
-
-def test_low_bits_do_not_tell_the_answer():
-    """The lowest set bit is never below the grid, where raw doubles distinguish the answers 0 and 1."""
-
-    def lowest_exponents(outputs):
-        mantissa, exponent = np.frexp(outputs[outputs != 0])
-        whole = np.ldexp(mantissa, 53).astype(np.int64)
-        return exponent - 53 + np.log2((whole & -whole).astype(np.float64))
-
-    raw = [lowest_exponents(a + noise.standard_laplace(50_000, np.random.default_rng(7))) for a in (0.0, 1.0)]
-    assert (raw[0] < -53).mean() > 1.5 * (raw[1] < -53).mean()
-    for answer in (0.0, 1.0):
-        outputs = noise.laplace_on_grid(answer, 1.0, 50_000, np.random.default_rng(8))
-        assert lowest_exponents(outputs).min() == math.log2(noise.grid_step(1.0))
-
-
-@pytest.mark.parametrize("answer", [2.0**32, -1e300, math.nan, math.inf])
-def test_answers_beyond_the_grid_are_refused(answer):
-    with pytest.raises(
-        DatasetError, match=r"too large for a double to resolve .*, the grid step of .* 1; use answers within"
-    ):
-        noise.round_to_grid(np.zeros(3), 1.0, answer)
-
-
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, noise.PIECE, noise.PIECE + 1])
-def test_any_size(size):
-    rng = np.random.default_rng(9)
-    assert noise.random_signs(size, rng).shape == (size,)
-    assert noise.standard_laplace(size, rng).shape == (size,)
-    assert noise.two_sided_geometric(1.0, size, rng).shape == (size,)
-    assert noise.draw_indices([0.5, 0.5], size, rng).shape == (size,)
-    assert noise.gaussian_on_grid(0.0, 1.0, size, rng).shape == (size,)
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, m.NoisyBins(1.0, 0.0, 1.0)], ids=str)
+def test_a_mechanism_is_a_value(mechanism):
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    assert mechanism.claim == PureDP(mechanism.epsilon)
+    assert not hasattr(mechanism, "__dict__")

@@ -54,6 +54,7 @@ def test_the_relation_matters():
         claim_from_event(LAPLACE, neighbours="replace_one")
 
 
+@pytest.mark.evidence
 def test_a_mechanism_keeps_the_claim_of_its_event_and_breaks_that_of_more_noise():
     def noisy(answer, size, rng):
         return answer + rng.normal(scale=2.0, size=size)

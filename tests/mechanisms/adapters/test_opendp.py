@@ -155,11 +155,16 @@ def test_laplace_keeps_its_claim_and_half_of_it_is_refuted(dp: Any) -> None:
     assert _audit(mechanism, 0.0, 1.0, PureDP(0.5), runs=_PLENTY).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
-def test_rho_is_not_epsilon(dp: Any) -> None:
+def test_rho_is_read_as_rho(dp: Any) -> None:
     mechanism = from_opendp(dp.m.make_gaussian(*_numbers(dp, float), scale=1.0))
     assert mechanism.claim(1) == ZeroConcentratedDP(0.5)
     assert "ZeroConcentratedDivergence on AbsoluteDistance(f64)" in mechanism.claim_source
+
+
+@pytest.mark.evidence
+@pytest.mark.usefixtures("without_resolution")
+def test_rho_is_not_epsilon(dp: Any) -> None:
+    mechanism = from_opendp(dp.m.make_gaussian(*_numbers(dp, float), scale=1.0))
     assert not _audit(mechanism, 0.0, 1.0, runs=1_000).is_refuted
     assert _audit(mechanism, 0.0, 1.0, PureDP(0.5), runs=_PLENTY).is_refuted  # the false alarm
     assert _audit(mechanism, 0.0, 1.0, ZeroConcentratedDP(0.1), runs=_PLENTY).is_refuted
@@ -280,7 +285,6 @@ def test_responses_and_selections(dp: Any) -> None:
     coin = from_opendp(dp.m.make_randomized_response_bool(prob=0.75))
     assert (coin.adjacency, coin.claim(1)) == (Local(), PureDP(float(np.log(3))))
     assert not _audit(coin, True, False).is_refuted
-    assert _audit(coin, True, False, PureDP(0.5), runs=_PLENTY).is_refuted
     die = from_opendp(dp.m.make_randomized_response(["a", "b", "c"], prob=0.5))
     assert not _audit(die, "a", "b", runs=500).is_refuted
     scores = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
@@ -304,7 +308,6 @@ def test_profiles_and_thresholds(dp: Any) -> None:
     gaussian = dp.m.make_gaussian(*_numbers(dp, float), scale=1.0)
     profile = from_opendp(dp.c.make_zCDP_to_approxDP(gaussian))
     assert isinstance(profile.claim(1), PrivacyProfile)
-    assert not _audit(profile, 0.0, 1.0, runs=1_000).is_refuted
     fixed = from_opendp(dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), 1e-6)).claim(1)
     assert isinstance(fixed, ApproxDP)
     assert fixed.delta == 1e-6
@@ -339,7 +342,6 @@ def test_outputs_that_are_dictionaries_tell_which_keys_are_there(dp: Any) -> Non
     assert _audit(low, ["b"], ["b", "a"], promised, runs=1_000).is_refuted
     both = from_opendp(dp.c.make_composition([counts(2), counts(2)]))
     assert both.sample([], 2, _rng()) == [(("",), ("",))] * 2
-    assert _audit(both, ["b"], ["b", "a"], ApproxDP(2.0, 0.01), runs=1_500).is_refuted
 
 
 def test_measures_of_the_users_own(dp: Any) -> None:

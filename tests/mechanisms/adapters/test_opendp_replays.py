@@ -158,6 +158,7 @@ def test_a_queryable_is_not_recorded_and_said():
     assert result.verdict is ReplayVerdict.OPEN
 
 
+@pytest.mark.evidence
 def test_a_search_guided_by_them():
     options = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 1_000, "jobs": 1}
     found = find_worst_pair(noisy_sum, Rows(values=(0, 1, 2, 7)), guide="replay", **options)

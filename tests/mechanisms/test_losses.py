@@ -1,0 +1,497 @@
+"""Exact losses: right mechanisms keep their claim and attain it, and faulty ones break theirs as they state."""
+
+import functools
+import itertools
+import math
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import dpaudit.mechanisms as m
+from dpaudit import NodeNeighbours
+from dpaudit.audit.claims.claim import ApproxDP, GaussianDP, PureDP
+from dpaudit.audit.errors import ClaimError
+from dpaudit.mechanisms import faulty
+from dpaudit.mechanisms.aggregates import ApproximateBounds, noisy_moments, noisy_tree_counts
+from dpaudit.mechanisms.synthetic import exact_loss
+
+INF, APPROX = math.inf, pytest.approx
+NODES = NodeNeighbours()
+ONE_UP = [1.0] + [-1.0] * 49
+AGES = [3.0, 18.0, 20.0, 64.0, 65.0, 99.0]
+ROWS = [0, 1, 1, 2]
+NAMES = m.CategoryCounts(["Ann", "Bob"])
+BEFORE, ADDED, REPLACED = (["Ann"] * a + ["Bob"] * b for a, b in ((40, 1), (40, 2), (39, 2)))
+COUNTS = [m.GeometricMechanism(epsilon, query=len) for epsilon in (0.1, 0.5, 0.2)]
+BY_AGE = m.ParallelComposition(COUNTS, m.IntervalOf((18, 65)))
+EXPONENTIAL, MISSING_TWO = m.ExponentialMechanism(1.0), faulty.ExponentialMissingFactorTwo(1.0)
+FAR = [40.0, 0.0], [39.0, 1.0]
+HUB, LEAVES = nx.star_graph(4), nx.empty_graph(range(1, 5))
+PUMPKIN, WITHOUT = m.PUMPKIN_BIDS, m.PUMPKIN_BIDS[:3]
+OVERLAPPING = faulty.OverlappingPartCounts(0.5, (0, 18, 65, 120))
+SHARED = faulty.SharedNoiseLaplace(0.5, (len, sum))
+NUMBERS = [0.5, -3.0, 7.0, 2.0]
+NOISES_OF_COUNTS = ("laplace", "geometric")
+NOISES = ("laplace", "exponential", "gumbel")
+MONOTONE = m.SparseVector(1.0, monotone=True)
+
+
+BOUNDS = [(1.1, 1), (3.0, 1), (1.1, 4)]
+AGGREGATES = [
+    functools.partial(noisy_moments, 1, -1.0, 3.0),
+    functools.partial(noisy_moments, 2, -1.0, 3.0),
+    functools.partial(noisy_tree_counts, -1.0, 3.0, height=3, branching=2),
+]
+
+
+def at_the_threshold(epsilon, contributions):
+    """A dataset whose count is the last threshold, and one with a user more."""
+    rows = [9.0] * math.ceil(ApproximateBounds(epsilon, contributions).thresholds[-1])
+    return rows, [*rows, *[9.0] * contributions]
+
+
+def folded(epsilon, n):
+    return m.RandomisedResponseFold(epsilon, n)
+
+
+# mechanism, x, y, exact epsilon
+RIGHT = [
+    *(
+        (mechanism(0.7, sensitivity=3), x, y, 0.7 * abs(x - y) / 3)
+        for mechanism, pairs in [
+            (m.LaplaceMechanism, [(0, 3.0), (10.5, 7.5), (1, 1.5), (0, 0)]),
+            (m.GeometricMechanism, [(0, 3), (10, 7), (1, 2), (5, 5)]),
+        ]
+        for x, y in pairs
+    ),
+    *(
+        (m.HistogramMechanism(0.8, k=4, sensitivity=s, noise=noise), ROWS, other, loss / s)
+        for noise in NOISES_OF_COUNTS
+        for s in (1, 2)
+        for other, loss in [([*ROWS, 3], 0.8), (ROWS[:-1], 0.8), (ROWS[::-1], 0.0)]
+    ),
+    *((m.HistogramMechanism(0.8, k=4, sensitivity=2, noise=n), ROWS, [0, 1, 1, 3], 0.8) for n in NOISES_OF_COUNTS),
+    (m.SequentialComposition([m.LaplaceMechanism(0.5, query=len), COUNTS[0]]), "ab", "abc", 0.6),
+    *((BY_AGE, AGES, [*AGES, age], loss) for age, loss in [(5.0, 0.1), (40.0, 0.5), (80.0, 0.2)]),
+    (BY_AGE, [*AGES, 20.0], [*AGES, 30.0], 0.0),
+    *((folded(0.2, n), 0, 1, n * 0.2) for n in (1, 2, 7, 1000)),
+    (m.UpAndDown(0.5, 6), -7, 7, 3.0),
+    (m.UpAndDown(0.5, 6), 6, 7, 0.0),  # above all thresholds
+    *((m.RandomisedResponse(1.3, k), x, y, 1.3) for k in (2, 5) for x, y in itertools.permutations(range(k), 2)),
+    *(
+        (oracle, x, y, oracle.claim.epsilon if x != y else 0.0)
+        for oracle in [
+            m.UnaryEncoding(1.3, 5), m.UnaryEncoding(1.3, 5, is_optimised=True), m.LocalHashing(1.3, 5),
+            m.LocalHashing(1.3, 5, g=2), m.SubsetSelection(1.3, 5), m.SubsetSelection(1.3, 5, size=4),
+            m.HadamardResponse(1.3, 5), m.MemoisedBits(2.0, 1.3, 5), m.MemoisedBits(2.0, 1.3, 5, is_optimised=True),
+            m.MemoisedResponse(2.0, 1.3, 5),
+        ]
+        for x in range(5)
+        for y in range(5)
+    ),
+    *((m.UnaryEncoding(e, 3, is_best), 0, 1, APPROX(e, rel=1e-8)) for e in (1e-6, 29.9) for is_best in (False, True)),
+    *((m.SubsetSelection(e, 3), 0, 1, APPROX(e, rel=1e-8)) for e in (1e-6, 29.9)),
+    (EXPONENTIAL, [0.0] * 50, ONE_UP, APPROX(0.966, abs=5e-4)),
+    (EXPONENTIAL, [0.0, -3.0], [-1.0, -2.0], APPROX(0.727, abs=5e-4)),
+    (EXPONENTIAL, [0.0, -3.0], [1.0, -4.0], APPROX(0.877, abs=5e-4)),
+    (EXPONENTIAL, [0.0, 2e6, -3e8], [1.0, 2e6 - 1, 1 - 3e8], APPROX(1.0, rel=1e-7)),
+    (EXPONENTIAL, [0.0] * 100_000, [1.0] + [-1.0] * 99_999, APPROX(0.99995, abs=5e-5)),
+    (m.PermuteAndFlip(1.0), *FAR, APPROX(0.98, abs=0.03)),
+    *((m.ReportNoisyMax(1.0, noise=n), *FAR, APPROX(0.98, abs=0.03)) for n in NOISES),
+    *((m.SparseVector(1.0, c), [0.0] * (12 + c), [1.0] * 12 + [-1.0] * c, APPROX(0.985, abs=0.015)) for c in (1, 2)),
+    (MONOTONE, [0.0] * 13, [1.0] * 12 + [0.0], APPROX(0.995, abs=0.005)),
+    (m.EdgeCountMechanism(0.5, NODES, max_degree=4), HUB, LEAVES, 0.5),
+    (m.GroupTightMechanism(0.5, start=0.01), 0, 1, 0.5),
+    *((ApproximateBounds(epsilon, c), *at_the_threshold(epsilon, c), epsilon) for epsilon, c in BOUNDS),
+    *(
+        (make(epsilon=0.7, partitions=p, per_partition=q), NUMBERS, [*NUMBERS, *[3.0] * (p * q)], 0.7)
+        for make in AGGREGATES
+        for p, q in [(1, 1), (3, 1), (1, 4), (3, 4)]
+    ),
+    (m.EdgeCountMechanism(0.25), nx.star_graph(1), nx.empty_graph(2), 0.25),
+]  # fmt: skip
+
+
+# pairs that the claim does not cover, as they are farther apart or of another relation
+OTHER_PAIRS = [
+    *((m.HistogramMechanism(0.8, k=4, noise=n), ROWS, [0, 1, 1, 3], 1.6) for n in NOISES_OF_COUNTS),
+    (BY_AGE, [*AGES, 5.0], [*AGES, 40.0], 0.6),
+    (BY_AGE, [*AGES, 5.0], [*AGES, 80.0], 0.3),
+    (BY_AGE, [*AGES, 40.0], [*AGES, 80.0], 0.7),
+    (m.ExponentialMechanism(1.0, monotone=True), [0.0] * 50, ONE_UP, APPROX(1.880, abs=5e-4)),
+    (m.PermuteAndFlip(1.0, monotone=True), *FAR, 2.0),
+    (MONOTONE, [0.0] * 13, [1.0] * 12 + [-1.0], APPROX(1.495, abs=0.005)),
+    *((m.EdgeCountMechanism(0.25), nx.star_graph(k), nx.empty_graph(k + 1), 0.25 * k) for k in (2, 4)),
+    *((m.GroupTightMechanism(0.5, start=0.01), 0, n, 0.5 * n) for n in range(1, 7)),
+    (noisy_moments(2, -1.0, 3.0, epsilon=0.7, noise_share=0.5), NUMBERS, [*NUMBERS, 3.0], 1.4),
+    *((ApproximateBounds(e, c, noise_share=0.95), *at_the_threshold(e, c), e / 0.95) for e, c in BOUNDS),
+]
+
+
+# mechanism, x, y, exact epsilon, whether it is the true guarantee
+FAULTY = [
+    (faulty.UnderstatedSensitivityLaplace(0.5), 0.0, 2.0, 1.0, True),
+    (faulty.UnderstatedSensitivityLaplace(0.5, bound=10.0), 0.0, 10.0, 5.0, True),
+    (faulty.InvertedScaleLaplace(0.5), 0, 1, 2.0, True),
+    (faulty.PerRowGeometric(0.5, rows_per_user=3), 4, 7, 1.5, True),
+    (faulty.SquaredRatioGeometric(0.5), 4, 5, 1.0, True),
+    (faulty.BestOfDraws(0.5, k=4), 0.0, 1.0, 2.0, True),
+    (faulty.DeviationAsScaleLaplace(0.5), 0.0, 1.0, math.sqrt(0.5), True),
+    (faulty.TruthAmongTheLies(1.0), 0, 1, math.log(1 + 2 * math.e), True),
+    (faulty.TruthAmongTheLies(1.0, k=4), 3, 1, math.log(1 + 4 * math.e / 3), True),
+    (faulty.BinaryOddsForManyValues(1.0, k=5), 0, 4, 1 + math.log(4), True),
+    *((faulty.BiasedCoinResponse(b), 0, 1, math.log(odds), True) for b, odds in [(0.25, 5.0), (0.75, 5.0)]),
+    (faulty.BiasedCoinResponse(0.5), 0, 1, math.log(3), True),  # here the coins keep the claim
+    *((faulty.OneHotAtFullEpsilon(0.5, k=4), x, y, 1.0, True) for x, y in itertools.combinations(range(4), 2)),
+    (faulty.PowersOfTen(1.0), [0.0, -40.0], [-1.0, -39.0], math.log(10), True),
+    (faulty.HalfNoiseHistogram(0.5, k=3), [0, 1], [0, 2], 1.0, True),
+    (faulty.HalfNoiseHistogram(0.5, k=3), [0, 1], [0], 0.5, False),  # right for an added or removed row
+    (faulty.EdgeNoiseForNodes(0.5, max_degree=4), HUB, LEAVES, 2.0, True),
+    (faulty.OneEndDegreeHistogram(1.0, max_degree=2), nx.path_graph(2), nx.empty_graph(2), 2.0, True),
+    (faulty.OneEndDegreeHistogram(1.0), nx.path_graph(3), nx.Graph({0: [1], 1: [], 2: []}), 1.0, False),
+    (faulty.LocalSensitivityLaplace(0.5, most_rows=3), [0, 0], [0, 0, 0], 2.5, True),
+    *(
+        (faulty.LocalSensitivityLaplace(0.5, most), [0] * n, [0] * (n + 1), APPROX(0.5 + n, abs=1e-9), n + 1 == most)
+        for most in (1, 2, 5)
+        for n in range(most)
+    ),
+    (faulty.SparseVectorUnscaledNoise(1.0), [0.0, 0.0], [1.0, -1.0], APPROX(1.1648439, abs=1e-7), False),
+    *(
+        (faulty.SparseVectorUnscaledNoise(0.8, cutoff=c), [0.0] * (12 + c), [1.0] * 12 + [-1.0] * c, loss, False)
+        for c in (1, 2, 3)
+        for loss in [APPROX(0.2 * (1 + 6 * c), rel=0.01)]
+    ),
+    (faulty.SparseVectorWithoutQueryNoise(1.0), [0.0, 1.0], [1.0, 0.0], INF, False),
+    (faulty.SparseVectorWithoutQueryNoise(1.0), [0.0], [1.0], 0.5, False),  # with one answer, the bug has no effect
+    (MISSING_TWO, [0.0] * 50, ONE_UP, APPROX(1.8797479, abs=1e-7), False),
+    (MISSING_TWO, [0.0, -3.0], [-1.0, -2.0], APPROX(1.7353257, abs=1e-7), False),
+    (MISSING_TWO, [0.0, -3.0], [1.0, -4.0], APPROX(1.9581280, abs=1e-7), False),
+    (MISSING_TWO, [0.0] * 50, [1.0] + [0.0] * 49, APPROX(0.95, abs=0.05), False),  # one-way, the claim is kept
+    *(
+        (faulty.NoisyMaxMissingFactorTwo(1.0, noise=n), [0.0, lead], [1.0, lead - 1.0], loss, False)
+        for n in NOISES
+        for lead, loss in [(3.0, APPROX(1.7, abs=0.31)), (40.0, APPROX(1.97, abs=0.031))]
+    ),
+    *(
+        (wrong, BEFORE, other, loss, False)
+        for wrong in (
+            *(faulty.NoisyMaxMissingFactorTwo(1.0, noise=n, counts=NAMES) for n in NOISES),
+            faulty.ExponentialMissingFactorTwo(1.0, utilities=NAMES),
+        )
+        for other, loss in [(ADDED, APPROX(0.98, abs=0.021)), (REPLACED, APPROX(1.95, abs=0.051))]
+    ),
+    (faulty.HalfSensitivityExponential(1.0), [0.0] * 50, [1.0] + [0.0] * 49, APPROX(0.95, abs=0.05), False),
+    (faulty.HalfSensitivityExponential(1.0), [1.0] + [-1.0] * 50, [0.0] * 51, APPROX(1.9, abs=0.1), False),
+    (OVERLAPPING, AGES, [*AGES, 65.0], 1.0, True),
+    *((OVERLAPPING, AGES, [*AGES, age], loss, False) for age, loss in [(40.0, 0.5), (0.0, 0.5), (121.0, 0.0)]),
+    (faulty.PartCountsForReplace(0.5, (18, 65)), [*AGES, 5.0], [*AGES, 80.0], 1.0, True),
+    (faulty.PartCountsForReplace(0.5, (18, 65)), AGES, [*AGES, 80.0], 0.5, False),
+    *((faulty.UndercountedComposition(m.GeometricMechanism(0.5), 8, c), 3, 4, 4.0, True) for c in (1.0, math.sqrt(8))),
+    (SHARED, [1, 1, 1], [1, 1], 0.5, False),  # both answers move in the same direction
+    (SHARED, [1, 1, 1], [1, 1, 1, 0], INF, False),
+    (faulty.SharedNoiseLaplace(1.0, [lambda x: len(x) + 0.1, lambda x: len(x) + 0.3]), [1], [1, 2], 1.0, False),
+    (faulty.SharedNoiseLaplace(1.0, [len, lambda x: 2 * len(x)]), [1], [1, 2], INF, False),
+    (faulty.LaplaceOfScale(2.0, PureDP(0.5)), (2.0, 0.0, 3.0), (2.0, 1.0, 4.0), 1.0, False),
+    (faulty.LaplaceOfScale(2.0, PureDP(0.5), spared="last"), (2.0, 0.0, 3.0), (2.0, 0.0, 4.0), INF, False),
+    (faulty.PricesFromTheBids(1.0), PUMPKIN, WITHOUT, INF, False),
+    (faulty.PricesFromTheBids(1.0), [1.0, 2.0], [1.0, 2.0, 2.0], APPROX(0.5, abs=0.5), False),  # no new price
+    *((faulty.RangeOfTheRows(0.5, is_redrawn), [0, 1], [0, 1, 0], INF, False) for is_redrawn in (True, False)),
+    (faulty.OnlyYesRandomised(1.0), 0, 1, INF, False),
+    *(
+        (kind(0.5), x, y, INF if x != y else 0.0, False)
+        for kind in (faulty.AnswerInTheBranchLaplace, faulty.MixedUniformsLaplace)
+        for x, y in [(0, 1), (0.5, 0.2), (1, 2), (5, 6), (5, 5)]
+    ),
+    (faulty.MixedUnaryCoins(0.8), 0, 1, 1.2, False),
+    (faulty.TrueBitSetTwice(1.0), 0, 1, math.log(2 + math.e), False),
+    (faulty.TrueBitSetTwice(1.0, is_optimised=False), 0, 1, math.log(1 + math.exp(0.5) * (1 + math.exp(0.5))), False),
+    (faulty.OnesNeverCleared(0.5), 0, 1, INF, False),
+    (faulty.BinaryHashingOdds(1.0), 0, 5, 1 + math.log(3), False),
+    (faulty.HashChosenByTheValue(1.0), 0, 1, INF, False),
+    (faulty.SubsetOfWrongSize(1.0), 0, 1, 1 + math.log(3 * 8 / (2 * 7)), False),
+    (faulty.SubsetInOrder(1.0), 0, 1, INF, False),
+    (faulty.HadamardOrAnyColumn(0.7), 0, 1, math.log(1 + 2 * math.exp(0.7)), False),
+    (faulty.RedrawnMemo(2.0, 0.7, reports=5), 0, 1, APPROX(3.5, rel=1e-6), False),
+    (faulty.FirstReportForAll(0.7, 2.0, reports=30), 0, 1, APPROX(2.0, rel=1e-6), False),
+]  # fmt: skip
+
+
+def loss_of(mechanism, x, y, delta=0.0):
+    return m.exact_epsilon(mechanism.law(x), mechanism.law(y), delta)
+
+
+def equals(found, loss):
+    return found == (loss if isinstance(loss, type(APPROX(1.0))) or loss in (0.0, INF) else APPROX(loss, rel=1e-9))
+
+
+@pytest.mark.parametrize(("mechanism", "x", "y", "loss"), RIGHT)
+def test_right_mechanisms_lose_what_is_said_and_at_most_their_claim(mechanism, x, y, loss):
+    found = loss_of(mechanism, x, y)
+    assert equals(found, loss)
+    assert found <= mechanism.claim.epsilon * (1 + 1e-8)
+
+
+@pytest.mark.parametrize(("mechanism", "x", "y", "loss"), OTHER_PAIRS)
+def test_pairs_that_the_claim_does_not_cover_lose_more(mechanism, x, y, loss):
+    assert equals(loss_of(mechanism, x, y), loss)
+
+
+@pytest.mark.parametrize(("twin", "x", "y", "loss", "is_true"), FAULTY)
+def test_faulty_mechanisms_lose_what_is_said_and_at_most_their_truth(twin, x, y, loss, is_true):
+    found = loss_of(twin, x, y)
+    assert equals(found, loss)
+    truth = twin.truth if isinstance(twin, faulty.Flaw) else None
+    assert truth is None or found <= truth.epsilon * (1 + 1e-9)
+    assert not is_true or truth.epsilon == APPROX(found, rel=1e-9)
+
+
+def test_each_faulty_mechanism_breaks_its_claim_on_a_pair():
+    broken = {type(twin) for twin, x, y, *_ in FAULTY if loss_of(twin, x, y) > twin.claim.epsilon * (1 + 1e-9)}
+    assert broken == {type(twin) for twin, *_ in FAULTY}
+
+
+# Gaussian and other mechanisms with a delta: mechanism, x, y, epsilon, delta there
+CORNERS = [(1.5, 2.0, 0.0), (-1.5, -2.0, 0.0)]  # 5 apart
+DELTAS = [
+    *(
+        (m.VectorGaussianMechanism(e, 1e-5, 5.0), x, y, e, 1e-5)
+        for e in (0.1, 1.0, 3.0)
+        for x, y in (CORNERS, [(0.0,), (5.0,)], [(0.0,) * 25, (1.0,) * 25])
+    ),
+    *((m.GaussianMechanism(0.8, 1e-6, sensitivity=2.5), x, y, 0.8, 1e-6) for x, y in [(0, 2.5), (10.0, 7.5)]),
+    (m.LocalGaussianMechanism(1.0, 1e-5, m.Interval(-1, 3)), -1e9, 40.0, 1.0, 1e-5),
+    (m.LocalGaussianMechanism(1.0, 1e-5, m.Ball(2.0, 3)), (1e200, 1e200, 0.0), (-5.0, -5.0, 0.0), 1.0, 1e-5),
+    (faulty.UnclippedLocalGaussian(1.0, 1e-5, m.Interval(-1, 3)), -1.0, 3.0, 1.0, 1e-5),  # inside it, no harm
+    (faulty.ClassicalBeyondOneGaussian(10.0, 0.1), 0.0, 1.0, 10.0, 0.405601575864),  # mpmath, 50 digits
+    (faulty.VarianceAsScaleGaussian(8.0, 1e-5), 0.0, 1.0, 8.0, 0.0384082852106),
+    (faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1), 0.0, 0.1, 1.0, 0.0422645050787),
+    (m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0), 0.0, 2.0, 0.5, 0.01),
+    *((m.NameAndShame(d), [7, 0, 7], [7, 0, 8], e, d) for d in (1e-9, 0.01, 0.3) for e in (0.0, 1.0, 50.0)),
+    (faulty.TwiceExposed(0.1), [7, 0, 7], [7, 0, 8], 0.0, 0.2),
+    *(
+        (m.GroupTightMechanism(e, d), n, n + 1, e, d)
+        for e, d in [(1.0, 1e-5), (0.3, 0.01), (0.0, 0.02)]
+        for n in range(8)
+    ),
+    (m.DiscreteGaussianMechanism(3.0, 0.5, 2, len), "abcd", "ab", 0.5, m.DiscreteGaussianMechanism(3.0, 0.5, 2).delta),
+    (m.BinomialMechanism(100, 0.5, 2, len), "abcd", "ab", 0.5, m.BinomialMechanism(100, 0.5, 2).delta),
+    (SHARED, [1, 1, 1], [1, 1, 1, 0], 20.0, 1.0),
+    (SHARED, [1, 1, 1], [1, 1], 0.25, -math.expm1(-0.125)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mechanism", "x", "y", "epsilon", "delta"), DELTAS)
+def test_deltas_are_those_of_the_claim_or_of_the_truth(mechanism, x, y, epsilon, delta):
+    law, other = mechanism.law(x), mechanism.law(y)
+    assert m.exact_delta(law, other, epsilon) == APPROX(delta, rel=1e-8)
+    assert delta == 1.0 or m.exact_epsilon(law, other, delta * (1 + 1e-9)) <= epsilon * (1 + 1e-7) + 1e-9
+    stated = mechanism.truth if isinstance(mechanism, faulty.Flaw) else mechanism.claim
+    assert stated is None or stated.epsilon != epsilon or stated.delta == APPROX(delta, rel=1e-8)
+
+
+def test_a_larger_change_than_the_sensitivity_and_a_value_outside_the_domain_lose_more():
+    far = m.VectorGaussianMechanism(1.0, 1e-5, sensitivity=5.0)
+    assert m.exact_delta(far.law((0.0,) * 25), far.law((5.0,) * 25), 1.0) > 100 * 1e-5
+    for domain, x, y in [(m.Interval(-1, 3), -1e9, 40.0), (m.Ball(2.0, 3), (1e200, 1e200, 0.0), (-5.0, -5.0, 0.0))]:
+        twin = faulty.UnclippedLocalGaussian(1.0, 1e-5, domain)
+        assert m.exact_delta(twin.law(x), twin.law(y), 1.0) > 0.5
+        assert (twin.truth, twin.claim) == (None, ApproxDP(1.0, 1e-5))
+
+
+def test_no_pure_claim_holds_where_there_is_a_delta():
+    """An outcome of one side only, or noise of unbounded loss, leaves no finite epsilon at a smaller delta."""
+    for mechanism, x, y, delta in [
+        (m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0), 0.0, 2.0, 0.01),
+        (m.NameAndShame(0.3), [7, 0, 7], [7, 0, 8], 0.3),
+        (m.BinomialMechanism(100, 0.5), 0, 1, 2.0**-100),
+        (faulty.PricesFromTheBids(1.0), PUMPKIN, WITHOUT, faulty.PricesFromTheBids(1.0).law(PUMPKIN).probabilities[1]),
+    ]:
+        assert loss_of(mechanism, x, y) == loss_of(mechanism, x, y, 0.99 * delta) == INF
+        assert loss_of(mechanism, x, y, delta * (1 + 1e-9)) < 50
+        assert loss_of(mechanism, x, x) == 0.0
+    assert loss_of(m.DiscreteGaussianMechanism(3.0, 0.5), 0, 1) == loss_of(m.GaussianMechanism(1, 0.1), 0, 1) == INF
+
+
+def test_parameters_at_which_bugs_do_no_harm():
+    """A test at these parameters passes in spite of the bug."""
+    assert faulty.InvertedScaleLaplace(1.0).truth == PureDP(1.0)
+    assert faulty.InvertedScaleLaplace(4.0).truth.epsilon < faulty.InvertedScaleLaplace(4.0).claim.epsilon
+    assert faulty.VarianceAsScaleGaussian(0.5, 1e-5).truth.delta < 1e-5
+    assert faulty.ClassicalBeyondOneGaussian(1.1, 1e-5).truth.delta < 1e-5
+    assert faulty.BinaryOddsForManyValues(1.0, k=2).truth == PureDP(1.0)
+
+
+def random_pairs(mechanism, number=50):
+    """Scores and neighbours of them, which rise by at most the sensitivity, or also fall unless they are monotone."""
+    rng = np.random.default_rng(1)
+    for _ in range(number):
+        scores = rng.normal(0, 5, 5)
+        yield scores, scores + rng.uniform(0 if mechanism.monotone else -2, 2, 5)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("noise", [None, "flips", *NOISES])
+def test_selections_keep_their_claim_on_random_neighbours(noise, monotone):
+    if noise is None:
+        mechanism = m.ExponentialMechanism(0.8, 2.0, monotone=monotone)
+    elif noise == "flips":
+        mechanism = m.PermuteAndFlip(0.8, 2.0, monotone=monotone)
+    else:
+        mechanism = m.ReportNoisyMax(0.8, 2.0, monotone=monotone, noise=noise)
+    assert mechanism.claim == PureDP(0.8)
+    assert max(loss_of(mechanism, x, y) for x, y in random_pairs(mechanism)) <= 0.8 + 1e-12
+
+
+GRID = list(itertools.product((-1.0, 0.0, 1.0), repeat=3))
+WITHIN_ONE = [(x, y) for x, y in itertools.combinations(GRID, 2) if max(abs(np.subtract(x, y))) <= 1]
+ONE_WAY = [(x, y) for x, y in WITHIN_ONE if len({*np.sign(np.subtract(x, y))} - {0.0}) == 1]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pairs"),
+    [
+        *((m.SparseVector(1.2, c, threshold=0.5, refresh=r), WITHIN_ONE) for c in (1, 2, 3) for r in (False, True)),
+        *((m.SparseVector(1.2, 2, threshold=0.5, monotone=True, refresh=r), ONE_WAY) for r in (False, True)),
+        *((faulty.SparseVectorUnscaledNoise(0.8, cutoff=c), WITHIN_ONE) for c in (1, 2, 3)),
+    ],
+    ids=str,
+)
+def test_sparse_vectors_on_all_pairs_of_a_grid(mechanism, pairs):
+    laws = {answers: mechanism.law(answers) for answers in GRID}
+    stated = mechanism.truth if isinstance(mechanism, faulty.Flaw) else mechanism.claim
+    assert 0.2 < max(m.exact_epsilon(laws[x], laws[y]) for x, y in pairs) <= stated.epsilon
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_auctions_keep_their_claim_whether_a_bid_is_added_or_replaced(monotone):
+    auction, bids = m.PostedPriceAuction(0.7, (1.0, 2.0, 3.0), monotone), (0.0, 1.0, 1.5, 2.0, 3.0, 7.0)
+    largest = 0.0
+    for size in range(3):
+        for others in itertools.combinations_with_replacement(bids, size):
+            laws = [auction.law([*others, bid]) for bid in bids] + [auction.law(others)]
+            largest = max(largest, *(m.exact_epsilon(p, q) for p, q in itertools.combinations(laws, 2)))
+    assert 0.25 < largest <= 0.7
+
+
+@pytest.mark.parametrize("most", [1, 4])
+def test_redrawing_into_a_range_loses_more_and_clamping_does_not(most):
+    twin, clamped = faulty.RedrawnIntoRange(0.5, most), faulty.RangedCount(0.5, most, is_redrawn=False)
+    largest = [max(loss_of(each, [1] * n, [1] * (n + 1)) for n in range(most)) for each in (twin, clamped)]
+    assert largest == APPROX([twin.truth.epsilon, 0.5], rel=1e-12)
+    assert (twin.truth.epsilon > 0.5) == (most > 1)  # one step apart in {0, 1} the two normalisers are the same
+    assert twin.truth.epsilon < 1.0
+
+
+@pytest.mark.parametrize("half", [1, 2, 3, 4])
+def test_without_a_cutoff_the_loss_grows_with_the_answers(half):
+    """Lyu, Su & Li's transcript loses at least half·epsilon/2, so no epsilon holds for all lengths."""
+    twin = faulty.SparseVectorWithoutCutoff(1.0)
+    x, y = [0.0] * (2 * half), [1.0] * half + [-1.0] * half
+    transcript = [0] * half + [1] * half
+    ratio = twin.law(x).log_density(transcript) - twin.law(y).log_density(transcript)
+    assert half / 2 <= ratio <= loss_of(twin, x, y) + 1e-9
+    assert twin.truth is None
+    assert (loss_of(twin, x, y) > twin.claim.epsilon) == (half > 1)
+
+
+@pytest.mark.parametrize("sensitivity", [1, 2])
+def test_noisy_marginals_lose_at_most_epsilon_and_nearly_reach_it(sensitivity):
+    mechanism, rows = m.NoisyMarginals(2.0, (2, 2), 10, sensitivity), [(0, 0), (1, 1), (None, 0)]
+    losses = [
+        exact_loss(mechanism, [*other, row], other if change is None else [*other, change])
+        for other in ([], [(0, 0)])
+        for row in rows
+        for change in ([None] if sensitivity == 1 else rows)
+    ]
+    assert 1.6 < max(losses) <= 2.0 + 1e-9
+    twin = faulty.MarginalsNotSplit(1.0, (2, 2), 50)
+    assert exact_loss(twin.runs_as, [(0, 0), (1, 1)], [(0, 0)]) == APPROX(twin.truth.epsilon)
+
+
+@pytest.mark.parametrize("make", [m.MemoisedBits, m.MemoisedResponse])
+def test_repeated_reports_lose_more_and_more_up_to_the_permanent_loss(make):
+    losses = [loss_of(make(2.0, 1.0, 3, reports), 0, 1) for reports in (1, 2, 4, 12)]
+    assert losses == sorted(losses)
+    assert losses[0] == APPROX(1.0)
+    assert 1.99 < losses[-1] <= 2.0 * (1 + 1e-12)
+    assert [make(2.0, 1.0, 3, reports).claim for reports in (1, 2)] == [PureDP(1.0), PureDP(2.0)]
+
+
+@pytest.mark.parametrize("make", AGGREGATES)
+@pytest.mark.parametrize(("partitions", "per_partition"), [(1, 1), (9, 1), (4, 5)])
+def test_gaussian_aggregates_lose_mu_if_the_rows_are_as_far_as_the_l2_sensitivity(make, partitions, per_partition):
+    noisy = make(epsilon=0.7, delta=1e-5, partitions=partitions, per_partition=per_partition)
+    laws = [noisy.law([*NUMBERS, *[3.0] * rows]).marginals for rows in (0, math.isqrt(partitions) * per_partition)]
+    shift = math.hypot(*((a.location - b.location) / a.scale for a, b in zip(*laws, strict=True)))
+    assert isinstance(noisy.tight_claim, GaussianDP)
+    assert noisy.tight_claim.mu == APPROX(shift, rel=1e-12)
+    assert noisy.claim == ApproxDP(0.7, 1e-5)
+
+
+def test_a_tree_uses_all_of_epsilon_and_delta_and_sums_share_them():
+    moments, tree = (make(epsilon=1.0, delta=1e-5).tight_claim.mu for make in AGGREGATES[1:])
+    assert tree == APPROX(1 / m.analytic_gaussian_scale(1.0, 1e-5))
+    assert moments == APPROX(math.sqrt(3) / m.analytic_gaussian_scale(1.0 / 3, 1e-5 / 3))
+    twin = noisy_moments(2, -1.0, 3.0, epsilon=0.7, noise_share=0.5)
+    assert (twin.claim, twin.tight_claim) == (PureDP(0.7), twin.tight_claim)
+
+
+@pytest.mark.parametrize("n_candidates", [1, 3, 10])
+def test_the_released_maximum_loses_epsilon_for_every_candidate(n_candidates):
+    twin = faulty.NoisyMaxReleasingValue(0.5, n_candidates)
+    law_x, law_y = twin.law([0.0] * n_candidates), twin.law([1.0] * n_candidates)
+    assert twin.truth == PureDP(0.5 * n_candidates)
+    # The event "below both" attains the truth …
+    assert math.log(law_x.cdf(0.0) / law_y.cdf(0.0)) == APPROX(twin.truth.epsilon, rel=1e-12)
+    # … and no density ratio exceeds it.
+    z = np.linspace(-60, 60, 4801)
+    assert np.abs(law_x.log_density(z) - law_y.log_density(z)).max() == APPROX(twin.truth.epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_half_of_the_sensitivity_breaks_the_claim(monotone):
+    """A row raises one candidate's utility by 1, and lowers fifty others by 1 (or none)."""
+    x, y = [1.0] + [0.0 if monotone else -1.0] * 50, [0.0] * 51
+    twin, right = faulty.HalfSensitivityExponential(1.0, 1.0, monotone), m.ExponentialMechanism(1.0, 1.0, monotone)
+    assert loss_of(right, x, y) <= 1.0
+    assert twin.claim.epsilon == 1.0 < 1.8 < loss_of(twin, x, y) <= twin.truth.epsilon == 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class NoClaim(faulty.Flaw):
+    """The row itself, of a mechanism whose claim was forgotten."""
+
+    delta: float
+
+    def sample(self, dataset, size, rng):
+        return np.full(size, dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow(faulty.Flaw):
+    """The row itself, always: no δ below 1."""
+
+    delta: float
+    epsilon: float = 0.0
+
+    @property
+    def claim(self):
+        return ApproxDP(self.epsilon, self.delta)
+
+    def sample(self, dataset, size, rng):
+        return np.full(size, dataset)
+
+
+def test_a_flaw_without_epsilon_must_state_its_claim():
+    with pytest.raises(ClaimError, match=r"NoClaim has no epsilon, .*; override claim"):
+        NoClaim(0.1)
+
+
+def test_a_flaw_may_claim_epsilon_0_with_a_delta():
+    assert ShownRow(0.1).claim == ApproxDP(0.0, 0.1)
+    assert faulty.TwiceExposed(0.1).claim == ApproxDP(0.0, 0.1)
+    assert faulty.TwiceExposed(0.1).epsilon == 0.0
+    with pytest.raises(ClaimError, match="epsilon=-1 is not allowed"):
+        ShownRow(0.1, -1)
