@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import dpaudit.mechanisms as m
+from dpaudit import AddRemove, check
 from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty.noise import gap_at_the_median, median
@@ -169,3 +170,19 @@ def test_a_block_is_its_pieces():
     outputs = m.SparseVector(1.0, 2).sample([0.0, 1.0, -1.0, 2.0], 50_000, np.random.default_rng(1))
     law = m.SparseVector(1.0, 2).law([0.0, 1.0, -1.0, 2.0])
     assert np.isfinite(law.log_density(outputs)).all()
+
+
+def test_the_event_of_learned_categories_names_a_category():
+    result = check(
+        faulty.LearnedCategories(1.0, (3,), 20),
+        [(0,), (2,)],
+        [(0,)],
+        claim=1.0,
+        adjacency=AddRemove(),
+        runs=500,
+        alpha=1e-6,
+        bits=False,
+        jobs=1,
+    )
+    assert result.is_refuted
+    assert "column 0: " in result.event_in_words
