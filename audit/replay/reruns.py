@@ -561,7 +561,7 @@ def _why_linear(of: _Numbers) -> str:
     """Return which of a few successive numbers, or of their squares, are bound by a linear equation with a constant.
 
     In n runs, w − 1 numbers and a constant span w of n dimensions, so that w runs determine the other n − w of the next
-    number (Odlyzko 1988).
+    number.
     """
     n, width = of.noise.shape[1], min(len(of.names), _TOGETHER)
     fine = np.flatnonzero(len(of.names) * width * (2.0 * of.rounded) ** (n - width) <= _BY_CHANCE)[:_MOST_COMPARED]
