@@ -46,15 +46,6 @@ _ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
 _NEAR: Final = 1e-9  # scales within which noise is the same
 _BY_CHANCE: Final = 1e-7
 """False alarms of each of the eight tests whether noise is independent: together less than one replay in a million."""
-_HIDDEN: Final = 0.01  # scales of rounding that hide noise
-_FINE: Final = 1e-6
-"""Chance up to which equal numbers of any runs are counted; with coarser ones, a hundred numbers repeat by chance."""
-_MOST_COMPARED: Final = 1_000
-"""Numbers of which each two are compared: of 2,000 even the same order in 17 runs would be by chance with 1e-7."""
-_TOGETHER: Final = 12
-"""Numbers that are looked at for a linear equation: 17 runs leave five for the test."""
-_DEPENDENT: Final = 1e-6
-"""Smallest singular value, of columns of norm 1, that counts as 0: single precision leaves 1e-7."""
 
 _RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
@@ -517,9 +508,7 @@ def _why_in_common(of: _Numbers) -> str:
     Pairs of N numbers are near with probability p at most. If k of them in a row, by size, are near, some forest of k
     edges is: with probability (p N²/2)ᵏ/k! at most.
     """
-    fine = of.rounded <= _FINE
-    if not fine.any():
-        return ""
+    fine = of.rounded <= 2.0 * of.rounded.min()  # coarser ones repeat by chance
     n, values = of.noise.shape[1], of.noise[fine].reshape(-1)
     order = np.argsort(values)
     is_near = np.diff(values[order]) <= of.near[fine].max()
@@ -537,13 +526,14 @@ def _why_monotone(of: _Numbers) -> str:
     That is Kendall's test. Without ties the number of discordant pairs is that of the inversions of a random
     permutation. Ties that are broken at random raise the statistic as often as they lower it: a factor of 2.
     """
-    d, n = min(len(of.names), _MOST_COMPARED), of.noise.shape[1]
+    n = of.noise.shape[1]  # of more numbers than d, even the same order in all runs would be chance
+    d = min(len(of.names), int(math.sqrt(_BY_CHANCE * math.factorial(n) / 8.0)))
     inversions = np.ones(1)
     for size in range(2, n + 1):
         inversions = np.convolve(inversions, np.full(size, 1.0 / size))
     # twice for ties, twice for both directions, and 2 d (d - 1) pairs of numbers and sizes
     most = int(np.searchsorted(8.0 * d * (d - 1) * np.cumsum(inversions), _BY_CHANCE, side="right")) - 1
-    if d < 2 or most < 0:
+    if d < 2:
         return ""
     held, near = np.concatenate([of.noise[:d], np.abs(of.noise[:d])]), np.tile(of.near[:d], 2)[:, None]
     one, other = np.triu_indices(n, 1)
@@ -563,8 +553,9 @@ def _why_linear(of: _Numbers) -> str:
     In n runs, w − 1 numbers and a constant span w of n dimensions, so that w runs determine the other n − w of the next
     number.
     """
-    n, width = of.noise.shape[1], min(len(of.names), _TOGETHER)
-    fine = np.flatnonzero(len(of.names) * width * (2.0 * of.rounded) ** (n - width) <= _BY_CHANCE)[:_MOST_COMPARED]
+    n = of.noise.shape[1]
+    width = min(len(of.names), n - 5)  # leaves five for the test
+    fine = np.flatnonzero(len(of.names) * width * (2.0 * of.rounded) ** (n - width) <= _BY_CHANCE)[:MOST_OUTCOMES]
     if len(fine) < 2:
         return ""
     windows = np.lib.stride_tricks.sliding_window_view(of.noise[fine], min(len(fine), width), axis=0)
@@ -572,7 +563,7 @@ def _why_linear(of: _Numbers) -> str:
         equations = np.concatenate([np.ones((*windows.shape[:2], 1)), windows**power], axis=2)
         equations /= np.linalg.norm(equations, axis=1, keepdims=True)
         least = np.linalg.svd(equations, compute_uv=False)[:, -1]
-        if least.min() <= _DEPENDENT:
+        if least.min() <= _ROUNDING[True]:
             at = int(np.argmin(least))
             factors = np.abs(np.linalg.svd(equations[at])[2][-1, 1:])
             one, other = fine[at + np.sort(np.argsort(factors)[-2:])].tolist()
@@ -602,7 +593,7 @@ def _numbers(drawn: list[Drawn]) -> _Numbers | None:
         noise = (values - locations) / scales
         rounding = 4.0 * precision * (np.abs(values) + np.abs(locations)) / scales
     near = np.maximum(_NEAR, rounding.max(axis=0))
-    seen = np.all(np.isfinite(noise) & (scales > 0.0), axis=0) & (near <= _HIDDEN)
+    seen = np.all(np.isfinite(noise) & (scales > 0.0), axis=0) & (near < 1.0)
     if not seen.any():
         return None
     near, least = near[seen], scales[:, seen].min(axis=0)
