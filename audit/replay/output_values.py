@@ -11,7 +11,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
-import math
+import struct
+from array import array
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from datetime import date, time, timedelta
@@ -72,7 +73,7 @@ def kept(output: Any) -> Any:
 
 
 def same_output(first: Any, second: Any) -> bool | None:
-    """Return whether two outputs agree in form and numbers, NaN included; None if a type does not say."""
+    """Return whether two outputs agree in form and numbers, with the bits of NaN; None if a type does not say."""
     try:
         (form, numbers), (other_form, other_numbers) = _read(first), _read(second)
         return bool(form == other_form) and len(numbers) == len(other_numbers) and _equal(numbers, other_numbers)
@@ -117,19 +118,20 @@ def output_distance(first: Any, second: Any) -> float | None:
 
 
 def difference(y: npt.NDArray[np.float64], x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return y − x; 0 where both are the same infinity or NaN, and the smallest number for zeros of unlike signs."""
+    """Return y − x; 0 where both are the same infinity or NaN, the smallest number for zeros and NaN of unlike bits."""
+    are_alike = (x == y) | (np.isnan(x) & np.isnan(y))
     with np.errstate(invalid="ignore"):
-        apart = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, y - x)
-    return np.where((x == 0.0) & (y == 0.0) & (np.signbit(x) != np.signbit(y)), _LEAST, apart)
+        apart = np.where(are_alike, 0.0, y - x)
+    return np.where(are_alike & (x.view(np.int64) != y.view(np.int64)), _LEAST, apart)
 
 
 def _equal(first: list[Any], second: list[Any]) -> bool:
     pairs = zip(first, second, strict=True)  # whole numbers of any size are compared exactly
-    return all((a == b and (a != 0 or _sign(a) == _sign(b))) or (a != a and b != b) for a, b in pairs)
+    return all((a == b and a != 0) or ((a == b or (a != a and b != b)) and _bits(a) == _bits(b)) for a, b in pairs)
 
 
-def _sign(zero: float) -> float:
-    return math.copysign(1.0, zero)
+def _bits(number: float) -> bytes:
+    return struct.pack("d", number)
 
 
 def _read(output: Any) -> tuple[Any, list[Any]]:
@@ -176,6 +178,8 @@ def _form_of(value: Any, kind: type, numbers: list[Any], depth: int) -> Any:
         return kind, [_form(each, numbers, depth + 1) for each in value], getattr(value, "maxlen", None)
     if isinstance(value, (set, frozenset)):
         return kind, frozenset(value), Counter(map(type, value)), frozenset(map(repr, filter(_is_zero, value)))
+    if isinstance(value, (range, slice, array)):  # equal to some that show other arguments or types
+        return kind, _label(value.__reduce_ex__(2)[1], depth)
     if isinstance(value, (str, bytes, type, type(None))):
         return kind, value
     if isinstance(value, _LEAVES):

@@ -161,7 +161,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     unrecorded = varies[0].reason or varies[1].reason
     reruns = Reruns(runner, calls, (x, on_x), (y, on_y))
     repeated, raised = reruns.freely()
-    unknown = "" if repeated else runner.streams.unknown
+    unknown = "" if runner.streams.repeated else runner.streams.unknown
     findings = [*raised, *path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end)]
     reasons: tuple[str, ...]
     if findings:
@@ -186,7 +186,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         f"a generator is seeded with {seed} at {place}; if that does not change, its noise is the same in every run"
         for place, seed in on_x.tape.seeds[:1]
     ]
-    open_reasons = filter(None, (unrecorded, *reasons, *fixed, repeated, unknown, *_doubts(calls)))
+    open_reasons = filter(None, (unrecorded, *reasons, *fixed, unknown, repeated, *_doubts(calls)))
     return _result(
         runner,
         claim,

@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln, stirling2
 
-from .laws import Array, Law
+from .laws import Array
 from .output_values import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import RecordedRun, Runner, other_seed
 from .replay_result import Finding, FindingKind, ReplayedCall, paired, paired_calls
@@ -42,9 +43,9 @@ _COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
 _ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
 """Of sums of doubles, and of numbers of single precision, relative."""
 
-_NEAR: Final = 1e-9
-_BY_CHANCE: Final = 1e-9
-"""Noise is equal if it is within the first, in scales, in so many runs that the second bounds the chance of it."""
+_NEAR: Final = 1e-9  # scales within which noise is the same
+_BY_CHANCE: Final = 1e-7
+"""False alarms of each of the eight tests whether noise is independent: together less than one replay in a million."""
 
 _RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
@@ -87,7 +88,7 @@ class Reruns:
             runs[side] += [self._runner.run(dataset, seed=seed) for seed in itertools.islice(seeds, DRAWS)]
             for seed in seeds:
                 self._runner.run(dataset, changed=self._some_far(), seed=seed)
-        repeated = self._runner.streams.repeated or _why_repeated([*runs["x"], *runs["y"]])
+        repeated = self._runner.streams.repeated or _why_dependent([*runs["x"], *runs["y"]])
         return repeated, list(_raised(runs["x"], runs["y"]))
 
     def _some_far(self) -> Changes:
@@ -428,38 +429,145 @@ def _raised(on_x: list[RecordedRun], on_y: list[RecordedRun]) -> Iterator[Findin
             yield Finding(kind=FindingKind.RAISES, place=raised.place, message=text)
 
 
-def _why_repeated(runs: list[RecordedRun]) -> str:
-    """Return which noise is the same in all runs, or in two places of every run, though its law varies.
+class _Numbers(NamedTuple):
+    """Numbers of noise by row, from their locations and in scales, with a column for each run.
 
-    This sees also what a function with `noise_primitive` draws from a source that is not recorded.
+    `near` is how far apart rounding may set equal ones. `chance` bounds the probability that two independent ones are
+    so near. `rounded` bounds it also where a primitive rounds its values to the grid on which they were found.
+    """
+
+    names: list[str]
+    noise: Array
+    near: Array
+    chance: Array
+    rounded: Array
+
+
+def _why_dependent(runs: list[RecordedRun]) -> str:
+    """Return which noise is not independent of other noise, in the same run or in another one.
+
+    This sees also what a function with `noise_primitive` draws from a source that is not recorded. Each of the tests
+    accuses independent noise of the laws stated with a probability of at most `_BY_CHANCE`.
     """
     calls = [run.tape.calls for run in runs]
     shared = 0
     while all(shared < len(each) and _is_same_call(each[shared], calls[0][shared]) for each in calls):
         shared += 1
-    columns: list[Array] = []
-    names: list[str] = []
-    chances: list[float] = []
-    for number in range(shared):
-        drawn = [each[number] for each in calls]
-        noise = [each for each in map(_noise, drawn) if each is not None]
-        first = drawn[0]
-        if len(noise) < len(drawn):
-            continue
-        columns += list(np.array(noise).T)
-        names += [f"{first.primitive} at {first.place}"] * (len(columns) - len(names))
-        chances += [_chance(first.law)] * (len(columns) - len(chances))
-    held = np.array(columns)
-    if not len(held):
+    found = [each for i in range(shared) if (each := _numbers([drawn[i] for drawn in calls])) is not None]
+    if not found:
         return ""
-    possible = np.array(chances) ** (len(runs) - 1) < _BY_CHANCE
-    constant = possible & np.all(np.abs(held - held[:, :1]) <= _NEAR, axis=1)
-    if constant.any():
-        return f"the noise of {names[int(np.argmax(constant))]} is the same in all of {len(runs)} runs"
-    order = np.lexsort(held.T[::-1])
-    for a, b in itertools.pairwise(order.tolist()):
-        if possible[a] and possible[b] and np.all(np.abs(held[a] - held[b]) <= _NEAR):
-            return f"the noise of {names[a]} and that of {names[b]} are the same in all of {len(runs)} runs"
+    noise, sums = _joined(found), [total for each in found if len(each.names) > 1 for total in _totals(each)]
+    sizes = noise._replace(
+        names=[f"the size of {name}" for name in noise.names],
+        noise=np.abs(noise.noise),
+        chance=2.0 * noise.chance,
+        rounded=2.0 * noise.rounded,
+    )
+    return (
+        _why_few(noise)
+        or _why_few(sizes)
+        or (_why_few(_joined(sums)) if sums else "")
+        or _why_equal(noise)
+        or _why_equal(sizes)
+        or _why_in_common(sizes)
+        or _why_monotone(noise)
+        or _why_linear(noise)
+    )
+
+
+def _why_few(of: _Numbers) -> str:
+    """Return which number takes too few values: there are S(n, m) ways in which n runs can have m values."""
+    n = of.noise.shape[1]
+    values = 1 + np.sum(np.diff(np.sort(of.noise, axis=1), axis=1) > of.near[:, None], axis=1)
+    chance = np.where(values == 1, of.chance, of.rounded)
+    is_few = (values < n) & (len(values) * stirling2(n, values) * chance ** (n - values) <= _BY_CHANCE)
+    if not is_few.any():
+        return ""
+    first = int(np.argmax(is_few))
+    if values[first] == 1:
+        return f"{of.names[first]} is the same in all of {n} runs"
+    return f"{of.names[first]} takes only {values[first]} values in {n} runs"
+
+
+def _why_equal(of: _Numbers) -> str:
+    """Return which two numbers are the same in every run."""
+    d, n = of.noise.shape
+    order = np.lexsort(of.noise.T[::-1])
+    near = np.minimum(of.near[order[1:]], of.near[order[:-1]])
+    is_same = np.all(np.abs(np.diff(of.noise[order], axis=0)) <= near[:, None], axis=1)
+    is_same &= d**2 * np.minimum(of.rounded[order[1:]], of.rounded[order[:-1]]) ** n <= _BY_CHANCE
+    if not is_same.any():
+        return ""
+    a, b = order[int(np.argmax(is_same)) :][:2].tolist()
+    return f"{of.names[a]} and {of.names[b]} are the same in all of {n} runs"
+
+
+def _why_in_common(of: _Numbers) -> str:
+    """Return which numbers have values in common, in whatever runs: permuted, sorted, the largest, those of the last.
+
+    Pairs of N numbers are near with probability p at most. If k of them in a row, by size, are near, some forest of k
+    edges is: with probability (p N²/2)ᵏ/k! at most.
+    """
+    fine = of.rounded <= 2.0 * of.rounded.min()  # coarser ones repeat by chance
+    n, values = of.noise.shape[1], of.noise[fine].reshape(-1)
+    order = np.argsort(values)
+    is_near = np.diff(values[order]) <= of.near[fine].max()
+    k, pairs = int(is_near.sum()), len(values) ** 2 / 2.0
+    if k == 0 or k * math.log(pairs * of.rounded[fine].max()) - gammaln(k + 1) > math.log(_BY_CHANCE):
+        return ""
+    at = int(np.argmax(is_near))
+    one, other = (of.names[int(np.flatnonzero(fine)[place // n])] for place in order[at : at + 2])
+    return f"{k} of {len(values)} numbers of noise in {n} runs repeat others, such as {one} and {other}"
+
+
+def _why_monotone(of: _Numbers) -> str:
+    """Return which number rises or falls with another one, or its size does, in all runs or nearly so.
+
+    That is Kendall's test. Without ties the number of discordant pairs is that of the inversions of a random
+    permutation. Ties that are broken at random raise the statistic as often as they lower it: a factor of 2.
+    """
+    n = of.noise.shape[1]  # of more numbers than d, even the same order in all runs would be chance
+    d = min(len(of.names), int(math.sqrt(_BY_CHANCE * math.factorial(n) / 8.0)))
+    inversions = np.ones(1)
+    for size in range(2, n + 1):
+        inversions = np.convolve(inversions, np.full(size, 1.0 / size))
+    # twice for ties, twice for both directions, and 2 d (d - 1) pairs of numbers and sizes
+    most = int(np.searchsorted(8.0 * d * (d - 1) * np.cumsum(inversions), _BY_CHANCE, side="right")) - 1
+    if d < 2:
+        return ""
+    held, near = np.concatenate([of.noise[:d], np.abs(of.noise[:d])]), np.tile(of.near[:d], 2)[:, None]
+    one, other = np.triu_indices(n, 1)
+    apart = held[:, one] - held[:, other]
+    signs = np.where(np.abs(apart) > near, np.sign(apart), 0.0).astype(np.float32)
+    agreement = np.abs(signs @ signs.T)
+    agreement[np.tile(np.eye(d, dtype=bool), (2, 2))] = 0.0
+    if agreement.max() < len(one) - 2 * most:
+        return ""
+    a, b = (int(place) % d for place in np.unravel_index(np.argmax(agreement), agreement.shape))
+    return f"{of.names[a]} and {of.names[b]}, or their sizes, have the same order in {n} runs, or the reverse"
+
+
+def _why_linear(of: _Numbers) -> str:
+    """Return which of a few successive numbers, or of their squares, are bound by a linear equation with a constant.
+
+    In n runs, w − 1 numbers and a constant span w of n dimensions, so that w runs determine the other n − w of the next
+    number.
+    """
+    n = of.noise.shape[1]
+    width = min(len(of.names), n - 5)  # leaves five for the test
+    fine = np.flatnonzero(len(of.names) * width * (2.0 * of.rounded) ** (n - width) <= _BY_CHANCE)[:MOST_OUTCOMES]
+    if len(fine) < 2:
+        return ""
+    windows = np.lib.stride_tricks.sliding_window_view(of.noise[fine], min(len(fine), width), axis=0)
+    for power, what in ((1, ""), (2, "the square of ")):
+        equations = np.concatenate([np.ones((*windows.shape[:2], 1)), windows**power], axis=2)
+        equations /= np.linalg.norm(equations, axis=1, keepdims=True)
+        least = np.linalg.svd(equations, compute_uv=False)[:, -1]
+        if least.min() <= _ROUNDING[True]:
+            at = int(np.argmin(least))
+            factors = np.abs(np.linalg.svd(equations[at])[2][-1, 1:])
+            one, other = fine[at + np.sort(np.argsort(factors)[-2:])].tolist()
+            return f"a linear equation binds {what}{of.names[one]} and {what}{of.names[other]} in all of {n} runs"
     return ""
 
 
@@ -472,22 +580,58 @@ def _is_same_call(one: Drawn, other: Drawn) -> bool:
     )
 
 
-def _noise(drawn: Drawn) -> Array | None:
-    """Return the numbers of a draw from their locations, in scales; None if that is not noise, or rounding hides it."""
-    law = drawn.law
-    if not law.is_shifted or law.after or law.location is None or law.scale is None or not np.all(law.scale > 0.0):
+def _numbers(drawn: list[Drawn]) -> _Numbers | None:
+    """Return the numbers of a call in all runs; None if they are not noise, or rounding hides it."""
+    laws = [each.law for each in drawn]
+    if any(not law.is_shifted or law.after or law.location is None or law.scale is None for law in laws):
         return None
-    value = np.asarray(drawn.value, dtype=np.float64).reshape(law.shape)
-    if not np.all(np.abs(value) + np.abs(law.location) <= 1e6 * law.scale):
+    values = np.array([np.asarray(each.value) for each in drawn]).reshape(len(drawn), -1)
+    precision = np.finfo(values.dtype if values.dtype.kind == "f" else np.float64).eps
+    values = values.astype(np.float64)
+    locations, scales = (np.reshape([getattr(law, of) for law in laws], values.shape) for of in ("location", "scale"))
+    with np.errstate(all="ignore"):
+        noise = (values - locations) / scales
+        rounding = 4.0 * precision * (np.abs(values) + np.abs(locations)) / scales
+    near = np.maximum(_NEAR, rounding.max(axis=0))
+    seen = np.all(np.isfinite(noise) & (scales > 0.0), axis=0) & (near < 1.0)
+    if not seen.any():
         return None
-    return np.asarray((value - law.location) / law.scale).reshape(-1)
+    near, least = near[seen], scales[:, seen].min(axis=0)
+    # no law has a density above 1/2 per scale, nor a whole number a probability above this one
+    chance = np.tanh(0.5 / least) if laws[0].is_integer_valued else near
+    rounded = np.maximum(chance, np.minimum(_grid(values[:, seen], 4.0 * precision) / (2.0 * least), 1.0))
+    names = [f"the noise of {drawn[0].primitive} at {drawn[0].place}"] * len(near)
+    return _Numbers(names, noise[:, seen].T, near, chance, rounded)
 
 
-def _chance(law: Law) -> float:
-    """Return how often two draws of whole numbers are equal, at most: the largest probability; 0 for other noise."""
-    if not law.is_integer_valued or law.scale is None:
-        return 0.0
-    return float(np.tanh(0.5 / np.min(law.scale, initial=np.inf)))
+def _grid(values: Array, rounding: float) -> Array:
+    """Return, for each column, the coarsest power of 2 or of 10 that divides all its numbers; 0 if none does."""
+    grid = np.zeros(values.shape[1])
+    for base, powers in ((2.0, range(-26, 11)), (10.0, range(-8, 4))):
+        fits = np.ones(len(grid), dtype=bool)
+        for step in (base**power for power in powers):
+            steps = values / step
+            fits &= np.all(np.abs(steps - np.round(steps)) <= rounding * np.abs(steps), axis=0)
+            if not fits.any():
+                break
+            grid[fits] = np.maximum(grid[fits], step)
+    return grid
+
+
+def _totals(of: _Numbers) -> list[_Numbers]:
+    """Return the sum of the numbers of a call, and that of their squares: fixed if the noise is centred or normed."""
+    found = []
+    for power, what in ((1, ""), (2, "the squares of ")):
+        total = np.sum(of.noise**power, axis=0, keepdims=True)
+        near = np.array([of.near.sum() * np.abs(of.noise).max() ** (power - 1) * power])
+        chances = (np.maximum(power * each.max(keepdims=True), near) for each in (of.chance, of.rounded))
+        found.append(_Numbers([f"the sum of {what}{of.names[0]}"], total, near, *chances))
+    return found
+
+
+def _joined(parts: list[_Numbers]) -> _Numbers:
+    names, *arrays = zip(*parts, strict=True)
+    return _Numbers(list(itertools.chain(*names)), *map(np.concatenate, arrays))
 
 
 def _like(call: ReplayedCall, numbers: Array) -> Any:

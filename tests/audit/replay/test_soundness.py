@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from array import array
 from collections import Counter, defaultdict, deque
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -82,6 +83,9 @@ def noon(mark):
     [
         lambda mark: -0.0 if mark == "a" else 0.0,
         lambda mark: np.array([-0.0 if mark == "a" else 0.0]),
+        lambda mark: np.array([0x7FF8 << 48 | ord(mark)], dtype=np.uint64).view(np.float64),  # bits of NaN
+        lambda mark: range(0, 0, ord(mark)),
+        lambda mark: array("f" if mark == "a" else "d", [1.0]),
         lambda mark: {-0.0 if mark == "a" else 0.0},
         lambda mark: np.float64(5.0) if mark == "a" else 5.0,
         lambda mark: np.float32(5.0) if mark == "a" else np.float64(5.0),
@@ -429,6 +433,91 @@ geometric = primitive("two-sided geometric", lambda value: value + int(stats.dla
 )
 def test_values_that_are_not_of_the_law_stated(mechanism):
     assert run(mechanism, [1, 1], [1], claim=2.0).verdict is OPEN
+
+
+def rows_of_noise(law, rule, *sizes):
+    """Return a mechanism with a call of each size; `rule` returns its noise, given that of the calls before it."""
+
+    def mechanism(rows):
+        held = []
+
+        @noise_primitive(law, location="value", scale=1.0 if law != "two-sided geometric" else 5.0)
+        def add(value):
+            held.append(rule(held, np.shape(value)))
+            return value + held[-1]
+
+        return [add(np.eye(size)[0] * len(rows) if size else len(rows)) for size in sizes]
+
+    return mechanism
+
+
+def laplace(size=None):
+    return fresh().laplace(size=size)
+
+
+def normal(size=None):
+    return fresh().normal(size=size)
+
+
+def whole():
+    return int(stats.dlaplace.rvs(0.2, random_state=fresh()))
+
+
+def reflected(noise):
+    return math.copysign(-math.log(-math.expm1(-abs(noise))), noise)
+
+
+def of_the_next_run(held, _):
+    if held:
+        KEPT[0] = laplace()
+    return KEPT[0]
+
+
+POOL, KEPT = [-0.3, 1.2, 0.4, -1.7], [0.3]
+
+
+@pytest.mark.parametrize(
+    ("law", "rule", "sizes", "why"),
+    [
+        ("laplace", lambda held, _: -held[0] if held else laplace(), (0, 0), "are the same in all of 17 runs"),
+        ("two-sided geometric", lambda held, _: -held[0] if held else whole(), (0, 0), "are the same in all of"),
+        ("laplace", lambda held, _: reflected(held[0]) if held else laplace(), (0, 0), "have the same order"),
+        ("normal", lambda held, _: held[0] + 1e-3 * normal() if held else normal(), (0, 0), "have the same order"),
+        ("gumbel", lambda held, _: 0.5 - 2.0 * held[0] if held else fresh().gumbel(), (0, 0), "have the same order"),
+        ("laplace", lambda held, _: laplace() * np.array([1.0, -1.0]), (2,), "the sum of the noise"),
+        ("normal", lambda *_: (noise := normal(20)) / np.linalg.norm(noise), (20,), "the sum of the squares of the"),
+        (
+            "normal",
+            lambda held, _: -(held[0] + held[1]) if held[1:] else normal(),
+            (0, 0, 0),
+            "a linear equation binds",
+        ),
+        ("laplace", lambda held, _: POOL[fresh().integers(4)], (0,), "takes only 4 values in 17 runs"),
+        ("laplace", lambda held, _: 1.23456789 * fresh().choice([-1, 1]), (0,), "takes only 2 values in 17 runs"),
+        ("laplace", lambda held, _: fresh().permutation(held[0]) if held else laplace(6), (6, 6), "repeat others"),
+        ("laplace", lambda held, _: held[0].max() if held else laplace(6), (6, 0), "repeat others"),
+        ("laplace", of_the_next_run, (0, 0), "repeat others"),
+    ],
+)
+def test_noise_that_depends_on_other_noise(law, rule, sizes, why):
+    result = run(rows_of_noise(law, rule, *sizes), claim=GaussianDP(30.0))
+    assert result.verdict is OPEN
+    assert why in str(result)
+
+
+@pytest.mark.parametrize(
+    ("law", "rule", "sizes"),
+    [
+        ("laplace", lambda held, shape: laplace(shape), (30, 0)),
+        ("laplace", lambda held, shape: laplace(shape).astype(np.float32), (100,)),
+        ("laplace", lambda held, shape: np.round(laplace(shape), 1), (10, 0)),
+        ("laplace", lambda held, shape: 0.125 * np.round(laplace(shape) / 0.125), (10, 0)),
+        ("two-sided geometric", lambda held, _: whole(), (0,) * 5),
+    ],
+)
+def test_independent_noise_is_not_accused(law, rule, sizes):
+    """The probability that a test accuses it is 1e-6."""
+    assert run(rows_of_noise(law, rule, *sizes), claim=GaussianDP(30.0)).verdict is BOUNDED
 
 
 def test_whole_numbers_beyond_the_doubles():
