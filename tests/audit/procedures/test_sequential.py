@@ -302,7 +302,7 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     """Half of the error goes to the last planned look, the other half to all looks at which the audit may stop."""
     shares = []
 
-    def examined(*arguments, alpha):
+    def examined(*arguments, alpha, **names):
         shares.append(alpha / FALSE_ALARM)
         return ()
 
