@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc
 
-from ..errors import OptionError
+from ..errors import OptionError, described
 from ..inference.binomial_tails import Array
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -133,7 +133,7 @@ def _numbers(name: str, values: Any) -> Array:
         return np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # RuntimeError: tensors that track gradients
         raise OptionError(
-            f"{name} is not an array of numbers ({error}); use an array of shape (canaries,).",
+            f"{name} is not an array of numbers ({described(error)}); use an array of shape (canaries,).",
             **{name: type(values).__name__},
         ) from error
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DatasetError
+from ..errors import DatasetError, described
 from ..events.named_parts import column_of, is_foreign_array, numpy_of
 from .columns import collected, rows_by_name
 
@@ -61,7 +61,7 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
         raise
     except Exception as error:  # a user's rows may raise anything, and rows may be nested too deeply
         raise DatasetError(
-            f"the rows of the datasets cannot be compared ({type(error).__name__}: {error}); use rows of numbers, "
+            f"the rows of the datasets cannot be compared ({described(error)}); use rows of numbers, "
             "strings, tuples or dictionaries."
         ) from error
     only_x = sum(count for count in more.values() if count > 0)
@@ -121,7 +121,7 @@ def as_numpy(dataset: Any) -> Any:
         return column_of(dataset) if hasattr(dataset, "null_count") else numpy_of(dataset)
     except Exception as error:  # such as a type that numpy does not have
         raise DatasetError(
-            f"a dataset of type {type(dataset).__name__} cannot be read by numpy ({type(error).__name__}: {error}); "
+            f"a dataset of type {type(dataset).__name__} cannot be read by numpy ({described(error)}); "
             "pass a numpy array.",
             type=type(dataset).__name__,
         ) from error

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from ..clock import now
-from ..errors import DatasetError, MechanismError, OptionError
+from ..errors import DatasetError, MechanismError, OptionError, described
 from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_list, outcome_words, vector_width
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
@@ -319,7 +319,7 @@ def called(name: str, value: Any, dataset: Any) -> Any:
         return value(dataset)
     except Exception as error:
         raise DatasetError(
-            f"{name} raised {type(error).__name__} on the dataset: {error}; pass numbers, or a function that computes "
+            f"{name} raised {described(error)} on the dataset; pass numbers, or a function that computes "
             "them from the dataset."
         ) from error
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MechanismError
+from ..errors import MechanismError, described
 from .outcome_text import Unordered, compared_fields, is_enum, outcome_text, printed
 
 # Dictionaries as outputs: a hashable form, equal where the dictionaries are equal.
@@ -540,7 +540,7 @@ def array_of(column: Any, name: str, label: str) -> Array:
         return column_of(column)
     except Exception as error:  # not a column, or one that numpy cannot read
         raise MechanismError(
-            f"{name} returned a column {label!r} that cannot be read ({type(error).__name__}: {error}); return one "
+            f"{name} returned a column {label!r} that cannot be read ({described(error)}); return one "
             "value for each run in each column.",
             mechanism=name,
             column=label,
@@ -580,7 +580,7 @@ def read_array(array: Any, name: str) -> Array:
         return column_of(array)
     except Exception as error:
         raise MechanismError(
-            f"{name} returned a {type(array).__name__} that numpy cannot read ({type(error).__name__}: {error}); "
+            f"{name} returned a {type(array).__name__} that numpy cannot read ({described(error)}); "
             "return a numpy array.",
             mechanism=name,
             type=type(array).__name__,

@@ -686,7 +686,7 @@ def _unequal_hashes(kind: Any, name: str) -> MechanismError:
 
 def _incomparable(kind: str, name: str, error: Exception) -> MechanismError:
     return MechanismError(
-        f"{name} returned an output of type {kind}, which cannot be compared ({type(error).__name__}: {error}); return "
+        f"{name} returned an output of type {kind}, which cannot be compared ({described(error)}); return "
         "a number, a string, a tuple, or another hashable object that compares by value.",
         mechanism=name,
     )

@@ -497,7 +497,8 @@ def check(
     claim_source : str
         Where the claim is from, for the report: "docs of mylib 1.2, section 3", or the call that states it.
     keep_datasets : bool
-        Whether the result stores the datasets as text, instead of only their types, sizes and difference.
+        Whether the result stores the datasets as text, instead of only their types, sizes and difference. Then errors
+        also show the messages of the mechanism's exceptions.
     jobs : int, optional
         Number of workers; the default is that of `joblib.parallel_config`, or every core for a mechanism of single
         runs and one for a mechanism that draws in blocks.
@@ -648,7 +649,7 @@ def audit_pair(
 def sampler_of(mechanism: Any, options: Options) -> Sampler:
     """Return the sampler of a mechanism with the name, the part of the outputs and the time limit of these options."""
     sampler = picked(as_sampler(mechanism, options.name), options.output)
-    return replace(sampler, block_seconds=options.block_seconds)
+    return replace(sampler, block_seconds=options.block_seconds, shows_data=options.keep_datasets)
 
 
 def runs_or_setting(runs: int | None, resolution: float | None, seconds: float | None) -> int | None:

@@ -151,9 +151,9 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     if on_x.error is not None and on_y.error is not None:
         if isinstance(on_x.error, OptionError):
             raise on_x.error
+        said = described(on_x.error, shows_data=runner.sampler.shows_data)
         raise MechanismError(
-            f"{name} raises on both datasets: {described(on_x.error)}. There is nothing to compare; pass datasets on "
-            "which it runs.",
+            f"{name} raises on both datasets: {said}. There is nothing to compare; pass datasets on which it runs.",
             mechanism=name,
         ) from on_x.error
     calls = paired_calls(on_x.tape, on_y.tape)

@@ -353,7 +353,7 @@ class Tape:
             try:
                 value = self._value(stated, draw, can_return)
             except Exception as error:
-                self.raised.append(RaisedCall(primitive, place, len(self.calls), described(error)))
+                self.raised.append(RaisedCall(primitive, place, len(self.calls), described(error, shows_data=True)))
                 raise
         finally:
             self._inside -= 1

@@ -17,7 +17,7 @@ import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MechanismError
+from ..errors import MechanismError, described
 from .object_identity import is_library
 
 _MOST_OPENED, _LARGE = 2, 1 << 24  # a worker keeps two objects, of two audits; beyond 2²⁴ bytes only one
@@ -74,7 +74,7 @@ def _pickled(value: Any, by_value: list[ModuleType], name: str) -> bytes:
             return bytes(cloudpickle.dumps(value))
         except Exception as error:  # a user's __reduce__ may raise anything
             raise MechanismError(
-                f"{name} or its datasets cannot be sent to a worker process ({type(error).__name__}: {error}); use "
+                f"{name} or its datasets cannot be sent to a worker process ({described(error)}); use "
                 "jobs=1, or a block sampler (a parameter named size), which runs in threads.",
                 mechanism=name,
             ) from error

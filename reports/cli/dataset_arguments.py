@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.errors import DatasetError, UnknownNameError, described
+from ...audit.files import regular
 from ...audit.printing import did_you_mean
 from .options import say
 
@@ -156,7 +157,7 @@ def _read_json(path: Path) -> Any:
 
 def _read_npy(path: Path) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(regular(path), allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DatasetError(f"{path} is not an array of numbers: {error}", path=str(path)) from error
 
@@ -251,8 +252,9 @@ def import_object(path: str) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also exit(), or a test framework's skip: no status of theirs is a verdict
+        said = described(error, shows_data=True)
         raise UnknownNameError(
-            f"importing {module_name!r} failed with {described(error)}; import it in Python to see where.", path=path
+            f"importing {module_name!r} failed with {said}; import it in Python to see where.", path=path
         ) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -318,7 +320,7 @@ def _csv_columns(path: Path) -> dict[str, list[str]]:
 
 
 def _arrays(path: Path, score: str, included: str) -> dict[str, Any]:
-    found = np.load(path, allow_pickle=False)
+    found = np.load(regular(path), allow_pickle=False)
     if path.suffix == ".npz":
         with found:
             return {name: found[name] for name in found.files}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...audit.errors import OptionError, RecordError
+from ...audit.files import regular
 from ...audit.records.suite import Entry, Scalar, Suite
 from ...audit.results.audit_result import AuditResult
 from ..pages.audit_facts import repetition
@@ -99,7 +100,7 @@ class ResultsFile:
 def results_file(path: Path, suite: Suite) -> ResultsFile:
     """Return the file from which a suite was read."""
     try:
-        content = path.read_bytes()
+        content = regular(path).read_bytes()
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error}", path=str(path)) from error
     full, here = path.resolve(), Path.cwd().resolve()

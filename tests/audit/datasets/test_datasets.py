@@ -333,7 +333,7 @@ class Stubborn:
 
 def test_a_users_exceptions_are_no_tracebacks():
     assert difference(Stubborn(), Stubborn()) == "the values differ"
-    with pytest.raises(DatasetError, match=r"cannot be compared \(RuntimeError: no equality\)"):
+    with pytest.raises(DatasetError, match=r"cannot be compared \(RuntimeError \[message hidden"):
         rows_apart([Unhashable()], [Unhashable(), 1])
 
 

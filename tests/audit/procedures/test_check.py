@@ -199,8 +199,12 @@ def raising(rate_x, rate_y):
 @pytest.mark.parametrize("rate", [0.5, 1.0])
 def test_exceptions_are_outcomes(rate):
     assert check(raising(rate, 0.0), X, Y, claim=PureDP(1.0), runs=2_000, jobs=1).is_refuted
+    options = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1}
     with pytest.raises(MechanismError, match=r"fragile raised in every one of .*, ValueError: too long"):
-        check(raising(1.0, 1.0), X, Y, claim=PureDP(1.0), runs=2_000, jobs=1)
+        check(raising(1.0, 1.0), X, Y, keep_datasets=True, **options)
+    with pytest.raises(MechanismError, match=r", ValueError \[message hidden") as caught:
+        check(raising(1.0, 1.0), X, Y, **options)
+    assert "too long" not in str(caught.value)
 
 
 def test_outputs_made_elsewhere():

@@ -255,7 +255,7 @@ def test_an_exception_in_a_block_names_the_mechanism_and_its_cause():
         raise ZeroDivisionError("oops")
 
     with pytest.raises(
-        MechanismError, match="broken raised ZeroDivisionError: oops while drawing a block of 5 runs"
+        MechanismError, match=r"broken raised ZeroDivisionError \[message hidden, .*\] while drawing a block of 5 runs"
     ) as e:
         draw(broken)
     assert isinstance(e.value.__cause__, ZeroDivisionError)
@@ -441,7 +441,10 @@ def test_absent_parts_are_named(output, choice, said):
 def test_a_function_that_raises_is_an_error_and_no_outcome():
     with pytest.raises(MechanismError, match=r"the function given as output= raised ZeroDivisionError"):
         pick_from_run(1.0, lambda output: 1 / 0, "m")
-    with pytest.raises(MechanismError, match=r"KeyError: 5 for an output of m \(it is given the outputs of all runs"):
+    with pytest.raises(
+        MechanismError,
+        match=r"KeyError \[message hidden, .*\] for an output of m \(it is given the outputs of all runs",
+    ):
         pick_from_block({"a": np.zeros(2)}, lambda output: output[5], "m")
     with pytest.raises(MechanismError, match="output='mean' is not a part of an output of m, which has 2 coordinates"):
         pick_from_block(np.zeros((9, 2)), "mean", "m")
