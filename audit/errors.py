@@ -86,12 +86,12 @@ class UnknownNameError(AuditError, LookupError):
 
 
 def described(error: BaseException, *, shows_data: bool = False) -> str:
-    """Return an exception's type, and its message if rows of a dataset, which it may have, are to be shown.
+    """Return an exception's type, and its message if it is this library's or rows of a dataset may be shown.
 
     Without a message if `str` fails.
     """
     kind = type(error).__qualname__
-    if not shows_data:
+    if not (shows_data or isinstance(error, AuditError)):
         return f"{kind} [message hidden, as it may hold rows]"
     try:
         return f"{kind}: {error}"

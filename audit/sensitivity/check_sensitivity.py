@@ -13,6 +13,7 @@ from ..clock import now
 from ..datasets.adjacency import Adjacency
 from ..datasets.contents import Kept
 from ..datasets.description import difference
+from ..datasets.domains import Domain
 from ..datasets.named_adjacency import as_adjacency
 from ..errors import AdjacencyError, AuditError, MechanismError, described
 from ..known_options import with_known_options
@@ -303,7 +304,7 @@ def check_sensitivity(
         reason=found.change.reason,
         only_x=found.change.only_x,
         only_y=found.change.only_y,
-        found_by=found.candidate.label if shows_data else "in the listed pairs or values",
+        found_by=found.candidate.label if shows_data or not isinstance(domain, Domain) else "listed values",
         evaluations=comparisons.evaluations,
         pairs=comparisons.pairs,
         errors=comparisons.failed,

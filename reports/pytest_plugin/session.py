@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ...audit.errors import AuditError, described
+from ...audit.errors import described
 
 if sys.platform != "win32":
     import fcntl
@@ -85,7 +85,6 @@ def setting_from_text(name: str, text: str) -> Any:
     return value
 
 
-_OURS: Final = (AuditError, pytest.fail.Exception, pytest.skip.Exception)  # whose messages have no rows
 Failed: Final = pytest.fail.Exception  # which a test may replace, in the module of pytest
 _MOST_NAMED = 10  # tests in a line of the summary
 _IN_PROCESS = threading.Lock()  # where processes do not fork, so that no child inherits it while it is held
@@ -308,7 +307,7 @@ class AuditSession:
         known = self.failed.get(label)
         if known is None or not known.has_verdict:
             self.failed[label] = known = Failure(
-                test, f"{label}: {described(error, shows_data=isinstance(error, _OURS))}", has_verdict=False
+                test, f"{label}: {described(error, shows_data=isinstance(error, Failed))}", has_verdict=False
             )
         known.error, known.is_settled = error, False
         self.note(label)
