@@ -85,9 +85,14 @@ class UnknownNameError(AuditError, LookupError):
     """The name of an experiment, or an import path, that does not exist."""
 
 
-def described(error: BaseException) -> str:
-    """Return an exception's type and message, or only its type if `str` fails."""
+def described(error: BaseException, *, shows_data: bool = True) -> str:
+    """Return an exception's type, and its message if it is this library's or rows of a dataset may be shown.
+
+    Without a message if `str` fails.
+    """
     kind = type(error).__qualname__
+    if not (shows_data or isinstance(error, AuditError)):
+        return f"{kind} [message hidden, as it may hold rows]"
     try:
         return f"{kind}: {error}"
     except Exception:  # a user's __str__ may raise anything

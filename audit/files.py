@@ -1,9 +1,10 @@
-"""Files of results, reports and stores: where they lie, what they may replace, and how they are written."""
+"""Files of results, reports and stores: which are read, what they may replace, and how they are written."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from contextlib import suppress
@@ -24,6 +25,7 @@ _KINDS: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+_OPENED: Final = re.compile(r"/dev/stdin|(/dev|/proc/self)/fd/\d+")
 _WAYS_OUT: Final = {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room",
@@ -55,6 +57,24 @@ def path_of(name: AnyPath, option: str = "path") -> Path:
     except FileNotFoundError as error:
         said = f"{option}={shorten(name)} is relative, and the working folder was deleted; use an absolute path."
         raise OptionError(said, **{option: name}) from error
+
+
+def regular(path: Path) -> Path:
+    """Return the path of a file that is to be read, if it or the target of its link is a regular file.
+
+    A pipe or a device might keep the reader waiting without end; only a file that the shell has opened, such as
+    /dev/stdin, may be one.
+
+    Raises
+    ------
+    OSError
+        If nothing has the name, or something that is not a regular file.
+    """
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not _OPENED.fullmatch(str(path)):
+        kind = _KINDS.get(stat.S_IFMT(mode), "not a file")
+        raise OSError(f"it is {kind}, and dpaudit reads regular files; use another name.")
+    return path
 
 
 def check_target(path: Path) -> os.stat_result | None:

@@ -50,7 +50,7 @@ from ..events.scores import (
     Weighted,
 )
 from ..events.text_columns import TextColumn, TextColumns
-from ..files import AnyPath, path_of, write_atomically
+from ..files import AnyPath, path_of, regular, write_atomically
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
 from ..inference.boundary_test import Counts
@@ -333,7 +333,7 @@ def load(path: AnyPath) -> Suite:
     """Read a file that `save` wrote; a `RecordError` names the path."""
     file = path_of(path)
     try:
-        return from_json(file.read_text(encoding="utf-8"))
+        return from_json(regular(file).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{os.fsdecode(path)} cannot be read: {error}", path=str(file)) from error
     except RecordError as error:

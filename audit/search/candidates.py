@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..datasets.adjacency import Adjacency
-from ..datasets.description import edges_of
+from ..datasets.description import edges_of, summarise
+from ..datasets.domains import Domain
 from ..datasets.rows import is_frame, is_graph
-from ..errors import AuditError, OptionError
+from ..errors import AuditError, OptionError, described
 from ..printing import shorten
 
 
@@ -112,6 +113,21 @@ def whole_distance(distance: float, what: str) -> int:
     if distance != math.floor(distance):
         raise OptionError(f"distance={distance!r} is not a number of {what}; use an integer.", distance=distance)
     return int(distance)
+
+
+def may_show_data(domain: Any, *, keep_datasets: bool) -> bool:
+    """Whether a search may show its datasets: the caller asks for them, or the search has invented them."""
+    return keep_datasets or (isinstance(domain, Domain) and not domain.lists_values)
+
+
+def text_of_error(error: BaseException, dataset: Any, *, shows_data: bool) -> str:
+    """Return an exception on a dataset, with the message and the contents if they may be shown."""
+    return f"{described(error, shows_data=shows_data)} on {shown(dataset, shows_data=shows_data)}"
+
+
+def shown(dataset: Any, *, shows_data: bool) -> str:
+    """Return a dataset's contents on one line if they may be shown, else its type and size."""
+    return show(dataset) if shows_data else summarise(dataset)
 
 
 def show(dataset: Any) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
-from ..errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError, described
+from ..errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
 from ..events.outcome_text import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
@@ -45,7 +45,7 @@ from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import check_store, opened
 from ..store.store_settings import code_of
-from .candidates import Candidate, show
+from .candidates import Candidate, may_show_data, text_of_error
 from .climb import ROUNDING, Climb
 from .coupled_difference import coupled_difference
 from .coupled_draws import CoupledDraws
@@ -116,7 +116,9 @@ class Replays:
             self.progress(self.runner.runs - before)
         if on_x.error is not None and on_y.error is not None:
             self.failed += 1
-            self.first_error = self.first_error or f"{described(on_x.error)} on {show(candidate.x)}"
+            self.first_error = self.first_error or text_of_error(
+                on_x.error, candidate.x, shows_data=self.runner.sampler.shows_data
+            )
             return None
         self.pairs += 1
         self.has_calls = self.has_calls or bool(on_x.tape.calls)
@@ -405,7 +407,8 @@ def find_worst_pair(
     (True, True)
     """
     chosen = Options(**options)
-    sampler = sampler_of(mechanism, chosen)
+    may_show = may_show_data(domain, keep_datasets=chosen.keep_datasets)
+    sampler = replace(sampler_of(mechanism, chosen), shows_data=may_show)
     distance, seed = chosen.distance, checked("seed", seed)
     check_sequential(sequential, chosen.on_look, chosen.seconds, search_runs, chosen.cells)
     checks_to_ignore(chosen.ignore)  # before the search spends runs
@@ -474,7 +477,6 @@ def find_worst_pair(
         )
     failed = [trial for trial in trials if trial.error is not None]
     if failed:
-        may_show = chosen.keep_datasets or (isinstance(domain, Domain) and not domain.lists_values)
         audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials), may_show=may_show)))
     tried = [end for trial in trials for end in (trial.candidate.x, trial.candidate.y)]
     special = larger.remarks(x, y, tried, is_refuted=audit.is_refuted)

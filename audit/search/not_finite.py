@@ -139,7 +139,9 @@ def with_special_numbers(
         except AuditError as error:  # it refuses the number
             raised = None if isinstance(error, DatasetError) else error
         if raised is not None and not isinstance(raised, DatasetError):
-            refused[str(number)] = raised if isinstance(raised, str) else described(raised)
+            refused[str(number)] = (
+                raised if isinstance(raised, str) else described(raised, shows_data=not domain.lists_values)
+            )
     first = next(iter(refused.values()), "")
     return Enlarged(larger(tuple(numbers)) if numbers else domain, tuple(numbers), tuple(refused), first)
 

@@ -18,7 +18,7 @@ from ..datasets.domains import Answers, Domain, Floats, Graphs, Rows, Values
 from ..datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ..datasets.rows import is_frame, is_graph
 from ..datasets.tables import Tables
-from ..errors import AdjacencyError, AuditError, DatasetError, OptionError
+from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
 from ..options import is_single
 from ..printing import shorten
 from .candidates import Candidate, Line, PairSource, show, varied, whole_distance
@@ -60,7 +60,7 @@ class GeneratedPairs(PairSource):
             return self.generator(rng)
         except Exception as error:
             raise DatasetError(
-                f"the generator of pairs raised {type(error).__name__} on pair {number}: {error}; pass a function that "
+                f"the generator of pairs raised {described(error)} on pair {number}; pass a function that "
                 "takes a numpy.random.Generator and returns (x, y).",
                 number=number,
             ) from error

@@ -12,12 +12,14 @@ from typing import Any
 from ..clock import now
 from ..datasets.adjacency import Adjacency
 from ..datasets.contents import Kept
+from ..datasets.description import difference
+from ..datasets.domains import Domain
 from ..datasets.named_adjacency import as_adjacency
 from ..errors import AdjacencyError, AuditError, MechanismError, described
 from ..known_options import with_known_options
 from ..options import checked
 from ..random_streams import Stream, seed_of
-from ..search.candidates import Candidate, show
+from ..search.candidates import Candidate, may_show_data, shown, text_of_error
 from ..search.climb import ROUNDING, Climb
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
@@ -79,6 +81,7 @@ class Comparisons:
     bound: float
     most: int
     deadline: float = math.inf
+    shows_data: bool = True  # whether errors and notes may have the contents of datasets
     evaluations: int = 0
     pairs: int = 0
     failed: int = 0
@@ -134,7 +137,7 @@ class Comparisons:
                 outputs[-1] = _copied(output, answer)
                 self._note_difference(dataset, before, answer)
             except Exception as error:  # a query may raise anything
-                self._note(f"{answer_text(before)}, then {described(error)}", dataset)
+                self._note(f"{answer_text(before)}, then {self._described(error)}", dataset)
             self._note_change(dataset, kept)
         return outputs[0], outputs[1]
 
@@ -148,14 +151,14 @@ class Comparisons:
             self.not_finite += not answer.is_finite
         except Exception as error:  # a query may raise anything
             answer = None
-            self.first_error = self.first_error or f"{described(error)} on {show(dataset)}"
+            self.first_error = self.first_error or text_of_error(error, dataset, shows_data=self.shows_data)
         if kept is not None and answer is not None:
             self._repeated += 1
             self._note_change(dataset, kept)
             try:
                 self._note_difference(dataset, answer, answer_of(self._evaluated(dataset)))
             except Exception as error:
-                self._note(f"{answer_text(answer)}, then {described(error)}", dataset)
+                self._note(f"{answer_text(answer)}, then {self._described(error)}", dataset)
         if end is not None:
             self._keep(end, answer)
         return answer
@@ -176,12 +179,18 @@ class Comparisons:
             self._note(f"{answer_text(before)}, then {answer_text(after)}", dataset)
 
     def _note(self, values: str, dataset: Any) -> None:
-        self.unsteady = self.unsteady or f"the query is not deterministic: {values} on {show(dataset)}"
+        self.unsteady = self.unsteady or f"the query is not deterministic: {values} on {self._shown(dataset)}"
+
+    def _described(self, error: BaseException) -> str:
+        return described(error, shows_data=self.shows_data)
+
+    def _shown(self, dataset: Any) -> str:
+        return shown(dataset, shows_data=self.shows_data)
 
     def _note_change(self, dataset: Any, kept: Kept) -> None:
         if kept.has_changed():
             self.unsteady = self.unsteady or (
-                f"the query changes its dataset, which is now {show(dataset)}; copy it in the query"
+                f"the query changes its dataset, which is now {self._shown(dataset)}; copy it in the query"
             )
 
 
@@ -208,6 +217,7 @@ def check_sensitivity(
     evaluations: int = 10_000,
     seconds: float | None = None,
     seed: int | None = 0,
+    keep_datasets: bool = False,
 ) -> SensitivityResult:
     """Search for neighbours between which a deterministic query changes by more than `bound`.
 
@@ -237,6 +247,10 @@ def check_sensitivity(
         Time limit of the search, which makes its result depend on the machine.
     seed : int or None
         Random seed, which fixes the pairs.
+    keep_datasets : bool
+        Whether the texts of the result and of errors may show the datasets and the messages of the query's exceptions.
+        They always do if the search makes them up, from a domain without listed values. The attributes `x` and `y` of
+        the result hold the datasets in any case.
 
     Returns
     -------
@@ -267,7 +281,8 @@ def check_sensitivity(
     source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
-    comparisons = Comparisons(query, norm, bound, evaluations, deadline)
+    shows_data = may_show_data(domain, keep_datasets=keep_datasets)
+    comparisons = Comparisons(query, norm, bound, evaluations, deadline, shows_data)
     search = Climb(pool, comparisons)
     search.run()
     name = getattr(query, "__name__", type(query).__name__)
@@ -289,7 +304,7 @@ def check_sensitivity(
         reason=found.change.reason,
         only_x=found.change.only_x,
         only_y=found.change.only_y,
-        found_by=found.candidate.label,
+        found_by=found.candidate.label if shows_data or not isinstance(domain, Domain) else "listed values",
         evaluations=comparisons.evaluations,
         pairs=comparisons.pairs,
         errors=comparisons.failed,
@@ -333,7 +348,7 @@ def _confirmed(pair: Compared, comparisons: Comparisons) -> ChangedPair:
     return ChangedPair(
         x=pair.candidate.x,
         y=pair.candidate.y,
-        summary=pair.candidate.summary,
+        summary=pair.candidate.summary if comparisons.shows_data else difference(pair.candidate.x, pair.candidate.y),
         answer_x=answer_x,
         answer_y=answer_y,
         change=pair.change.size,

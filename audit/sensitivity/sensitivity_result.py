@@ -35,7 +35,7 @@ class ChangedPair:
     x, y : Any
         The datasets.
     summary : str
-        The datasets, on one line.
+        The datasets, on one line; if they are not to be shown, how they differ.
     answer_x, answer_y : Any
         What the query returned on x and on y.
     change : float

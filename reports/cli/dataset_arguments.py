@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.errors import DatasetError, UnknownNameError, described
+from ...audit.files import regular
 from ...audit.printing import did_you_mean
 from .options import say
 
@@ -156,7 +157,7 @@ def _read_json(path: Path) -> Any:
 
 def _read_npy(path: Path) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(regular(path), allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DatasetError(f"{path} is not an array of numbers: {error}", path=str(path)) from error
 
@@ -318,7 +319,7 @@ def _csv_columns(path: Path) -> dict[str, list[str]]:
 
 
 def _arrays(path: Path, score: str, included: str) -> dict[str, Any]:
-    found = np.load(path, allow_pickle=False)
+    found = np.load(regular(path), allow_pickle=False)
     if path.suffix == ".npz":
         with found:
             return {name: found[name] for name in found.files}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...audit.errors import OptionError, RecordError
+from ...audit.files import regular
 from ...audit.records.json_codec import ROUNDED, json_text
 from ...audit.records.suite import Entry, Scalar, Suite
 from ...audit.results.audit_result import AuditResult
@@ -98,7 +99,7 @@ class ResultsFile:
 def results_file(path: Path, suite: Suite) -> ResultsFile:
     """Return the file from which a suite was read."""
     try:
-        content = path.read_bytes()
+        content = regular(path).read_bytes()
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error}", path=str(path)) from error
     full, here = path.resolve(), Path.cwd().resolve()

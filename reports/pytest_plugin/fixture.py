@@ -18,8 +18,6 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NoReturn
 
-import pytest
-
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
@@ -49,7 +47,7 @@ from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
 from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
-from .session import DEFAULTS, AuditSession, Failure, Settings, compared_with, saved_as
+from .session import DEFAULTS, AuditSession, Failed, Failure, Settings, compared_with, saved_as
 
 # Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
 
@@ -378,7 +376,7 @@ class DPAudit:
             if more > 1e-9 * result.alpha:
                 refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
                 if refusal:
-                    pytest.fail(refusal)
+                    raise Failed(refusal)
         if isinstance(result, without_entry):
             verdict = _VERDICTS[result.verdict] if isinstance(result, EquivalenceResult) else result.verdict
             if verdict is not (expected or Verdict.NOT_REFUTED):
@@ -438,16 +436,14 @@ class DPAudit:
             label = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
         else:
             label = self._label_of(_description(function, arguments, options))
-        self._session.unfinished[label] = self._name
+        self._session.begun(label, self._name)
         try:
             yield label
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             self._session.raised(label, self._name, error)
-            self._session.unfinished.pop(label, None)
             raise
-        self._session.unfinished.pop(label, None)
         self._session.settled(label, self._name)
 
     def _label_of(self, description: str) -> str:
@@ -456,7 +452,7 @@ class DPAudit:
         A file for each number in the journal gives it to one audit, whichever thread or process makes it.
         """
         taken = Path(str(self._session.journal), self._attempt)
-        taken.mkdir(exist_ok=True)
+        taken.mkdir(parents=True, exist_ok=True)
         first = number = _FIRST + int(hashlib.sha256(description.encode()).hexdigest(), 16) % _DESCRIBED
         while True:
             try:
@@ -474,7 +470,7 @@ class DPAudit:
         __tracebackhide__ = True
         self._session.finished.add(self._name)
         self._session.failed[label] = Failure(self._name, message, has_verdict=True)
-        pytest.fail(message)
+        raise Failed(message)
 
     def _expectation(self, expect: Verdict | str | None) -> Verdict | None:
         """The verdict that the call expects, or else the marker."""
@@ -486,7 +482,7 @@ class DPAudit:
         earlier = self._session.failed.get(label)
         if earlier is not None and earlier.has_verdict and not earlier.is_settled:
             remark = "(failed earlier in this session; a rerun does not audit again)"
-            pytest.fail(f"{earlier.message}\n\n{remark}")
+            raise Failed(f"{earlier.message}\n\n{remark}")
         settings, own = self._session.settings, {**self._marked, **options}
         whole = {"alpha": settings.alpha, "seed": _seed(settings.seed, label), "jobs": 1, **own}
         for name in ("resolution", "seconds"):
@@ -497,7 +493,7 @@ class DPAudit:
         alpha = float(whole["alpha"]) * self._session.tests_each
         refusal = self._session.charge(self._name, alpha) if has_alpha else None
         if refusal:
-            pytest.fail(refusal)
+            raise Failed(refusal)
         return whole
 
     def _accepted_for(self, label: str) -> Accepted | None:

@@ -7,157 +7,150 @@ when a test first requests the fixture.
 from __future__ import annotations
 
 import ast
+import inspect
 import secrets
 import tempfile
+import textwrap
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ...audit.errors import AuditError
-from .session import DEFAULTS, HELP, AuditSession, Settings, setting_from_text
+from ...audit.files import regular
+from .session import DEFAULTS, HELP, AuditSession, Failed, Settings, setting_from_text, with_lock
 
 if TYPE_CHECKING:
     from .fixture import DPAudit
 
 # Tests chosen by their sources: those that request a fixture, and those that concern changed files.
 #
-# A test requests a fixture by its parameters, or while it runs, with `getfixturevalue`; then its source, or that of a
-# fixture or function that it names, has the call. A call with a name that is computed may request any fixture.
+# A test requests a fixture by its parameters and those of its fixtures, as pytest knows them, or while it runs, with
+# `getfixturevalue` of a request. It is left out only if neither the test nor its fixtures can do so: they have no
+# request, or their code uses it only for what is known not to lead to the fixture.
 #
 # A test concerns a changed file if its file changed, or imports a changed module through any others. Imports are read
 # from the sources, those inside functions included. Modules that a program imports by a name that it computes are not
 # seen.
 
-_REQUESTS = (
-    "getfixturevalue",
-    "getfixture",
-    "lazy_fixture",
-    "lf",
-)  # of pytest, its doctests, and pytest-lazy-fixture(s)
-_ANY = "*"  # the fixture of a call whose argument is computed
+_SAFE = frozenset(
+    ("addfinalizer", "cls", "config", "fixturename", "function", "keywords", "module", "param", "path", "scope")
+)  # attributes of a request that do not lead to another fixture
+_HIDDEN = {"eval", "exec", "locals", "vars", "globals"}  # functions that find a request without its name
+_OF_HOOKS = {"getfixturevalue", "_request"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Code:
-    """What a function, or the code outside functions, requests and names."""
-
-    name: str  # of the function; empty outside functions
-    fixture: str  # the name as a fixture; empty for others
-    parameters: frozenset[str]
-    requested: frozenset[str]
-    named: frozenset[str]
-
-
-def requesting(items: Sequence[pytest.Item], fixture: str, root: Path) -> list[pytest.Item]:
+def requesting(items: Sequence[pytest.Item], fixture: str) -> list[pytest.Item]:
     """Return the tests that request the fixture, or may request it while they run."""
-    for cached in (_imported, _top_level, _code_of):
-        cached.cache_clear()
-    tests = {_function_of(item) for item in items}
-    root, known = root.resolve(), dict[Path, tuple[frozenset[str], frozenset[str]]]()
-    chosen = []
-    for item in items:
-        if item.path not in known:
-            files = sorted(_reached(item.path.resolve(), root))
-            known[item.path] = _ways_to(fixture, [code for file in files for code in _code_of(file)], tests)
-        fixtures, functions = known[item.path]
-        example = _examples_of(item)
-        if (
-            fixtures.intersection(getattr(item, "fixturenames", ()))
-            or functions & {"", _function_of(item), *example.named}
-            or example.requested & {*fixtures, _ANY}
-        ):
-            chosen.append(item)
-    return chosen
+    if items and _hooks_may_request(items[0].config):
+        return list(items)
+    known = dict[Any, set[str] | None]()
+    return [item for item in items if _may_request(item, fixture, known)]
 
 
-def _function_of(item: pytest.Item) -> str:
-    return str(getattr(item, "originalname", None) or item.name)
+def _may_request(item: pytest.Item, fixture: str, known: dict[Any, set[str] | None]) -> bool:
+    """Whether a test may request a fixture: by a name that is not seen, or by those of its fixtures and their code."""
+    waiting, names = [*getattr(item, "fixturenames", ())], set[str]()
+    sources: list[Any] = ["".join(each.source for each in getattr(getattr(item, "dtest", None), "examples", ()))]
+    if "request" in getattr(getattr(item, "_fixtureinfo", None), "argnames", ()):
+        sources.append(item.obj)  # type: ignore[attr-defined]  # a function's
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    if "LazyFixture" in str([type(part).__name__ for value in given.values() for part in _parts(value)]):
+        return True
+    while waiting or sources:
+        if sources:
+            if (source := sources.pop()) not in known:
+                known[source] = _requested(source)
+            if (found := known[source]) is None:
+                return True
+            waiting += found
+        elif (name := waiting.pop()) not in names:
+            names.add(name)
+            manager = item.session._fixturemanager
+            for each in manager.getfixturedefs(name, item) or ():
+                waiting += each.argnames
+                if "request" in each.argnames and not each.func.__module__.startswith("_pytest."):
+                    sources.append(each.func)
+    return fixture in names
 
 
-def _ways_to(fixture: str, codes: Sequence[_Code], tests: set[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Names of fixtures and of functions that lead to a fixture; an empty name stands for code that always runs."""
-    fixtures, functions = {fixture}, set[str]()
-    while True:
-        before = len(fixtures) + len(functions)
-        for code in codes:
-            if code.requested & {*fixtures, _ANY} or code.named & functions - tests:
-                functions.add("" if code.name.startswith("pytest_") else code.name)
-                fixtures |= {code.fixture} - {""}
-            elif code.fixture and code.parameters & fixtures:
-                fixtures.add(code.fixture)
-        if len(fixtures) + len(functions) == before:
-            return frozenset(fixtures), frozenset(functions)
+def _parts(value: Any) -> list[Any]:
+    """The values in nested containers."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
+    return [value] if inner is None else [part for each in inner for part in _parts(each)]
 
 
-def _examples_of(item: pytest.Item) -> _Code:
-    """The code of a doctest."""
-    source = "".join(example.source for example in getattr(getattr(item, "dtest", None), "examples", ()))
+def _requested(source: Any) -> set[str] | None:
+    """Names of the fixtures that a function, or the text of a doctest, requests while it runs; None if not known.
+
+    They are known if the request is used for its attributes alone, and to call `getfixturevalue` with a text.
+    """
     try:
-        return _code("", "", frozenset(), [ast.parse(source)])
-    except SyntaxError:  # which the doctest itself will show
-        return _code("", "", frozenset(), [])
+        text = source if isinstance(source, str) else textwrap.dedent(inspect.getsource(source))
+        tree = ast.parse(text)
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    if hasattr(source, "__wrapped__"):  # code around the function has its arguments, too
+        return None
+    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    names = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and _last(node) in _HIDDEN:
+            return None
+        if not isinstance(node, ast.Name) or node.id not in ("request", "getfixture"):
+            continue
+        used = above[node] if node.id == "request" else node
+        attribute, outer = _last(used) if isinstance(used, ast.expr) else "", above.get(used)
+        if attribute in ("getfixturevalue", "getfixture") and isinstance(outer, ast.Call) and outer.func is used:
+            given = [*outer.args, *(each.value for each in outer.keywords)]
+            if len(given) != 1 or not isinstance(given[0], ast.Constant):
+                return None
+            names.add(str(given[0].value))
+            continue
+        if isinstance(used, ast.Call) and _last(used.func) in ("getattr", "hasattr") and used.args[0] is node:
+            attribute = str(getattr(used.args[1], "value", ""))
+        is_of_node = attribute == "node" and isinstance(outer, ast.Attribute) and not outer.attr.startswith("_")
+        if attribute not in _SAFE and not is_of_node:
+            return None
+    return names
 
 
-@cache
-def _code_of(file: Path) -> tuple[_Code, ...]:
-    """The functions of a source, methods included, and its code outside functions."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):  # as in _imported
-        return ()
-    aliases = {
-        alias.asname: alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname
-    }
-    found, outside, waiting = [], list[ast.AST](), list[ast.AST](tree.body)
+def _hooks_may_request(config: pytest.Config) -> bool:
+    """Whether a hook of the project, for example in a conftest file, may request fixtures for any test."""
+    manager = config.pluginmanager
+    hooks = [
+        implementation.function
+        for plugin in manager.get_plugins()
+        for caller in manager.get_hookcallers(plugin) or ()
+        for implementation in caller.get_hookimpls()
+        if implementation.plugin is plugin
+    ]
+    return any(_mentions(hook, set()) for hook in hooks if not _is_installed(hook))
+
+
+def _is_installed(function: Any) -> bool:
+    """Whether a function is part of pytest, this library or another installed library."""
+    code = getattr(function, "__code__", None)
+    is_known = function.__module__.partition(".")[0] in ("_pytest", "xdist", _PACKAGE)
+    return code is None or is_known or "site-packages" in Path(code.co_filename).parts
+
+
+def _mentions(function: Any, seen: set[Any]) -> bool:
+    """Whether a function, or one that it names, has a word by which hooks request fixtures."""
+    seen.add(function)
+    waiting, words = [function.__code__], set[str]()
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            inputs = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            parameters = frozenset(each.arg for each in inputs)
-            found.append(_code(node.name, _name_as_fixture(node), parameters, [node], aliases))
-        elif isinstance(node, (ast.ClassDef, ast.If, ast.Try, ast.With)):
-            waiting += ast.iter_child_nodes(node)
-        else:
-            outside.append(node)
-    return (*found, _code("", "", frozenset(), outside, aliases))
-
-
-def _name_as_fixture(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    for decorator in node.decorator_list:
-        if "fixture" in ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator):
-            names = [each.value for each in getattr(decorator, "keywords", ()) if each.arg == "name"]
-            return str(getattr(names[0], "value", _ANY)) if names else node.name
-    return ""
-
-
-def _code(
-    name: str, fixture: str, parameters: frozenset[str], nodes: list[Any], aliases: dict[str, str] | None = None
-) -> _Code:
-    requested, named, read = set[str](), set[str](), set[int]()
-    for node in (part for each in nodes for part in ast.walk(each)):
-        if isinstance(node, ast.Call) and _last(node.func) in _REQUESTS:
-            read.add(id(node.func))
-            given = [*node.args, *(each.value for each in node.keywords)]
-            is_text = len(given) == 1 and isinstance(given[0], ast.Constant)
-            requested.add(str(given[0].value) if is_text else _ANY)  # type: ignore[attr-defined]  # a constant's
-        elif isinstance(node, (ast.Name, ast.Attribute)):
-            named.add(_last(node))
-            if _last(node) == _REQUESTS[0] and id(node) not in read:  # passed on, to be called elsewhere
-                requested.add(_ANY)
-        elif isinstance(node, ast.Constant) and node.value == _REQUESTS[0]:  # the same, by getattr
-            requested.add(_ANY)
-    named |= {aliases[each] for each in named & aliases.keys()} if aliases else set()
-    return _Code(name, fixture, parameters, frozenset(requested), frozenset(named))
+        code = waiting.pop()
+        words |= {*code.co_names, *(each for each in code.co_consts if isinstance(each, str))}
+        waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
+    named = [function.__globals__[each] for each in words & function.__globals__.keys()]
+    named += [getattr(each, word, None) for each in named if isinstance(each, ModuleType) for word in words]
+    called = {each for each in named if isinstance(each, FunctionType) and not _is_installed(each)} - seen
+    return bool(words & _OF_HOOKS) or any(_mentions(each, seen) for each in called)
 
 
 def _last(node: ast.expr) -> str:
@@ -190,7 +183,7 @@ def _reached(test: Path, root: Path) -> set[Path]:
 def _imported(file: Path) -> frozenset[Path]:
     """Files of the modules and packages that a source names in its imports."""
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(regular(file).read_bytes())
     except (OSError, SyntaxError, ValueError):  # a missing conftest, or a file that a test could not import either
         return frozenset()
     found: set[Path] = set()
@@ -270,7 +263,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("save", "NAME", "Save the results as baseline NAME, or to a path that ends in .json."),
         ("compare", "NAME", "Fail if results differ from baseline NAME, or from a file that ends in .json."),
         ("store", "DIR", "Keep the draws of unfinished audits in DIR; the next session continues them."),
-        ("scripts", "DIR", "Write a script for every violation to DIR; the scripts do not need dpaudit."),
+        ("scripts", "DIR", "Write a script for every violation to DIR; it has the rows of both datasets."),
     ):
         group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
     group.addoption("--dp-audit-explain", action="store_true", help="Replay the pair of a refuted audit, line by line.")
@@ -336,14 +329,13 @@ def _folder_of_worker(worker: dict[str, Any]) -> Path | None:
     journal = Path(worker["dp_audit_journal"]) if "dp_audit_journal" in worker else None
     if journal is None or not journal.parent.is_dir():
         return None
-    journal.mkdir(exist_ok=True)
-    return journal
+    return with_lock(journal)
 
 
 def _with_journal(session: AuditSession) -> Path:
     """The folder of the session's journal, made when it is first needed."""
     if session.journal is None:
-        session.journal = Path(tempfile.mkdtemp(prefix="dp-audit-"))
+        session.journal = with_lock(Path(tempfile.mkdtemp(prefix="dp-audit-")))
     return session.journal
 
 
@@ -420,8 +412,11 @@ def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     if changed is None and not config.getoption("dp_audit_only"):
         return
 
-    audited = requesting(items, _FIXTURE, config.rootpath)
+    audited = requesting(items, _FIXTURE)
     chosen = audited
+    config.stash[_CHOICE] = (
+        f"dp_audit: {len(items) - len(audited):,} of {len(items):,} tests cannot request dp_audit and are deselected"
+    )
     if changed is not None:
         if named := [path for path in changed if "::" in path]:
             raise pytest.UsageError(
@@ -480,7 +475,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 def _fail_if_lost(session: AuditSession, name: str) -> None:
     session.read_journal()
     if lost := session.lost(name):
-        pytest.fail("\n\n".join(lost), pytrace=False)
+        raise Failed("\n\n".join(lost), pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -489,8 +484,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     result = yield
     session, name = item.config.stash[_SESSION], _name(item)
     _fail_if_lost(session, name)
-    if running := session.still_running(name):
-        pytest.fail("\n".join(running), pytrace=False)
+    if running := session.still_running(lambda test: test == name):
+        raise Failed("\n".join(running), pytrace=False)
     return result
 
 
@@ -569,7 +564,7 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
     session = request.config.stash[_SESSION]
     refusal = session.refusal()
     if refusal:
-        pytest.fail(refusal, pytrace=False)
+        raise Failed(refusal, pytrace=False)
     if request.config.getoption("dp_audit_skip"):  # requested while the test runs
         pytest.skip("--dp-audit-skip")
     from .fixture import DPAudit
@@ -580,9 +575,9 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
         for kind in _expecting():
             patched.setattr(kind, "__exit__", _noted(kind.__exit__, session))
         yield DPAudit(session, name, request.path, _marked(request.node))
-    is_idle = name not in session.finished and name not in session.unfinished.values()
+    is_idle = name not in session.finished and not session.still_running(lambda test: test == name)
     if is_idle and request.node.stash.get(_PASSED, False):
-        pytest.fail("the test requests dp_audit and makes no audit; call dp_audit or drop the fixture", pytrace=False)
+        raise Failed("the test requests dp_audit and makes no audit; call dp_audit or drop the fixture", pytrace=False)
 
 
 def _expecting() -> list[type[Any]]:
@@ -616,9 +611,16 @@ def pytest_testnodedown(node: Any) -> None:
         node.config.stash[_SESSION].take(found)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+@pytest.hookimpl(wrapper=True, trylast=True)  # after all hooks, which may audit, and before the summary is printed
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None, Any, Any]:
     """Save and compare the results; a comparison can fail a session whose tests passed."""
+    try:
+        return (yield)
+    finally:
+        _finish(session, exitstatus)
+
+
+def _finish(session: pytest.Session, exitstatus: int) -> None:
     own = session.config.stash[_SESSION]
     own.read_journal()
     if own.is_worker:

@@ -11,11 +11,15 @@ import shutil
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ...audit.errors import described
 
 if sys.platform != "win32":
     import fcntl
@@ -81,8 +85,23 @@ def setting_from_text(name: str, text: str) -> Any:
     return value
 
 
+Failed: Final = pytest.fail.Exception  # which a test may replace, in the module of pytest
 _MOST_NAMED = 10  # tests in a line of the summary
 _IN_PROCESS = threading.Lock()  # where processes do not fork, so that no child inherits it while it is held
+
+
+_LOCK = "lock"  # a file of the journal, which is locked while the journal is read and written
+_GONE = (
+    "the journal of the session, a folder dp-audit-… for temporary files, was deleted, and with it what audits in "
+    "other processes found; do not delete files that the test has not made."
+)
+
+
+def with_lock(journal: Path) -> Path:
+    """Return the folder, made if it is missing, with a file for the lock."""
+    journal.mkdir(parents=True, exist_ok=True)
+    (journal / _LOCK).touch()
+    return journal
 
 
 @dataclass(slots=True)
@@ -104,6 +123,8 @@ class Failure:
     @property
     def lost(self) -> str:
         """The message for a test that went on after the failure."""
+        if self.message == _GONE:
+            return _GONE
         return (
             "the test lost the failure of its audit (in a thread, a task, `suppress`, `except` or a rerun). Let the "
             'exception leave the test; if it is expected, pass expect="refuted" or use pytest.raises.\n\n'
@@ -135,7 +156,9 @@ class AuditSession:
     entries: dict[str, Entry] = field(default_factory=dict)  # results by name; a rerun replaces the result of its test
     # By audit; a test must not be green with one that is not settled.
     failed: dict[str, Failure] = field(default_factory=dict)
-    unfinished: dict[str, str] = field(default_factory=dict)  # the test of each audit that has begun and not ended
+    # The test of each audit that has begun and not ended, and the number of the process that makes it.
+    unfinished: dict[str, tuple[str, int]] = field(default_factory=dict)
+    test: str = ""  # the latest that began
     finished: set[str] = field(default_factory=set)  # tests with an audit that has ended, also without an entry
     # Folder in which xdist workers and child processes write what they find, since they may crash.
     journal: Path | None = None
@@ -271,11 +294,21 @@ class AuditSession:
             self.before = load(self.baseline_path(self.compare))
         return {entry.name: entry for entry in self.before.entries}
 
+    def begun(self, label: str, test: str) -> None:
+        """Take note that an audit begins; in the journal, too, if it may end unseen with its process."""
+        self.unfinished[label] = (test, os.getpid())
+        if os.getpid() != self.process:
+            with self._locked():
+                self._write({"unfinished": {label: self.unfinished[label]}})
+
     def raised(self, label: str, test: str, error: BaseException) -> None:
         """Keep the failure of an audit, which ended in an exception, until a report of pytest shows it."""
+        self.unfinished.pop(label, None)
         known = self.failed.get(label)
         if known is None or not known.has_verdict:
-            self.failed[label] = known = Failure(test, f"{label}: {type(error).__name__}: {error}", has_verdict=False)
+            self.failed[label] = known = Failure(
+                test, f"{label}: {described(error, shows_data=isinstance(error, Failed))}", has_verdict=False
+            )
         known.error, known.is_settled = error, False
         self.note(label)
 
@@ -290,6 +323,7 @@ class AuditSession:
 
     def settled(self, label: str, test: str) -> None:
         """Take note that an audit ended as it should."""
+        self.unfinished.pop(label, None)
         self.finished.add(test)
         if label in self.failed:
             self.failed[label].is_settled, self.failed[label].error = True, None
@@ -297,13 +331,14 @@ class AuditSession:
 
     def reported(self, test: str, error: BaseException | None) -> None:
         """Take note that a report shows the test's failure, and that of the audit which raised the exception."""
-        for label, failure in self.failed.items():
+        for label, failure in list(self.failed.items()):
             if failure.test == test or (failure.error is not None and failure.error in _causes(error)):
                 failure.is_reported, failure.error = True, None  # the error holds the datasets
                 self.note(label)
 
     def begins(self, test: str) -> None:
         """Take note that a test runs, perhaps again: then the failures of its last run are no longer reported."""
+        self.test = test
         for failure in self.failed.values():
             if failure.test == test:
                 failure.is_reported = False
@@ -317,12 +352,13 @@ class AuditSession:
         """Return the messages of a test's failures that no report shows."""
         return [one.lost for one in self.failed.values() if one.is_lost and one.test == test]
 
-    def still_running(self, test: str) -> list[str]:
-        """Return messages about audits that have not ended with their test."""
+    def still_running(self, is_of: Callable[[str], bool]) -> list[str]:
+        """Return messages about audits that have not ended with their test, of some of the tests."""
         return [
-            f"{label}: the test ended before its audit; wait for the thread or the task that makes it."
-            for label, owner_of_it in self.unfinished.items()
-            if owner_of_it == test
+            f"{label}: the test ended before its audit, which began in process {process}; wait for the thread, the "
+            "task or the process that makes it, and let it finish."
+            for label, (test, process) in self.unfinished.items()
+            if is_of(test)
         ]
 
     def suite(self) -> Suite:
@@ -370,13 +406,14 @@ class AuditSession:
             },
             **{key: {name: v for name, v in held.items() if label in (None, name)} for key, held in of_audits.items()},
             "finished": [name for name in self.finished if test in (None, name)],
+            "ended": [label] * (label is not None and label not in self.unfinished),
             "files": [] if label else sorted(self.files),
             "left_out": [] if label else sorted(self.left_out),
         }
 
     def take(self, found: dict[str, Any]) -> None:
         """Add the findings of a worker or a child process; those that are known already change nothing."""
-        for process, charged in found["charges"].items():
+        for process, charged in found.get("charges", {}).items():
             own = self.charges.setdefault(process, {})
             for name, (alpha, audits) in charged.items():  # what a process has charged grows
                 own[name] = max(own.get(name, (0.0, 0)), (alpha, audits))
@@ -385,6 +422,9 @@ class AuditSession:
 
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
         self.failed |= {label: Failure(*held) for label, held in found.get("failed", {}).items()}
+        self.unfinished |= {label: (test, process) for label, (test, process) in found.get("unfinished", {}).items()}
+        for label in found.get("ended", ()):
+            self.unfinished.pop(label, None)
         for into, key in ((self.planned, "planned"), (self.notes, "notes"), (self.compared, "compared")):
             into |= found.get(key, {})
         for held, key in ((self.finished, "finished"), (self.files, "files"), (self.left_out, "left_out")):
@@ -427,11 +467,17 @@ class AuditSession:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Exclude the other threads, and the other processes that use the journal."""
+        if self.journal is not None and not (self.journal / _LOCK).exists():
+            if os.getpid() != self.process:
+                raise Failed(_GONE)
+            with_lock(self.journal)
+            self.read.clear()
+            self.failed[f"{self.test} journal"] = Failure(self.test, _GONE, has_verdict=False)
         if sys.platform == "win32" or self.journal is None:
             with _IN_PROCESS:
                 yield
             return
-        with (self.journal / "lock").open("a") as file:
+        with (self.journal / _LOCK).open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 yield
@@ -459,6 +505,7 @@ class AuditSession:
             Root folder of the tests.
         """
         lost = [f"WARNING {one.lost}" for one in self.failed.values() if one.is_lost and one.test not in self.red]
+        lost += [f"WARNING {said}" for said in self.still_running(lambda test: is_whole and test not in self.red)]
         self.messages += lost
         if missing := self.without_audit():
             more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""

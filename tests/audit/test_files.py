@@ -7,11 +7,13 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from dpaudit.audit.errors import AuditError, OptionError, WriteError
-from dpaudit.audit.files import check_target, path_of, write_atomically
+from dpaudit.audit.errors import AuditError, OptionError, RecordError, WriteError
+from dpaudit.audit.files import check_target, path_of, regular, write_atomically
+from dpaudit.audit.records.json_codec import load
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +69,26 @@ def test_what_is_no_file_stays(tmp_path, make, kind):
     assert {name: (one.st_ino, one.st_mtime_ns) for name, one in before.items()} == {
         name: (one.st_ino, one.st_mtime_ns) for name, one in after.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(make_pipe, "pipe"), (lambda path: path.symlink_to("/dev/zero"), "device"), (lambda path: path.mkdir(), "folder")],
+)
+def test_what_might_keep_a_reader_waiting_is_not_read(tmp_path, make, kind):
+    make(tmp_path / "r.json")
+    with pytest.raises(RecordError, match=f"r.json cannot be read: it is a {kind}, and"):
+        load(tmp_path / "r.json")
+
+
+def test_links_are_read_and_so_are_pipes_that_are_open(tmp_path):
+    make_link(tmp_path / "link")
+    assert regular(tmp_path / "link").read_text() == "precious"
+    out, into = os.pipe()
+    os.write(into, b"{}")
+    os.close(into)
+    assert regular(Path(f"/dev/fd/{out}")).read_text() == "{}"
+    os.close(out)
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/full", "/dev/stdout"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,13 @@ def test_a_table_that_would_lose_something(tmp_path, content, message):
     (tmp_path / "x.csv").write_text(content)
     with pytest.raises(DatasetError, match=message):
         read_dataset(f"@{tmp_path}/x.csv")
+
+
+def test_an_array_is_not_read_from_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "x.npy")
+    for read in (lambda path: read_dataset(f"@{path}"), lambda path: read_scores([path], "score", "included")):
+        with pytest.raises(DatasetError, match=r"x.npy cannot be read: it is a pipe"):
+            read(tmp_path / "x.npy")
 
 
 def test_tables_that_lose_nothing(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -275,6 +276,11 @@ def test_a_damaged_or_missing_baseline_is_an_error(three, kept):
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     none = f"Use an existing baseline (none in {baseline(three).parent})"
     assert f"nothing.json does not exist. {none}" in text_of(result)
+    os.mkfifo(baseline(three))
+    for option in ("save", "compare"):
+        result = run(three, f"--dp-audit-{option}=main")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert "main.json cannot be read: it is a pipe" in text_of(result)
 
 
 WITH_WORKERS = """

@@ -104,6 +104,12 @@ REQUESTS = {
     "computed": 'def test_computed(request): request.getfixturevalue("dp_" + "audit")(bad, X, Y, claim=PureDP(1.0))',
     "by_a_fixture": "def test_by_a_fixture(above): above(bad, X, Y, claim=PureDP(1.0))",
     "by_a_function": "def test_by_a_function(request): renamed(request)(bad, X, Y, claim=PureDP(1.0))",
+    "outside": "def test_outside(request): company.of(request)(bad, X, Y, claim=PureDP(1.0))",
+    "of_a_plugin": "def test_of_a_plugin(company_audit): company_audit(bad, X, Y, claim=PureDP(1.0))",
+    "by_text": """
+        def test_by_text(request):
+            eval("request.getfixture" + "value('dp_audit')")(bad, X, Y, claim=PureDP(1.0))
+    """,
     "of_a_class": """
         class TestOne(unittest.TestCase):
             @pytest.fixture(autouse=True)
@@ -113,8 +119,25 @@ REQUESTS = {
 }
 
 
+COMPANY = """
+import pytest
+def of(request): return request.getfixturevalue("dp_audit")
+@pytest.fixture
+def company_audit(request): return of(request)
+"""
+UNCONCERNED = """
+def test_other(other, tmp_path, request):
+    assert request.node.name and not hasattr(request, "param")
+    assert request.getfixturevalue("tmp_path") == tmp_path
+"""
+
+
 @pytest.mark.parametrize("options", [["--dp-audit-only"], ["--dp-audit-changed", "asked.py"]])
-def test_a_fixture_requested_while_the_test_runs_is_found(project, options):
+def test_a_fixture_requested_while_the_test_runs_is_found(project, options, tmp_path_factory, monkeypatch):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "company.py").write_text(COMPANY)
+    monkeypatch.syspath_prepend(outside)
+    monkeypatch.delitem(sys.modules, "company", raising=False)
     project.makepyfile(asked="def of(request): return request.getfixturevalue('dp_audit')")
     project.makeconftest(
         """
@@ -134,8 +157,10 @@ def test_a_fixture_requested_while_the_test_runs_is_found(project, options):
         """
     )
     tests = "\n".join(textwrap.dedent(text) for text in REQUESTS.values())
-    imports = "import unittest, pytest\nfrom asked import of as renamed\nfrom mechanisms import *\n"
-    project.makepyfile(test_requests=f"{imports}{tests}\ndef test_other(other, request): pass\n")
-    result = run(project, *options)
+    imports = "import unittest, company, pytest\nfrom asked import of as renamed\nfrom mechanisms import *\n"
+    project.makepyfile(test_requests=f"{imports}{tests}\n{UNCONCERNED}")
+    result = run(project, "-p", "company", *options)
     result.assert_outcomes(failed=len(REQUESTS), deselected=1)
-    run(project, "--dp-audit-skip").assert_outcomes(skipped=len(REQUESTS), passed=1)
+    if "--dp-audit-only" in options:
+        assert f"1 of {len(REQUESTS) + 1} tests cannot request dp_audit and are deselected" in text_of(result)
+    run(project, "-p", "company", "--dp-audit-skip").assert_outcomes(skipped=len(REQUESTS), passed=1)

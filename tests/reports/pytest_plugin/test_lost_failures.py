@@ -26,6 +26,72 @@ def test_child(dp_audit):
 """
 
 
+OF_CHILDREN = """
+import time
+
+OUT, INTO = os.pipe()
+def ends(rows, size, rng): os._exit(0)
+
+def slow(rows, size, rng):
+    os.write(INTO, b"1")
+    time.sleep(2.0)
+    os._exit(0)
+
+def in_child(dp_audit, mechanism):
+    audit(dp_audit, good, *BAD[1:])
+    if os.fork() == 0:
+        try: audit(dp_audit, mechanism, *BAD[1:])
+        finally: os._exit(0)
+
+def test_ends(dp_audit):
+    in_child(dp_audit, ends)
+    os.wait()
+
+def test_outlasted(dp_audit):
+    in_child(dp_audit, slow)
+    os.read(OUT, 1)
+"""
+
+
+@forks
+def test_an_audit_in_a_child_process_that_did_not_end_is_an_error(project):
+    project.makepyfile(test_children=HEAD + OF_CHILDREN)
+    result = run(project, "-W", "ignore::DeprecationWarning")
+    result.assert_outcomes(passed=2, errors=2)
+    for name in ("ends", "outlasted"):
+        said = rf"test_{name} #\d{{7}}: the test ended before its audit, which began in process \d+"
+        assert re.search(said, sections(text_of(result))[f"test_{name}"])
+
+
+DELETED = """
+import shutil, tempfile
+from pathlib import Path
+
+def test_bad(dp_audit): audit(dp_audit, *BAD)
+def test_deletes():
+    for path in Path(tempfile.gettempdir()).glob("dp-audit-*"): shutil.rmtree(path)
+def test_good(dp_audit): audit(dp_audit, good, *BAD[1:])
+def test_deletes_within(dp_audit):
+    test_deletes()
+    test_good(dp_audit)
+"""
+
+
+def test_a_test_that_deletes_the_journal_fails_and_results_stay(project, monkeypatch):
+    folder = project.path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    project.makepyfile(test_deletes=HEAD + DELETED)
+    result = run(project, "--dp-audit-report=r.json")
+    result.assert_outcomes(passed=1, failed=3)
+    assert {entry.name.partition("::test_")[2] for entry in load("r.json").entries} == {"bad", "good", "deletes_within"}
+    shown = sections(text_of(result))
+    assert "REFUTED" in shown["test_bad"]
+    for name in ("deletes", "deletes_within"):
+        assert "\nthe journal of the session" in shown[f"test_{name}"]
+    assert list(folder.glob("dp-audit-*")) == []
+
+
 @forks
 def test_a_failure_in_a_child_process_is_found(project):
     project.makepyfile(test_child=HEAD + IN_A_CHILD)
@@ -128,6 +194,12 @@ def test_a_lost_failure_fails_the_test_and_an_expected_one_is_green(project):
     """Of a `TestCase`, too, where a lost failure is an error of a test that was skipped."""
     rows = {name: (code, "FAILED", "\nthe test lost the failure of its audit") for name, code in LOST.items()}
     rows |= {name: (code, "PASSED") for name, code in EXPECTED.items()}
+    replaced = """
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(pytest, "fail", print)
+            audit(dp_audit, *BAD)
+    """
+    rows["fail_replaced"] = (replaced, "FAILED", "REFUTED")
     rows["known"] = ("@pytest.mark.xfail(strict=True)\naudit(dp_audit, *BAD)", "XFAIL")
     rows["no_library"] = ('try: audit(dp_audit, crash, *BAD[1:])\nexcept Exception: pytest.skip("none")', "SKIPPED")
     shown = has_outcomes(project, rows, "--dp-audit-report=r.json", head=HEAD + UNITTEST)
@@ -189,6 +261,29 @@ def test_two():
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "WARNING the test lost the failure of its audit" in text_of(result)
+
+
+def test_an_audit_after_all_tests_fails_the_session(project):
+    hook = """
+import contextlib, pytest
+
+HELD = []
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish():
+    audit, *rest = HELD
+    with contextlib.suppress(BaseException): audit(*rest)
+"""
+    text = """
+import conftest
+
+def test_one(dp_audit):
+    audit(dp_audit, good, *BAD[1:])
+    conftest.HELD[:] = audit, dp_audit, *BAD
+"""
+    project.makeconftest(hook)
+    project.makepyfile(test_held=HEAD + text)
+    assert run(project).ret == pytest.ExitCode.TESTS_FAILED
 
 
 AGAIN = "failed earlier in this session; a rerun does not audit again"
@@ -301,6 +396,12 @@ def test_failing(dp_audit): search(dp_audit, fails, PAIRS)
 def test_drawn(dp_audit): search(dp_audit, bad, lambda rng: PAIRS[rng.integers(2)])
 def test_values(dp_audit): search(dp_audit, local, Values((A, B)), adjacency=Local())
 def test_rows(dp_audit): search(dp_audit, fails, Rows(values=(A, B)))
+def test_sensitivity(dp_audit):
+    dp_audit.check(check_sensitivity, len, Rows(values=(A, B)), adjacency="replace", bound=0.0, evaluations=100)
+def test_steep(dp_audit):
+    dp_audit.check(check_sensitivity, lambda rows: 5.0 * rows.count(B), PAIRS, bound=1.0, evaluations=100)
+def test_raising(dp_audit):
+    dp_audit.check(check_sensitivity, lambda rows: {}[str(rows)], PAIRS, bound=1.0, evaluations=100)
 
 @pytest.mark.dp_audit(keep_datasets=True)
 def test_kept(dp_audit): audit(dp_audit, bad, ["asked for"], [], PureDP(1.0))
