@@ -266,7 +266,7 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
     kind = (
         str(x[0].exception) if reason is None else type(reason).__qualname__
     )  # an exception caught by an adapter has no message
-    shown = kind if reason is None else described(reason)
+    shown = kind if reason is None else described(reason, shows_data=plan.sampler.shows_data)
     raise MechanismError(
         f"{plan.sampler.name} raised in every one of {len(x):,} pilot runs on x and on y, "
         f"{shown}; run it once by hand.",

@@ -290,6 +290,7 @@ class Sampler:
     is_picked: bool = False  # whether outputs are a part of the mechanism's, which may have a name
     latest: dict[int, Any] | None = field(default=None, compare=False, repr=False)
     block_seconds: float | None = field(default=None, compare=False)
+    shows_data: bool = field(default=True, compare=False)  # whether messages may have rows of the datasets
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -359,8 +360,9 @@ class Sampler:
         except _ENDING as error:
             raise self._refusal_of(error) from error
         except Exception as error:
+            said = described(error, shows_data=self.shows_data)
             raise MechanismError(
-                f"{self.name} raised {described(error)} while drawing a block of {size} runs. A block sampler must not "
+                f"{self.name} raised {said} while drawing a block of {size} runs. A block sampler must not "
                 "raise; pass a dataset of the right kind, or a function of one run, whose exceptions count as outputs.",
                 mechanism=self.name,
                 size=size,
