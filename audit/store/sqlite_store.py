@@ -153,7 +153,7 @@ _LARGEST = 1 << 31  # bytes; a longer value is not a block
 _MAGIC = b"SQLite format 3\0"
 _BY_JOURNAL = b"\1\1"  # bytes 18 and 19 of a file without a write-ahead log
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-_WAYS_OUT: Final[dict[int | None, str]] = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room and resume, or") | (
+_WAYS_OUT: Final = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room and resume, or") | (
     dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "permit writing and resume, or")
 )
 _open_stores: WeakValueDictionary[tuple[int, int], Store] = WeakValueDictionary()
@@ -297,7 +297,7 @@ class Store:
             elif "is full" in str(error):
                 said = "cannot grow, because the disk is full, but earlier blocks are saved; make room and resume, or"
             elif isinstance(error, OSError):  # the folder and the file could not be made or read
-                said = f"cannot be used ({error}); {_WAYS_OUT.get(error.errno, '')}"
+                said = f"cannot be used ({error}); {_WAYS_OUT.get(error.errno or 0, '')}"
             else:
                 said = f"cannot be used ({error}); what it holds is kept, so make room or permit writing and resume, or"
             raise self._error(f"{said.strip()} use another folder.") from error

@@ -84,9 +84,9 @@ def program() -> NoReturn:
     _streams = sys.stdout, sys.stderr
     atexit.register(_restore_streams)  # runs last, before Python flushes them
     for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores it
-            signal.signal(number, _interrupted_by)
+        ending = getattr(signal, name, None)  # Windows has no SIGHUP
+        if ending is not None and signal.getsignal(ending) is signal.SIG_DFL:  # nohup ignores it
+            signal.signal(ending, _interrupted_by)
     try:
         main()
         status = 0
