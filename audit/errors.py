@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .printing import shorten
+
 # A message that quotes a value of a megabyte keeps the name of the value, the rule and the remedy.
 _LONGEST, _BEGINNING, _END = 4000, 120, 300
 
@@ -17,7 +19,7 @@ class AuditError(Exception):
     """Base class of the library's errors; `facts` holds the values that the message names."""
 
     def __init__(self, message: str, **facts: Any) -> None:
-        message = str(message)
+        message = message if isinstance(message, str) else shorten(message)
         super().__init__(message if len(message) <= _LONGEST else f"{message[:_BEGINNING]} … {message[-_END:]}")
         self.facts = facts
 

@@ -9,7 +9,7 @@ import functools
 import math
 import numbers
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
@@ -108,10 +108,6 @@ def _callable(value: Any) -> Any:
     return value if callable(value) else _WRONG
 
 
-def _seed(value: Any) -> Any:
-    return secrets.randbits(63) if value is None else _whole(0, _SEEDS - 1)(value)
-
-
 def _distance(value: Any) -> Any:
     number = _number(0, math.inf)(value)
     return int(number) if number is not _WRONG and number == int(number) else number
@@ -161,7 +157,7 @@ RULES: Final[dict[str, Rule]] = {
         "is not an allowed error probability",
         "0 < alpha < 1 (0.05 allows one false alarm in 20 audits of mechanisms that attain their claim)",
     ),
-    "seed": Rule(_seed, "is not a seed", "a whole number >= 0 of at most 256 bits, or None for a fresh seed"),
+    "seed": Rule(_whole(0, _SEEDS - 1), "is not a seed", "a whole number >= 0 of at most 256 bits"),
     "jobs": Rule(_whole(1, MOST_JOBS, -1), "is not a number of workers", f"1 to {MOST_JOBS:,}, or -1 for every core"),
     "progress": Rule(_progress, "is unknown", "a bool, or a function of the number of runs just finished"),
     "power": Rule(_number(0, 1), "is not a power", "0 < power < 1, such as 0.95"),
@@ -231,6 +227,11 @@ def checked(name: str, value: Any, *, or_none: bool = False) -> Any:
     return None if or_none and value is None else RULES[name].check(name, value)
 
 
+def checked_seed(seed: Any) -> int:
+    """Return a seed that is allowed; a fresh one for None."""
+    return secrets.randbits(63) if seed is None else int(checked("seed", seed))
+
+
 def check_sequential(sequential: bool, on_look: object, seconds: float | None, runs: int | None, cells: int) -> None:
     """Raise an `OptionError` for options of sequential audits in another audit, or of fixed sizes in a sequential one.
 
@@ -293,6 +294,11 @@ def _checked_fields(kind: type[Any]) -> tuple[tuple[str, bool, bool, Callable[[A
 def is_single(values: Any) -> bool:
     """Whether a value has no members: it is not iterable, or an array of no dimension."""
     return not isinstance(values, Iterable) or getattr(values, "shape", None) == ()
+
+
+def names_in(values: Any) -> tuple[Any, ...]:
+    """Return the names that an option lists; a text, bytes or a mapping is one value, so an empty one is refused."""
+    return (values,) if isinstance(values, (str, bytes, bytearray, Mapping)) else in_a_tuple(values)
 
 
 def in_a_tuple(values: Any) -> tuple[Any, ...]:

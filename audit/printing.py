@@ -51,9 +51,9 @@ def shorten(value: Any) -> str:
     >>> shorten("a" * 10**6) == "'" + "a" * 78 + "…"
     True
     """
-    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")  # a numpy scalar
     try:
-        value = value.item() if is_scalar else value
+        if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a numpy scalar
+            value = value.item()
         if type(value) in (str, bytes, list, tuple) and len(value) > _SHOWN:
             value = value[:_SHOWN]
         text = repr(value).replace("\n", " ")

@@ -112,7 +112,7 @@ def _bars() -> Iterator[Watch]:
 
     words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     columns = (words, BarColumn(bar_width=12), Speed(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bars:
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True, expand=True) as bars:
 
         def watch(name: str, total: int | None) -> Shown:
             task = bars.add_task(escape(name), total=total)
@@ -161,14 +161,15 @@ def _replace_line(text: str) -> None:
 
 def _to_stderr(text: str) -> None:
     """Write the text to standard error if anybody reads it; a reader who left does not end an audit of hours."""
-    if sys.stderr is None:  # a program without a console
+    if (stream := getattr(sys, "stderr", None)) is None:  # a program without a console
         return
-    with suppress(OSError, ValueError):  # a broken pipe, a closed stream
-        print(end=text, file=sys.stderr, flush=True)
+    with suppress(Exception):  # a broken pipe, a closed stream, or what the audited code has put there
+        print(end=text, file=stream, flush=True)
 
 
 def _on_terminal() -> bool:
-    return not getattr(sys.stderr, "closed", True) and sys.stderr.isatty()
+    stream = getattr(sys, "stderr", None)
+    return not getattr(stream, "closed", True) and stream.isatty()  # type: ignore[union-attr]
 
 
 def _notebook_line() -> Callable[[str], object]:
@@ -181,7 +182,7 @@ def _notebook_line() -> Callable[[str], object]:
 
 def _in_notebook() -> bool:
     """Whether standard error is the output of a notebook's cell."""
-    return type(sys.stderr).__module__.startswith("ipykernel")
+    return type(getattr(sys, "stderr", None)).__module__.startswith("ipykernel")
 
 
 def _words(look: AuditState) -> str:

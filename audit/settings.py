@@ -187,7 +187,7 @@ def _parsed(file: Path, changed: int) -> dict[str, Any]:
     """Return the table ``[tool]`` of a file that was last changed at this time."""
     try:
         tool = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("tool", {})
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or an integer of thousands of digits
         _say_once(f"{file} is ignored, as it is damaged ({error})")
         return {}
     return tool if isinstance(tool, dict) else {}

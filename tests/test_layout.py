@@ -18,7 +18,7 @@ SHORT_FILES, PARTS, CONSTANTS, UNEXPLAINED = 106, 24, 707, 86
 them without a comment. Each number may only fall."""
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 ROOMS = [
-    "audit.errors", "audit.clock", "audit.extras", "audit.printing", "audit.files", "audit.options", "audit.settings",
+    "audit.printing", "audit.errors", "audit.clock", "audit.extras", "audit.files", "audit.options", "audit.settings",
     "audit.known_options", "audit.floating_point_errors", "audit.random_streams", "audit.progress",
     "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.guesses", "audit.power",
     "audit.families", "audit.distinguishers", "audit.sampling",

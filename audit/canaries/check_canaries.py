@@ -17,7 +17,7 @@ from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
 from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import checked, in_a_tuple, is_whole
+from ..options import checked_seed, in_a_tuple, is_whole
 from ..printing import shorten
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import Verdict, largest_excess
@@ -127,7 +127,7 @@ def check_canaries(
         raise OptionError(
             f'guesses={shorten(guesses)} has no meaning for method="betting", which tests all; leave it out.'
         )
-    root, claim = checked("seed", seed), claim_at(claim, 1.0)
+    root, claim = checked_seed(seed), claim_at(claim, 1.0)
     draws = canary_draws(scores, included)
     kind = check_coins(draws.included, probability, coins)
     relation = _adjacency(adjacency, kind)

@@ -560,7 +560,9 @@ def _as_float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -math.inf
+    except ValueError:  # a signaling NaN
+        return math.nan
 
 
 def _is_number(value: Any) -> bool:

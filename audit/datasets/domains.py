@@ -161,7 +161,9 @@ class Rows(Domain):
             object.__setattr__(self, name, in_order(name, getattr(self, name)))
         for name in ("low", "high"):
             end = getattr(self, name)
-            object.__setattr__(self, name, tuple(end) if isinstance(end, (list, np.ndarray)) and np.ndim(end) else end)
+            object.__setattr__(
+                self, name, tuple(end) if isinstance(end, (list, np.ndarray)) and not is_single(end) else end
+            )
         if self.size is not None:
             check_whole("size", self.size, "rows")
             for name in ("least", "most"):

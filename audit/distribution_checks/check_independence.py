@@ -19,7 +19,7 @@ from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..known_options import with_known_options
-from ..options import Progress, checked
+from ..options import Progress, checked_seed
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.statement_result import Point, StatementResult
 from ..sampling.object_identity import provenance_of, source_of, versions
@@ -102,7 +102,7 @@ def check_independence(
     (True, 'coordinates: values of 0 and values of 1')
     """
     started = now()
-    sampler, seed = as_sampler(mechanism, name), checked("seed", seed)
+    sampler, seed = as_sampler(mechanism, name), checked_seed(seed)
     twice = replace(sampler, call=cast(Any, _TwoCalls(sampler))) if sampler.is_block else sampler
     drawn = draw_runs(twice, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore), least=_LEAST)
     sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn.blocks]

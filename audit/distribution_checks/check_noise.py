@@ -22,7 +22,7 @@ from ..health.dataset_checks import take_snapshot
 from ..health.findings import Finding, HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws, examine_in_order
 from ..known_options import with_known_options
-from ..options import Progress, checked
+from ..options import Progress, checked_seed
 from ..printing import confidence, shorten
 from ..procedures.pilot import are_same, draw_checked
 from ..progress import told
@@ -201,7 +201,7 @@ def check_noise(
         raise OptionError(
             f"noise={shorten(noise)} is not a law of noise; use an instance such as LaplaceNoise(scale=2.0)."
         )
-    sampler, seed = picked(as_sampler(mechanism, name), output), checked("seed", seed)
+    sampler, seed = picked(as_sampler(mechanism, name), output), checked_seed(seed)
     drawn = draw_runs(sampler, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore))
     outputs = np.concatenate(merge(*drawn.blocks))[:runs]
     values = _noise(outputs, _exact_answer(answer, dataset), sampler.name)

@@ -21,7 +21,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.binomial_tails import probability_limits
 from ..known_options import with_known_options
-from ..options import Progress, checked, in_a_tuple
+from ..options import Progress, checked_seed, in_a_tuple
 from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.object_identity import provenance_of, source_of, versions
@@ -107,7 +107,7 @@ def check_slope(
     (True, True)
     """
     started = now()
-    sampler, seed = as_sampler(mechanism, name), checked("seed", seed)
+    sampler, seed = as_sampler(mechanism, name), checked_seed(seed)
     slope = epsilon / sensitivity / (1.0 if monotonic else 2.0)
     u = _utilities(utilities, dataset)
     places = _places(candidates, len(u))

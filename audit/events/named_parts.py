@@ -118,7 +118,7 @@ def outcome_key(output: Any) -> Any:
     if isinstance(output, np.generic):
         output = output.item()
     if isinstance(output, (float, Decimal)):
-        return output if output == output else _NAN
+        return _NAN if (output.is_nan() if isinstance(output, Decimal) else output != output) else output
     if kind is frozenset:
         return output if _OWN_KEYS.issuperset(map(type, output)) else frozenset(map(outcome_key, output))
     return (Dictionary, frozenset(map(outcome_key, output.entries))) if kind is Dictionary else output

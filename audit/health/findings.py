@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import OptionError
-from ..options import in_a_tuple
+from ..options import names_in
 from ..printing import shorten
 
 FALSE_ALARM = 1e-8
@@ -62,7 +62,7 @@ def failed_checks(findings: Iterable[Finding]) -> str:
 def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:
     """Return the health checks with these names; raise an `OptionError` for an unknown name."""
     known = {check.value: check for check in HealthCheck}
-    wanted = (names,) if isinstance(names, str) else in_a_tuple(names)
+    wanted = names_in(names)
     for name in wanted:
         if not isinstance(name, str) or name not in known:
             raise OptionError(

@@ -31,7 +31,7 @@ from ..inference.boundary_test import Counts, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..inference.outcome_test import most_outcomes
 from ..known_options import unknown_option, with_known_options
-from ..options import LEAST_RUNS, MOST_RUNS, Bits, Progress, check_sequential, checked
+from ..options import LEAST_RUNS, MOST_RUNS, Bits, Progress, check_sequential, checked, checked_seed
 from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..power.joint_test_power import power_of_test, runs_needed
 from ..progress import Shown, told
@@ -508,7 +508,9 @@ def check(
         function returns True, the audit stops there with a valid result.
     block_seconds : float, optional
         Time limit of one block of runs; a longer block is an error. A block is 1/256 of the runs of a
-        block sampler, or a megabyte of outputs; for a function of a single run, at most 1,024 runs.
+        block sampler, or a megabyte of outputs; for a function of a single run, at most 1,024 runs. With one worker, a
+        block that never lets go of Python's lock, such as a search with a regular expression or a call of C code, is
+        not ended.
     store : path, Store or StorePart, optional
         Folder or open store that keeps the drawn outputs, so that an audit that was stopped or crashed can be resumed.
         Without a time limit a resumed audit ends with the result of an uninterrupted one. With `seconds` later batches
@@ -548,7 +550,7 @@ def check(
         adjacency=adjacency,
         runs=runs,
         alpha=alpha,
-        seed=checked("seed", seed),
+        seed=checked_seed(seed),
         sequential=sequential,
         resolution=resolution,
         options=Options(**options),

@@ -34,7 +34,7 @@ from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws
 from ..inference.boundary_test import check_test_alpha, directed, strength_lower
 from ..known_options import with_known_options
-from ..options import Bits, Progress, checked
+from ..options import Bits, Progress, checked_seed
 from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
 from ..progress import told
@@ -197,7 +197,7 @@ def check_same_distribution(
     >>> check_same_distribution(old, new, [1, 1], runs=100_000).is_refuted
     True
     """
-    seed = checked("seed", seed)
+    seed = checked_seed(seed)
     versions, ignored = TwoVersions.of(old, new, dataset, seed, output), checks_to_ignore(ignore)
     snapshot = take_snapshot(dataset, dataset)
     result = check(
@@ -311,7 +311,7 @@ def check_equivalence(
     started = now()
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
-    seed, ignored = checked("seed", seed), checks_to_ignore(ignore)
+    seed, ignored = checked_seed(seed), checks_to_ignore(ignore)
     check_test_alpha(alpha, 0.5)
     snapshot = take_snapshot(dataset, dataset)
     versions = TwoVersions.of(old, new, dataset, seed, output)

@@ -34,7 +34,7 @@ from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
 from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import LEAST_RUNS, Bits, checked, is_single
+from ..options import LEAST_RUNS, Bits, checked_seed, is_single
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import AuditResult, Pair, Settings
 from ..sampling.object_identity import ELSEWHERE
@@ -95,7 +95,7 @@ def check_outputs(
     True
     """
     started = now()
-    seed = checked("seed", seed)
+    seed = checked_seed(seed)
     part = check_choice(output)
     if part is not None:
         xs, ys = (pick_from_block(values, part, name) for values in (xs, ys))

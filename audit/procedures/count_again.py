@@ -18,7 +18,7 @@ from ..errors import OptionError
 from ..events.events import Event
 from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
 from ..floating_point_errors import with_own_arithmetic
-from ..options import checked
+from ..options import checked, checked_seed
 from ..random_streams import Stream, seed_of
 from ..records.suite import Recount
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
@@ -72,7 +72,7 @@ def recount(
     sampler, runs, jobs = as_sampler(mechanism, None), checked("runs", runs), or_setting("jobs", jobs)
     if not isinstance(stream, str) or not stream:
         raise OptionError(f"stream={stream!r} does not name a stream; use a text such as 'before'.", stream=stream)
-    seed = checked("seed", seed)
+    seed = checked_seed(seed)
     plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs, runs=runs)
     looked_at = plan.may_keep(min(runs, _LOOKED_AT))
     blocks_x, blocks_y = draw_checked(plan.for_pilot(looked_at), looked_at)

@@ -15,7 +15,7 @@ from ..health.dataset_checks import take_snapshot
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_draws
 from ..known_options import with_known_options
-from ..options import Progress, checked
+from ..options import Progress, checked_seed
 from ..progress import told
 from ..results.cell_result import CellCounts
 from ..sampling.block_plan import pilot_runs
@@ -71,7 +71,7 @@ def count_cells(
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     sampler, ignored = picked(mechanism, output), checks_to_ignore(ignore)
     snapshot = take_snapshot(x, y)
-    plan = plan_blocks(sampler, x, y, checked("seed", seed), jobs, runs=runs)
+    plan = plan_blocks(sampler, x, y, checked_seed(seed), jobs, runs=runs)
     size = plan.may_keep(pilot_runs(runs))
     with told(progress, sampler.name, 2 * runs) as (tell, _):
         blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)

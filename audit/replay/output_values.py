@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
+from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of, outcome_key
 
 _LEAVES: Final = (date, time, timedelta, Decimal, Fraction, np.generic)
 EXACT: Final = 2**53
@@ -183,7 +183,7 @@ def _form_of(value: Any, kind: type, numbers: list[Any], depth: int) -> Any:
     if isinstance(value, (str, bytes, type, type(None))):
         return kind, value
     if isinstance(value, _LEAVES):
-        return kind, value if value == value else None, repr(value)  # with a time zone, or zeros at the end
+        return kind, outcome_key(value), repr(value)  # with a time zone, or zeros at the end
     if is_tensor(value):
         return kind, marks_of_tensor(value), _form_of_array(numpy_of(value), numbers, depth)
     if dataclasses.is_dataclass(value):

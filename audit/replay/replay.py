@@ -15,7 +15,7 @@ from ..claims.claim import Claim, claim_at
 from ..errors import MechanismError, OptionError, described
 from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
-from ..options import checked, in_a_tuple
+from ..options import checked_seed, names_in
 from ..printing import did_you_mean, shorten
 from ..procedures.check import stated
 from ..sampling.sampler import OutputPart, as_sampler, picked
@@ -98,7 +98,7 @@ def replay(
     (2.0, 2.0, True)
     """
     names = _checked_names(primitives)
-    checked_seed = checked("seed", seed)
+    seed = checked_seed(seed)
     sampler = picked(as_sampler(mechanism), output)
     held, claim_or_none = _claim(mechanism, claim, adjacency, distance)
     if held is not None:
@@ -112,7 +112,7 @@ def replay(
                 "be nested or run at the same time: wait for its end, or use another process.",
                 mechanism=sampler.name,
             )
-        runner = Runner(sampler, names, checked_seed)
+        runner = Runner(sampler, names, seed)
         try:
             with runner.patching():
                 return _compared(runner, x, y, claim_or_none, distance)
@@ -123,7 +123,7 @@ def replay(
 def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
     known = registered_names()
     given = known if primitives is None else primitives
-    names = (given,) if isinstance(given, str) else in_a_tuple(given)
+    names = names_in(given)
     for name in names:
         if not isinstance(name, str) or name not in known:
             meant = did_you_mean(shorten(name), known, otherwise=".")

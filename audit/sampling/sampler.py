@@ -498,7 +498,10 @@ def mechanism_name(mechanism: Any) -> str:
     function = getattr(mechanism, "func", None)  # functools.partial
     if callable(function):
         return mechanism_name(function)
-    own = str(mechanism)
+    try:
+        own = str(mechanism)
+    except Exception:  # a user's object may raise anything
+        own = ""
     is_telling = own.strip() and own.isprintable() and len(own) <= 80 and " at 0x" not in own
     return own if is_telling else type(mechanism).__name__
 

@@ -176,7 +176,7 @@ def _with_streams() -> Iterator[None]:
     """Give a program without standard streams some that drop what is written: starting a worker flushes them."""
     with ExitStack() as stack:
         for name, change in (("stdout", redirect_stdout), ("stderr", redirect_stderr)):
-            if getattr(getattr(sys, name), "closed", True):
+            if getattr(getattr(sys, name, None), "closed", True):
                 stack.enter_context(change(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
         yield
 

@@ -28,7 +28,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import LEAST_SEARCH, check_sequential, checked
+from ..options import LEAST_SEARCH, check_sequential, checked_seed
 from ..procedures.check import DEFAULTS, CheckOptions, Options, audit_pair, runs_or_setting, sampler_of, stated
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of, sequence_of
@@ -409,7 +409,7 @@ def find_worst_pair(
     chosen = Options(**options)
     may_show = may_show_data(domain, keep_datasets=chosen.keep_datasets)
     sampler = replace(sampler_of(mechanism, chosen), shows_data=may_show)
-    distance, seed = chosen.distance, checked("seed", seed)
+    distance, seed = chosen.distance, checked_seed(seed)
     check_sequential(sequential, chosen.on_look, chosen.seconds, search_runs, chosen.cells)
     checks_to_ignore(chosen.ignore)  # before the search spends runs
     check_store(chosen.store)

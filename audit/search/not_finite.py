@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..datasets.domains import Answers, Rows, Values
+from ..datasets.domains import Answers, Domain, Rows, Values
 from ..datasets.tables import Tables
 from ..errors import AuditError, DatasetError, described
 from ..events.outcome_text import printed
@@ -116,7 +116,8 @@ def with_special_numbers(
     run : callable
         Runs the mechanism on a dataset; returns the exception, or its name, if it raises in every run.
     """
-    of_numbers = None if getattr(domain, "finite", False) else _of_numbers(domain)
+    is_open = isinstance(domain, Domain) and not getattr(domain, "finite", False)
+    of_numbers = _of_numbers(domain) if is_open else None
     if of_numbers is None:
         return Enlarged(domain)
     low, high, build, larger = of_numbers

@@ -17,7 +17,7 @@ from ..datasets.domains import Domain
 from ..datasets.named_adjacency import as_adjacency
 from ..errors import AdjacencyError, AuditError, MechanismError, described
 from ..known_options import with_known_options
-from ..options import checked
+from ..options import checked_seed
 from ..random_streams import Stream, seed_of
 from ..search.candidates import Candidate, may_show_data, shown, text_of_error
 from ..search.climb import ROUNDING, Climb
@@ -275,7 +275,7 @@ def check_sensitivity(
     >>> print(check_sensitivity(clipped_sum, rows, adjacency="replace", bound=1.0).sentence)
     REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]
     """
-    seed = checked("seed", seed)
+    seed = checked_seed(seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
     larger = with_special_numbers(domain, partial(_apart, query), partial(_error_of, query))
     source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))

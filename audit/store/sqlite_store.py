@@ -8,6 +8,7 @@ the counts of all other blocks, as numbers and text. The file is data: its conte
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -21,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -151,7 +152,10 @@ _PATIENCE, _SHARE = 0.5, 0.02  # seconds of work that a crash may cost, unless w
 _LARGEST = 1 << 31  # bytes; a longer value is not a block
 _MAGIC = b"SQLite format 3\0"
 _BY_JOURNAL = b"\1\1"  # bytes 18 and 19 of a file without a write-ahead log
-_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_WAYS_OUT: Final = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room and resume, or") | (
+    dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "permit writing and resume, or")
+)
 _open_stores: WeakValueDictionary[tuple[int, int], Store] = WeakValueDictionary()
 """Stores that this process has open, by device and number of their files. To read such a file and close it would end
 SQLite's lock on it, as POSIX ties locks to the process (https://www.sqlite.org/howtocorrupt.html, section 2.2)."""
@@ -207,7 +211,7 @@ class Store:
             found = check_target(self.path)
         except WriteError as error:
             if self.path.is_file() and not self.path.is_symlink():
-                said = "is read-only, but earlier blocks are saved; permit writing and resume, or use another folder."
+                said = "is read-only; if it holds an audit, permit writing and resume, or use another folder."
                 raise self._error(said) from error
             raise StoreError(str(error), path=str(self.path)) from error
         if found is None:
@@ -245,7 +249,7 @@ class Store:
                 end = file.read(8)
             # SQLite fills the first bytes with zeros when a transaction ends, and the file has an end of its own only
             # if it names a super-journal.
-            is_own = (head == _JOURNAL_MAGIC or not any(head)) and (end != _JOURNAL_MAGIC or found.st_size == 8)
+            is_own = (head == JOURNAL_MAGIC or not any(head)) and (end != JOURNAL_MAGIC or found.st_size == 8)
         if not is_own:
             raise self._error(
                 f"is next to {path.name}, which dpaudit has not written and SQLite would obey; move that file away."
@@ -289,12 +293,14 @@ class Store:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise self._error(f"is damaged ({error}); delete it.") from error
             if "locked" in str(error):
-                said = "is in use by another process; wait for it"
+                said = "is in use by another process; wait for it, or"
             elif "is full" in str(error):
-                said = "cannot grow, because the disk is full, but earlier blocks are saved; make room and resume"
+                said = "cannot grow, because the disk is full, but earlier blocks are saved; make room and resume, or"
+            elif isinstance(error, OSError):  # the folder and the file could not be made or read
+                said = f"cannot be used ({error}); {_WAYS_OUT.get(error.errno or 0, '')}"
             else:
-                said = f"cannot be used ({error}); what it holds is kept, so make room or permit writing and resume"
-            raise self._error(f"{said}, or use another folder.") from error
+                said = f"cannot be used ({error}); what it holds is kept, so make room or permit writing and resume, or"
+            raise self._error(f"{said.strip()} use another folder.") from error
         except UnicodeDecodeError as error:  # undecodable text of the file in a message or in a table's name
             raise self._error(f"is damaged ({error}); delete it.") from error
 

@@ -48,6 +48,7 @@ from .options import (
     one_of,
     optional,
     say,
+    streams_kept,
     whole,
 )
 from .report_commands import on_terminal, print_lines, write_reports
@@ -170,7 +171,7 @@ def audit(
     way_on = "the same command with --resume continues" if out else "with --out, all draws are kept"
     with ExitStack() as stack:
         store = None if folder is None else stack.enter_context(store_for(folder, "audit", is_resumed=resume))
-        with interruptible(say, way_on) as asked, display() as watch:
+        with interruptible(say, way_on) as asked, display() as watch, streams_kept():
             shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
             if options["sequential"]:
                 options |= {"progress": shown_while.advance, "on_look": asked.look(shown_while)}

@@ -9,6 +9,8 @@ import json
 import pkgutil
 import re
 import sys
+import zipfile
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.errors import DatasetError, UnknownNameError, described
+from ...audit.errors import DatasetError, OptionError, UnknownNameError, described
 from ...audit.files import regular
 from ...audit.printing import did_you_mean
-from .options import say
+from .options import say, streams_kept
 
 # JSON in arguments: what is wrong with it, and the likely remedy.
 
@@ -32,13 +34,21 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 def read_json(text: str, name: str) -> Any:
     """Return the value of a JSON text."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=partial(_object, name))
     except json.JSONDecodeError as error:
         raise DatasetError(
             f"{name} is not JSON (character {error.pos + 1}: {error.msg}); {_remedy(text, error)}.", name=name
         ) from error
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{name} is not JSON ({error}); use JSON such as [1, 0, 2].", name=name) from error
+
+
+def _object(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if twice := [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]:
+        raise DatasetError(
+            f"{name} has an object with the key {shown(twice[0])} more than once; give each key one value.", name=name
+        )
+    return dict(pairs)
 
 
 def shown(text: str) -> str:
@@ -141,7 +151,7 @@ def _read(path: Path, readers: Mapping[str, Callable[[Path], Any]]) -> Any:
         raise DatasetError(f"{path} cannot be read: {no_such_file(path, readers)}", path=str(path)) from error
     except DatasetError:
         raise
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
 
 
@@ -158,7 +168,7 @@ def _read_json(path: Path) -> Any:
 def _read_npy(path: Path) -> Any:
     try:
         return np.load(regular(path), allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, MemoryError) as error:
         raise DatasetError(f"{path} is not an array of numbers: {error}", path=str(path)) from error
 
 
@@ -240,7 +250,8 @@ def import_object(path: str) -> Any:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module_name)
+        with streams_kept():
+            found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         missing = str(error.name)
         hint = did_you_mean(missing, _modules_beside(missing)) if f"{module_name}.".startswith(f"{missing}.") else ""
@@ -283,6 +294,8 @@ def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Ar
         Names of the columns, or of the arrays of an ``.npz``. An ``.npy`` holds a structured array with these names,
         or an array of shape (canaries, 2), score first.
     """
+    if score == included:
+        raise OptionError(f"--score and --included both name the column {score!r}; name two different columns.")
     runs = [_run_scores(path, score, included) for path in paths]
     if len(runs) == 1:
         return runs[0]
@@ -322,6 +335,8 @@ def _arrays(path: Path, score: str, included: str) -> dict[str, Any]:
     found = np.load(regular(path), allow_pickle=False)
     if path.suffix == ".npz":
         with found:
+            if twice := [name for name, n in Counter(found.files).items() if n > 1]:
+                raise ValueError(f"it has {twice[0]!r} more than once; give each array its own name.")
             return {name: found[name] for name in found.files}
     if found.dtype.names is not None:
         return {name: found[name] for name in found.dtype.names}

@@ -8,10 +8,12 @@ library.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
 import os
 import select
+import signal
 import sys
 from typing import Any, NoReturn
 
@@ -21,6 +23,8 @@ _HAS_LEFT = (errno.EPIPE, errno.EBADF)  # of a stream: its reader has left, or i
 _end = os._exit
 _process = 0  # that the program runs in
 _decided: int | None = None  # exit status of the program
+_signal = 0  # that ended the program
+_streams: Any = ()  # standard output and standard error, as the command had them at its start
 
 
 class _Stream(io.FileIO):
@@ -38,20 +42,35 @@ class _Stream(io.FileIO):
                 self.failure = error
         return memoryview(data).nbytes
 
+    def close(self) -> None:
+        """Stay open, as the other parts of the stream do, whatever code of the user closes or detaches."""
 
-class _Text(io.TextIOWrapper):
-    """Text that code of the user cannot close."""
 
+class _Buffer(io.BufferedWriter):
     def close(self) -> None:
         self.flush()
+
+    def detach(self) -> Any:
+        self.flush()
+        return self.raw
+
+
+class _Text(io.TextIOWrapper):
+    def close(self) -> None:
+        self.flush()
+
+    def detach(self) -> Any:
+        self.flush()
+        return self.buffer
 
 
 def program() -> NoReturn:
     """Run the command line as the whole of a process, whose exit status is the verdict's, or 2 without a verdict.
 
-    Neither a reader who leaves, nor a closed stream, nor code that ends the process decides the status.
+    Neither a reader who leaves, nor a closed or replaced stream, nor code that ends the process decides the status.
+    SIGTERM and SIGHUP end the command as Ctrl-C does, and with it the programs that it has started.
     """
-    global _decided, _process
+    global _decided, _process, _streams
     for number in range(3):  # a closed standard stream would become the number of the next file that is opened
         try:
             os.fstat(number)
@@ -62,23 +81,48 @@ def program() -> NoReturn:
         vars(module)["_exit"] = _exit
     shown = _dropping("stdout")
     _dropping("stderr")
+    _streams = sys.stdout, sys.stderr
+    atexit.register(_restore_streams)  # runs last, before Python flushes them
+    for name in ("SIGTERM", "SIGHUP"):
+        ending = getattr(signal, name, None)  # Windows has no SIGHUP
+        if ending is not None and signal.getsignal(ending) is signal.SIG_DFL:  # nohup ignores it
+            signal.signal(ending, _interrupted_by)
     try:
         main()
         status = 0
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else _NO_VERDICT
+    if _signal:
+        status = 128 + _signal
+    _restore_streams()
     sys.stdout.flush()
     if shown is not None and shown.failure is not None and shown.failure.errno not in _HAS_LEFT:
         print(f"OSError: standard output cannot be written ({shown.failure.strerror}).", file=sys.stderr)
         status = _NO_VERDICT
     _decided = status
-    sys.exit(status)
+    raise SystemExit(status)
+
+
+def _restore_streams() -> None:
+    """Give the command its streams back, which code of the user may have replaced or deleted."""
+    if _streams:  # not where a test calls `main`
+        sys.stdout, sys.stderr = _streams
+
+
+def _interrupted_by(number: int, frame: object) -> None:
+    global _signal
+    if os.getpid() != _process:  # a fork
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    _signal = number
+    raise KeyboardInterrupt
 
 
 def _exit(status: int) -> None:
     """End the process in place of `os._exit`: in this process with the decided status, or 2 before there is one."""
     if os.getpid() != _process:  # a worker
         _end(status)
+    _restore_streams()
     if _decided is None:
         print(
             f"MechanismError: the audited code called os._exit({status!r}), so there is no verdict; remove that call.",
@@ -100,7 +144,7 @@ def _dropping(name: str) -> _Stream | None:
         return None
     file = _Stream(stream.fileno(), "w", closefd=False)
     text = _Text(
-        io.BufferedWriter(file),
+        _Buffer(file),
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering,
@@ -118,8 +162,9 @@ def main() -> None:
     try:
         _run([argument for argument in sys.argv[1:] if argument != "--debug"], debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
+        _restore_streams()
         print("interrupted", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        raise SystemExit(_INTERRUPTED) from None
 
 
 def _run(arguments: list[str], *, debug: bool) -> None:
@@ -127,7 +172,7 @@ def _run(arguments: list[str], *, debug: bool) -> None:
         from importlib.metadata import version
 
         print(f"dpaudit {version('dpaudit')}")
-        sys.exit(0)
+        raise SystemExit(0)
     from ...audit.errors import AuditError, MissingExtraError
     from ...audit.extras import require
 
@@ -149,18 +194,20 @@ def _run(arguments: list[str], *, debug: bool) -> None:
     except BaseException:  # a bug in the code of the caller or in ours, for which Python's exit status is 1
         import traceback
 
+        _restore_streams()
         traceback.print_exc()
-        sys.exit(_NO_VERDICT)
-    sys.exit(status if isinstance(status, int) else 0)
+        raise SystemExit(_NO_VERDICT) from None
+    raise SystemExit(status if isinstance(status, int) else 0)
 
 
 def _fail(kind: str, message: str, *, debug: bool) -> NoReturn:
+    _restore_streams()
     if debug:
         import traceback
 
         traceback.print_exc()
     print(f"{kind}: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(_NO_VERDICT)
+    raise SystemExit(_NO_VERDICT)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -122,6 +123,16 @@ def one_mechanism(path: object, program: object) -> None:
         )
 
 
+@contextmanager
+def streams_kept() -> Iterator[None]:
+    """Restore the standard streams after code of the user, which may replace or delete them."""
+    streams = sys.stdout, sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
 def say(text: str) -> None:
     """Write a line to standard error."""
     typer.echo(text, err=True)
@@ -203,7 +214,6 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
 _PHRASES = {
     "Pass claim=PureDP(epsilon) or another claim (shell: --epsilon)": "Pass --epsilon, --mu or --rho",
     " (--search-runs)": "",
-    ", or None for a fresh seed": "",
     'use "warn", True or False': "use warn, true or false",
     "use True where": "use 1 where",
     "use an instance such as AddRemove() or Replace()": "use add-remove or replace",

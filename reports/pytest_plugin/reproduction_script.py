@@ -149,10 +149,10 @@ def _literal(value: Any) -> str:
     elif isinstance(value, np.generic):
         return _literal(value.item())
     else:
-        text = repr(value)
         try:
+            text = repr(value)
             is_same = ast.literal_eval(text) == value
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        except Exception:  # no literal, or an object whose methods raise
             is_same = False
         if is_same is not True:
             raise ScriptError(f"a {type(value).__qualname__} cannot be written as a literal; use numbers and lists.")

@@ -14,14 +14,25 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpaudit
 from dpaudit import AuditError, PureDP
+
+
+class Unshowable:
+    """An object without a repr."""
+
+    def __repr__(self) -> str:
+        raise ValueError("repr")
+
 
 MISTAKES: dict[str, Any] = {
     "None": None, "'no'": "no", "'1'": "1", "b'1'": b"1", "[]": [], "{}": {}, "()": (), "object()": object(),
@@ -29,7 +40,9 @@ MISTAKES: dict[str, Any] = {
     "10**30": 10**30, "10**400": 10**400, "-10**400": -(10**400), "True": True, "array": np.array([4, 8]),
     "0-d array": np.array(3.0), "float32": np.float32(1.0), "datetime64": np.datetime64("NaT"),
     "lambda": lambda *_: None, "type": int, "[[1]]": [[1]], "{1: 2}": {1: 2}, "a megabyte": "a" * 10**6, "a NUL": "a\0",
-    "surrogate": "\ud800", "complex": 1j,
+    "surrogate": "\ud800", "complex": 1j, "b''": b"", "Series": pd.Series([1, 2]), "sNaN": Decimal("sNaN"),
+    "NA": pd.NA, "frame": pd.DataFrame({"a": [1]}),
+    "Unshowable()": Unshowable(), "nested deeply": reduce(lambda inner, _: [inner], range(3000), []),
 }  # fmt: skip
 LONGEST = 500  # characters of a message
 SECONDS = 10  # for one call
@@ -192,6 +205,8 @@ def calls() -> Iterator[tuple[str, str, str, Callable[[], str]]]:
             for words, value in MISTAKES.items():
                 if parameter.startswith("on_") and callable(value):
                     continue  # what the caller's function raises is the caller's
+                if parameter in ("mechanism", "old", "new") and hasattr(value, "sample"):
+                    continue  # it can be called as a mechanism
                 yield name, parameter, words, lambda a=(name, parameter, function, arguments, value): fault(*a)
 
 
@@ -218,6 +233,16 @@ def test_a_mistake_in_any_parameter_is_an_error_that_names_it(tmp_path: Path, mo
         if zlib.crc32(f"{name} {parameter} {words}".encode()) % 12 == 0 and (found := outcome()):
             wrong.append(f"{name}({parameter}={words}): {found}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_an_empty_value_of_another_type_is_refused() -> None:
+    known, names = baselines(), ("check", "check_outputs", "check_noise")
+    wrong: list[tuple[str, str, Any]] = [(name, "ignore", value) for name in names for value in (b"", {}, "")]
+    wrong += [("replay", "primitives", b""), ("replay", "primitives", {}), ("draw_block", "seed", None)]
+    for name, parameter, value in wrong:
+        function, arguments = known[name]
+        with pytest.raises(dpaudit.AuditError, match=f"^{parameter}="):
+            function(**{**arguments, parameter: value})
 
 
 if __name__ == "__main__":

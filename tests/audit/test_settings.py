@@ -105,6 +105,7 @@ def test_what_is_refused(wrong, message):
         ("[tool]\ndpaudit = 3", "is not a table of settings"),
         ("[tool.dpaudit]\nfuture = 1", "future is not a setting"),
         ("[tool.dpaudit\n", "is damaged"),
+        pytest.param("[tool.other]\nx = " + "1" * 5000, "is damaged", id="an integer of 5,000 digits"),
         (b"[tool.dpaudit]\nruns = 300 # \xff\n", "is damaged"),
     ],
 )

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ....audit.store.sqlite_store import FILE
+from ....audit.store.sqlite_store import FILE, JOURNAL_MAGIC
 from ..core.bench_json import Figures, Value, at_most, columns, timed
 from ..core.page import Bench, Effort, Page, one_row_each
 
@@ -359,21 +359,29 @@ print(done.returncode, os.path.exists("report/report.html"), os.listdir("elsewhe
 """,
         r"0 True \[\]",
     ),
-    "a link planted as the journal of a store": Attack(
+    "a journal planted in a store, by which SQLite would delete a file": Attack(
         """
 def until(look):
     return look.runs > 1_000
+
+def big_endian(*numbers):
+    return b"".join(number.to_bytes(4, "big") for number in numbers)
 
 kept = settings(runs=20_000, sequential=True, store="kept")
 check(noisy, 0, 1, on_look=until, **kept)
 with open("victim", "w") as file:
     file.write("of somebody else")
-os.symlink("../victim", "kept/audit.sqlite-journal")
+with open("kept/audit.sqlite", "rb") as file:
+    content = file.read()
+page, victim, magic = int.from_bytes(content[16:18], "big"), os.path.abspath("victim").encode(), SQLITE_JOURNAL
+head = magic + big_endian(0, 0, len(content) // page, 512, page)
+named = big_endian(2**30 // page + 1) + victim + big_endian(len(victim), sum(victim))  # as the super-journal
+with open("kept/audit.sqlite-journal", "wb") as file:
+    file.write(head.ljust(512, bytes(1)) + named + magic)
 told(lambda: check(noisy, 0, 1, **kept))
-with open("victim") as file:
-    print(file.read())
-""",
-        r"StoreError: .*audit\.sqlite-journal.*\nof somebody else",
+print("the file is there:", os.path.exists("victim"))
+""".replace("SQLITE_JOURNAL", repr(JOURNAL_MAGIC)),
+        r"StoreError: .*audit\.sqlite-journal.*\nthe file is there: True",
     ),
     "a refuted audit in a thread of a test": Attack(
         """

@@ -363,3 +363,17 @@ def test_a_folder_that_can_only_be_read_is_seen_before_anything_is_drawn(tmp_pat
         check(counted, 0, 1, store=tmp_path, **OPTIONS)
     assert calls == []
     assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_remedy_is_true(tmp_path):
+    """Neither a folder that leads nowhere nor the file of another program holds blocks of an audit."""
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(StoreError, match=r"cannot be used \([^)]*File exists[^)]*\); use another folder\.$"):
+        Store(tmp_path / "link")
+    (tmp_path / FILE).write_text("of another program")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)  # permissions do not restrict root
+        with pytest.raises(
+            StoreError, match=r"is read-only; if it holds an audit, permit writing and resume, or use an"
+        ):
+            Store(tmp_path)

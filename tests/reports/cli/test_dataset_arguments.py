@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 
 import numpy as np
 import pytest
 
-from dpaudit.audit.errors import DatasetError
+from dpaudit.audit.errors import DatasetError, OptionError
 from dpaudit.reports.cli.dataset_arguments import read_dataset, read_scores
 
 
@@ -64,3 +66,38 @@ def test_scores_that_would_lose_something(tmp_path, content, message):
     (tmp_path / "scores.csv").write_text(content)
     with pytest.raises(DatasetError, match=message):
         read_scores([tmp_path / "scores.csv"], "score", "included")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '[{"age": [{"b": 1, "b": 2}]}]'])
+def test_a_key_that_would_lose_a_value(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    for argument in (text, f"@{tmp_path}/x.json"):
+        with pytest.raises(DatasetError, match=r"an object with the key '[ab]' more than once"):
+            read_dataset(argument)
+
+
+def test_arrays_of_the_same_name(tmp_path):
+    content = io.BytesIO()
+    np.save(content, np.ones(3))
+    with zipfile.ZipFile(tmp_path / "scores.npz", "w") as file:
+        file.writestr("included.npy", content.getvalue())
+        file.writestr("score.npy", content.getvalue())
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            file.writestr("score.npy", content.getvalue())
+    with pytest.raises(DatasetError, match="it has 'score' more than once"):
+        read_scores([tmp_path / "scores.npz"], "score", "included")
+    with pytest.raises(OptionError, match="--score and --included both name the column 'score'"):
+        read_scores([tmp_path / "scores.npz"], "score", "score")
+
+
+def test_an_array_that_does_not_fit_into_the_memory(tmp_path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000, 2), }".ljust(117) + b"\n"
+    content = b"\x93NUMPY\x01\x00\x76\x00" + header
+    (tmp_path / "scores.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "scores.npz", "w") as file:
+        file.writestr("score.npy", content)
+    for name in ("scores.npy", "scores.npz"):
+        with pytest.raises(DatasetError, match=f"{name} cannot be read"):
+            read_scores([tmp_path / name], "score", "included")
+    with pytest.raises(DatasetError, match=r"scores\.npy is not an array of numbers"):
+        read_dataset(f"@{tmp_path}/scores.npy")

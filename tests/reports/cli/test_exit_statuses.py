@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,6 +111,55 @@ def test_a_mechanism_that_closes_the_output(folder):
     status, out, err = dpaudit(folder, "mine:closing", "--jobs", "1")
     assert (status, err) == (0, "")
     assert out.startswith("NOT REFUTED")
+
+
+REPLACING = """
+sys.stdout = None; sys.exit = print
+sys.stdout = sys.stderr = object()
+sys.stdout = sys.stderr = sys.__stdout__ = open("/dev/full", "w"); print(1)
+del sys.stdout, sys.stderr
+sys.stdout.buffer.close(); sys.stdout.detach()
+atexit.register(setattr, sys, "stdout", open("/dev/full", "w")); atexit.register(print, 1)
+"""
+
+
+@pytest.mark.parametrize("statement", REPLACING.strip().splitlines())
+def test_a_verdict_is_printed_to_the_streams_that_the_command_had(folder, statement):
+    code = "import atexit, sys\nonce = []\ndef f(rows, size, rng):\n    if not once:\n        once.append(1)\n"
+    code += f"        {statement}\n    return len(rows) + rng.laplace(size=size)\n"
+    (folder / "replaces.py").write_text(code)
+    status, out, err = dpaudit(folder, "replaces:f", "--jobs", "1", epsilon="0.1")
+    assert (status, err) == (1, "")
+    assert out.startswith("REFUTED")
+
+
+PROGRAM = """
+import json, random, subprocess, sys, time
+none = subprocess.DEVNULL
+child = subprocess.Popen(["sleep", "60"], stdin=none, stdout=none, stderr=none)
+open("child", "w").write(f"{child.pid} ")
+for line in sys.stdin:
+    print([random.random() for _ in range(json.loads(line)["runs"])], flush=True)
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_what_a_program_has_started(folder, number):
+    (folder / "program.py").write_text(PROGRAM)
+    program = f"{sys.executable} program.py"
+    command = ["audit", "--program", program, "--x", "[1,1]", "--y", "[1]", "--epsilon", "1", "--runs", "100000"]
+    audit = subprocess.Popen([sys.executable, "-m", "dpaudit", *command], cwd=folder, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (folder / "child").exists() or not (child := (folder / "child").read_text()).endswith(" "):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    audit.send_signal(number)
+    assert "interrupted" in audit.communicate(timeout=60)[1]
+    assert audit.returncode == 128 + number
+    state = Path(f"/proc/{child.strip()}/stat")
+    assert not state.exists() or state.read_text().rpartition(") ")[2].startswith("Z")
 
 
 def test_every_path_is_resolved_at_the_start(folder):
