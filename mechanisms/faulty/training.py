@@ -331,24 +331,10 @@ class RepeatedNoise:
 
     scale: float
     period: int
+    drawn: list[Floats] = field(init=False, repr=False, compare=False, default_factory=list)  # of the first epoch
 
     def begun(self) -> NoiseRule:
-        return _Repeating(self.scale, self.period)
-
-    def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
-        return self.begun()(total, step, rng)
-
-
-@dataclass(slots=True)
-class _Repeating:
-    """The noise of one group of runs, which keeps the draws of the first epoch."""
-
-    scale: float
-    period: int
-    drawn: list[Floats] = field(default_factory=list)
-
-    def begun(self) -> NoiseRule:
-        return _Repeating(self.scale, self.period)
+        return RepeatedNoise(self.scale, self.period)
 
     def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
         if step < self.period:
