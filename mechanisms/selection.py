@@ -39,18 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SelectionMechanism(PureMechanism):
-    """Base of mechanisms that select a candidate by scores on a scale of 2Δ/ε, or Δ/ε for monotone scores.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    sensitivity : float
-        Δ, the largest change of a single score between neighbouring datasets, positive.
-    monotone : bool
-        Use the scale Δ/ε. The claim then holds under add/remove only, and only if adding a row lowers no score. It does
-        not hold under replace.
-    """
+    """Base of mechanisms that select a candidate by scores on a scale of 2Δ/ε, or Δ/ε for monotone scores."""
 
     sensitivity: float = 1.0
     monotone: bool = False
@@ -79,8 +68,13 @@ class ExponentialMechanism(DrawnByItsLaw, SelectionMechanism):
 
     Parameters
     ----------
-    epsilon, sensitivity, monotone
-        As for `SelectionMechanism`; monotone gives exp(ε u/Δ), as the normaliser moves with every utility.
+    epsilon : float
+        In nats, positive.
+    sensitivity : float
+        Δ, the largest change of a single utility between neighbouring datasets, positive.
+    monotone : bool
+        Use exp(ε u/Δ), without the 2. The claim then holds under add/remove only, and only if adding a row lowers no
+        utility, so that the normaliser moves in the same direction as every utility. It does not hold under replace.
     utilities : callable
         Maps the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
         `EachCandidate(utility, candidates)` builds it from a function of the dataset and a candidate.
@@ -323,7 +317,7 @@ class ReportNoisyMax(SelectionMechanism):
     Parameters
     ----------
     epsilon, sensitivity, monotone
-        As for `SelectionMechanism`.
+        As for `ExponentialMechanism`, with counts for utilities.
     noise : {"laplace", "exponential", "gumbel"}
         Exponential noise gives the law of permute-and-flip, Gumbel noise that of the exponential mechanism.
     counts : callable

@@ -168,10 +168,7 @@ class FreshBits:
     added: float
     k: int
     reports: int
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.reports * log_odds_of_one((self.kept, self.added)))
+    claim = property(lambda t: PureDP(t.reports * log_odds_of_one((t.kept, t.added))))
 
     def law(self, dataset: Any) -> ProductLaw:
         value, ones = one_value(dataset, self.k), np.arange(self.reports + 1)

@@ -409,20 +409,6 @@ class ExactDeltaMechanism(NamedByParameters):
 
     Their laws are log-concave: among answers at most `sensitivity` apart, those at the full distance are the easiest to
     distinguish at every epsilon, and they determine delta.
-
-    Parameters
-    ----------
-    epsilon : float
-        Epsilon of the claim, in nats, ≥ 0.
-    sensitivity : int
-        Largest change of the answer between neighbouring datasets, at least 1.
-    query : callable
-        Maps the dataset to the answer; by default the dataset is the answer.
-
-    Attributes
-    ----------
-    delta : float
-        The smallest delta at this epsilon. It is never 0: if no double can hold it, it is 2.2e-308.
     """
 
     __slots__ = ()
@@ -461,8 +447,17 @@ class DiscreteGaussianMechanism(ExactDeltaMechanism):
     ----------
     sigma : float
         The σ of exp(−k²/(2σ²)); nearly the standard deviation if above 1. Positive, at most 2¹⁴.
-    epsilon, sensitivity, query
-        As for `ExactDeltaMechanism`, which sets `delta`.
+    epsilon : float
+        Epsilon of the claim, in nats, ≥ 0.
+    sensitivity : int
+        Largest change of the answer between neighbouring datasets, at least 1.
+    query : callable
+        Maps the dataset to the answer; by default the dataset is the answer.
+
+    Attributes
+    ----------
+    delta : float
+        The smallest delta at this epsilon. It is never 0: if no double can hold it, it is 2.2e-308.
 
     Raises
     ------
@@ -627,7 +622,7 @@ class BinomialMechanism(ExactDeltaMechanism):
     n_flips : int
         Number of coins: an even number from 2 to 2²⁰. The standard deviation of the noise is √n_flips/2.
     epsilon, sensitivity, query
-        As for `ExactDeltaMechanism`, which sets `delta`.
+        As for `DiscreteGaussianMechanism`, which has the same attribute `delta`.
 
     Raises
     ------
