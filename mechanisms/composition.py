@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -12,9 +13,8 @@ import numpy.typing as npt
 
 from ..audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ..audit.errors import ClaimError, DatasetError, MechanismError, OptionError
-from .laws.divergences import Law, ScalarLaw
+from .laws.divergences import DrawnByItsLaw, Law, NamedByParameters, ScalarLaw
 from .laws.laws import ChainLaw, FiniteLaw, ProductLaw
-from .noise_samplers import Integers, draw_indices
 from .queries import Query, check_count, identity, whole_answer
 
 if TYPE_CHECKING:
@@ -108,8 +108,48 @@ def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMech
     return parts
 
 
+class Composition:
+    """Base of compositions, whose claim is an epsilon and a delta."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def claim(self) -> Budget:
+        """Joint claim of the mechanisms."""
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the claim, in nats."""
+        return self.claim.epsilon
+
+
 @dataclass(frozen=True, slots=True)
-class SequentialComposition:
+class CompositionOfParts(Composition):
+    """Base of compositions of one mechanism or more, whose outputs stand side by side in a row."""
+
+    mechanisms: Sequence[ReferenceMechanism]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
+        self.claim  # noqa: B018  # checks that every part claims epsilon and delta
+
+    @abstractmethod
+    def divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, Any]]:
+        """Each mechanism with the dataset on which it runs."""
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The law of a row of outputs, exact if the laws of the parts are."""
+        return side_by_side(mechanism.law(rows) for mechanism, rows in self.divided(dataset))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
+        drawn = [columns(mechanism.sample(rows, size, rng)) for mechanism, rows in self.divided(dataset)]
+        return np.concatenate(drawn, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialComposition(CompositionOfParts):
     """Independent outputs of several mechanisms on one dataset: the epsilons and the deltas add up.
 
     Parameters
@@ -129,32 +169,16 @@ class SequentialComposition:
     Sequential(2 mechanisms, epsilon=0.75) 0.75-DP (4, 2)
     """
 
-    mechanisms: Sequence[ReferenceMechanism]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
-        self.claim  # noqa: B018  # checks that every part claims epsilon and delta
-
     def __str__(self) -> str:
         return f"Sequential({len(self.mechanisms)} mechanisms, {describe(self.claim)})"
-
-    @property
-    def epsilon(self) -> float:
-        """Epsilon of the claim, in nats."""
-        return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
         """The sums of the parts' epsilons and deltas."""
         return total_budget(part.claim for part in self.mechanisms)
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The law of a row of outputs, exact if the laws of the parts are."""
-        return side_by_side(part.law(dataset) for part in self.mechanisms)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
-        return np.concatenate([columns(part.sample(dataset, size, rng)) for part in self.mechanisms], axis=1)
+    def divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, Any]]:
+        return [(mechanism, dataset) for mechanism in self.mechanisms]
 
 
 def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
@@ -171,7 +195,7 @@ def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptiveComposition:
+class AdaptiveComposition(Composition):
     """A mechanism, followed by one that is chosen from its output: the epsilons and the deltas add up.
 
     Runs with the same first output are drawn together, so each distinct first output takes one call: many calls if it
@@ -218,11 +242,6 @@ class AdaptiveComposition:
 
     def __str__(self) -> str:
         return f"Adaptive({describe(total_budget([self.first.claim]))}, then {describe(self.then_claim)})"
-
-    @property
-    def epsilon(self) -> float:
-        """Epsilon of the claim, in nats."""
-        return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
@@ -344,7 +363,7 @@ def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelComposition:
+class ParallelComposition(CompositionOfParts):
     """Mechanism i on the rows of part i: under add/remove, the largest epsilon and delta of the mechanisms.
 
     Each row is in one part, so adding or removing it changes the input of one mechanism and costs that mechanism's
@@ -371,20 +390,10 @@ class ParallelComposition:
     Parallel(3 parts, epsilon=0.5) 0.5-DP
     """
 
-    mechanisms: Sequence[ReferenceMechanism]
     part: Callable[[Any], int]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
-        self.claim  # noqa: B018  # checks that every part claims epsilon and delta
 
     def __str__(self) -> str:
         return f"Parallel({len(self.mechanisms)} parts, {describe(self.claim)})"
-
-    @property
-    def epsilon(self) -> float:
-        """Epsilon of the claim, in nats."""
-        return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
@@ -392,17 +401,8 @@ class ParallelComposition:
         epsilons, deltas = zip(*(budget_of(mechanism.claim) for mechanism in self.mechanisms), strict=True)
         return budget(max(epsilons), max(deltas))
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The law of a row of outputs, exact if the laws of the parts are."""
-        return side_by_side(mechanism.law(rows) for mechanism, rows in self._divided(dataset))
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
-        drawn = [columns(mechanism.sample(rows, size, rng)) for mechanism, rows in self._divided(dataset)]
-        return np.concatenate(drawn, axis=1)
-
-    def _divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, list[Any]]]:
-        """Return each mechanism with its rows."""
+    def divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, Any]]:
+        """Each mechanism with its rows."""
         parts: list[list[Any]] = [[] for _ in self.mechanisms]
         for row in dataset:
             place = self.part(row)
@@ -509,7 +509,7 @@ class GroupPrivacy:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTightMechanism:
+class GroupTightMechanism(NamedByParameters, DrawnByItsLaw):
     """A bit whose probability grows from step to step as fast as (epsilon, delta)-DP allows, from `start` on.
 
     On a dataset with the answer n, the bit is 1 with probability B(B(…B(start))), n times the boundary B of the claim.
@@ -551,9 +551,6 @@ class GroupTightMechanism:
                 "start=0 with delta=0 gives a bit that is never 1; use a positive start or delta.", start=0
             )
 
-    def __str__(self) -> str:
-        return f"GroupTight(epsilon={self.epsilon:g}, delta={self.delta:g}, start={self.start:g})"
-
     @property
     def claim(self) -> PureDP | ApproxDP:
         """(epsilon, delta)-DP for neighbours, pure if delta is 0."""
@@ -571,7 +568,3 @@ class GroupTightMechanism:
             one, zero = self.claim.max_power(one, zero)
         with np.errstate(divide="ignore"):
             return FiniteLaw((float(np.log(zero[0])), float(np.log(one[0]))))
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent bits, shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)

@@ -13,14 +13,13 @@ from scipy.special import logsumexp
 
 from ..audit.claims.claim import Claim, check_number
 from ..audit.errors import ClaimError, DatasetError
-from .laws.divergences import PureMechanism
+from .laws.divergences import DrawnByItsLaw, PureMechanism, RunsAs
 from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, TranscriptLaw, transcript_law
 from .laws.released_values import ComparedValuesLaw, FreshValuesLaw
 from .noise_samplers import (
     PIECE,
     Floats,
     Integers,
-    draw_indices,
     fill_exponential,
     fill_laplace,
     pieces,
@@ -55,12 +54,16 @@ class SelectionMechanism(PureMechanism):
         """2Δ/ε, or Δ/ε for monotone scores: the difference in score that counts as one unit."""
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
+    def __str__(self) -> str:
+        name, ending = type(self).__name__.removesuffix("Mechanism"), ", monotone" if self.monotone else ""
+        return f"{name}(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
+
 
 # The exponential mechanism.
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism(SelectionMechanism):
+class ExponentialMechanism(DrawnByItsLaw, SelectionMechanism):
     """The index of a candidate, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
 
     Parameters
@@ -88,10 +91,6 @@ class ExponentialMechanism(SelectionMechanism):
     """
 
     utilities: Query = identity
-
-    def __str__(self) -> str:
-        ending = ", monotone" if self.monotone else ""
-        return f"Exponential(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
 
     def law(self, dataset: Any) -> FiniteLaw:
         """The law of the output, with a relative error of about 1e-15 in every log-probability."""
@@ -127,10 +126,6 @@ class ExponentialMechanism(SelectionMechanism):
         normaliser = (scores_y.max() - scores_x.max()) / self.scale + log_y - log_x
         return (scores_x - scores_y) / self.scale, float(normaliser)
 
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent indices in range(n_candidates), shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)
-
 
 # The permute-and-flip mechanism.
 
@@ -145,14 +140,8 @@ class PermuteAndFlip(SelectionMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    sensitivity : float
-        Δ, the largest change of a single utility between neighbouring datasets, positive.
-    monotone : bool
-        Use the scale Δ/ε. The claim then holds under add/remove only, and only if adding a row lowers no utility.
-    utilities : callable
-        Maps the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
+    epsilon, sensitivity, monotone, utilities
+        As for `ExponentialMechanism`.
 
     References
     ----------
@@ -166,10 +155,6 @@ class PermuteAndFlip(SelectionMechanism):
     """
 
     utilities: Query = identity
-
-    def __str__(self) -> str:
-        ending = ", monotone" if self.monotone else ""
-        return f"PermuteAndFlip(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
 
     def law(self, dataset: Any) -> FiniteLaw:
         """The law of the output, with a relative error of about 1e-12; the time grows as n_candidates³.
@@ -331,12 +316,8 @@ class ReportNoisyMax(SelectionMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    sensitivity : float
-        Δ, the largest change of a single count between neighbouring datasets, positive.
-    monotone : bool
-        Use the scale Δ/ε. The claim then holds under add/remove only, and only if adding a row lowers no count.
+    epsilon, sensitivity, monotone
+        As for `ExponentialMechanism`, with counts for utilities.
     noise : {"laplace", "exponential", "gumbel"}
         Exponential noise gives the law of permute-and-flip, Gumbel noise that of the exponential mechanism.
     counts : callable
@@ -475,7 +456,7 @@ def _gauss_legendre(n_nodes: int) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVector(PureMechanism):
+class SparseVector(RunsAs, PureMechanism):
     """Transcript of which answers are above a threshold, after noise on both, up to `cutoff` of them: epsilon-DP.
 
     Half of epsilon pays for the threshold, whose noise all answers share, and half for the answers above. Answers below
@@ -521,7 +502,7 @@ class SparseVector(PureMechanism):
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         check_number("sensitivity", self.sensitivity, 0, math.inf, "an answer's largest change", closed=False)
         check_count("cutoff", self.cutoff, "answers")
-        self._runs_as  # noqa: B018  # checks the other parameters
+        self.runs_as  # noqa: B018  # checks the other parameters
 
     def __str__(self) -> str:
         endings = ", monotone" * self.monotone + ", refresh" * self.refresh
@@ -539,16 +520,9 @@ class SparseVector(PureMechanism):
         """Scale of the noise on each answer."""
         return (1 if self.monotone else 2) * self.cutoff * 2 * self.sensitivity / self.epsilon
 
-    def law(self, dataset: Any) -> TranscriptLaw:
-        """The law of the output; raises a `DatasetError` if there are too many transcripts to integrate."""
-        return self._runs_as.law(dataset)  # type: ignore[return-value]  # releases no values
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent transcripts, shape (size, n_queries), int64: 1 above, 0 below, −1 after the stop."""
-        return self._runs_as.sample(dataset, size, rng)  # type: ignore[return-value]  # releases no values
-
     @property
-    def _runs_as(self) -> NoisyThreshold:
+    def runs_as(self) -> NoisyThreshold:
+        """The comparison with noise of these scales; transcripts have 1 above, 0 below, and −1 after the stop."""
         scales = self.threshold_scale, self.query_scale
         return NoisyThreshold(
             self.claim, *scales, self.cutoff, self.threshold, refresh=self.refresh, queries=self.queries

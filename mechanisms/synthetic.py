@@ -83,10 +83,6 @@ class NoisyMarginals(PureMechanism):
             )
         self.noise  # noqa: B018  # checks epsilon
 
-    def __str__(self) -> str:
-        shown = f"categories={self.categories}, rows={self.rows}, sensitivity={self.sensitivity}"
-        return f"NoisyMarginals(epsilon={self.epsilon:g}, {shown})"
-
     @property
     def noise(self) -> GeometricMechanism:
         """The noise of one count of one histogram."""

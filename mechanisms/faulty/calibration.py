@@ -60,10 +60,11 @@ class _MiscalibratedGaussian(Twin):
         check_number("epsilon", self.epsilon, 0, 700, "two of these formulas exponentiate it", closed=False)
         right = analytic_gaussian_scale(self.epsilon, self.delta, self.sensitivity)
         object.__setattr__(self, "right_scale", right)
-        object.__setattr__(self, "scale", self._wrong_scale())
+        object.__setattr__(self, "scale", self.wrong_scale)
 
+    @property
     @abstractmethod
-    def _wrong_scale(self) -> float:
+    def wrong_scale(self) -> float:
         """Standard deviation of the noise that is added instead of `right_scale`."""
 
     @property
@@ -81,8 +82,7 @@ class VarianceAsScaleGaussian(_MiscalibratedGaussian):
     noise when σ < 1 (a large ε or a small sensitivity) and too much when σ > 1, so a test at small ε never sees it.
     """
 
-    def _wrong_scale(self) -> float:
-        return self.right_scale**2
+    wrong_scale = property(lambda t: t.right_scale**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,7 @@ class ClassicalBeyondOneGaussian(_MiscalibratedGaussian):
     Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Section 2.
     """
 
-    def _wrong_scale(self) -> float:
-        return self.sensitivity * math.sqrt(2 * math.log(1.25 / self.delta)) / self.epsilon
+    wrong_scale = property(lambda t: t.sensitivity * math.sqrt(2 * math.log(1.25 / t.delta)) / t.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +110,7 @@ class OneForEpsilonGaussian(_MiscalibratedGaussian):
     what is needed.
     """
 
-    def _wrong_scale(self) -> float:
-        return scale_from_chi(solve_with_one(self.epsilon, self.delta), self.epsilon, self.sensitivity)
+    wrong_scale = property(lambda t: scale_from_chi(solve_with_one(t.epsilon, t.delta), t.epsilon, t.sensitivity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,8 @@ class MisprintedNewtonGaussian(_MiscalibratedGaussian):
     noise is too small: at ε = 1 and δ = 1e-5 the true δ is 2.1e-4.
     """
 
-    def _wrong_scale(self) -> float:
+    @property
+    def wrong_scale(self) -> float:
         chi = misprinted_newton(self.epsilon, self.delta, tolerance=1e-3, most_steps=1000)
         return scale_from_chi(chi, self.epsilon, self.sensitivity)
 
@@ -376,10 +375,7 @@ class RangedCount:
         if self.most is not None:
             check_count("most", self.most, "rows")
 
-    @property
-    def claim(self) -> PureDP:
-        """ε-DP, as for a count without a range."""
-        return PureDP(self.epsilon)
+    claim = property(lambda t: PureDP(t.epsilon), doc="ε-DP, as for a count without a range.")
 
     def law(self, dataset: Any) -> DiscreteLaw:
         """Exact law of the output."""

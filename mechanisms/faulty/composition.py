@@ -26,7 +26,7 @@ from ..composition import (
     composed,
     side_by_side,
 )
-from ..laws.divergences import Law, ReferenceMechanism, check_rule
+from ..laws.divergences import Law, NamedByParameters, ReferenceMechanism, check_rule
 from ..laws.laws import LaplaceLaw, ProductLaw
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism
 from ..noise_samplers import Floats, grid_step, laplace_on_grid, pieces, round_to_grid, standard_laplace
@@ -310,17 +310,26 @@ def counts_of_parts(epsilon: float, n_parts: int, part: Callable[[Any], int]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedIntervals:
-    """Noisy counts of the numbers in [e₀, e₁], [e₁, e₂], …: a number at an inner edge counts twice."""
+class OverlappingPartCounts(NamedByParameters, Flaw):
+    """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
+
+    In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
+    The bug shows on a row at an inner edge, added or removed.
+
+    `edges` are three or more, in ascending order.
+    """
 
     epsilon: float
-    edges: tuple[float, ...]
+    edges: Sequence[float]
+    truth = property(lambda t: PureDP(2 * t.epsilon))
 
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        object.__setattr__(self, "edges", check_edges(self.edges))
+        check_number("number of edges", len(self.edges), 3, math.inf, "two intervals share an edge")
 
     def law(self, dataset: Any) -> ProductLaw:
+        """Law of the output before rounding to the grid."""
         return side_by_side(self._noise.law(count) for count in self._counts(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -333,27 +342,6 @@ class ClosedIntervals:
     def _counts(self, dataset: Any) -> npt.NDArray[np.int64]:
         rows, edges = np.asarray(dataset, dtype=np.float64)[:, None], np.asarray(self.edges)
         return np.asarray(((rows >= edges[:-1]) & (rows <= edges[1:])).sum(axis=0), dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class OverlappingPartCounts(Twin):
-    """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
-
-    In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
-    The bug shows on a row at an inner edge, added or removed.
-
-    `edges` are three or more, in ascending order.
-    """
-
-    epsilon: float
-    edges: Sequence[float]
-    runs_as = property(lambda t: ClosedIntervals(t.epsilon, tuple(t.edges)))
-    truth = property(lambda t: PureDP(2 * t.epsilon))
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        object.__setattr__(self, "edges", check_edges(self.edges))
-        check_number("number of edges", len(self.edges), 3, math.inf, "two intervals share an edge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,15 +517,8 @@ class CheckedCount:
     epsilon: float
     refused: Literal["nothing", "no rows", "outliers"]
 
-    @property
-    def claim(self) -> PureDP:
-        """ε-DP, as for a count that never raises."""
-        return PureDP(self.epsilon)
-
-    @property
-    def truth(self) -> PureDP | None:
-        """The claim where nothing is refused, else None, as an exception reveals the row."""
-        return self.claim if self.refused == "nothing" else None
+    claim = property(lambda t: PureDP(t.epsilon), doc="ε-DP, as for a count that never raises.")
+    truth = property(lambda t: t.claim if t.refused == "nothing" else None, doc="None where an exception tells a row.")
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> float:
         if self.refused == "no rows" and len(dataset) == 0:

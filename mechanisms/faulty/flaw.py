@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.errors import ClaimError
 from ...audit.extras import require
-from ..laws.divergences import Law, ReferenceMechanism
+from ..laws.divergences import NamedByParameters, ReferenceMechanism, RunsAs
 from ..noise_samplers import Floats
 from ..queries import Query, identity, real_answer
 
@@ -67,7 +67,7 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 # Base class of flaws that run as a different mechanism from the one they claim to be.
 
 
-class Twin(Flaw):
+class Twin(NamedByParameters, RunsAs, Flaw):
     """A flaw that runs as another mechanism, mostly a reference mechanism with a wrong parameter.
 
     `runs_as` is that mechanism. It gives the twin its law and sampler and refuses wrong parameters. Where parameters
@@ -87,14 +87,6 @@ class Twin(Flaw):
         Flaw.__post_init__(self)
         self.runs_as  # noqa: B018  # refuses the other parameters
 
-    def __str__(self) -> str:
-        shown = (
-            f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={value}"
-            for f in fields(self)  # type: ignore[arg-type]  # every twin is a dataclass
-            if f.init and not callable(value := getattr(self, f.name))
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
-
     @property
     @abstractmethod
     def runs_as(self) -> ReferenceMechanism:
@@ -104,14 +96,6 @@ class Twin(Flaw):
     def truth(self) -> Claim | None:
         """Strongest claim known to hold: that of `runs_as` unless the twin states another."""
         return self.runs_as.claim
-
-    def law(self, dataset: Any) -> Law:
-        """Exact law of the output."""
-        return self.runs_as.law(dataset)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """`size` independent outputs."""
-        return self.runs_as.sample(dataset, size, rng)
 
 
 # Queries whose answers move by more than their stated sensitivity: sums that wrap or round, and unclipped values.

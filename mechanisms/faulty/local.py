@@ -1,4 +1,19 @@
-"""Reports and frequency oracles of the local model with wrong coins, sizes or memory, or that say too much."""
+"""Reports and frequency oracles of the local model with wrong coins, sizes or memory, or that say too much.
+
+References
+----------
+Acharya, Sun & Zhang (2019), Hadamard response: estimating distributions privately, efficiently, and with little
+communication.
+Arcolezi & Gambs (2024), Revealing the true cost of locally differentially private protocols: an auditing perspective,
+found `TrueBitSetTwice`; pure-LDP, issue 11, describes the fix (version 1.2.0).
+Ding, Kulkarni & Yekhanin (2017), Collecting telemetry data privately, on memoisation and values that change.
+Erlingsson, Pihur & Korolova (2014), RAPPOR: both epsilons, why the permanent bits are kept, and a 1 that is reported as
+0 with probability f/2.
+Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4: unary and
+histogram encoding, and the probability e^ε/(e^ε + g − 1) of local hashing.
+Ye & Barg (2018), Optimal schemes for discrete distribution estimation under locally differential privacy (reports are
+sets).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +27,7 @@ from scipy.special import gammaln
 
 from ...audit.claims.claim import ApproxDP, PureDP, check_number
 from ...audit.errors import ClaimError
+from ..laws.divergences import DrawnByItsLaw
 from ..laws.laws import FiniteLaw, ProductLaw, RowLaw
 from ..local.frequency_oracles import (
     BitReports,
@@ -130,10 +146,6 @@ class RedrawnMemo(Twin):
 
     In practice, the permanent bits live in a cache that is lost with every restart or new installation. Every report
     then has independent noise, and the losses add up.
-
-    References
-    ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR (why the permanent bits are kept).
     """
 
     epsilon: float
@@ -156,10 +168,7 @@ class FreshBits:
     added: float
     k: int
     reports: int
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.reports * log_odds_of_one((self.kept, self.added)))
+    claim = property(lambda t: PureDP(t.reports * log_odds_of_one((t.kept, t.added))))
 
     def law(self, dataset: Any) -> ProductLaw:
         value, ones = one_value(dataset, self.k), np.arange(self.reports + 1)
@@ -181,10 +190,6 @@ class FirstReportForAll(Twin):
 
     In practice, the epsilon of one report is published, and the server collects a report a day. The loss grows from ε₁
     to ε∞ with the number of reports.
-
-    References
-    ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR (both epsilons).
     """
 
     epsilon: float
@@ -196,7 +201,7 @@ class FirstReportForAll(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class BiasedCoinResponse(Flaw):
+class BiasedCoinResponse(DrawnByItsLaw, Flaw):
     """Warner's two coins, the second of which says yes with probability `bias`: ln(1 + 1/bias), ln 3 for bias ½.
 
     In practice, a forced yes is made rarer so that the estimate is less noisy; Warner (1965) has fair coins. A yes is
@@ -219,13 +224,9 @@ class BiasedCoinResponse(Flaw):
         yes = 0.5 * one_value(dataset, 2) + 0.5 * self.bias
         return FiniteLaw((math.log1p(-yes), math.log(yes)))
 
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent bits, shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)
-
 
 @dataclass(frozen=True, slots=True)
-class OnlyYesRandomised(Flaw):
+class OnlyYesRandomised(DrawnByItsLaw, Flaw):
     """Randomised response for a yes, while a no is sent unchanged: no finite ε.
 
     In practice, only the sensitive answer seems to need protection. A yes then always comes from a yes.
@@ -237,10 +238,6 @@ class OnlyYesRandomised(Flaw):
         """Exact law of the output: 0 for no, 1 for yes."""
         return response_law(1, 2, self.epsilon) if one_value(dataset, 2) else FiniteLaw((0.0, -math.inf))
 
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent bits, shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)
-
 
 @dataclass(frozen=True, slots=True)
 class RememberedResponse(Flaw):
@@ -250,10 +247,6 @@ class RememberedResponse(Flaw):
     2017). That is right while the value stays the same. When the value changes, the answer may change; when it does
     not, the answer never changes. With `is_remembered` false every report is drawn anew at its share of ε, and the
     claim holds.
-
-    References
-    ----------
-    Ding, Kulkarni & Yekhanin (2017), Collecting telemetry data privately, on memoisation and values that change.
     """
 
     epsilon: float
@@ -275,10 +268,6 @@ class OneHotAtFullEpsilon(Twin):
 
     In practice, "each bit is ε-DP" is read as a statement about the whole report (Wang, Blocki, Li & Jha 2017). ε/2 for
     each bit is right.
-
-    References
-    ----------
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation (unary encoding).
     """
 
     epsilon: float
@@ -296,10 +285,6 @@ class MixedUnaryCoins(Twin):
 
     In practice, a switch between SUE and OUE sets only one of the two probabilities. The 1 of SUE adds ε/2 to the log
     odds ratio, and the 0 of OUE adds ε.
-
-    References
-    ----------
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4.
     """
 
     epsilon: float
@@ -314,11 +299,6 @@ class TrueBitSetTwice(Twin):
 
     In practice, all k bits are drawn at once as if they were 0, and then the true bit is set to 1 with probability p.
     It is 1 with probability p + (1 − p)q instead of p. For ε = 1, OUE loses 1.551 and SUE 1.680.
-
-    References
-    ----------
-    Arcolezi & Gambs (2024), Revealing the true cost of locally differentially private protocols: an auditing
-    perspective, found this bug; pure-LDP, issue 11, describes the fix (version 1.2.0).
     """
 
     epsilon: float
@@ -338,10 +318,6 @@ class OnesNeverCleared(Twin):
 
     In practice, a loop sets the bits that are to be 1 and leaves the others as they are, in the array that holds the
     encoded value. A value whose bit is reported as 0 is then certainly not the true one.
-
-    References
-    ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR (a 1 is reported as 0 with probability f/2).
     """
 
     epsilon: float
@@ -357,10 +333,6 @@ class HalfNoiseThreshold(Twin):
 
     In practice, the sensitivity of a one-hot vector is taken to be 1, as of a count when a row is added. Replacing the
     value changes two bits, so it is 2.
-
-    References
-    ----------
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4.
     """
 
     epsilon: float
@@ -373,11 +345,6 @@ class BinaryHashingOdds(Twin):
     """Optimised local hashing whose report keeps the hash with the odds of binary hashing: ε + ln(g − 1).
 
     In practice, binary local hashing is extended to g hashes and the probability e^ε/(1 + e^ε) stays.
-
-    References
-    ----------
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4 (the
-    probability is e^ε/(e^ε + g − 1)).
     """
 
     epsilon: float
@@ -434,10 +401,6 @@ class SubsetOfWrongSize(Twin):
 
     In practice, ω = k/(e^ε + 1) is rounded up in one place and down in another. With ω′ values in the set, the loss is
     ε + ln(ω(k − ω′)/(ω′(k − ω))).
-
-    References
-    ----------
-    Ye & Barg (2018), Optimal schemes for discrete distribution estimation under locally differential privacy.
     """
 
     epsilon: float
@@ -463,11 +426,6 @@ class SubsetInOrder(Flaw):
 
     In practice, the list is built with the kept value in front and sent as it is. A value in another place is then
     certainly not the true one. As a set, the report loses ε; sorting or shuffling the list is right.
-
-    References
-    ----------
-    Ye & Barg (2018), Optimal schemes for discrete distribution estimation under locally differential privacy (reports
-    are sets).
     """
 
     epsilon: float
@@ -506,11 +464,6 @@ class HadamardOrAnyColumn(Twin):
 
     In practice, "a column with +1 with probability e^ε/(1 + e^ε), otherwise at random" is read as any column, which may
     have +1 too.
-
-    References
-    ----------
-    Acharya, Sun & Zhang (2019), Hadamard response: estimating distributions privately, efficiently, and with little
-    communication.
     """
 
     epsilon: float

@@ -16,6 +16,7 @@ from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.datasets.graph_adjacency import NodeNeighbours
 from ...audit.datasets.rows import rows_of
 from ...audit.errors import DatasetError
+from ..laws.divergences import NamedByParameters
 from ..laws.laws import DiscreteLaw, LaplaceLaw, ProductLaw
 from ..noise.gaussian import GaussianMechanism, vector_answer
 from ..noise.laplace import (
@@ -72,7 +73,7 @@ class SquaredRatioGeometric(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class MisprintedTableGeometric(Flaw):
+class MisprintedTableGeometric(NamedByParameters, Flaw):
     """Geometric noise from a table with one weight too large, by a factor f: ε + ln f instead of ε.
 
     In practice, a table of cumulative probabilities is copied by hand, or an index is off by one at a single place.
@@ -89,9 +90,6 @@ class MisprintedTableGeometric(Flaw):
         Flaw.__post_init__(self)
         check_number("factor", self.factor, 1, math.inf, "1 is the right table")
         check_number("place", self.place, -self._reach, self._reach + 1, "the table holds the noise")
-
-    def __str__(self) -> str:
-        return f"MisprintedTableGeometric(epsilon={self.epsilon:g}, factor={self.factor:g}, place={self.place})"
 
     @property
     def _reach(self) -> int:

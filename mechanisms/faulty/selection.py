@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import DatasetError
-from ..laws.divergences import ScalarLaw
+from ..laws.divergences import DrawnByItsLaw, NamedByParameters, ScalarLaw
 from ..laws.laws import DiscreteLaw, FiniteLaw, LaplaceLaw
 from ..noise.laplace import LaplaceMechanism
-from ..noise_samplers import Floats, Integers, draw_indices, fill_laplace, pieces, round_to_grid
+from ..noise_samplers import Floats, Integers, fill_laplace, pieces, round_to_grid
 from ..queries import Query, candidate_scores, check_count, identity, places_below_leader
 from ..selection import ExponentialMechanism, NoisyThreshold, PostedPriceAuction, ReportNoisyMax, SparseVector, bids_of
 from .flaw import Flaw, Twin
@@ -148,7 +148,7 @@ class LargestNoisyCount:
 
 
 @dataclass(frozen=True, slots=True)
-class PricesFromTheBids(Twin):
+class PricesFromTheBids(NamedByParameters, Flaw):
     """The exponential mechanism on the prices that were bid: no finite ε.
 
     In practice, the candidates are the names, codes or values that occur in the data, since no other can be best. Each
@@ -157,21 +157,9 @@ class PricesFromTheBids(Twin):
     """
 
     epsilon: float
-    runs_as = property(lambda t: AuctionAmongTheBids(t.epsilon))
-    truth = None
-
-
-@dataclass(frozen=True, slots=True)
-class AuctionAmongTheBids:
-    """A posted price among the positive bids."""
-
-    epsilon: float
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> DiscreteLaw:
+        """Exact law of the price, one of the positive bids."""
         return self._auction(dataset).law(dataset)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -317,15 +305,11 @@ class PowersOfTen(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection(Flaw):
+class _Selection(DrawnByItsLaw, Flaw):
     """Index of a candidate, chosen by utilities of sensitivity 1."""
 
     epsilon: float
     utilities: Query = field(default=identity, repr=False)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent indices in range(n_candidates), shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)
 
     def law(self, dataset: Any) -> FiniteLaw:
         """Exact law of the output."""

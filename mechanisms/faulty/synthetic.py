@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,11 +27,23 @@ __all__ = [
     "SharesOfPresentRows",
 ]  # fmt: skip
 
-# Generators of synthetic tables that learn the domain, the range or the number of rows, or split epsilon wrongly.
+
+class WrongMarginals(Flaw):
+    """A flaw that runs as `NoisyMarginals` with wrong parameters."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def runs_as(self) -> NoisyMarginals:
+        """Mechanism that is in fact run."""
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
+        return self.runs_as.sample(dataset, size, rng)
 
 
 @dataclass(frozen=True, slots=True)
-class MarginalsForReplace(Flaw):
+class MarginalsForReplace(WrongMarginals):
     """Histograms of the columns with noise for an added row, claimed for a replaced one, which changes two counts: 2ε.
 
     In practice, "a row is in one cell of a marginal, so the sensitivity is 1" holds for add/remove only, and the number
@@ -41,18 +54,11 @@ class MarginalsForReplace(Flaw):
     categories: tuple[int, ...]
     rows: int
     truth = property(lambda t: PureDP(2 * t.epsilon))
-
-    @property
-    def runs_as(self) -> NoisyMarginals:
-        """Mechanism that is in fact run."""
-        return NoisyMarginals(self.epsilon, self.categories, self.rows)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
-        return self.runs_as.sample(dataset, size, rng)
+    runs_as = property(lambda t: NoisyMarginals(t.epsilon, t.categories, t.rows))
 
 
 @dataclass(frozen=True, slots=True)
-class MarginalsNotSplit(Flaw):
+class MarginalsNotSplit(WrongMarginals):
     """Histograms of k columns, each with noise for all of ε although a row is in each of them: kε.
 
     In practice, the columns are synthesised in a loop, and each call gets the epsilon of the caller.
@@ -63,14 +69,7 @@ class MarginalsNotSplit(Flaw):
     rows: int
     sensitivity: int = 1
     truth = property(lambda t: PureDP(len(t.categories) * t.epsilon))
-
-    @property
-    def runs_as(self) -> NoisyMarginals:
-        """Mechanism that is in fact run."""
-        return NoisyMarginals(len(self.categories) * self.epsilon, self.categories, self.rows, self.sensitivity)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
-        return self.runs_as.sample(dataset, size, rng)
+    runs_as = property(lambda t: NoisyMarginals(len(t.categories) * t.epsilon, t.categories, t.rows, t.sensitivity))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 from scipy.stats import chi2
 
-from ...audit.datasets.adjacency import Adjacency
 from ..laws.laws import GaussianLaw
 from ..noise_samplers import Floats
 from ..training.canaries import Canaries, DiracCanaries
@@ -137,29 +136,15 @@ class TrainingFault:
     is_unbounded: bool = False
     runs: int = 4_000
     canaries: Canaries | None = None
+    adjacency = property(lambda t: t.right.adjacency, doc="Relation of the pair and the claim.")
+    delta = property(lambda t: float(t.right.claim.delta), doc="δ of the claim.")
+    claimed_epsilon = property(lambda t: float(t.right.claim.epsilon), doc="ε of the claim at its δ, in nats.")
 
     @property
     def exposed_by(self) -> tuple[Exposure, ...]:
         """Audits that show it: one run with canaries; many runs on x and y; the parts of a step against the claim's."""
         one_run: tuple[Exposure, ...] = () if self.canaries is None else ("one run",)
         return (*one_run, "repeated runs", "step by step")
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Relation of the pair and the claim."""
-        return self.right.adjacency
-
-    @property
-    def delta(self) -> float:
-        """δ of the claim."""
-        claim: Any = self.right.claim
-        return float(claim.delta)
-
-    @property
-    def claimed_epsilon(self) -> float:
-        """ε of the claim at its δ, in nats."""
-        claim: Any = self.right.claim
-        return float(claim.epsilon)
 
     @property
     def pair_epsilon(self) -> float:
@@ -331,24 +316,10 @@ class RepeatedNoise:
 
     scale: float
     period: int
+    drawn: list[Floats] = field(init=False, repr=False, compare=False, default_factory=list)  # of the first epoch
 
     def begun(self) -> NoiseRule:
-        return _Repeating(self.scale, self.period)
-
-    def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
-        return self.begun()(total, step, rng)
-
-
-@dataclass(slots=True)
-class _Repeating:
-    """The noise of one group of runs, which keeps the draws of the first epoch."""
-
-    scale: float
-    period: int
-    drawn: list[Floats] = field(default_factory=list)
-
-    def begun(self) -> NoiseRule:
-        return _Repeating(self.scale, self.period)
+        return RepeatedNoise(self.scale, self.period)
 
     def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
         if step < self.period:

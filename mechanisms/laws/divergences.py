@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.errors import OptionError
-from ..noise_samplers import Floats
+from ..noise_samplers import Floats, Integers, draw_indices
 
 __all__ = [
     "Law", "ScalarLaw", "hockey_stick", "exact_delta", "exact_epsilon",
@@ -44,10 +45,16 @@ class Law(ABC):
 
     def delta_from(self, other: Self, epsilon: float) -> float:
         """Return sup_S P(S) − e^ε Q(S), where P is this law and Q the other."""
-        raise no_closed_form(self, other)
+        one, two = self.reduced(other)
+        return one.delta_from(two, epsilon)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         """Return the smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every event S, P this law and Q the other."""
+        one, two = self.reduced(other)
+        return one.epsilon_from(two, delta)
+
+    def reduced(self, other: Self) -> tuple[Law, Law]:
+        """Return the laws of a sufficient statistic of this law and the other, whose divergence has a closed form."""
         raise no_closed_form(self, other)
 
 
@@ -177,7 +184,7 @@ def no_closed_form(law_x: Law, law_y: Law) -> OptionError:
     )
 
 
-# Reference mechanisms: their protocol, and base classes for the two usual claims.
+# Reference mechanisms: their protocol, and base classes by their text, their claim, and how they are drawn.
 
 
 class ReferenceMechanism(Protocol):
@@ -191,8 +198,48 @@ class ReferenceMechanism(Protocol):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
 
 
+class NamedByParameters:
+    """Base of dataclasses shown by name and parameters, without callables: `Laplace(epsilon=1, sensitivity=1)`."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        shown = (
+            f"{f.name}={value:g}" if isinstance(value, float) else f"{f.name}={value}"
+            for f in fields(self)  # type: ignore[arg-type]  # a dataclass
+            if f.init and not callable(value := getattr(self, f.name))
+        )
+        return f"{type(self).__name__.removesuffix('Mechanism')}({', '.join(shown)})"
+
+
+class RunsAs:
+    """Base of mechanisms that run as another mechanism, `runs_as`, and so have its law."""
+
+    __slots__ = ()
+    runs_as: Any
+
+    def law(self, dataset: Any) -> Any:
+        """The law of the output: that of `runs_as`."""
+        return self.runs_as.law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` independent outputs of `runs_as`."""
+        return self.runs_as.sample(dataset, size, rng)
+
+
+class DrawnByItsLaw:
+    """Base of mechanisms whose output is an index, drawn by its law, which has finitely many outcomes."""
+
+    __slots__ = ()
+    law: Callable[[Any], Any]
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent indices of outcomes, shape (size,), int64."""
+        return draw_indices(self.law(dataset).probabilities, size, rng)
+
+
 @dataclass(frozen=True, slots=True)
-class PureMechanism:
+class PureMechanism(NamedByParameters):
     """Base of mechanisms that claim pure DP; the mechanism checks epsilon."""
 
     epsilon: float
@@ -204,7 +251,7 @@ class PureMechanism:
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxMechanism:
+class ApproxMechanism(NamedByParameters):
     """Base of mechanisms that claim approximate DP; the mechanism checks epsilon and delta."""
 
     epsilon: float

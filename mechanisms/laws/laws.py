@@ -293,11 +293,8 @@ class DiscreteLaw(ScalarLaw):
     def is_comparable(self, other: Self) -> bool:
         return True
 
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        return self._among(other).delta_from(other._among(self), epsilon)
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        return self._among(other).epsilon_from(other._among(self), delta)
+    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
+        return self._among(other), other._among(self)
 
     def _among(self, other: Self) -> FiniteLaw:
         """Return this law by index on the union of both sets of values."""
@@ -472,15 +469,7 @@ class SubsetLaw(Law):
     def is_comparable(self, other: Self) -> bool:
         return (self.k, self.size) == (other.k, other.size)
 
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        one, two = self._classes(other)
-        return one.delta_from(two, epsilon)
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        one, two = self._classes(other)
-        return one.epsilon_from(two, delta)
-
-    def _classes(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
+    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
         """Return the laws of (value in the subset, other's value in it); both laws are constant on these classes."""
         if self.value == other.value:
             return FiniteLaw(self.log_shares), FiniteLaw(other.log_shares)
@@ -540,11 +529,8 @@ class RowLaw(Law):
     def is_comparable(self, other: Self) -> bool:
         return self.rows == other.rows
 
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        return self._ranks.delta_from(other._ranks, epsilon)
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        return self._ranks.epsilon_from(other._ranks, delta)
+    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
+        return self._ranks, other._ranks
 
 
 # Law of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop.
@@ -590,11 +576,8 @@ class TranscriptLaw(Law):
     def is_comparable(self, other: Self) -> bool:
         return self.transcripts == other.transcripts
 
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        return self._ranks.delta_from(other._ranks, epsilon)
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        return self._ranks.epsilon_from(other._ranks, delta)
+    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
+        return self._ranks, other._ranks
 
 
 def transcript_law(

@@ -14,7 +14,7 @@ from scipy.special import gammaln, logsumexp
 
 from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import ClaimError
-from ..laws.divergences import PureMechanism
+from ..laws.divergences import DrawnByItsLaw, PureMechanism, RunsAs
 from ..laws.laws import FiniteLaw, ProductLaw, RowLaw, SubsetLaw
 from ..noise_samplers import Integers, draw_indices
 from ..queries import check_count
@@ -53,7 +53,7 @@ class BitReports:
     @property
     def claim(self) -> PureDP:
         """The log odds ratio of a reported 1."""
-        return PureDP(math.log(self.kept / self.added) + math.log1p(-self.added) - math.log1p(-self.kept))
+        return PureDP(log_odds_of_one((self.kept, self.added)))
 
     def law(self, dataset: Any) -> ProductLaw:
         """The exact law of the bits."""
@@ -68,7 +68,7 @@ class BitReports:
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryEncoding(PureMechanism):
+class UnaryEncoding(RunsAs, PureMechanism):
     """A value as k bits, one of them 1, each reported at random: epsilon-DP.
 
     Symmetric unary encoding (SUE, basic RAPPOR) keeps every bit with probability e^{ε/2}/(1 + e^{ε/2}). Optimised unary
@@ -107,21 +107,10 @@ class UnaryEncoding(PureMechanism):
     def __post_init__(self) -> None:
         check_oracle(self.epsilon, self.k, MOST_EPSILON)
 
-    def __str__(self) -> str:
-        return f"UnaryEncoding(epsilon={self.epsilon:g}, k={self.k}, is_optimised={self.is_optimised})"
-
     @property
     def runs_as(self) -> BitReports:
         """The coins of the bits."""
         return BitReports(*unary_coins(self.epsilon, self.is_optimised), self.k)
-
-    def law(self, dataset: Any) -> ProductLaw:
-        """The exact law of the bits."""
-        return self.runs_as.law(dataset)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent reports of k bits, shape (size, k), int64."""
-        return self.runs_as.sample(dataset, size, rng)
 
 
 def unary_coins(epsilon: float, is_optimised: bool) -> tuple[float, float]:
@@ -150,7 +139,7 @@ def _above(excess: float, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdedHistogram(PureMechanism):
+class ThresholdedHistogram(RunsAs, PureMechanism):
     """Thresholding with histogram encoding (THE): which of k noisy bits exceed a threshold: epsilon-DP, not attained.
 
     A value is k bits, one of them 1, and each gets Laplace noise of scale 2/ε. The noisy bits without a threshold (SHE)
@@ -159,10 +148,8 @@ class ThresholdedHistogram(PureMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive and below 30.
-    k : int
-        Number of values, at least 2.
+    epsilon, k
+        As for `UnaryEncoding`.
     threshold : float, optional
         Finite; by default the one in [½, 1] with the least variance of an estimate.
 
@@ -198,14 +185,6 @@ class ThresholdedHistogram(PureMechanism):
     def runs_as(self) -> BitReports:
         """The coins of the bits."""
         return BitReports(_above(self._cut - 1, self.epsilon), _above(self._cut, self.epsilon), self.k)
-
-    def law(self, dataset: Any) -> ProductLaw:
-        """The exact law of the bits."""
-        return self.runs_as.law(dataset)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent reports of k bits, shape (size, k), int64."""
-        return self.runs_as.sample(dataset, size, rng)
 
 
 # Frequency oracles with one report of a few numbers: local hashing, subset selection, Hadamard response.
@@ -254,10 +233,8 @@ class LocalHashing(PureMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    k : int
-        Number of values, at least 2.
+    epsilon, k
+        As for `RandomisedResponse`.
     g : int, optional
         Number of hashes, at least 2; by default that of OLH.
     n_hashes : int
@@ -321,10 +298,8 @@ class SubsetSelection(PureMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    k : int
-        Number of values, at least 2.
+    epsilon, k
+        As for `RandomisedResponse`.
     size : int, optional
         Number of values in the subset, from 1 to k − 1; by default k/(e^ε + 1), rounded, and at least 1.
 
@@ -381,7 +356,7 @@ def best_size(epsilon: float, k: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse(PureMechanism):
+class HadamardResponse(DrawnByItsLaw, PureMechanism):
     """A column in which the value's row of a Hadamard matrix is probably +1: epsilon-DP.
 
     The matrix has K rows, the least power of two above k, and value v has row v + 1, half of whose entries are +1. A
@@ -390,10 +365,8 @@ class HadamardResponse(PureMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    k : int
-        Number of values, at least 2.
+    epsilon, k
+        As for `RandomisedResponse`.
 
     References
     ----------
@@ -412,18 +385,11 @@ class HadamardResponse(PureMechanism):
     def __post_init__(self) -> None:
         check_oracle(self.epsilon, self.k)
 
-    def __str__(self) -> str:
-        return f"HadamardResponse(epsilon={self.epsilon:g}, k={self.k})"
-
     def law(self, dataset: Any) -> FiniteLaw:
         """The exact law of the column, in range(K)."""
         row = one_value(dataset, self.k) + 1
         is_minus = [(row & column).bit_count() % 2 for column in range(2 ** self.k.bit_length())]
         return FiniteLaw.from_log_weights([-self.epsilon * minus for minus in is_minus])
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent columns in range(K), shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)
 
 
 # Repeated reports of one value with memoisation: a permanent response, and a fresh response to it in each report.
@@ -582,11 +548,8 @@ class MemoisedResponse(_Memoised):
 
     Parameters
     ----------
-    epsilon_permanent, epsilon_first : float
-        In nats, 0 < epsilon_first < epsilon_permanent < 30.
-    k : int
-        Number of values, at least 2.
-    reports : int
+    epsilon_permanent, epsilon_first, k, reports
+        As for `MemoisedBits`.
 
     References
     ----------

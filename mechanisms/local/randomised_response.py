@@ -13,10 +13,10 @@ from scipy.special import gammaln
 
 from ...audit.claims.claim import ApproxDP, PureDP, check_number
 from ...audit.errors import ClaimError, DatasetError
-from ..laws.divergences import ApproxMechanism, PureMechanism
-from ..laws.laws import DiscreteLaw, FiniteLaw, GaussianLaw, ProductLaw
-from ..noise.gaussian import GaussianMechanism, GaussianVectorLaw, Vector, VectorGaussianMechanism, vector_answer
-from ..noise_samplers import Floats, Integers, draw_indices, pieces
+from ..laws.divergences import ApproxMechanism, DrawnByItsLaw, NamedByParameters, PureMechanism, RunsAs
+from ..laws.laws import DiscreteLaw, FiniteLaw, ProductLaw
+from ..noise.gaussian import GaussianMechanism, Vector, VectorGaussianMechanism, vector_answer
+from ..noise_samplers import Integers, pieces
 from ..queries import as_numbers, check_count, identity, real_answer, whole_answer
 
 __all__ = [
@@ -49,7 +49,7 @@ def one_value(dataset: Any, k: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomisedResponse(PureMechanism):
+class RandomisedResponse(DrawnByItsLaw, PureMechanism):
     """One person's value, kept with probability e^ε/(e^ε + k − 1), else replaced uniformly by another: epsilon-DP.
 
     The dataset is a value in range(k), and any two values are neighbours (the local model).
@@ -78,16 +78,9 @@ class RandomisedResponse(PureMechanism):
         check_number("epsilon", self.epsilon, 0, math.inf, "the truth is e^epsilon times as likely", closed=False)
         check_count("k", self.k, "values", least=2)
 
-    def __str__(self) -> str:
-        return f"RandomisedResponse(epsilon={self.epsilon:g}, k={self.k})"
-
     def law(self, dataset: Any) -> FiniteLaw:
         """The exact law of the output."""
         return response_law(one_value(dataset, self.k), self.k, self.epsilon)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs in range(k), shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)
 
 
 # Repeated randomised responses of one person: independent, or with questions that depend on earlier answers.
@@ -100,7 +93,7 @@ def check_rounds(epsilon_each: float, n: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Responses:
+class _Responses(NamedByParameters):
     """Responses of one person whose epsilons add up."""
 
     epsilon_each: float
@@ -108,9 +101,6 @@ class _Responses:
 
     def __post_init__(self) -> None:
         check_rounds(self.epsilon_each, self.n)
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}(epsilon_each={self.epsilon_each:g}, n={self.n})"
 
     @property
     def epsilon(self) -> float:
@@ -172,10 +162,8 @@ class UpAndDown(_Responses):
 
     Parameters
     ----------
-    epsilon_each : float
-        Epsilon of each response, in nats, positive.
-    n : int
-        Number of questions, at least 1.
+    epsilon_each, n
+        As for `RandomisedResponseFold`; n is the number of questions.
 
     References
     ----------
@@ -220,7 +208,7 @@ HIDDEN: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class NameAndShame:
+class NameAndShame(NamedByParameters):
     """Each row with probability delta, else `HIDDEN`: (0, delta)-DP for replaced rows, without any pure guarantee.
 
     Rows are exposed independently. Of n people, delta·n are exposed on average; with delta = 1/(100n), nobody is
@@ -246,9 +234,6 @@ class NameAndShame:
 
     def __post_init__(self) -> None:
         check_number("delta", self.delta, 0, 1, "each row's probability of being exposed", closed=False)
-
-    def __str__(self) -> str:
-        return f"NameAndShame(delta={self.delta:g})"
 
     @property
     def epsilon(self) -> float:
@@ -368,7 +353,7 @@ Domain: TypeAlias = Interval | Ball
 
 
 @dataclass(frozen=True, slots=True)
-class LocalGaussianMechanism(ApproxMechanism):
+class LocalGaussianMechanism(RunsAs, ApproxMechanism):
     """One person's number or vector, clipped to a domain, plus Gaussian noise: (epsilon, delta)-DP for any two values.
 
     In the local model any two values are neighbours. The sensitivity is the diameter of the domain, and the clipping
@@ -416,11 +401,3 @@ class LocalGaussianMechanism(ApproxMechanism):
     def scale(self) -> float:
         """Standard deviation of the noise."""
         return self.runs_as.scale
-
-    def law(self, dataset: Any) -> GaussianLaw | GaussianVectorLaw:
-        """The law of the output before rounding to the grid."""
-        return self.runs_as.law(dataset)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,) for numbers and (size, d) for vectors."""
-        return self.runs_as.sample(dataset, size, rng)

@@ -14,7 +14,16 @@ from scipy.special import ndtr
 
 from ...audit.claims.claim import ApproxDP, check_number
 from ...audit.errors import ClaimError, DatasetError
-from ..laws.divergences import ApproxMechanism, Law, ScalarLaw, check_rule, exact_delta, table_delta, table_epsilon
+from ..laws.divergences import (
+    ApproxMechanism,
+    Law,
+    NamedByParameters,
+    ScalarLaw,
+    check_rule,
+    exact_delta,
+    table_delta,
+    table_epsilon,
+)
 from ..laws.laws import GaussianLaw, log_gaussian_delta
 from ..noise_samplers import Floats, Integers, gaussian_on_grid, pieces, two_sided_geometric
 from ..queries import Query, as_numbers, check_whole_sensitivity, identity, real_answer, whole_answer
@@ -100,10 +109,8 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
 
     Parameters
     ----------
-    epsilon : float
-        In nats, ≥ 0 (0 bounds the total variation by delta).
-    delta : float
-        In (0, 1).
+    epsilon, delta : float
+        Epsilon in nats, ≥ 0 (0 bounds the total variation by delta), delta in (0, 1).
     sensitivity : float
         Largest Euclidean change of the answer, positive.
 
@@ -155,10 +162,8 @@ class GaussianMechanism(ApproxMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats; positive, or 0 with the analytic calibration.
-    delta : float
-        In (0, 1).
+    epsilon, delta : float
+        Epsilon in nats, positive, or 0 with the analytic calibration; delta in (0, 1).
     sensitivity : float
         Largest change of the answer between neighbouring datasets, positive.
     calibration : {"analytic", "classical"}
@@ -258,14 +263,8 @@ class GaussianVectorLaw(Law):
     def is_comparable(self, other: Self) -> bool:
         return self.scale == other.scale and len(self.location) == len(other.location)
 
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        return GaussianLaw(0.0, self.scale).delta_from(GaussianLaw(self._distance(other), self.scale), epsilon)
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        return GaussianLaw(0.0, self.scale).epsilon_from(GaussianLaw(self._distance(other), self.scale), delta)
-
-    def _distance(self, other: Self) -> float:
-        return math.dist(self.location, other.location)
+    def reduced(self, other: Self) -> tuple[GaussianLaw, GaussianLaw]:
+        return GaussianLaw(0.0, self.scale), GaussianLaw(math.dist(self.location, other.location), self.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,18 +276,12 @@ class VectorGaussianMechanism(ApproxMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, ≥ 0.
-    delta : float
-        In (0, 1).
+    epsilon, delta : float
+        Epsilon in nats, ≥ 0, delta in (0, 1).
     sensitivity : float
         Largest Euclidean distance between answers on neighbouring datasets, positive.
     query : callable
         Maps the dataset to the vector of answers; by default the dataset is that vector.
-
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
 
     Examples
     --------
@@ -303,9 +296,6 @@ class VectorGaussianMechanism(ApproxMechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", analytic_gaussian_scale(self.epsilon, self.delta, self.sensitivity))
-
-    def __str__(self) -> str:
-        return f"VectorGaussian(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
 
     def law(self, dataset: Any) -> GaussianVectorLaw:
         """The law of the output before rounding to the grid."""
@@ -414,12 +404,44 @@ class DiscreteGaussianLaw(ScalarLaw):
         return float(brentq(lambda epsilon: self.delta_from(other, epsilon) - delta, 0.0, largest, xtol=1e-13))
 
 
-@dataclass(frozen=True, slots=True)
-class DiscreteGaussianMechanism:
-    """A whole answer plus discrete Gaussian noise: (epsilon, delta)-DP with the exact delta, on the integers.
+class ExactDeltaMechanism(NamedByParameters):
+    """Base of mechanisms that add noise to a whole answer and claim their exact delta at an epsilon.
 
-    The law is log-concave: among answers at most `sensitivity` apart, those at the full distance are the easiest to
+    Their laws are log-concave: among answers at most `sensitivity` apart, those at the full distance are the easiest to
     distinguish at every epsilon, and they determine delta.
+    """
+
+    __slots__ = ()
+    epsilon: float
+    sensitivity: int
+    query: Query
+    delta: float
+
+    @property
+    def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP, with the smallest delta at this epsilon."""
+        return ApproxDP(self.epsilon, self.delta)
+
+    def _check_answers(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "delta is computed for it")
+        check_whole_sensitivity(self.sensitivity, "GaussianMechanism")
+
+    def _set_delta(self, at_zero: ScalarLaw, moved: ScalarLaw, way_out: str, **noise: float) -> None:
+        """Set delta to that of two laws; raise a `ClaimError` if it is 1, where the `noise` is too small."""
+        delta = exact_delta(at_zero, moved, self.epsilon)
+        if delta >= 1.0 - 1e-12:
+            ((name, value),) = noise.items()
+            raise ClaimError(
+                f"{name}={value!r} gives delta 1 at epsilon={self.epsilon:g}, which claims nothing; use {way_out}.",
+                epsilon=self.epsilon,
+                **noise,
+            )
+        object.__setattr__(self, "delta", max(delta, sys.float_info.min))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianMechanism(ExactDeltaMechanism):
+    """A whole answer plus discrete Gaussian noise: (epsilon, delta)-DP with the exact delta, on the integers.
 
     Parameters
     ----------
@@ -461,33 +483,15 @@ class DiscreteGaussianMechanism:
 
     def __post_init__(self) -> None:
         check_number("sigma", self.sigma, 0, math.inf, "it is about the standard deviation of the noise", closed=False)
-        check_number("epsilon", self.epsilon, 0, math.inf, "delta is computed for it")
-        check_whole_sensitivity(self.sensitivity, "GaussianMechanism")
+        self._check_answers()
         if self.sigma > LARGEST_SIGMA:
             raise ClaimError(
                 f"sigma={self.sigma!r} is too large for a table of the law; use sigma <= {LARGEST_SIGMA:g}, or "
                 "GaussianMechanism.",
                 sigma=self.sigma,
             )
-        delta = exact_delta(
-            DiscreteGaussianLaw(0, self.sigma), DiscreteGaussianLaw(int(self.sensitivity), self.sigma), self.epsilon
-        )
-        if delta >= 1.0 - 1e-12:
-            raise ClaimError(
-                f"sigma={self.sigma!r} gives delta 1 at epsilon={self.epsilon:g}, which claims nothing; use a larger "
-                "sigma.",
-                sigma=self.sigma,
-                epsilon=self.epsilon,
-            )
-        object.__setattr__(self, "delta", max(delta, sys.float_info.min))
-
-    def __str__(self) -> str:
-        return f"DiscreteGaussian(sigma={self.sigma:g}, epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"
-
-    @property
-    def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP, with the smallest delta at this epsilon."""
-        return ApproxDP(self.epsilon, self.delta)
+        at_zero, moved = (DiscreteGaussianLaw(location, self.sigma) for location in (0, int(self.sensitivity)))
+        self._set_delta(at_zero, moved, "a larger sigma", sigma=self.sigma)
 
     def law(self, dataset: Any) -> DiscreteGaussianLaw:
         """The exact law of the output."""
@@ -607,28 +611,18 @@ class BinomialLaw(ScalarLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class BinomialMechanism:
+class BinomialMechanism(ExactDeltaMechanism):
     """A whole answer plus the heads among fair coins minus half the coins: (epsilon, delta)-DP with the exact delta.
 
     The noise ends at ±n_flips/2, so some outputs are possible on only one of two neighbours and every epsilon needs a
-    delta. The law is log-concave: among answers at most `sensitivity` apart, those at the full distance are the easiest
-    to distinguish at every epsilon, and they determine delta.
+    delta.
 
     Parameters
     ----------
     n_flips : int
         Number of coins: an even number from 2 to 2²⁰. The standard deviation of the noise is √n_flips/2.
-    epsilon : float
-        Epsilon of the claim, in nats, ≥ 0.
-    sensitivity : int
-        Largest change of the answer between neighbouring datasets, at least 1.
-    query : callable
-        Maps the dataset to the answer; by default the dataset is the answer.
-
-    Attributes
-    ----------
-    delta : float
-        The smallest delta at this epsilon. It is never 0: if no double can hold it, it is 2.2e-308.
+    epsilon, sensitivity, query
+        As for `DiscreteGaussianMechanism`, which has the same attribute `delta`.
 
     Raises
     ------
@@ -661,26 +655,9 @@ class BinomialMechanism:
                 "subtracted from the heads), or DiscreteGaussianMechanism for more noise.",
                 n_flips=self.n_flips,
             )
-        check_number("epsilon", self.epsilon, 0, math.inf, "delta is computed for it")
-        check_whole_sensitivity(self.sensitivity, "GaussianMechanism")
+        self._check_answers()
         at_zero, moved = (BinomialLaw(location, self.n_flips) for location in (0, int(self.sensitivity)))
-        delta = exact_delta(at_zero, moved, self.epsilon)
-        if delta >= 1.0 - 1e-12:
-            raise ClaimError(
-                f"n_flips={self.n_flips!r} gives delta 1 at epsilon={self.epsilon:g}, which claims nothing; use more "
-                "coins.",
-                n_flips=self.n_flips,
-                epsilon=self.epsilon,
-            )
-        object.__setattr__(self, "delta", max(delta, sys.float_info.min))
-
-    def __str__(self) -> str:
-        return f"Binomial(n_flips={self.n_flips}, epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"
-
-    @property
-    def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP, with the smallest delta for this number of coins and this epsilon."""
-        return ApproxDP(self.epsilon, self.delta)
+        self._set_delta(at_zero, moved, "more coins", n_flips=self.n_flips)
 
     def law(self, dataset: Any) -> BinomialLaw:
         """The exact law of the output."""

@@ -13,7 +13,7 @@ from ...audit.claims.claim import check_number
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.datasets.rows import is_graph
 from ...audit.errors import ClaimError, DatasetError, OptionError
-from ..laws.divergences import ApproxMechanism, PureMechanism, ScalarLaw, check_rule
+from ..laws.divergences import ApproxMechanism, PureMechanism, RunsAs, ScalarLaw, check_rule
 from ..laws.laws import GeometricLaw, LaplaceLaw, ProductLaw
 from ..noise_samplers import Floats, Integers, laplace_on_grid, noise_on_grid, pieces, two_sided_geometric
 from ..queries import (
@@ -73,9 +73,6 @@ class LaplaceMechanism(PureMechanism):
         check_number("sensitivity", self.sensitivity, 0, math.inf, "the answer's largest change", closed=False)
         check_scale(self.scale)
 
-    def __str__(self) -> str:
-        return f"Laplace(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"
-
     @property
     def scale(self) -> float:
         """Mean absolute noise: sensitivity/epsilon."""
@@ -102,9 +99,9 @@ class GeometricMechanism(PureMechanism):
     epsilon : float
         In nats, from 2⁻³⁰ to 700 times `sensitivity`.
     sensitivity : int
-        Largest change of the answer between neighbouring datasets, at least 1.
+        At least 1.
     query : callable
-        Maps the dataset to the answer; by default the dataset is the answer.
+        As for `LaplaceMechanism`.
 
     References
     ----------
@@ -135,9 +132,6 @@ class GeometricMechanism(PureMechanism):
                 "700 * sensitivity.",
                 epsilon=self.epsilon,
             )
-
-    def __str__(self) -> str:
-        return f"Geometric(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"
 
     def law(self, dataset: Any) -> GeometricLaw:
         """The exact law of the output."""
@@ -217,9 +211,6 @@ class LaplaceByInverseCDF(LaplaceMechanism):
     True
     """
 
-    def __str__(self) -> str:
-        return f"LaplaceByInverseCDF(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"
-
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
         return noise_on_grid(_fill, real_answer(self.query, dataset), self.scale, size, rng)
@@ -284,10 +275,6 @@ class HistogramMechanism(PureMechanism):
         if self.noise not in ("laplace", "geometric"):
             raise ClaimError(f'noise={self.noise!r} is unknown; use "laplace" or "geometric".', noise=self.noise)
         self._on_one_count  # noqa: B018  # checks the other parameters
-
-    def __str__(self) -> str:
-        shown = f"epsilon={self.epsilon:g}, k={self.k}, sensitivity={self.sensitivity:g}, noise={self.noise}"
-        return f"Histogram({shown})"
 
     def law(self, dataset: Any) -> ProductLaw:
         """The law of the output: before rounding to the grid for Laplace noise, exact for geometric noise."""
@@ -361,14 +348,10 @@ class RareLeakLaplace(ApproxMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive; the noise has scale sensitivity/epsilon.
     delta : float
         Probability of the leak, in (0, 1).
-    sensitivity : float
-        Largest change of the answer between neighbouring datasets, positive.
-    query : callable
-        Maps the dataset to the answer; by default the dataset is the answer.
+    epsilon, sensitivity, query
+        As for `LaplaceMechanism`.
 
     Examples
     --------
@@ -384,9 +367,6 @@ class RareLeakLaplace(ApproxMechanism):
     def __post_init__(self) -> None:
         check_number("delta", self.delta, 0, 1, "the answer leaks with this probability", closed=False)
         self._noisy  # noqa: B018  # checks the other parameters
-
-    def __str__(self) -> str:
-        return f"RareLeakLaplace(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
 
     def law(self, dataset: Any) -> LeakyLaplaceLaw:
         """The law of the output before the noise is rounded to the grid."""
@@ -429,7 +409,7 @@ def degrees_of(dataset: Any, bound: int | None = None) -> Integers:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeCountMechanism(PureMechanism):
+class EdgeCountMechanism(RunsAs, PureMechanism):
     """The number of edges plus geometric noise: epsilon-DP for edges, or for nodes of bounded degree.
 
     An edge changes the count by 1, a node by its degree. Noise for edges hides the k edges of one person with k·epsilon
@@ -470,7 +450,7 @@ class EdgeCountMechanism(PureMechanism):
                 "to hide nodes of that degree.",
                 max_degree=self.max_degree,
             )
-        self._on_count  # noqa: B018  # checks the other parameters
+        self.runs_as  # noqa: B018  # checks the other parameters
 
     def __str__(self) -> str:
         return f"EdgeCount(epsilon={self.epsilon:g}, {_for_what(self.adjacency, self.max_degree)})"
@@ -480,13 +460,10 @@ class EdgeCountMechanism(PureMechanism):
         """Largest change of the count between neighbours."""
         return self._bound or 1
 
-    def law(self, dataset: Any) -> GeometricLaw:
-        """The exact law of the output."""
-        return self._on_count.law(self._count(dataset))
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs, shape (size,), int64."""
-        return self._on_count.sample(self._count(dataset), size, rng)
+    @property
+    def runs_as(self) -> GeometricMechanism:
+        """The same count with geometric noise for this sensitivity."""
+        return GeometricMechanism(self.epsilon, self.sensitivity, self._count)
 
     def _count(self, dataset: Any) -> int:
         return int(degrees_of(dataset, self._bound).sum()) // 2
@@ -494,10 +471,6 @@ class EdgeCountMechanism(PureMechanism):
     @property
     def _bound(self) -> int | None:
         return self.max_degree if _is_for_nodes(self.adjacency) else None
-
-    @property
-    def _on_count(self) -> GeometricMechanism:
-        return GeometricMechanism(self.epsilon, self.sensitivity)
 
 
 @dataclass(frozen=True, slots=True)

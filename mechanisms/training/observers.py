@@ -147,7 +147,7 @@ class WeightedSums(Observer):
 
 
 @dataclass(frozen=True, slots=True)
-class LargestSum(Observer):
+class LargestSum(NoisySums):
     """White box: the largest noisy sum along a direction, shape (runs,): a test of where in an epoch a record is.
 
     Parameters are those of `NoisySums`.
@@ -157,12 +157,6 @@ class LargestSum(Observer):
     Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations? (the events
     of their lower bound for shuffled batches).
     """
-
-    direction: tuple[float, ...] = (1.0,)
-    clip: float = 1.0
-
-    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
-        return along(noisy, self.direction) / self.clip
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
         return np.asarray(np.max(seen, axis=0))
@@ -208,38 +202,38 @@ class OwnGradient(Observer):
         return np.asarray(sum(seen)) if self.is_total else np.stack(seen, axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class LastProjection(Observer):
-    """The last weights less the first along a direction, shape (runs,): what the last iterate shows."""
+class _AtTheEnd(Observer):
+    """An observer that keeps nothing of a step."""
 
-    direction: tuple[float, ...] = (1.0,)
+    __slots__ = ()
 
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class LastProjection(_AtTheEnd):
+    """The last weights less the first along a direction, shape (runs,): what the last iterate shows."""
+
+    direction: tuple[float, ...] = (1.0,)
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
         return along(last - first, self.direction)
 
 
 @dataclass(frozen=True, slots=True)
-class LastLoss(Observer):
+class LastLoss(_AtTheEnd):
     """Black box: the loss of one record at the last weights, shape (runs,)."""
 
     record: tuple[float, ...]
-
-    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:
-        return None
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
         return model.losses(last, *model.split([self.record]))[:, 0]
 
 
 @dataclass(frozen=True, slots=True)
-class LastWeights(Observer):
+class LastWeights(_AtTheEnd):
     """The last weights, shape (runs, parameters)."""
-
-    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:
-        return None
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
         return last

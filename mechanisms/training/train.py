@@ -56,8 +56,8 @@ class FullBatch(Sampling):
 
 
 @dataclass(frozen=True, slots=True)
-class FixedSizeBatches(Sampling):
-    """Every batch is a uniformly random set of `batch` of the `n_rows` records, drawn anew in each step."""
+class _OfRows(Sampling):
+    """Batches of `batch` records for a dataset of `n_rows` records."""
 
     batch: int
     n_rows: int
@@ -66,6 +66,11 @@ class FixedSizeBatches(Sampling):
         check_count("batch", self.batch, "records in a batch")
         check_count("n_rows", self.n_rows, "records", self.batch)
 
+
+@dataclass(frozen=True, slots=True)
+class FixedSizeBatches(_OfRows):
+    """Every batch is a uniformly random set of `batch` of the `n_rows` records, drawn anew in each step."""
+
     def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
         check_rows(n, self.n_rows)
         for _ in range(steps):
@@ -73,7 +78,7 @@ class FixedSizeBatches(Sampling):
 
 
 @dataclass(frozen=True, slots=True)
-class ShuffledBatches(Sampling):
+class ShuffledBatches(_OfRows):
     """In each epoch the `n_rows` records are shuffled and cut into batches of `batch` records.
 
     Parameters
@@ -83,13 +88,7 @@ class ShuffledBatches(Sampling):
         Whether the records that do not fill a batch are left out of the epoch, instead of forming a smaller batch.
     """
 
-    batch: int
-    n_rows: int
     drop_last: bool = False
-
-    def __post_init__(self) -> None:
-        check_count("batch", self.batch, "records in a batch")
-        check_count("n_rows", self.n_rows, "records", self.batch)
 
     @property
     def per_epoch(self) -> int:
@@ -106,15 +105,8 @@ class ShuffledBatches(Sampling):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchesInOrder(Sampling):
+class BatchesInOrder(_OfRows):
     """The `n_rows` records are cut into batches of `batch` records in their order, the same in every epoch."""
-
-    batch: int
-    n_rows: int
-
-    def __post_init__(self) -> None:
-        check_count("batch", self.batch, "records in a batch")
-        check_count("n_rows", self.n_rows, "records", self.batch)
 
     @property
     def per_epoch(self) -> int:
