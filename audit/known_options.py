@@ -57,7 +57,8 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
     The options are the keyword-only parameters, and those with a default in `more` that the function takes as
     ``**options``. A call with another name, or with more values by place than the function takes, is an
     `UnknownOptionError`. An argument whose name has a rule in `options.RULES` reaches the function as the rule reads
-    it. None is allowed where it is the default; then the option has the value of `settings`, if these set it.
+    it. None is allowed where it is the default; then the option has the value of `settings`, if these set it. A seed
+    with a default may be None, too.
 
     Examples
     --------
@@ -81,7 +82,10 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
         shared = [option for option in options if option in SHARED]
 
         def read(option: str, value: Any) -> Any:
-            return checked(option, value, or_none=defaults[option] is None) if option in RULES else value
+            if option not in RULES:
+                return value
+            may_be_fresh = option == "seed" and defaults[option] is not inspect.Parameter.empty
+            return checked(option, value, or_none=may_be_fresh or defaults[option] is None)
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:

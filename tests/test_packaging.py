@@ -119,7 +119,7 @@ def test_the_metadata_of_the_wheel(built):
     assert wheel.read(f"{folder}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
     assert read["Author"] == "the dpaudit authors"
     needed = {re.split(r"[<>=;]", line)[0] for line in read.get_all("Requires-Dist") if "extra ==" not in line}
-    assert needed == {"numpy", "scipy", "statsmodels", "joblib", "scikit-learn", "cloudpickle"}
+    assert needed == {"numpy", "scipy", "statsmodels", "joblib", "scikit-learn", "cloudpickle", "threadpoolctl"}
     text = str(read.get_payload())
     links = re.findall(r"\]\(([^)]*)\)", text)
     assert [link for link in links if not link.startswith("https://")] == [], "dead on the page of a package index"

@@ -503,7 +503,7 @@ def _why_equal(of: _Numbers) -> str:
 
 
 def _why_in_common(of: _Numbers) -> str:
-    """Return which numbers have values in common, in whatever runs: permuted, sorted, the largest, those of the last.
+    """Return which numbers have values in common, in any runs: permuted, sorted, the largest, those of the last.
 
     Pairs of N numbers are near with probability p at most. If k of them in a row, by size, are near, some forest of k
     edges is: with probability (p N²/2)ᵏ/k! at most.

@@ -43,7 +43,7 @@ class _Stream(io.FileIO):
         return memoryview(data).nbytes
 
     def close(self) -> None:
-        """Stay open, as the other parts of the stream do, whatever code of the user closes or detaches."""
+        """Stay open, as the other parts of the stream do if the user's code closes or detaches them."""
 
 
 class _Buffer(io.BufferedWriter):

@@ -73,7 +73,7 @@ def test_what_is_left_out_of_keys_and_scores_is_noted():
     rare = np.where(rng.random(20_000) < 0.9, rng.integers(100, size=20_000), rng.integers(10**6, size=20_000))
     keys = np.column_stack([rare, rng.random(20_000)])
     assert "coordinate 0 has more than 1,000 values" in _notes(keys, keys)["values of keys"]
-    for width, kinds in ((24, set()), (25, {"curves"})):
+    for width, kinds in ((18, set()), (24, {"parities"}), (25, {"parities", "curves"})):
         vectors = rng.normal(size=(80, width))
         assert _notes(vectors, vectors).keys() == kinds
     wide = rng.normal(size=(2_000, 74))  # with 7 cuts each, 518 steps

@@ -95,7 +95,7 @@ BIT_LOSSES = (np.random.default_rng(7).binomial(4, 0.6, 100_000) * 2 - 4) * math
     ("draw", "x", "y", "epsilon", "pilot", "fresh", "best", "share"),
     [
         (noisy, [1.0, 0.0, 5.0, 5.0], [0.0, 1.0, 5.0, 5.0], 1.0, 50_000, 200_000, lambda: 2.0, 0.97),
-        (weak, [1.0] * 20, [0.0] * 20, 0.8, 12_500, 50_000, lambda: best_bound(laplace_loss(1.0, 25.0, 20)), 0.75),
+        (weak, [1.0] * 20, [0.0] * 20, 0.8, 50_000, 50_000, lambda: best_bound(laplace_loss(1.0, 25.0, 20)), 0.75),
         (sums, [1.0] * 10, [0.0] * 10, 1.0, 10_000, 50_000, lambda: best_bound(laplace_loss(1.0, 5.0, 10)), 0.8),
         (signs, 0.7, 0.3, 0.5, 10_000, 100_000, lambda: math.log(0.7 / 0.3), 0.9),
         (bits, [1] * 4 + [0] * 8, [0] * 12, 0.5, 25_000, 100_000, lambda: best_bound(BIT_LOSSES), 0.93),

@@ -341,5 +341,5 @@ def test_importing_the_plugin_needs_nothing_heavy():
         name for name in loaded if name in sys.stdlib_module_names
     }
     light = {"dpaudit.audit.errors", "dpaudit.audit.printing", "dpaudit.audit.results", "dpaudit.audit.results.result"}
-    light |= {"dpaudit.audit.replay", "dpaudit.audit.replay.registered"}
+    light |= {"dpaudit.audit.files", "dpaudit.audit.replay", "dpaudit.audit.replay.registered"}
     assert {name for name in loaded if name.startswith("dpaudit.audit.")} <= light
