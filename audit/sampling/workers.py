@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import random
@@ -165,6 +166,7 @@ def _in_processes(
     work = partial(_in_cluster, drawn_by()) if is_far else _in_process
     parallel = _parallel("processes", max(1, min(jobs, len(numbered))) if jobs > 0 else jobs, limit)
     with _with_streams():
+        _without_shutdown_errors()
         with ctrl_c_waiting():
             results = parallel(joblib.delayed(work)(parcel, part) for part in parts)
         for result in results:
@@ -179,6 +181,13 @@ def _with_streams() -> Iterator[None]:
             if getattr(getattr(sys, name, None), "closed", True):
                 stack.enter_context(change(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
         yield
+
+
+@cache
+def _without_shutdown_errors() -> None:
+    """Let joblib log no traceback if Ctrl-C ends its workers while it hands them tasks."""
+    logger = logging.getLogger("concurrent.futures")
+    logger.addFilter(lambda record: "ShutdownExecutorError" not in str(record.exc_info and record.exc_info[0]))
 
 
 @contextmanager
