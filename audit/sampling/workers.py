@@ -10,7 +10,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -169,8 +170,13 @@ def _in_processes(
         _without_shutdown_errors()
         with ctrl_c_waiting():
             results = parallel(joblib.delayed(work)(parcel, part) for part in parts)
-        for result in results:
-            yield _told(plan, result)
+        try:
+            for result in results:
+                yield _told(plan, result)
+        finally:
+            if isinstance(results, Generator):
+                with warnings.catch_warnings(action="ignore", category=UserWarning):  # of tasks that nobody waits for
+                    results.close()
 
 
 @contextmanager
