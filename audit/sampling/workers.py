@@ -168,9 +168,10 @@ def _in_processes(
     parallel = _parallel("processes", max(1, min(jobs, len(numbered))) if jobs > 0 else jobs, limit)
     with _with_streams():
         _without_shutdown_errors()
-        with ctrl_c_waiting():
-            results = parallel(joblib.delayed(work)(parcel, part) for part in parts)
+        results: Any = ()
         try:
+            with ctrl_c_waiting():
+                results = parallel(joblib.delayed(work)(parcel, part) for part in parts)
             for result in results:
                 yield _told(plan, result)
         finally:
