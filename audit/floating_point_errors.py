@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache, wraps
@@ -57,16 +59,22 @@ def under(answers: Answers) -> np.errstate:
     return np.errstate(**cast(dict[str, Any], dict(answers)))
 
 
+_LIMITED = [threading.RLock()]
+if hasattr(os, "register_at_fork"):  # a child has no thread that would release the lock
+    os.register_at_fork(after_in_child=lambda: _LIMITED.__setitem__(0, threading.RLock()))
+
+
 def in_one_thread(function: Callable[P, R]) -> Callable[P, R]:
     """Run a function with linear algebra in one thread.
 
     Its matrices are small. Several threads would wait for each other, above all where other processes use the cores,
-    and round sums differently on machines with other numbers of cores.
+    and round sums differently on machines with other numbers of cores. The limit is that of the process, so one thread
+    at a time sets it.
     """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _thread_pools("sklearn" in sys.modules).limit(limits=1):
+        with _LIMITED[0], _thread_pools("sklearn" in sys.modules).limit(limits=1):
             return function(*args, **kwargs)
 
     return call

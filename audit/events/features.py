@@ -63,7 +63,10 @@ def exceeds_a_double(number: Any) -> bool:
     """Return whether a double does not hold a number of another type, or may not: a whole number above 2⁵³."""
     if isinstance(number, Integral):
         return abs(int(number)) > EXACT
-    is_finite = isinstance(number, Fraction) or (isinstance(number, Decimal) and number.is_finite())
+    if isinstance(number, Decimal):
+        is_finite = number.is_finite() and number.adjusted() > -400  # a fraction below it may have billions of digits
+    else:
+        is_finite = isinstance(number, Fraction)
     return is_finite and -_BEYOND < number < _BEYOND and number != number_of(number)
 
 

@@ -27,7 +27,7 @@ Path = tuple[int | str | Foreign, ...]
 """Position of a leaf in nested tuples and dictionaries: places and what stands for keys, and perhaps `SIZE` or `READ`
 at the end."""
 
-SIZE, READ, LAST = "len()", "float()", LAST_WORDS
+SIZE, READ, LAST = "len()", "float()", "modulo 720720·10⁹"
 """Ends of paths: to the number of entries of a dictionary, the number that a text states, and the digits of a
 number that doubles do not hold."""
 
@@ -287,7 +287,7 @@ def _build_words(
 def place_words(path: Path, names: tuple[str, ...] = ()) -> str:
     """Return what names the leaf at a path in outputs whose columns have these names."""
     if path and path[-1] == LAST:
-        return f"{place_words(path[:-1], names)} {LAST}"
+        return f"{place_words(path[:-1], names)} {LAST_WORDS}"
     if path and path[-1] in (SIZE, READ):
         return str(path[-1]).replace("()", f"({place_words(path[:-1], names)})")
     column = path[0] if path and len(names) > 1 else None

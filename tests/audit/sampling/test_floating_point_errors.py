@@ -1,5 +1,8 @@
 """For any `numpy.seterr` the library computes as usual, and in one thread; the mechanism has the user's settings."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -131,4 +134,15 @@ def test_linear_algebra_of_the_library_has_one_thread_and_that_of_others_keeps_t
     with threadpool_limits(2):
         before = _threads()
         assert in_one_thread(_threads)() == {1}
+        assert _threads() == before
+
+
+def test_threads_that_overlap_leave_the_number_of_threads_as_it_was():
+    with threadpool_limits(2):
+        before, wait = _threads(), in_one_thread(lambda seconds: time.sleep(seconds))
+        threads = [threading.Thread(target=wait, args=(seconds,)) for seconds in (0.1, 0.2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         assert _threads() == before
