@@ -59,9 +59,17 @@ def under(answers: Answers) -> np.errstate:
     return np.errstate(**cast(dict[str, Any], dict(answers)))
 
 
-_LIMITED = [threading.RLock()]
-if hasattr(os, "register_at_fork"):  # a child has no thread that would release the lock
-    os.register_at_fork(after_in_child=lambda: _LIMITED.__setitem__(0, threading.RLock()))
+_limited = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """Replace the lock in a forked process, which has no thread to release it."""
+    global _limited
+    _limited = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def in_one_thread(function: Callable[P, R]) -> Callable[P, R]:
@@ -74,7 +82,7 @@ def in_one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _LIMITED[0], _thread_pools("sklearn" in sys.modules).limit(limits=1):
+        with _limited, _thread_pools("sklearn" in sys.modules).limit(limits=1):
             return function(*args, **kwargs)
 
     return call

@@ -83,7 +83,7 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
                 shape=raw.shape,
                 size=size,
             )
-        is_number = raw.dtype.kind in "biuf" and not exceeds_doubles(raw)
+        is_number = raw.dtype.kind in "biuf" and not _exceeds_doubles(raw)
         if is_number and raw.ndim in (1, 2) and (form is None or form.takes(raw)):
             return _of_numbers(raw)
         if raw.dtype.kind not in "OUSbiuf" or raw.ndim > 2:
@@ -138,7 +138,7 @@ def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Ou
     return packed([plain_output(row, name) for row in as_dictionaries(arrays, size)], form)
 
 
-def exceeds_doubles(array: Outputs) -> bool:
+def _exceeds_doubles(array: Outputs) -> bool:
     """Return whether a floating-point array has digits that doubles do not hold."""
     if array.dtype.kind != "f" or array.dtype.itemsize <= 8:
         return False

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..events.features import Columns, leave_out
 from ..events.outputs import row_keys
 from ..events.scores import Additive, Column, Forest, Piece, Tree
+from ..floating_point_errors import in_one_thread
 from .number_families import Family, of_learned, ordered_families
 from .pilot_split import PilotSplit
 from .quantile_cells import count_cells, fine_cells, quantile_cells
@@ -83,7 +84,7 @@ def forest(columns: Columns, x: Array, y: Array) -> Forest | None:
     model = HistGradientBoostingClassifier(
         max_iter=_TREES, max_depth=_DEPTH, max_bins=_TREE_BINS, learning_rate=0.3, early_stopping=False, random_state=0
     )
-    model.fit(rows, _labels(x, y))
+    in_one_thread(model.fit)(rows, _labels(x, y))  # the library was loaded after the choice began
     return Forest(columns, tuple(_tree(predictor.nodes) for (predictor,) in model._predictors))
 
 
@@ -188,7 +189,7 @@ def _together(columns: Columns, x: Array, y: Array, cuts: tuple[tuple[float, ...
         design = _steps(cells, starts)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the score need not be optimal
-            fitted = LogisticRegression(max_iter=60).fit(design, labels, sample_weight=times)
+            fitted = in_one_thread(LogisticRegression(max_iter=60).fit)(design, labels, sample_weight=times)
         odds = np.where(labels == 1, 1.0, -1.0) * fitted.decision_function(design)
         gain = float(times @ (math.log(2.0) - np.logaddexp(0.0, -odds)))
         if runs >= min(x.shape[1], y.shape[1]) or 2.0 * gain > _CLEAR * starts[-1]:

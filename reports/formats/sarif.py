@@ -246,7 +246,7 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
     else:
         pair = result.pair.adjacency if isinstance(result, AuditResult) else f"{result.adjacency} of one canary"
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
-    apart = f"WARNING: {result.low_bits}" if isinstance(result, AuditResult) else ""  # a result of its own
+    apart = f"WARNING: {result.low_bits}" if isinstance(result, AuditResult) else ""  # a separate result
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
     parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in APART]
     if not entry.is_met and entry.expected is not None:

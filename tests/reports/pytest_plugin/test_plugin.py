@@ -94,7 +94,7 @@ CALLS = {
     ),
     "constant": ('audit(dp_audit, constant, *BAD[1:], expect="refuted")', "FAILED", "INCONCLUSIVE"),
     "bad_not": ('audit(dp_audit, *BAD, expect="not refuted")', "FAILED", "REFUTED"),
-    "hidden": (  # alpha of its own, in a wrapper, is charged
+    "hidden": (  # a wrapper with another alpha is charged, too
         "dp_audit.check(lambda: check_noise(good, X, noise=LaplaceNoise(1.0), answer=3.0, runs=500, alpha=0.15))",
         "FAILED", "the rest of the error budget 0.1 is too small for a further alpha",
     ),
