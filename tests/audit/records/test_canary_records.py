@@ -16,7 +16,7 @@ from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.json_schema import json_schema
 from dpaudit.audit.records.suite import Accepted, rows
 
-from .canaries_by_hand import REFUTED
+from .by_hand import CANARIES as REFUTED
 
 KEPT = replace(REFUTED, bound=0.8, p_value=0.3)
 HALVES = tuple(replace(test, alpha=test.alpha / 2) for test in KEPT.tests)
