@@ -127,6 +127,11 @@ def test_a_value_that_is_no_output_is_equal_to_none():
     assert Outcomes(({"a": 1}, (1, 2))).contains(np.array([[1, 2], [2, 1]])).tolist() == [True, False]
 
 
+def test_an_integer_that_no_double_holds_equals_no_double():
+    assert Outcomes((2**60 + 1, 2.0)).contains(np.array([2.0**60, 2.0])).tolist() == [False, True]
+    assert Outcomes(((2**60 + 1, 1), (2, 1))).contains(np.array([[2.0**60, 1.0], [2.0, 1.0]])).tolist() == [False, True]
+
+
 def test_exceptions_are_the_other_way_round():
     rows = np.array([[0, 0], [1, 2], [3, 1], [0, 4]])
     event = ExceptFor(Scored(Weighted((1.0, 1.0)), Intervals(((3.0, INF),))), Outcomes(((0, 0), (1, 2), (9, 9))))
