@@ -76,22 +76,6 @@ class Intervals(Event):
             inside |= part
         return inside
 
-    def count(self, outputs: Outputs) -> int:
-        if self.others or outputs.ndim != 1 or outputs.dtype == object:
-            return int(np.count_nonzero(self.contains(outputs)))
-        outputs = as_numbers(outputs)
-        hits = 0
-        for low, high in self.intervals:
-            if low == high:
-                hits += int(np.count_nonzero(outputs == low))
-            elif high == math.inf:
-                hits += int(np.count_nonzero(outputs >= low))
-            else:
-                hits += int(np.count_nonzero(outputs <= high))
-                if low > -math.inf:
-                    hits -= int(np.count_nonzero(outputs < low))
-        return hits
-
     def __str__(self) -> str:
         output = output_words(self.column_names)
         parts = [_interval_words(output, low, high) for low, high in self.intervals]
@@ -150,11 +134,8 @@ class Outcomes(Event):
         if outputs.dtype == object:
             keys = {outcome_key(value) for value in self.values}
             listed = np.fromiter((outcome_key(o) in keys for o in outputs), dtype=np.bool_, count=len(outputs))
-        elif outputs.ndim == 2:
-            listed = _rows_among(outputs, self.values)
         else:
-            outputs = as_numbers(outputs)
-            listed = _numbers_among(outputs, self.values)
+            listed = _among(as_numbers(outputs) if outputs.ndim == 1 else outputs, self.values)
         return ~listed if self.others else listed
 
     def __str__(self) -> str:
@@ -186,35 +167,20 @@ def _held_by(dtype: np.dtype[Any], rows: list[tuple[Any, ...]]) -> Outputs:
     return np.array([[int(value) for value in row] for row in held], dtype=dtype)
 
 
-def _numbers_among(outputs: Outputs, values: tuple[Any, ...]) -> Mask:
-    """Return whether each number is among the values."""
-    wanted = _wanted(_hashable(values), outputs.dtype, None)
-    if isinstance(wanted, RowLookup):
-        return wanted.holds(outputs[:, None])
-    listed = np.zeros(len(outputs), dtype=np.bool_)
-    for (value,) in wanted:
-        listed |= outputs == value if value == value else outputs != outputs
-    return listed
-
-
-def _rows_among(outputs: Outputs, values: tuple[Any, ...]) -> Mask:
-    """Return whether each row of a matrix is among the values."""
-    wanted = _wanted(_hashable(values), outputs.dtype, outputs.shape[1])
-    if isinstance(wanted, RowLookup):
-        return wanted.holds(outputs)
-    listed = np.zeros(len(outputs), dtype=np.bool_)
-    for value in wanted:
-        listed |= are_same_rows(outputs, value)
-    return listed
-
-
-def _hashable(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values that can be outputs; a file may hold others."""
+def _among(outputs: Outputs, values: tuple[Any, ...]) -> Mask:
+    """Return whether each number, or each row of a matrix, is among the values."""
     try:
         hash(values)
-    except TypeError:
-        return tuple(value for value in values if isinstance(value, Hashable))
-    return values
+    except TypeError:  # a file may hold values that are no outputs
+        values = tuple(value for value in values if isinstance(value, Hashable))
+    wanted = _wanted(values, outputs.dtype, outputs.shape[1] if outputs.ndim == 2 else None)
+    rows = outputs if outputs.ndim == 2 else outputs[:, None]
+    if isinstance(wanted, RowLookup):
+        return wanted.holds(rows)
+    listed = np.zeros(len(rows), dtype=np.bool_)
+    for row in wanted:
+        listed |= _are_same_rows(rows, row)
+    return listed
 
 
 @lru_cache(maxsize=8)  # every block of an audit asks for the same list
@@ -310,22 +276,16 @@ class RowLookup:
         return cls(rows[order], keys[order], bitmap)
 
     def holds(self, outputs: Outputs) -> npt.NDArray[np.bool_]:
-        """Return whether each row of a matrix equals a listed one, shape (runs,); NaN equals NaN.
-
-        Examples
-        --------
-        >>> RowLookup.of(np.array([[1, 2], [3, 4]])).holds(np.array([[3, 4], [4, 3]])).tolist()
-        [True, False]
-        """
+        """Return whether each row of a matrix equals a listed one, shape (runs,); NaN equals NaN."""
         keys = row_keys(outputs)
         found = self.bitmap[_first_bits(keys)]
         maybe = np.flatnonzero(found)
         place = np.minimum(np.searchsorted(self.keys, keys[maybe]), len(self.keys) - 1)
-        found[maybe] = are_same_rows(outputs[maybe], self.rows[place])
+        found[maybe] = _are_same_rows(outputs[maybe], self.rows[place])
         return found
 
 
-def are_same_rows(rows: Outputs, wanted: Outputs) -> npt.NDArray[np.bool_]:
+def _are_same_rows(rows: Outputs, wanted: Outputs) -> Mask:
     """Return whether each row equals the wanted one, or the one at its place; NaN equals NaN."""
     same, has_nan = np.ones(len(rows), dtype=np.bool_), bool((wanted != wanted).any())
     for own, other in zip(rows.T, wanted.T, strict=True):  # a reduction along short rows takes three times as long
@@ -358,15 +318,6 @@ def ways_apart(first: Event, second: Event) -> list[tuple[Event, Event]]:
     """Return the ways to make two events exclude each other: what they share goes to the first, the second, or neither.
 
     Events that share nothing are left as they are.
-
-    Examples
-    --------
-    >>> import math
-    >>> low, high = Intervals(((-math.inf, 0.0),)), Intervals(((0.0, math.inf),))
-    >>> [str(event) for event in ways_apart(low, high)[0]]
-    ['output ≤ 0', 'output ≥ 0, but not output ≤ 0']
-    >>> ways_apart(low, Intervals(((1.0, math.inf),)))[0][0] == low
-    True
     """
     if _exclude_each_other(first, second):
         return [(first, second)]
@@ -376,21 +327,13 @@ def ways_apart(first: Event, second: Event) -> list[tuple[Event, Event]]:
 
 def count_both(first: Event, second: Event, outputs: Outputs) -> tuple[int, int]:
     """Return the number of outputs in each of two events, reading what they share once."""
-    if isinstance(first, Scored) and isinstance(second, Scored) and first.score == second.score:
-        values = first.score.values(outputs)
-        return first.event.count(values), second.event.count(values)
-    whole = _whole(first), _whole(second)
-    if (first, second) == whole or (first, second) not in ways_apart(*whole):
+    whole = [event.event if isinstance(event, Apart) else event for event in (first, second)]
+    if [first, second] == whole or (first, second) not in ways_apart(*whole):
         return first.count(outputs), second.count(outputs)
     masks = [event.contains(outputs) for event in whole]
     shared = int(np.count_nonzero(masks[0] & masks[1]))
     hits = [int(np.count_nonzero(mask)) for mask in masks]
     return hits[0] - shared * isinstance(first, Apart), hits[1] - shared * isinstance(second, Apart)
-
-
-def _whole(event: Event) -> Event:
-    """Return the event from which another one was taken."""
-    return event.event if isinstance(event, Apart) else event
 
 
 def _exclude_each_other(first: Event, second: Event) -> bool:
@@ -497,15 +440,13 @@ class OutcomeCells(Partition):
         return np.array([*listed, len(outputs) - sum(listed)], dtype=np.int64)
 
     def labels(self, outputs: Outputs) -> Labels:
-        place = {outcome_key(value): index for index, value in enumerate(self.values)}
         if outputs.dtype != object and outputs.ndim == 1:  # look up each distinct number once
-            found, inverse = np.unique(outputs, return_inverse=True)
-            places = np.array(
-                [place.get(outcome_key(v), len(self.values)) for v in outcome_list(found)], dtype=np.int64
-            )
-            return places[inverse]
-        keys = (place.get(outcome_key(value), len(self.values)) for value in outcome_list(outputs))
-        return np.fromiter(keys, dtype=np.int64, count=len(outputs))
+            distinct, inverse = np.unique(outputs, return_inverse=True)
+        else:
+            distinct, inverse = outputs, np.arange(len(outputs))
+        cells = {outcome_key(value): cell for cell, value in enumerate(self.values)}
+        found = (cells.get(outcome_key(value), len(self.values)) for value in outcome_list(distinct))
+        return np.fromiter(found, dtype=np.int64, count=len(distinct))[inverse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -687,40 +628,25 @@ _FIELD = "column_names"
 
 
 def with_names(value: Named, names: tuple[str, ...]) -> Named:
-    """Return a dataclass with names wherever it, or a dataclass in it, has the field `column_names`.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.events import Intervals
-    >>> from dpaudit.audit.events.scores import Weighted
-    >>> print(with_names(Scored(Weighted((0.0, 1.0)), Intervals(((2.5, 4.0),))), ("count", "mean")))
-    2.5 ≤ mean ≤ 4
-    """
+    """Return a dataclass with names wherever it, or a dataclass in it, has the field `column_names`."""
     if not names or not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     if isinstance(value, Scored):  # the intervals are of the score, and not of a column
         return dataclasses.replace(value, score=with_names(value.score, names))
     changes: dict[str, Any] = {}
     for name in (one.name for one in dataclasses.fields(value)):
-        held = getattr(value, name)
+        part = getattr(value, name)
         if name == _FIELD:
             changes[name] = names
-        elif dataclasses.is_dataclass(held):
-            changes[name] = with_names(held, names)
-        elif isinstance(held, tuple) and held and all(map(dataclasses.is_dataclass, held)):
-            changes[name] = tuple(with_names(each, names) for each in held)
+        elif dataclasses.is_dataclass(part):
+            changes[name] = with_names(part, names)
+        elif isinstance(part, tuple) and part and all(map(dataclasses.is_dataclass, part)):
+            changes[name] = tuple(with_names(member, names) for member in part)
     return dataclasses.replace(value, **changes)
 
 
 def names_in(value: Any) -> tuple[str, ...]:
-    """Return the names of columns in a dataclass such as an event; empty if it has none.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.events import Intervals
-    >>> names_in(with_names(Intervals(((2.5, 4.0),)), ("mean",))), names_in(Intervals(((2.5, 4.0),)))
-    (('mean',), ())
-    """
+    """Return the names of columns in a dataclass such as an event; empty if it has none."""
     if isinstance(value, tuple):
         return next(filter(None, map(names_in, value)), ()) if all(map(dataclasses.is_dataclass, value)) else ()
     if not dataclasses.is_dataclass(value):

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations, pairwise
 from numbers import Integral
 from typing import Any
@@ -43,13 +43,6 @@ def last_digits(number: Any) -> float:
     """Return a whole number below 10⁴⁰⁰ modulo `MODULUS`, or what the double of a fraction leaves out of it.
 
     NaN for anything else. Equal numbers have equal last digits.
-
-    Examples
-    --------
-    >>> last_digits(10**30 + 1), last_digits(-1.0)
-    (361360000000001.0, 720719999999999.0)
-    >>> last_digits(3 + Fraction(1, 10**30))
-    1e-30
     """
     is_finite = is_real(number) and number == number and -_BEYOND < number < _BEYOND  # a decimal NaN has no order
     if not is_finite:
@@ -90,15 +83,7 @@ _LEFT_OUT: ContextVar[dict[str, str] | None] = ContextVar("left_out", default=No
 
 @contextmanager
 def noting_left_out() -> Iterator[dict[str, str]]:
-    """Collect what the body leaves out of outputs where it makes columns, scores and events: a note for each kind.
-
-    Examples
-    --------
-    >>> with noting_left_out() as notes:
-    ...     leave_out("codes", "of 300 values, the 256 commonest were told apart")
-    >>> list(notes.values())
-    ['of 300 values, the 256 commonest were told apart']
-    """
+    """Collect what the body leaves out of outputs where it makes columns, scores and events: a note for each kind."""
     notes: dict[str, str] = {}
     token = _LEFT_OUT.set(notes)
     try:
@@ -152,10 +137,10 @@ class Coordinates(Columns):
 
     @property
     def names(self) -> tuple[str, ...]:
-        each = tuple(coordinate_words(place, self.column_names) for place in range(self.width))
+        names = tuple(coordinate_words(place, self.column_names) for place in range(self.width))
         if self.differences:
-            return (each[0], *(f"({each[place]} − {each[place - 1]})" for place in range(1, self.width)))
-        return each
+            return (names[0], *(f"({after} − {before})" for before, after in pairwise(names)))
+        return names
 
     def read(self, outputs: Outputs) -> Matrix:
         columns = np.ascontiguousarray(as_vectors(outputs, self.width).T, dtype=np.float64)
@@ -205,7 +190,25 @@ class OrderStatistics(Columns):
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics(Columns):
+class Derived(Columns):
+    """Columns that are computed from a few columns of others, which are read alone if one column is wanted."""
+
+    of: Columns
+
+    @abstractmethod
+    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
+        """Return a column, shape (runs,), from the other columns, each of which `read` returns."""
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = self.of.read(outputs)
+        return np.array([self.from_columns(columns.__getitem__, column) for column in range(len(self.names))])
+
+    def column(self, outputs: Outputs, column: int) -> Matrix:
+        return self.from_columns(partial(self.of.column, outputs), column)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics(Derived):
     """What some columns say together: sum, Euclidean norm, largest size, smallest, largest, and differences of two.
 
     NaN where one of the columns is NaN. Of up to ten columns each two have a difference, of more only neighbours.
@@ -215,46 +218,36 @@ class Statistics(Columns):
     of : Columns
     places : tuple of int
         The columns, two or more.
-
-    Examples
-    --------
-    >>> statistics = Statistics(Coordinates(2), (0, 1))
-    >>> statistics.read(np.array([[3.0, -4.0]]))[:, 0].tolist()
-    [-1.0, 5.0, 4.0, -4.0, 3.0, -7.0]
     """
 
-    of: Columns
     places: tuple[int, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
         names = self.of.names
-        own = [names[place] for place in self.places]
-        what = ", ".join(own) if len(own) <= _LISTED else f"{len(own)} columns"
+        used = [names[place] for place in self.places]
+        what = ", ".join(used) if len(used) <= _LISTED else f"{len(used)} columns"
         return (*(f"{word} of {what}" for word in _TOGETHER), *(f"({names[b]} − {names[a]})" for a, b in self._pairs))
 
     @property
     def _pairs(self) -> list[tuple[int, int]]:
-        each = self.places
-        return list(combinations(each, 2) if len(each) <= _ALL_PAIRS else pairwise(each))
-
-    def read(self, outputs: Outputs) -> Matrix:
-        columns = self.of.read(outputs)
-        return np.array([self.of_columns(columns, statistic) for statistic in range(len(self.names))])
+        return list(combinations(self.places, 2) if len(self.places) <= _ALL_PAIRS else pairwise(self.places))
 
     def column(self, outputs: Outputs, column: int) -> Matrix:
-        if column < len(_TOGETHER):
+        if column < OF_ALL:
             return self.of_columns(self.of.read(outputs), column)
-        a, b = self._pairs[column - len(_TOGETHER)]
-        return _difference(self.of.column(outputs, b), self.of.column(outputs, a))
+        return Derived.column(self, outputs, column)
+
+    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
+        with np.errstate(invalid="ignore", over="ignore"):
+            if column < OF_ALL:
+                return list(_TOGETHER.values())[column]([read(place) for place in self.places])
+            a, b = self._pairs[column - OF_ALL]
+            return np.asarray(read(b) - read(a))
 
     def of_columns(self, columns: Matrix, statistic: int) -> Matrix:
         """Return one of the statistics for columns of shape (columns, runs)."""
-        if statistic < len(_TOGETHER):
-            with np.errstate(invalid="ignore", over="ignore"):
-                return list(_TOGETHER.values())[statistic]([columns[place] for place in self.places])
-        a, b = self._pairs[statistic - len(_TOGETHER)]
-        return _difference(columns[b], columns[a])
+        return self.from_columns(columns.__getitem__, statistic)
 
 
 # Column by column: along an axis, the rounding of a sum can depend on the number of runs.
@@ -274,11 +267,6 @@ class Released(Columns):
     """What vectors with missing numbers say wherever the others are: how many and at which places, and their size.
 
     A vector without a number has its first and last number beyond its end.
-
-    Examples
-    --------
-    >>> Released(3).read(np.array([[np.nan, 2.5, 1.0], [np.nan, np.nan, np.nan]])).tolist()
-    [[2.0, 0.0], [1.0, 3.0], [2.0, 3.0], [1.0, nan], [2.5, nan]]
     """
 
     width: int
@@ -310,7 +298,7 @@ _RELEASED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Conditional(Columns):
+class Conditional(Derived):
     """Columns where another column has a given value, NaN elsewhere: what a key goes with.
 
     Attributes
@@ -320,7 +308,6 @@ class Conditional(Columns):
         A column, the value or code that it must have, and the column that is then read.
     """
 
-    of: Columns
     cases: tuple[tuple[int, float, int], ...]
 
     @property
@@ -328,13 +315,9 @@ class Conditional(Columns):
         names = self.of.names
         return tuple(f"({names[read]} where {names[key]} = {self._words(key, at)})" for key, at, read in self.cases)
 
-    def read(self, outputs: Outputs) -> Matrix:
-        columns = self.of.read(outputs)
-        return np.array([_where(columns[key], at, columns[read]) for key, at, read in self.cases])
-
-    def column(self, outputs: Outputs, column: int) -> Matrix:
-        key, at, read = self.cases[column]
-        return _where(self.of.column(outputs, key), at, self.of.column(outputs, read))
+    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
+        key, at, wanted = self.cases[column]
+        return np.where(read(key) == at, read(wanted), np.nan)
 
     def _words(self, key: int, at: float) -> str:
         codes = self.of.codes(key)
@@ -342,7 +325,7 @@ class Conditional(Columns):
 
 
 @dataclass(frozen=True, slots=True)
-class Products(Columns):
+class Products(Derived):
     """Products of two columns, each less its centre: positive where both are on the same side of their centres.
 
     Attributes
@@ -352,7 +335,6 @@ class Products(Columns):
         A column and its centre, and another column and its centre.
     """
 
-    of: Columns
     factors: tuple[tuple[int, float, int, float], ...]
 
     @property
@@ -360,17 +342,14 @@ class Products(Columns):
         names = self.of.names
         return tuple(f"({names[a]} − {at:.3g})·({names[b]} − {bt:.3g})" for a, at, b, bt in self.factors)
 
-    def read(self, outputs: Outputs) -> Matrix:
-        columns = self.of.read(outputs)
-        return np.array([_product(columns[a], at, columns[b], bt) for a, at, b, bt in self.factors])
-
-    def column(self, outputs: Outputs, column: int) -> Matrix:
+    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
         a, at, b, bt = self.factors[column]
-        return _product(self.of.column(outputs, a), at, self.of.column(outputs, b), bt)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.asarray((read(a) - at) * (read(b) - bt))
 
 
 @dataclass(frozen=True, slots=True)
-class Parities(Columns):
+class Parities(Derived):
     """Whether an odd number of columns are at or above their centres: 1 or 0, NaN where one of them is NaN.
 
     Attributes
@@ -378,17 +357,8 @@ class Parities(Columns):
     of : Columns
     sets : tuple of tuple of (int, float)
         For each parity, its columns and their centres.
-
-    Examples
-    --------
-    >>> parities = Parities(Coordinates(3), (((0, 0.0), (1, 0.0), (2, 0.5)),))
-    >>> parities.read(np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]])).tolist()
-    [[1.0, 0.0]]
-    >>> parities.names
-    ('parity of [coordinate 0 ≥ 0] + [coordinate 1 ≥ 0] + [coordinate 2 ≥ 0.5]',)
     """
 
-    of: Columns
     sets: tuple[tuple[tuple[int, float], ...], ...]
 
     @property
@@ -401,31 +371,11 @@ class Parities(Columns):
             for members in self.sets
         )
 
-    def read(self, outputs: Outputs) -> Matrix:
-        return self.of_columns(self.of.read(outputs))
-
-    def column(self, outputs: Outputs, column: int) -> Matrix:
-        return _parity([(self.of.column(outputs, place), at) for place, at in self.sets[column]])
+    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
+        members = [(read(place), at) for place, at in self.sets[column]]
+        above = sum((values >= at).astype(np.float64) for values, at in members) % 2.0
+        return np.where(np.any([np.isnan(values) for values, _ in members], axis=0), np.nan, above)
 
     def of_columns(self, columns: Matrix) -> Matrix:
         """Return the parities for columns of shape (columns, runs)."""
-        return np.array([_parity([(columns[place], at) for place, at in members]) for members in self.sets])
-
-
-def _where(keys: Matrix, at: float, values: Matrix) -> Matrix:
-    return np.where(keys == at, values, np.nan)
-
-
-def _difference(a: Matrix, b: Matrix) -> Matrix:
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(a - b)
-
-
-def _product(a: Matrix, at: float, b: Matrix, bt: float) -> Matrix:
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray((a - at) * (b - bt))
-
-
-def _parity(members: list[tuple[Matrix, float]]) -> Matrix:
-    above = sum((values >= at).astype(np.float64) for values, at in members) % 2.0
-    return np.where(np.any([np.isnan(values) for values, _ in members], axis=0), np.nan, above)
+        return np.array([self.from_columns(columns.__getitem__, column) for column in range(len(self.sets))])

@@ -91,10 +91,7 @@ class Leaves(Columns):
         builds = {build: float(code) for code, build in enumerate(self.builds)}
         numbered = {path: 1 + place for place, path in enumerate(self.paths)}
         start = 1 + len(self.paths)
-        coded = {
-            path: (start + place, {outcome_key(leaf): float(code) for code, leaf in enumerate(known)})
-            for place, (path, known) in enumerate(self.coded)
-        }
+        coded = {path: (start + place, _codes(known)) for place, (path, known) in enumerate(self.coded)}
         rows: list[list[float]] = []
         seen: dict[Any, list[float]] = {}
         empty = [np.nan] * (start + len(self.coded))
@@ -119,36 +116,28 @@ class Leaves(Columns):
         return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), len(empty)).T)
 
     def column(self, outputs: Outputs, column: int) -> Matrix:
-        paths = (*self.paths, *(path for path, _ in self.coded))
-        path = paths[column - 1] if column else ()
-        if column == 0 or not all(isinstance(place, int) for place in path):
+        known: list[tuple[Path, tuple[Any, ...] | None]] = [*((path, None) for path in self.paths), *self.coded]
+        if column == 0 or not all(isinstance(place, int) for place in known[column - 1][0]):
             return Columns.column(self, outputs, column)
+        path, values = known[column - 1]
+        codes = None if values is None else _codes(values)
         found = np.full(len(outputs), np.nan)
-        leaves = (_leaf_at(output, path) for output in outcome_list(outputs))
-        if column <= len(self.paths):
-            for run, leaf in enumerate(leaves):
-                if is_real(leaf):
-                    found[run] = number_of(leaf)
-            return found
-        codes = {
-            outcome_key(leaf): float(code) for code, leaf in enumerate(self.coded[column - 1 - len(self.paths)][1])
-        }
-        for run, leaf in enumerate(leaves):
-            if leaf is not _NOTHING and not is_real(leaf):
+        for run, output in enumerate(outcome_list(outputs)):
+            leaf = _leaf_at(output, path)
+            if codes is None:
+                found[run] = number_of(leaf)
+            elif leaf is not _NOTHING and not is_real(leaf):
                 found[run] = codes.get(outcome_key(leaf), -1.0)
         return found
 
 
+def _codes(known: tuple[Any, ...]) -> dict[Any, float]:
+    return {outcome_key(leaf): float(code) for code, leaf in enumerate(known)}
+
+
 @dataclass(frozen=True, slots=True)
 class Summaries(Columns):
-    """What a whole output says, wherever its parts are: how many parts and numbers, the smallest and largest number.
-
-    Examples
-    --------
-    >>> outputs = np.array([("low", 2.5, 1.0), ("low",)], dtype=object)
-    >>> Summaries().read(outputs).tolist()
-    [[3.0, 1.0], [2.0, 0.0], [1.0, nan], [2.5, nan]]
-    """
+    """What a whole output says, wherever its parts are: how many parts and numbers, the smallest and largest number."""
 
     column_names: tuple[str, ...] = ()
 
@@ -167,7 +156,7 @@ _SUMMARIES = ("number of parts", "number of numbers", "smallest number", "larges
 
 def _summary(output: Any) -> tuple[float, ...]:
     leaves = [leaf for path, leaf in leaves_of(output) if not path or path[-1] not in (SIZE, READ)]
-    numbers = [number for leaf in leaves if is_real(leaf) and (number := number_of(leaf)) == number]
+    numbers = [number for leaf in leaves if (number := number_of(leaf)) == number]
     return len(leaves), len(numbers), min(numbers, default=math.nan), max(numbers, default=math.nan)
 
 
@@ -369,13 +358,6 @@ def named_values(output: Any, path: Path = ()) -> Iterator[tuple[Name, float]]:
     """Yield the numbers of an output with their names, and 1 for each key that is counted.
 
     A name may come more than once. The order does not depend on the order of sets.
-
-    Examples
-    --------
-    >>> [(name_words(name), value) for name, value in named_values((("a", 2.5), ("b", 0.5)))]
-    [("(output[…][1] where output[…][0] = 'a')", 2.5), ("(output[…][1] where output[…][0] = 'b')", 0.5)]
-    >>> [(name_words(name), value) for name, value in named_values(frozenset(["a"]))]
-    [("count of 'a' in output", 1.0)]
     """
     if is_real(output):
         yield ((), None, path), number_of(output)
@@ -417,8 +399,9 @@ def _side_by_side(parts: Parts, *, named: bool) -> tuple[list[Parts], Parts]:
     In a tuple, where whole numbers may well be rows, keys must not be numbers.
     """
     lists = [(place, part) for place, part in parts if type(part) is tuple and part]
-    keyed = [part for _, part in lists if all(_is_key(key) and (named or not is_real(key)) for key in part)]
-    for keys in keyed:
+    for _, keys in lists:
+        if not all(_is_key(key) and (named or not is_real(key)) for key in keys):
+            continue
         beside = [(place, part) for place, part in lists if len(part) == len(keys)]
         if any(part is not keys and all(map(is_real, part)) for _, part in beside):
             rows = [[((*place, EACH), part[number]) for place, part in beside] for number in range(len(keys))]
@@ -447,12 +430,9 @@ def _of_row(row: Parts, path: Path) -> Iterator[tuple[Name, float]]:
     keys = [(at, part) for at, part in row if _is_key(part)] or [(at, part) for at, part in row if _is_compound(part)]
     if len(keys) > _MOST_KEYS:
         leave_out("keys of a row", f"of the keys of a row, {_MOST_KEYS} were examined, texts before others")
-    keys = sorted(keys, key=lambda each: type(each[1]) is not str)[:_MOST_KEYS]
+    keys = sorted(keys, key=lambda key: type(key[1]) is not str)[:_MOST_KEYS]
     numbers = [
-        (own, place, number_of(leaf))
-        for own, part in row
-        for place, leaf in ([(own, part)] if is_real(part) else leaves_of(part, own))
-        if is_real(leaf)
+        (own, place, number_of(leaf)) for own, part in row for place, leaf in leaves_of(part, own) if is_real(leaf)
     ]
     values = [((at, key, place), value) for at, key in keys for own, place, value in numbers if own != at]
     if values:

@@ -56,13 +56,7 @@ class Dictionary(Unordered):
 
     @classmethod
     def of(cls, entries: Iterable[tuple[Any, Any]]) -> Dictionary:
-        """Return the dictionary of these entries, whose keys differ, in an order that depends on the keys alone.
-
-        Examples
-        --------
-        >>> Dictionary.of([("b", 2), ("a", 1)])
-        {'a': 1, 'b': 2}
-        """
+        """Return the dictionary of these entries, whose keys differ, in an order that depends on the keys alone."""
         return cls(tuple(sorted(entries, key=lambda entry: _place(entry[0]))))
 
     def __eq__(self, other: object) -> bool:
@@ -92,15 +86,11 @@ def _place(key: Any) -> tuple[int, float, int, str]:
     if isinstance(key, numbers.Real):
         try:
             number = float(key)
-            return 0, number, _rest(key, number), ""
+            rest = key - int(number) if kind is int and abs(number) >= _EXACT else 0
+            return 0, number, rest, ""
         except (OverflowError, ValueError):
             pass
     return 1, 0.0, 0, outcome_text(key)
-
-
-def _rest(key: Any, number: float) -> int:
-    """Return what a double leaves of an integer that it does not hold."""
-    return key - int(number) if isinstance(key, int) and abs(number) >= _EXACT else 0
 
 
 _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys
@@ -166,11 +156,6 @@ def numpy_of(value: Any) -> Array:
     """Return an array of any library as a numpy array, without its gradient and from the memory of any device.
 
     Raise a `TypeError` or another exception of the library if it cannot be read.
-
-    Examples
-    --------
-    >>> numpy_of(np.arange(3))
-    array([0, 1, 2])
     """
     if isinstance(value, np.ndarray):
         return value
@@ -203,7 +188,9 @@ def column_of(values: Any) -> Array:
     A missing value of pandas or polars that is not NaN becomes None.
     """
     if not _has_nulls(values):
-        found = values if isinstance(values, np.ndarray) else _read(values)
+        to_numpy = getattr(values, "to_numpy", None)
+        found = to_numpy() if callable(to_numpy) else numpy_of(values) if is_foreign_array(values) else values
+        found = np.asarray(found)
         if found.dtype.kind in _NUMBERS:
             return found
     items = list(values)
@@ -220,13 +207,6 @@ def _has_nulls(values: Any) -> bool:
         return bool(np.any(values.isna()))
     nulls = getattr(values, "null_count", None)
     return callable(nulls) and bool(nulls() > 0)
-
-
-def _read(values: Any) -> Array:
-    to_numpy = getattr(values, "to_numpy", None)
-    if callable(to_numpy):
-        return np.asarray(to_numpy())
-    return numpy_of(values) if is_foreign_array(values) else np.asarray(values)
 
 
 def in_one_type(columns: list[Array]) -> np.dtype[Any] | None:
@@ -278,22 +258,21 @@ def entries_of(output: Any) -> Entries | None:
         return None
     fields = _fields_of(kind)
     if fields is not None:
-        return [(Mark.CLASS, class_name(kind)), *((each.name, _value_of(output, each)) for each in fields)]
+        values = [(field.name, getattr(output, field.name), getattr(field, "eq_key", None)) for field in fields]
+        # attrs may compute what is compared of a field from its value.
+        compared = [(name, value if key is None else key(value)) for name, value, key in values]
+        return [(Mark.CLASS, class_name(kind)), *compared]
     if isinstance(output, dict):
         return list(output.items())
     if kind is Dictionary:
         return list(output.entries)
     if isinstance(output, (np.void, np.ndarray)):
-        kind, names = f"numpy record in {output.ndim} dimensions", output.dtype.names
-        if names is None:
+        if output.dtype.names is None:
             return None
-        parts = [output[name] for name in names]
+        parts = [(name, output[name]) for name in output.dtype.names]
         return [
-            (Mark.CLASS, kind),
-            *(
-                (name, part[()] if isinstance(part, np.ndarray) else part)
-                for name, part in zip(names, parts, strict=True)
-            ),
+            (Mark.CLASS, f"numpy record in {output.ndim} dimensions"),
+            *((name, part[()] if isinstance(part, np.ndarray) else part) for name, part in parts),
         ]
     if is_table(output):
         return _entries_of_table(output)
@@ -406,13 +385,7 @@ def label_text(label: Any) -> str:
 
 
 def shown_names(texts: Iterable[str]) -> tuple[str, ...]:
-    r"""Return names for a reader: short, without control characters, and with a number after one that came before.
-
-    Examples
-    --------
-    >>> shown_names(["a", "b\n", "a"])
-    ('a', 'b\\n', 'a (2)')
-    """
+    """Return names for a reader: short, without control characters, and with a number after one that came before."""
     return distinct(map(shown, texts))
 
 
@@ -446,12 +419,6 @@ def _fields_of(kind: Any) -> tuple[Any, ...] | None:
     if fields is None or issubclass(kind, enum.Enum) or str(kind.__module__).startswith(f"{__package__}."):
         return None
     return fields
-
-
-def _value_of(output: Any, field: Any) -> Any:
-    """Return what is compared of a field, which attrs may compute from its value."""
-    value, key = getattr(output, field.name), getattr(field, "eq_key", None)
-    return value if key is None else key(value)
 
 
 # Blocks of runs whose columns have names: data frames, structured arrays, dictionaries of columns, named columns.

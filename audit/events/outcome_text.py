@@ -29,17 +29,7 @@ _READ: tuple[Any, ...] = (OrderedDict, Counter)  # classes of dictionaries that 
 
 
 def has_own_equality(value: Any) -> bool:
-    """Whether a value is of a subclass of a number, a text or a collection that compares in another way.
-
-    Examples
-    --------
-    >>> class AnyCase(str):
-    ...     __hash__ = None
-    ...     def __eq__(self, other):
-    ...         return self.lower() == other.lower()
-    >>> has_own_equality(AnyCase("a")), has_own_equality("a"), has_own_equality(True)
-    (True, False, False)
-    """
+    """Whether a value is of a subclass of a number, a text or a collection that compares in another way."""
     kind: Any = type(value)
     if kind.__module__ in ("builtins", "numpy") or issubclass(kind, np.generic):
         return False
@@ -106,16 +96,9 @@ _STATED = frozenset(
 
 
 def equal_text(leaf: Any) -> str | None:
-    """Return the text of a leaf of an output; None for a number, a truth value, None, and an object without a text.
+    """Return the text of a leaf of a plain output; None for a number, None, and an object without a text.
 
-    Bytes are read as Latin-1, moments with a time zone in UTC.
-
-    Examples
-    --------
-    >>> equal_text("a"), equal_text(b"1"), equal_text(datetime.date(2024, 1, 2)), equal_text(1.5)
-    ('a', '1', '2024-01-02', None)
-    >>> equal_text(frozenset([True, "b"])) == equal_text(frozenset([1.0, "b"]))
-    True
+    Bytes are read as Latin-1.
     """
     return None if leaf is None or isinstance(leaf, numbers.Number) else _text(leaf)
 
@@ -130,8 +113,8 @@ def _text(value: Any) -> str | None:
         return str(value, "latin-1")
     if value is None or kind in _STATED:
         return str(value)
-    if kind is datetime.datetime:
-        return _moment_text(value)
+    if kind is datetime.datetime:  # of a plain output; one beyond the calendar in UTC has another time zone
+        return str(value) if value.tzinfo is None or value.tzinfo is datetime.UTC else None
     if isinstance(value, numbers.Real | Decimal):
         return _text_of_number(value)
     if isinstance(value, tuple):
@@ -147,17 +130,6 @@ def _text(value: Any) -> str | None:
 def _joined(parts: list[str | None] | list[str], around: str) -> str | None:
     told = [part for part in parts if part is not None]
     return f"{around[0]}{', '.join(told)}{around[1]}" if len(told) == len(parts) else None
-
-
-def _moment_text(moment: datetime.datetime) -> str | None:
-    """A moment in UTC if it has a time zone; None if it is beyond the calendar there."""
-    moment = moment.replace(fold=0)
-    if moment.utcoffset() is None:
-        return str(moment)
-    try:
-        return str(moment.astimezone(datetime.UTC))
-    except OverflowError:
-        return None
 
 
 def _text_of_number(number: Any) -> str:
@@ -176,7 +148,6 @@ _PRINTED = frozenset(
     | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 )
 _SAFE = _PRINTED - {int, bool, float, Fraction}  # types whose repr is the same exactly for equal values
-_EXACT = 1 << 53  # doubles hold all integers up to this
 
 
 class Unordered:
@@ -188,13 +159,7 @@ class Unordered:
 
 
 def printed(value: Any) -> str:
-    """Return the repr, with the elements of sets in an order that is the same in every process.
-
-    Examples
-    --------
-    >>> printed((1, frozenset("cab")))
-    "(1, {'a', 'b', 'c'})"
-    """
+    """Return the repr, with the elements of sets in an order that is the same in every process."""
     if isinstance(value, frozenset):
         return f"{{{', '.join(sorted(map(printed, value)))}}}"
     if type(value) is tuple:
@@ -218,18 +183,9 @@ def outcome_text(output: Any) -> str:
 
     The text holds the compared fields of a dataclass, the hash of any other object with a user's equality, and only the
     type of an object that equals nothing but itself.
-
-    Examples
-    --------
-    >>> outcome_text(("a", 1.5)), outcome_text(frozenset("ba")) == outcome_text(frozenset("ab"))
-    ("('a', 1.5)", True)
-    >>> outcome_text(object()) == outcome_text(object())
-    True
     """
     kind = type(output)
-    if (kind is int or kind is bool) and -_EXACT <= output <= _EXACT:  # equal to the double as which it may be packed
-        return repr(float(output))
-    if kind is float or kind is int:
+    if kind is float or kind is int or kind is bool:
         return _number_text(output)
     if kind in _PRINTED:
         return _repr(output)
@@ -255,7 +211,7 @@ def outcome_text(output: Any) -> str:
 
 
 def _number_text(number: float) -> str:
-    """Return the text of the double that equals a number, without a sign of zero."""
+    """Return the text of the double that equals a number, as which it may be packed, without a sign of zero."""
     try:
         double = float(number)
     except OverflowError:

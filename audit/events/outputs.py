@@ -112,8 +112,10 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
 
 
 def packed(outputs: list[Any], form: Form | None = None) -> Outputs:
-    """Return plain outputs as an array; records of the `form` become vectors of their columns."""
-    return _pack(_in_columns(outputs, form))
+    """Return plain outputs as an array; records of the `form` become vectors of their columns, apart from others."""
+    if form is not None and form.names:
+        outputs = [form.in_columns(output, isinstance(output, Raised)) for output in outputs]
+    return _pack(outputs)
 
 
 def _is_sequence(raw: Any) -> bool:
@@ -147,13 +149,6 @@ def _exceeds_doubles(array: Outputs) -> bool:
 
 def _of_numbers(array: Outputs) -> Outputs:
     return array.astype(np.float64) if array.dtype.kind == "f" and array.dtype != np.float64 else array
-
-
-def _in_columns(outputs: list[Any], form: Form | None) -> list[Any]:
-    """Return records of the form as vectors, apart from all other outputs."""
-    if form is None or not form.names:
-        return outputs
-    return [form.in_columns(output, isinstance(output, Raised)) for output in outputs]
 
 
 def _pack(outputs: list[Any]) -> Outputs:

@@ -83,13 +83,7 @@ class Foreign:
 
 
 def canonical(value: Any) -> Any:
-    """Return what stands for all values that equal a plain output; NaN equals NaN.
-
-    Examples
-    --------
-    >>> canonical((1.0, True, -0.0, "a")), canonical(frozenset([2.0]))
-    ((1, 1, 0, 'a'), frozenset({2}))
-    """
+    """Return what stands for all values that equal a plain output, such as 1 for 1.0 and True; NaN equals NaN."""
     kind = type(value)
     if kind is str or value is None:
         return value
@@ -112,24 +106,12 @@ def is_whole(value: Any) -> bool:
 
 
 def leaf_of(value: Any) -> Any:
-    """Return an output without parts in a common type, so that no more is read of it than its equality compares.
-
-    Examples
-    --------
-    >>> leaf_of(Decimal("1.50")), leaf_of(Fraction(4, 2)), leaf_of(range(1, 1))
-    (1.5, 2, range(0, 0))
-    """
+    """Return an output without parts in a common type, so that no more is read of it than its equality compares."""
     return Foreign(value) if has_own_equality(value) else _common(value)
 
 
 def key_part(key: Any) -> str | Foreign:
-    """Return what stands for a canonical key in a path: its text, if equal keys have equal texts.
-
-    Examples
-    --------
-    >>> key_part("a"), key_part(1), key_part((1, "a"))
-    ("'a'", '1', "(1, 'a')")
-    """
+    """Return what stands for a canonical key in a path: its text, if equal keys have equal texts."""
     kind = type(key)
     if kind is str:
         return repr(key)
@@ -151,13 +133,7 @@ def _is_stated(key: Any) -> bool:
 
 
 def _number(number: Any) -> Any:
-    """Return the integer that equals a number if it is at most 2⁵³; else the double; else the exact number.
-
-    Examples
-    --------
-    >>> [_number(number) for number in (True, -0.0, 2**60, Decimal("0.10"), Fraction(1, 10))]
-    [1, 0, 1.152921504606847e+18, Decimal('0.1'), Decimal('0.1')]
-    """
+    """Return the integer that equals a number if it is at most 2⁵³; else the double; else the exact number."""
     if isinstance(number, int) and -_EXACT <= number <= _EXACT:
         return int(number)
     if number != number:
@@ -202,8 +178,11 @@ def _common(value: Any) -> Any:
     """Return a value in a common type if one equals it: a number, a text, a time, a path or a range."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return _ticks(value)
-    if isinstance(value, np.generic):
-        value = _of_long_double(value) if isinstance(value, np.longdouble) else value.item()
+    if isinstance(value, np.longdouble):
+        is_rounded = np.isfinite(value) and value != np.float64(value)
+        value = Fraction(*value.as_integer_ratio()) if is_rounded else float(value)
+    elif isinstance(value, np.generic):
+        value = value.item()
     name = type(value).__name__
     if name in ("NAType", "NaTType"):  # of pandas
         return None if name == "NAType" else Mark.NOT_A_TIME
@@ -211,12 +190,6 @@ def _common(value: Any) -> Any:
         if isinstance(value, base):
             return convert(value)
     return value
-
-
-def _of_long_double(value: np.longdouble) -> float | Fraction:
-    """Return a double, or a fraction if a double does not hold all digits."""
-    is_rounded = np.isfinite(value) and value != np.float64(value)
-    return Fraction(*value.as_integer_ratio()) if is_rounded else float(value)
 
 
 def _ticks(value: Any) -> Any:
@@ -313,7 +286,6 @@ _CONVERT: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 _DEEPEST = 20  # levels of nested records
 _MOST_NESTED = 100  # levels of nested outputs
-_SMALL = 1 << 53  # integers below stand for all that equals them
 PLAIN = frozenset({float, int, bool, str, type(None)})
 """Types of outputs that never change and compare by value."""
 _TOLD = frozenset({Mark.CLASS, Mark.NAME, Mark.INDEX, Mark.ORDER})  # keys of what is not a part
@@ -410,15 +382,7 @@ def _read(structure: Any, output: Any, found: list[Any]) -> bool:
 
 
 def form_of(outputs: Iterable[Any]) -> Form:
-    """Return the form that all outputs have; one without names if there is none.
-
-    Examples
-    --------
-    >>> form_of([{"mean": 1.5, "count": 2}, {"mean": 0.5, "count": 3}]).names
-    ('count', 'mean')
-    >>> form_of([{"mean": 1.5}, {"count": 3}]).names
-    ()
-    """
+    """Return the form that all outputs have; one without names if there is none."""
     form: Form | None = None
     for output in outputs:
         found = _form_of_one(output)
@@ -528,15 +492,10 @@ def is_dictionary(value: Any) -> bool:
 
 def _holds_numbers(value: Any, depth: int) -> bool:
     """Whether a dictionary holds nothing but numbers, in it, in arrays or in dictionaries in it."""
-    return depth <= _DEEPEST and all(
-        _holds_numbers(part, depth + 1) if is_dictionary(part) else is_number(part) or _is_array_of_numbers(part)
-        for _, part in entries_of(value) or []
-    )
-
-
-def _is_array_of_numbers(value: Any) -> bool:
-    array = _plain_array(value)
-    return is_number(array) or (isinstance(array, np.ndarray) and is_vector(array))
+    if not is_dictionary(value):
+        array = _plain_array(value)
+        return is_number(array) or (isinstance(array, np.ndarray) and is_vector(array))
+    return depth <= _DEEPEST and all(_holds_numbers(part, depth + 1) for _, part in entries_of(value) or [])
 
 
 def _plain_array(value: Any) -> Any:
@@ -618,7 +577,9 @@ def _plain(output: Any, name: str, depth: int) -> Any:
     if not has_own_equality(output):
         if (entries := entries_of(output)) is not None:
             parts = [(_key(key, name, depth), _plain(value, name, depth + 1)) for key, value in entries]
-            return Dictionary.of(_counted(parts) if isinstance(output, Counter) else parts)
+            if isinstance(output, Counter):  # a missing count equals zero
+                parts = [(key, part) for key, part in parts if not (type(part) in PLAIN and part == 0)]
+            return Dictionary.of(parts)
         if isinstance(output, np.ndarray):
             output = _items_of(output)
         if isinstance(output, (set, frozenset)):
@@ -651,7 +612,6 @@ def _copied(output: Any, name: str) -> Any:
     except Exception as error:  # a user's __hash__ and __eq__ may raise anything
         raise _incomparable(kind, name, error) from None
     if isinstance(output, (Iterator, Coroutine, AsyncIterator)):
-        kind = type(output).__name__
         way_out = "await it and return its value" if isinstance(output, Coroutine) else "return a list"
         raise MechanismError(f"{name} returned a {kind}, not the values that it would give; {way_out}.", mechanism=name)
     if _compares_by_identity(output):
@@ -749,14 +709,9 @@ def _unknown_in(output: Any) -> Iterator[Any]:
 def _key(key: Any, name: str, depth: int) -> Any:
     """Return a key of a dictionary or a member of a set as what stands for all that equal it."""
     kind = type(key)
-    if kind is str or kind is Mark or (kind is int and -_SMALL < key < _SMALL):
+    if kind is str or kind is Mark or (kind is int and -_EXACT < key < _EXACT):
         return key
     return canonical(_plain(key, name, depth + 1))
-
-
-def _counted(parts: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Return the parts of a `Counter` without zeros, which equal missing counts."""
-    return [(key, part) for key, part in parts if not (type(part) in PLAIN and part == 0)]
 
 
 def _items_of(array: np.ndarray[Any, Any]) -> Any:

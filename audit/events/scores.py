@@ -93,13 +93,7 @@ class Weighted(Score):
 
 @dataclass(frozen=True, slots=True)
 class DifferentSizes(Score):
-    """The number of different sizes |coordinate| in a vector: fewer if coordinates are equal or opposite.
-
-    Examples
-    --------
-    >>> DifferentSizes(3).values(np.array([[1.5, -1.5, 2.0], [0.1, 0.2, 0.3]])).tolist()
-    [2.0, 3.0]
-    """
+    """The number of different sizes |coordinate| in a vector: fewer if coordinates are equal or opposite."""
 
     width: int
 
@@ -263,18 +257,7 @@ class OfScore(Score):
 
 @dataclass(frozen=True, slots=True)
 class LowestBit(OfScore):
-    """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0.
-
-    References
-    ----------
-    Mironov (2012), On significance of the least significant bits for differential privacy.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.scores import Number
-    >>> LowestBit(Number()).values(np.array([1.0, 12.0, 0.75, 0.1, 0.0])).tolist()
-    [0.0, 2.0, -2.0, -55.0, 1024.0]
-    """
+    """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0."""
 
     def of_values(self, values: Array) -> Array:
         numbers = values.astype(np.float64)
@@ -307,14 +290,7 @@ class Residue(OfScore):
 
 @dataclass(frozen=True, slots=True)
 class Remainder(OfScore):
-    """The remainder of a number after division by a whole number, at least 0; the fractional part for 1.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.scores import Number
-    >>> Remainder(Number(), 3).values(np.array([7.0, -1.0, np.inf])).tolist()
-    [1.0, 2.0, nan]
-    """
+    """The remainder of a number after division by a whole number, at least 0; the fractional part for 1."""
 
     divisor: int
 
@@ -334,12 +310,6 @@ class Decimals(OfScore):
 
     Numbers count as equal within a hundred units of the last bit, below 1 within 2e-14, so the score tells nothing of
     low bits.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.scores import Number
-    >>> Decimals(Number()).values(np.array([3.0, 0.1 + 0.2, 1 / 3, 1e300, np.inf])).tolist()
-    [0.0, 1.0, 10.0, 10.0, nan]
     """
 
     def of_values(self, values: Array) -> Array:
@@ -360,14 +330,7 @@ class Decimals(OfScore):
 
 @dataclass(frozen=True, slots=True)
 class Units(OfScore):
-    """A number in units of its last decimal, rounded to whole units.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.scores import Number
-    >>> Units(Number(), 2).values(np.array([0.07, -1.5, np.nan])).tolist()
-    [7.0, -150.0, nan]
-    """
+    """A number in units of its last decimal, rounded to whole units."""
 
     decimals: int
 
@@ -381,14 +344,7 @@ class Units(OfScore):
 
 @dataclass(frozen=True, slots=True)
 class TrailingZeros(OfScore):
-    """The number of zeros at the end of a whole number, at most 10; NaN for any other number.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.scores import Number
-    >>> TrailingZeros(Number()).values(np.array([1700.0, -5.0, 0.0, 0.5])).tolist()
-    [2.0, 0.0, 10.0, nan]
-    """
+    """The number of zeros at the end of a whole number, at most 10; NaN for any other number."""
 
     def of_values(self, values: Array) -> Array:
         found = np.full(len(values), np.nan)
@@ -410,11 +366,6 @@ class LastDigits(Score):
     ----------
     coordinate : int or None
         The coordinate of vectors that is read; None for outputs that are numbers.
-
-    Examples
-    --------
-    >>> LastDigits().values(np.array([2**60, 2**60 + 1])).tolist()
-    [490224606846976.0, 490224606846977.0]
     """
 
     coordinate: int | None = None

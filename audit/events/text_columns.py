@@ -85,14 +85,7 @@ def _ordinal(place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns(Columns):
-    """Columns of the texts in outputs; NaN where there is no such text or number, −1 for an unknown code.
-
-    Examples
-    --------
-    >>> columns = TextColumns((TextColumn((), "number", 0), TextColumn((), "word", "ok")))
-    >>> columns.read(np.array(["sum -1.5, ok", "ok: ok"], dtype=object)).tolist()
-    [[-1.5, nan], [1.0, 2.0]]
-    """
+    """Columns of the texts in outputs; NaN where there is no such text or number, −1 for an unknown code."""
 
     columns: tuple[TextColumn, ...]
 
@@ -101,8 +94,8 @@ class TextColumns(Columns):
         return tuple(map(str, self.columns))
 
     def codes(self, column: int) -> list[str] | None:
-        own = self.columns[column]
-        return list(map(outcome_words, own.known)) if own.is_code else None
+        wanted = self.columns[column]
+        return list(map(outcome_words, wanted.known)) if wanted.is_code else None
 
     def only(self, places: Iterable[int]) -> TextColumns:
         """Return some of the columns."""
@@ -110,40 +103,20 @@ class TextColumns(Columns):
 
     def read(self, outputs: Outputs) -> Matrix:
         found = np.full((len(self.columns), len(outputs)), math.nan)
-        places_of: dict[Path, list[int]] = {}
+        places_of: dict[tuple[Path, Part], list[int]] = {}
         for place, column in enumerate(self.columns):
-            places_of.setdefault(column.path, []).append(place)
-        texts_of: dict[Path, dict[int, str]] = {path: {} for path in places_of}
+            places_of.setdefault((column.path, column.part), []).append(place)
+        texts_of: dict[Path, dict[int, str]] = {path: {} for path, _ in places_of}
         for row, output in enumerate(outcome_list(outputs)):
             for path, leaf in leaves_of(output):
                 if path in texts_of and (text := equal_text(leaf)) is not None:
                     texts_of[path].setdefault(row, text)
-        for path, texts in texts_of.items():
-            places = places_of[path]
-            reader = _Reader([self.columns[place] for place in places])
-            if texts:
-                values = np.array([reader.read(text) for text in texts.values()], dtype=np.float64)
-                found[np.ix_(places, list(texts))] = values.T[reader.order]
+        for (path, part), places in places_of.items():
+            if texts := texts_of[path]:
+                read = _KINDS[part]([self.columns[place] for place in places])
+                values = [read(text if part == "length" else _clipped(text)) for text in texts.values()]
+                found[np.ix_(places, list(texts))] = np.array(values, dtype=np.float64).T
         return found
-
-
-class _Reader:
-    """What reads several columns of one text, kind by kind; `order` has the place of each column in a row."""
-
-    def __init__(self, columns: Sequence[TextColumn]) -> None:
-        by_part: dict[Part, list[int]] = {}
-        for place, column in enumerate(columns):
-            by_part.setdefault(column.part, []).append(place)
-        self.order = np.argsort([place for places in by_part.values() for place in places])
-        self._kinds = [
-            (_KINDS[part]([columns[place] for place in places]), part == "length") for part, places in by_part.items()
-        ]
-
-    def read(self, text: str) -> list[float]:
-        clipped, row = _clipped(text), list[float]()
-        for read, is_whole in self._kinds:
-            row += read(text if is_whole else clipped)
-        return row
 
 
 def _clipped(text: str) -> str:
@@ -155,24 +128,19 @@ def _lengths(columns: Sequence[TextColumn]) -> _Read:
     return lambda text: (float(len(text)),) * len(columns)
 
 
-def _numbers(columns: Sequence[TextColumn]) -> _Read:
-    wanted = [int(column.which) for column in columns]
+def _numbered(value: Callable[[str], float]) -> Callable[[Sequence[TextColumn]], _Read]:
+    """What reads a value of each number."""
 
-    def read(text: str) -> list[float]:
-        found = _NUMBER.findall(text)
-        return [float(found[place]) if place < len(found) else math.nan for place in wanted]
+    def of(columns: Sequence[TextColumn]) -> _Read:
+        wanted = [int(column.which) for column in columns]
 
-    return read
+        def read(text: str) -> list[float]:
+            found = _NUMBER.findall(text)
+            return [value(found[place]) if place < len(found) else math.nan for place in wanted]
 
+        return read
 
-def _last_digits(columns: Sequence[TextColumn]) -> _Read:
-    wanted = [int(column.which) for column in columns]
-
-    def read(text: str) -> list[float]:
-        found = _NUMBER.findall(text)
-        return [_last_digits_of(found[place]) if place < len(found) else math.nan for place in wanted]
-
-    return read
+    return of
 
 
 def _last_digits_of(number: str) -> float:
@@ -225,8 +193,8 @@ _CODED: dict[Part, Callable[[str], str]] = {
 }
 _KINDS: dict[Part, Callable[[Sequence[TextColumn]], _Read]] = {
     "length": _lengths,
-    "number": _numbers,
-    "last digits": _last_digits,
+    "number": _numbered(float),
+    "last digits": _numbered(_last_digits_of),
     "word": _words,
     "character": _characters,
     **{part: _coded(part) for part in _CODED},

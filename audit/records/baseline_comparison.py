@@ -10,9 +10,8 @@ Proof: docs/proofs/multiplicity.md
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import attrgetter
 
 from ..health.findings import OF_RUNS
 from ..inference.boundary_test import check_alpha
@@ -141,15 +140,11 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
 
 def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
     """Changes of claim, pair and effort."""
-    looks: tuple[tuple[str, Callable[[AuditResult], Any]], ...] = (
-        ("claim", lambda result: str(result.claim)),
-        ("distance", lambda result: result.pair.distance),
-        ("adjacency", lambda result: result.pair.adjacency),
-        ("setting for low bits", lambda result: result.bits),
-        ("requested resolution", lambda result: result.requested_resolution),
-        ("power", lambda result: result.power),
-    )
-    changes = [f"the {what} was {look(was)} and is {look(now)}" for what, look in looks if look(was) != look(now)]
+    names = {
+        "claim": "claim", "distance": "pair.distance", "adjacency": "pair.adjacency", "setting for low bits": "bits",
+        "requested resolution": "requested_resolution", "power": "power",
+    }  # fmt: skip
+    changes = _differences(was, now, names)
     if was.pair.contents is None and was.pair.difference != now.pair.difference:
         changes.append(f"the difference of the pair was {was.pair.difference} and is {now.pair.difference}")
     if silenced := [name for name in now.ignored if name not in was.ignored]:
@@ -160,6 +155,12 @@ def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
     if are_planned and now.runs < _FEWER * was.runs:
         changes.append(f"the runs on each dataset fell from {was.runs:,} to {now.runs:,}")
     return changes
+
+
+def _differences(was: Checked, now: Checked, names: dict[str, str]) -> list[str]:
+    """Attributes that read differently, by what they are called."""
+    values = {what: (str(attrgetter(name)(was)), str(attrgetter(name)(now))) for what, name in names.items()}
+    return [f"the {what} was {before} and is {after}" for what, (before, after) in values.items() if before != after]
 
 
 def _is_another_pair(was: AuditResult, now: AuditResult) -> bool:
@@ -194,13 +195,8 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
 
 def _canaries_changed(was: CanaryResult, now: CanaryResult) -> list[str]:
     """Changes of claim, coins and effort; right guesses of one training depend on each other, so have no test."""
-    looks: tuple[tuple[str, Callable[[CanaryResult], object]], ...] = (
-        ("claim", lambda result: result.claim),
-        ("adjacency", lambda result: result.adjacency),
-        ("coins", lambda result: result.coins),
-        ("probability of the coins", lambda result: result.guesses.probability),
-    )
-    changes = [f"the {what} was {look(was)} and is {look(now)}" for what, look in looks if look(was) != look(now)]
+    coins = {"adjacency": "adjacency", "coins": "coins", "probability of the coins": "guesses.probability"}
+    changes = _differences(was, now, {"claim": "claim"} | coins)
     if now.canaries < _FEWER * was.canaries:
         changes.append(f"the canaries fell from {was.canaries:,} to {now.canaries:,}")
     return changes + _alpha_fell(was, now)

@@ -25,31 +25,11 @@ from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
-from ..events.events import Apart, Event, ExceptFor, Intervals, Outcomes, Scored, Sketch
-from ..events.features import Conditional, Coordinates, OrderStatistics, Parities, Products, Released, Statistics
-from ..events.leaves import KeyedValues, Leaves, Summaries
+from ..events import events, features, leaves, scores, text_columns
 from ..events.named_parts import Dictionary, Mark
 from ..events.outcome_text import printed
 from ..events.outputs import Raised
 from ..events.records import Foreign
-from ..events.scores import (
-    Additive,
-    Column,
-    Decimals,
-    DifferentSizes,
-    Forest,
-    LastDigits,
-    LowestBit,
-    NegativeZero,
-    Number,
-    Remainder,
-    Residue,
-    TrailingZeros,
-    Tree,
-    Units,
-    Weighted,
-)
-from ..events.text_columns import TextColumn, TextColumns
 from ..files import AnyPath, path_of, regular, write_atomically
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
@@ -90,12 +70,14 @@ TYPES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
-        ProbabilityPreservation, NFoldComposition, Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted,
-        Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
-        Additive, Forest, Tree, Coordinates, OrderStatistics, Released, Conditional, Products, Parities, Statistics,
-        Leaves, Summaries, KeyedValues, TextColumn, TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair,
-        Provenance,
-        Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult,
+        ProbabilityPreservation, NFoldComposition, events.Intervals, events.Outcomes, events.Scored, events.ExceptFor,
+        events.Apart, scores.Number, scores.Weighted, scores.Column, scores.DifferentSizes, scores.LowestBit,
+        scores.Residue, scores.Remainder, scores.Decimals, scores.Units, scores.TrailingZeros, scores.LastDigits,
+        scores.NegativeZero, scores.Additive, scores.Forest, scores.Tree, features.Coordinates,
+        features.OrderStatistics, features.Released, features.Conditional, features.Products, features.Parities,
+        features.Statistics, leaves.Leaves, leaves.Summaries, leaves.KeyedValues, text_columns.TextColumn,
+        text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding, Look,
+        CellCounts, LowBits, events.Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult,
         CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic,
         Suite, Raised, Dictionary, Foreign, Opaque,
     )
@@ -384,7 +366,7 @@ def plain_data(value: Any) -> Any:
         return [plain_data(part) for part in value]
     if isinstance(value, dict):
         return {"dict": [[plain_data(key), plain_data(part)] for key, part in value.items()]}
-    if isinstance(value, (Claim, Event)):
+    if isinstance(value, (Claim, events.Event)):
         raise RecordError(
             f"{type(value).__name__} is not a type of the library, so a file cannot restore it; use a claim of the "
             "library, such as PrivacyProfile or TradeOffCurve.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import functools
 import math
 import sys
 from dataclasses import dataclass, field
@@ -110,26 +109,17 @@ class Accepted:
         """Whether there is a largest accepted bound."""
         return self.up_to < math.inf
 
-    def uncovered(self, bound: float | None, day: datetime.date, *, has_stopped_early: bool) -> Uncovered | None:
-        """Return why a refutation is not accepted on a day, or None if it is.
-
-        Parameters
-        ----------
-        bound : float or None
-            None for a statement, which has no bound.
-        day : date
-        has_stopped_early : bool
-            Whether the audit stopped at its refutation, before all runs were made.
-        """
+    def uncovered(self, result: Checked, day: datetime.date) -> Uncovered | None:
+        """Return why a refutation is not accepted on a day, or None if it is."""
         if day > datetime.date.fromisoformat(self.until):
             return Uncovered.EXPIRED
         if not self.is_limited:
             return None
-        if bound is None:
+        if isinstance(result, StatementResult):
             return Uncovered.BOUNDLESS
-        if bound > self.up_to:
+        if result.bound > self.up_to:
             return Uncovered.LARGER
-        return Uncovered.STOPPED if has_stopped_early else None
+        return Uncovered.STOPPED if isinstance(result, AuditResult) and result.has_stopped_early else None
 
     def __str__(self) -> str:
         limit = f" up to {self.up_to:g}" if self.is_limited else ""
@@ -233,14 +223,9 @@ class Entry:
 
     def uncovered(self, day: datetime.date) -> Uncovered | None:
         """Return why the acceptance does not cover the refutation on a day; None if it does, or one is missing."""
-        result = self.result
-        if self.accepted is None or not result.is_refuted:
+        if self.accepted is None or not self.result.is_refuted:
             return None
-        return self.accepted.uncovered(
-            None if isinstance(result, StatementResult) else result.bound,
-            day,
-            has_stopped_early=isinstance(result, AuditResult) and result.has_stopped_early,
-        )
+        return self.accepted.uncovered(self.result, day)
 
     def acceptance_in_words(self, day: datetime.date) -> str:
         """Return the acceptance with its reason, and why it does not cover the result; empty without an acceptance."""
@@ -395,7 +380,7 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         "seconds": seconds(result),
         "versions": ", ".join(f"{name} {version}" for name, version in result.versions),
     }
-    sources: tuple[Any, ...]
+    sources: tuple[Any, ...]  # of a column the first that has it and not None
     if isinstance(result, ClaimResult):
         own |= {
             "claim_type": type(result.claim).__name__,
@@ -414,11 +399,11 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         if len(result.points) > 1:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
-    places = _places(tuple(map(type, sources)))
-    return {
-        name: _scalar(own[name] if name in own else _first(sources, name, places[name]), kind)
-        for name, kind in COLUMNS.items()
-    }
+    for name in COLUMNS.keys() - own.keys():
+        # Asked of the class: a result looks long for the name that was meant by one that it lacks.
+        values = (getattr(source, name) for source in sources if hasattr(type(source), name))
+        own[name] = next((value for value in values if value is not None), None)
+    return {name: _scalar(own[name], kind) for name, kind in COLUMNS.items()}
 
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
@@ -442,18 +427,6 @@ def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
         return {"verdict": result.verdict.value, **own, "event": result.event_in_words}
     (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
     return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
-
-
-def _first(sources: tuple[Any, ...], name: str, places: tuple[int, ...]) -> Any:
-    """The attribute of the first object that has it and not None."""
-    found = (getattr(sources[place], name) for place in places)
-    return next((value for value in found if value is not None), None)
-
-
-@functools.cache
-def _places(kinds: tuple[type[Any], ...]) -> dict[str, tuple[int, ...]]:
-    """For each column the places of the classes that have it."""
-    return {name: tuple(place for place, kind in enumerate(kinds) if hasattr(kind, name)) for name in COLUMNS}
 
 
 def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) -> Scalar:

@@ -25,8 +25,6 @@ from ..sampling.object_identity import Provenance
 from .cell_result import CellCounts
 from .result import Result
 
-# An interim analysis of a sequential audit.
-
 Stop = Literal["refuted", "runs", "time", "request"]
 
 
@@ -47,9 +45,6 @@ class Look:
     runs: int
     bound: float
     p_value: float
-
-
-# The event of the other direction, where an audit tests both directions together.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +113,6 @@ def largest_excess(claim: Claim) -> float:
 
     Beyond that twice the claimed loss may pass. A claim of 0 has no such scale. Its audit must detect half of the
     family's largest strength (a δ of 1/2), or a strength of 1 if there is no largest: a likelihood ratio of e.
-
-    Examples
-    --------
-    >>> from dpaudit import GaussianDP, PureDP
-    >>> largest_excess(GaussianDP(0.5)), largest_excess(PureDP(0.0))
-    (0.5, 1.0)
     """
     if claim.strength > 0.0:
         return claim.strength
@@ -131,14 +120,7 @@ def largest_excess(claim: Claim) -> float:
 
 
 def untested_in_words(claim: Claim, resolution: float) -> str:
-    """Describe the smallest strength that an audit would have found, next to the claim.
-
-    Examples
-    --------
-    >>> from dpaudit import PureDP
-    >>> untested_in_words(PureDP(1.0), 4.97)
-    'no epsilon below 5.97 would have been found, 1 claimed'
-    """
+    """For example "no epsilon below 5.97 would have been found, 1 claimed"."""
     least = "claimed" if claim.strength > 0.0 else f"claimed; an audit must find {largest_excess(claim):g} above"
     found = f"no {claim.strength_name} below {claim.strength + resolution:.3g} would have been found"
     return f"{found}, {claim.strength:.4g} {least}"
@@ -157,15 +139,7 @@ def least_in_words(claim: Claim, bound: float) -> str:
 
 
 def least_beside(bound: float, claimed: float) -> tuple[str, str, str]:
-    """A sign, a lower bound and a claimed number, to as many digits as show which of them is larger.
-
-    Examples
-    --------
-    >>> least_beside(1.24451, 1.0), least_beside(1.0000349, 1.0), least_beside(0.9966, 1.0)
-    (('>=', '1.244', '1'), ('>=', '1.00003', '1'), ('>=', '0.9966', '1'))
-    >>> least_beside(1.0 + 1e-13, 1.0)  # above the claim in none of twelve digits
-    ('>', '1', '1')
-    """
+    """A sign, a lower bound and a claimed number, to as many digits as show which of them is larger."""
     if not bound > claimed:
         return ">=", f"{rounded_down(bound):g}", f"{claimed:.4g}"
     for digits in range(4, _MOST_DIGITS + 1):
@@ -435,12 +409,13 @@ class AuditResult(ClaimResult):
 
     def _shares_of_test(self, name: str, alpha: float) -> tuple[tuple[str, float], ...]:
         """The parts of the alpha of a test of fixed size."""
-        is_tested = self.divergence is not None and (self.stopped is None or self.is_closed)
-        divergence = (("test of divergences", self.divergence.alpha),) if self.divergence and is_tested else ()
-        each = f"each of {self.net_events} plain events"
-        outcomes = ((each, self.net_alpha),) if self.net_events else ()
-        reserve = (("events in reserve", self.reserve_alpha),) if self.reserve_alpha else ()
-        beside = (*reserve, *outcomes, *divergence)
+        beside = []
+        if self.reserve_alpha:
+            beside.append(("events in reserve", self.reserve_alpha))
+        if self.net_events:
+            beside.append((f"each of {self.net_events} plain events", self.net_alpha))
+        if self.divergence is not None and (self.stopped is None or self.is_closed):
+            beside.append(("test of divergences", self.divergence.alpha))
         return (name, alpha - sum(share for _, share in beside)), *beside
 
     @property
@@ -506,8 +481,8 @@ class AuditResult(ClaimResult):
     @property
     def by_cells(self) -> bool:
         """Whether the cell intervals refute the claim, with a larger bound than all tests."""
-        is_larger = self.bound > self.claim.strength and self.cells is not None
-        return is_larger and self.cells is not None and self.bound == self.cells.strength_lower(self.claim)
+        cells = self.cells
+        return cells is not None and self.bound > self.claim.strength and self.bound == cells.strength_lower(self.claim)
 
     @property
     def estimate(self) -> float:
@@ -554,9 +529,9 @@ class AuditResult(ClaimResult):
     def evidence(self) -> str:
         """What the bound rests on: a divergence, or the event or the events of both directions, and `tested`."""
         by = self.by_divergence
-        divergence = "" if by is None else f"{by}: about {self.claim.describe_bound(f'= {by.estimate:.4g}')}"
-        divergence = "the cell intervals exclude the claim" if self.by_cells else divergence
-        return "\n".join(filter(None, (divergence, self.event_in_words, self.opposite_in_words, str(self.tested))))
+        basis = "" if by is None else f"{by}: about {self.claim.describe_bound(f'= {by.estimate:.4g}')}"
+        basis = "the cell intervals exclude the claim" if self.by_cells else basis
+        return "\n".join(filter(None, (basis, self.event_in_words, self.opposite_in_words, str(self.tested))))
 
     @property
     def _sides(self) -> tuple[Direction, Direction]:
@@ -569,15 +544,11 @@ class AuditResult(ClaimResult):
         counts, (tested, other) = self.directed_counts, self._sides
         if self.opposite is not None and self.opposite.guesses.wrong == 0:
             return f"0 of {self.opposite.guesses.right:,} guesses were wrong"
+        what, hits_x, hits_y = "the event", counts.hits_x, counts.hits_y
         if counts.hits_y > 0 and counts.hits_x == counts.runs_x:
-            rest = counts.runs_y - counts.hits_y
-            return (
-                f"outputs outside the event in 0 of {counts.runs_x:,} runs on {tested} and {rest:,} of "
-                f"{counts.runs_y:,} on {other}"
-            )
+            what, hits_x, hits_y = "outputs outside the event", 0, counts.runs_y - counts.hits_y
         return (
-            f"the event in {counts.hits_x:,} of {counts.runs_x:,} runs on {tested} and {counts.hits_y:,} of "
-            f"{counts.runs_y:,} on {other}"
+            f"{what} in {hits_x:,} of {counts.runs_x:,} runs on {tested} and {hits_y:,} of {counts.runs_y:,} on {other}"
         )
 
     @property
@@ -613,17 +584,25 @@ class AuditResult(ClaimResult):
     @property
     def _when_refuted(self) -> str:
         """When a sequential audit refuted the claim, for the verdict line."""
-        return ""
-
-    @property
-    def _is_learned_here(self) -> bool:
-        """Whether the counts include the runs on which the event was learned."""
-        return False
+        if self.stopped != "refuted":
+            return ""
+        if self.is_closed:
+            return f" by the final test, after {self.runs:,} runs per dataset"
+        text = f" after {self.runs:,} runs per dataset"
+        if self.bound < self.estimate < math.inf:
+            text += f"; point estimate {self.estimate:.3g}, biased upward by the early stop"
+        return text
 
     @property
     def _when_stopped(self) -> str:
         """What ended a sequential audit early, for the verdict line."""
-        return ""
+        why = {"time": "time limit reached", "request": "stopped on request"}.get(self.stopped or "")
+        return f"; {why} after {self.runs:,} runs per dataset" if why else ""
+
+    @property
+    def _is_learned_here(self) -> bool:
+        """Whether the counts include the runs on which the event was learned."""
+        return self.stopped is not None and not self.is_closed
 
     @property
     def sentence(self) -> str:
@@ -656,12 +635,12 @@ class AuditResult(ClaimResult):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What must be read with the verdict: failed health checks, a warning of low bits, and notes."""
-        told = [str(finding) for finding in self.findings]
-        told += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
-        told += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
-        told += [] if self.is_replayable else [f"note: not reproducible, as {self.why_not_replayable}"]
-        told += [f"note: {self._when_close}"] if self._is_close else []
-        return *told, *(f"note: {note}" for note in self.notes)
+        remarks = [str(finding) for finding in self.findings]
+        remarks += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
+        remarks += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
+        remarks += [] if self.is_replayable else [f"note: not reproducible, as {self.why_not_replayable}"]
+        remarks += [f"note: {self._when_close}"] if self._is_close else []
+        return *remarks, *(f"note: {note}" for note in self.notes)
 
     @property
     def _is_close(self) -> bool:
@@ -681,9 +660,6 @@ class AuditResult(ClaimResult):
             f"the bound exceeds the claim by less than {100 * _BARELY:g}%, and up to {100 * self.alpha:g}% of audits "
             f"refute a mechanism that just keeps its claim. Audit again with more runs {again}"
         )
-
-
-# The result of an audit of fixed size.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -710,9 +686,6 @@ class FixedSizeResult(AuditResult):
             return self._shares_of_test("event test", self.alpha)
         of_cells = self.cells.alpha
         return *self._shares_of_test("event test", self.alpha - of_cells), ("cell intervals", of_cells)
-
-
-# The result of a sequential audit.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -752,29 +725,6 @@ class SequentialResult(AuditResult):
         if not self.final_alpha:
             return (("betting test", self.alpha),)
         return ("betting test", self.alpha - self.final_alpha), *self._shares_of_test("final test", self.final_alpha)
-
-    @property
-    def _when_refuted(self) -> str:
-        if self.stopped != "refuted":
-            return ""
-        if self.is_closed:
-            return f" by the final test, after {self.runs:,} runs per dataset"
-        text = f" after {self.runs:,} runs per dataset"
-        if self.bound < self.estimate < math.inf:
-            text += f"; point estimate {self.estimate:.3g}, biased upward by the early stop"
-        return text
-
-    @property
-    def _is_learned_here(self) -> bool:
-        return not self.is_closed
-
-    @property
-    def _when_stopped(self) -> str:
-        if self.stopped == "time":
-            return f"; time limit reached after {self.runs:,} runs per dataset"
-        if self.stopped == "request":
-            return f"; stopped on request after {self.runs:,} runs per dataset"
-        return ""
 
 
 # The settings of an audit, known before any output is drawn.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +49,7 @@ class ScoreSketch:
 
     def __post_init__(self) -> None:
         bins = len(self.edges) - 1
-        is_rising = all(low < high for low, high in zip(self.edges, self.edges[1:], strict=False))
+        is_rising = all(low < high for low, high in pairwise(self.edges))
         if not (1 <= bins <= _MOST_BINS and is_rising and len(self.inside) == len(self.outside) == bins):
             raise OptionError(
                 f"{bins} bins with {len(self.inside)} and {len(self.outside)} counts are not a histogram; use "
@@ -85,12 +86,9 @@ def score_sketch(
     inside, outside = (np.histogram(kept[included == flag], edges)[0] for flag in (True, False))
     said_out, said_in = _guessed(np.sort(scores), guessed, said, middle)
     return ScoreSketch(
-        edges=tuple(edges.tolist()),
-        inside=tuple(inside.tolist()),
-        outside=tuple(outside.tolist()),
-        said_out=said_out,
-        said_in=said_in,
-    )
+        edges=tuple(edges.tolist()), inside=tuple(inside.tolist()), outside=tuple(outside.tolist()),
+        said_out=said_out, said_in=said_in,
+    )  # fmt: skip
 
 
 def _guessed(

@@ -110,12 +110,10 @@ def test_a_rare_leak_is_found(where):
         place = leak.get(where, 0.3)
         return np.where((rng.random(size) < 0.003) & (dataset == 1), place, dataset + rng.laplace(size=size))
 
-    found = [
-        check(leaky, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=seed, jobs=1, bits=False)
-        for seed in range(3)
-    ]
-    assert all(result.is_refuted for result in found)
-    assert all(result.likelier_on == "y" and result.bound > 1.5 for result in found)
+    result = check(leaky, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=0, jobs=1, bits=False)
+    assert result.is_refuted
+    assert result.likelier_on == "y"
+    assert result.bound > 1.5
 
 
 def seen_on_one_side(x, y, *, least):
@@ -210,9 +208,6 @@ def clamped_mean(rows, size, rng):
 def test_an_excess_beside_an_event_of_the_other_direction_at_the_claim_is_found(sequential):
     """One stretch exceeds the claim by seven standard errors of these runs."""
     options = {"claim": 1.0, "adjacency": AddRemove(), "runs": 70_000, "jobs": 1, "bits": False}
-    found = [
-        check(clamped_mean, [1.0, 0.0], [1.0], seed=seed, sequential=sequential, **options)
-        for seed in ((0,) if sequential else (0, 5))
-    ]
-    assert all(result.is_refuted for result in found)
-    assert {result.likelier_on for result in found} == {"x"}
+    result = check(clamped_mean, [1.0, 0.0], [1.0], seed=0, sequential=sequential, **options)
+    assert result.is_refuted
+    assert result.likelier_on == "x"

@@ -110,9 +110,7 @@ def test_a_hundred_hits_on_one_side_are_found_by_an_audit_of_fixed_size(place):
 
 def test_two_hundred_nans_on_one_side_are_found_at_a_small_alpha():
     laplace = leaking(0.002, lambda d: np.nan if d else 0.5)
-    for seed in range(2):
-        result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=seed, jobs=1)
-        assert result.is_refuted
+    assert check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=0, jobs=1).is_refuted
 
 
 def test_what_delta_allows_does_not_hide_a_rare_violation():

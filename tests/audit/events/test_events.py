@@ -113,25 +113,6 @@ def test_vectors(rows, intervals, values, others, weights):
     assert_agree(Scored(Weighted(weights), intervals), finite)
 
 
-def test_one_vector_of_another_length_does_not_change_its_neighbours():
-    """One odd output, such as an exception, makes a block of objects; the other outputs still count."""
-    event = Scored(Weighted((1.0, 0.0)), Intervals(((0.0, INF),)))
-    rows = [(1.0, 5.0), (-1.0, 5.0), (2.0, 0.0)]
-    assert_agree(event, np.array(rows))
-    assert_agree(event, _objects([*rows, Raised("ValueError"), (1.0,)]))
-
-
-def test_nan_in_a_vector_is_an_outcome():
-    """An outcome learned by its value on the pilot is counted by its value."""
-    event = Outcomes(((NAN, 1.0),))
-    assert_agree(event, np.array([[NAN, 1.0], [1.0, 1.0]]))
-    assert_agree(event, _objects([(NAN, 1.0), (1.0,), None]))
-
-
-def test_nested_outcomes_against_plain_vectors():
-    assert_agree(Outcomes((((1, 2), 3), ("a", None))), np.array([[1, 2], [3, 4]]))
-
-
 def test_integers_beyond_every_float_are_outputs():
     huge = _objects([10**400, -(10**400), 1.0, None])
     for event in (Intervals(((0.0, INF),)), Intervals(((0.0, 5.0),), others=True)):
@@ -146,17 +127,17 @@ def test_a_value_that_is_no_output_is_equal_to_none():
     assert Outcomes(({"a": 1}, (1, 2))).contains(np.array([[1, 2], [2, 1]])).tolist() == [True, False]
 
 
+def test_an_integer_that_no_double_holds_equals_no_double():
+    assert Outcomes((2**60 + 1, 2.0)).contains(np.array([2.0**60, 2.0])).tolist() == [False, True]
+    assert Outcomes(((2**60 + 1, 1), (2, 1))).contains(np.array([[2.0**60, 1.0], [2.0, 1.0]])).tolist() == [False, True]
+
+
 def test_exceptions_are_the_other_way_round():
     rows = np.array([[0, 0], [1, 2], [3, 1], [0, 4]])
     event = ExceptFor(Scored(Weighted((1.0, 1.0)), Intervals(((3.0, INF),))), Outcomes(((0, 0), (1, 2), (9, 9))))
     assert event.contains(rows).tolist() == [True, False, True, True]
     assert event.count(rows) == 3
     assert str(event) == "1·coordinate 0 + 1·coordinate 1 ≥ 3 except for 3 outcomes such as (0, 0), (1, 2), (9, 9)"
-
-
-def test_a_long_list_is_only_named():
-    assert str(Outcomes(tuple(range(3_412)))) == "output among 3,412 outcomes such as 0, 1, 2"
-    assert str(Outcomes(tuple("abc" * 10), others=True)) == "output not among 30 outcomes such as 'a', 'b', 'c'"
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.int64, np.uint64, np.int16, np.bool_])
@@ -166,10 +147,11 @@ def test_a_long_list_of_vectors_or_numbers(kind):
     outputs = rng.integers(0, 2 if kind is np.bool_ else 40, (200, 2)).astype(kind)
     values = rng.integers(0, 40, (300, 2)).tolist()
     rows = (*map(tuple, values), (NAN, 1.0), (1, 2**80), (0.5, 1), "a")
-    numbers = (*(row[0] for row in values[:20]), NAN, 2**80, -0.0, 0.5, None)
     for others in (False, True):
         assert_agree(Outcomes(rows, others), outputs)
-        assert_agree(Outcomes(numbers, others), outputs[:, 0])
+        for few in (3, 20):
+            numbers = (*(row[0] for row in values[:few]), NAN, 2**80, -0.0, 0.5, "a", None)
+            assert_agree(Outcomes(numbers, others), outputs[:, 0])
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
@@ -180,18 +162,6 @@ def test_the_cells_around_an_atom_do_not_count_it(kind):
     assert around.count(outputs) == int(around.contains(outputs).sum()) == 3
     beside = Intervals(((-INF, math.nextafter(1.0, -INF)), (math.nextafter(1.0, INF), INF)))
     assert beside.count(outputs) == int(beside.contains(outputs).sum()) == 3
-
-
-@pytest.mark.parametrize("n", [8, 9, 30])
-@pytest.mark.parametrize("others", [True, False])
-def test_many_outcomes(n, others):
-    values = (*map(float, range(n)), NAN, "a", None, 2**80)
-    for outputs in (
-        np.array([0.0, 7.0, 8.0, 29.0, 30.0, NAN, INF]),
-        np.arange(12),
-        _objects(["a", "b", NAN, 2**80, 3]),
-    ):
-        assert_agree(Outcomes(values, others), outputs)
 
 
 @pytest.mark.parametrize(
@@ -212,12 +182,13 @@ def test_many_outcomes(n, others):
         (Intervals(((-INF, 0.0),), others=True), "output ≤ 0 or output is NaN or non-numeric"),
         (Intervals((), others=True), "output is NaN or non-numeric"),
         (Intervals(()), "no output"),
-        (Intervals(((math.nextafter(0.0, INF), INF),)), "output > 0"),
         (Outcomes((3,)), "output = 3"),
         (Outcomes(("a",), others=True), "output ≠ 'a'"),
         (Outcomes((1, None, "b")), "output in {1, None, 'b'}"),
         (Outcomes((1, 2), others=True), "output not in {1, 2}"),
         (Outcomes(tuple(range(9))), "output in {0, 1, 2, 3, 4, 5, … (9 values)}"),
+        (Outcomes(tuple(range(3_412))), "output among 3,412 outcomes such as 0, 1, 2"),
+        (Outcomes(tuple("abc" * 10), others=True), "output not among 30 outcomes such as 'a', 'b', 'c'"),
         (Outcomes((NAN,)), "output = nan"),
         (Outcomes((Raised("KeyError"),)), "the exception KeyError"),
         (Outcomes((Raised("KeyError"),), others=True), "output other than the exception KeyError"),
@@ -236,14 +207,12 @@ def test_outcome_words_are_short():
     assert outcome_words(1 / 3) == "0.333333"
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float16])
-def test_single_precision_with_an_atom(kind):
+def test_single_precision_with_an_atom():
     """A clipped output has an atom at 0 with most of the mass, and single precision lacks the double next to it."""
 
     def mechanism(d, size, rng):
-        return np.where(rng.random(size) < 0.6 - 0.2 * d, 0.0, rng.choice([-1, 1], size) * rng.random(size)).astype(
-            kind
-        )
+        noise = rng.choice([-1, 1], size) * rng.random(size)
+        return np.where(rng.random(size) < 0.6 - 0.2 * d, 0.0, noise).astype(np.float32)
 
     result = check(mechanism, 0, 1, claim=PureDP(0.1), runs=60_000, alpha=1e-6)
     assert result.is_refuted
@@ -258,14 +227,10 @@ def test_many_vectors(rows):
     assert_agree(Outcomes(tuple(map(tuple, rows[: len(rows) // 2 + 3]))), outputs)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        lambda rows, rng: tuple(range(rng.binomial(len(rows), 0.5))),  # three are impossible on y
-        lambda rows, rng: 10**400 * len(rows) if rng.random() < 0.5 else int(rng.integers(0, 1000)),
-    ],
-)
-def test_outputs_of_varying_length_and_integers_of_any_size(mechanism):
+def test_integers_of_any_size_are_audited():
+    def mechanism(rows, rng):
+        return 10**400 * len(rows) if rng.random() < 0.5 else int(rng.integers(0, 1000))
+
     assert check(mechanism, [1, 1, 1], [1, 1], claim=PureDP(0.5), runs=2_000, jobs=1).is_refuted
 
 

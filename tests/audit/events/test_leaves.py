@@ -41,11 +41,8 @@ CASES = [
     (
         [("a", {"count": 2.5})],
         {
-            f"({place} where output[…][0] = 'a')": value
-            for place, value in (
-                ("output[…][1]['count']", 2.5),
-                ("len(output[…][1])", 1.0),
-            )
+            "(output[…][1]['count'] where output[…][0] = 'a')": 2.5,
+            "(len(output[…][1]) where output[…][0] = 'a')": 1.0,
         },
     ),
     ([("a", "2.5")], {"(float(output[…][1]) where output[…][0] = 'a')": 2.5}),
@@ -336,18 +333,16 @@ def assert_alike(one, other):
         assert read_x == read_y
 
 
-def around(value, others=()):
-    """A value at several places in outputs."""
-    yield from ([value, "t"], (value, 0.5), {"a": value, "zz": "t"}, [("k", value), ("l", 0.5)], [[value], ["t"]])
-    yield from ([{"v": value, "w": 1.5}], {"rows": [value, value], "counts": [0.5, 1.5]}, Pair(value, 1.5))
-    yield Partly(value)
+def around(value):
+    """A value at several places in outputs; lists and named tuples are tuples before they are read."""
+    yield from ((value, 0.5), {"a": value, "zz": "t"}, [("k", value), ("l", 0.5)])
+    yield from ({"rows": [value, value], "counts": [0.5, 1.5]}, Partly(value))
 
 
 def keyed(value):
     """A value as a key or a member at several places in outputs."""
-    yield from ({value: 1.5, "zz": "t"}, {value: 1.5}, {"b": 2.5, value: 1.5}, frozenset([value]), {"s": {value, 0.25}})
-    yield from ([(value, 0.5), ("l", 1.5)], {(value, "s"): 1, "zz": "t"}, frozenset([(value, 0.5)]))
-    yield from ({"zz": {value: {"t": 1.5}}}, Counter({value: 2, "zz": 1}))
+    yield from ({value: 1.5, "zz": "t"}, {value: 1.5, "b": 2.5}, {"s": {value, 0.25}}, [(value, 0.5), ("l", 1.5)])
+    yield from ({(value, "s"): 1, "zz": "t"}, {"zz": {value: {"t": 1.5}}}, Counter({value: 2, "zz": 1}))
 
 
 LINES = [f"{place}, {type(line[0]).__name__}" for place, line in enumerate(OUTPUTS)]  # texts of sets vary

@@ -80,6 +80,7 @@ def test_what_is_left_out_of_keys_and_scores_is_noted():
     assert "512 steps" in _notes(wide, wide, "sums")["steps"]
 
 
+@pytest.mark.usefixtures("without_trees", "without_resolution")
 def test_a_result_names_the_texts_that_were_not_examined():
     def leaky(rows, rng):
         return _rows(rng, 1, len(rows))[0]
@@ -88,6 +89,7 @@ def test_a_result_names_the_texts_that_were_not_examined():
     assert result.is_refuted or any("in 201 texts of an output" in note for note in result.notes)
 
 
+@pytest.mark.usefixtures("without_trees")
 def test_a_leak_in_the_last_of_several_texts_is_found():
     """Each text has its number among the columns, so the last is read as well as the first."""
 

@@ -9,7 +9,6 @@ from scipy.stats import binom
 from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.distinguishers.low_bits_warning import _KINDS, _LENGTHS, FALSE_WARNING, LowBits, look_at_bits
-from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.audit.records.json_codec import from_json, to_json
@@ -40,6 +39,7 @@ def naive_pair(answer, rng):
     return ("count", float(answer + rng.laplace()))
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "claim", "runs"),
     [
@@ -183,12 +183,7 @@ def test_a_planted_leak_is_found_at_every_length_that_can_show_it():
     assert look_at_bits(x[:49], y[:49], PureDP(0.1), choice) is None
 
 
-@pytest.mark.parametrize("bits", ["yes", None, 1, "true"])
-def test_an_unknown_mode_is_refused(bits):
-    with pytest.raises(OptionError, match=r'use "warn", True or False'):
-        check(naive, 0.0, 1.0, claim=PureDP(1.0), runs=100, bits=bits)
-
-
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("draw", [lambda noise: noise, np.rint])
 def test_the_sign_of_zero_is_a_low_bit(draw):
     """−0.0 equals 0.0, so the verdict on values ignores it."""

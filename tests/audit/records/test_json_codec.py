@@ -66,34 +66,29 @@ from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, l
 from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
 from dpaudit.audit.results.audit_result import (
-    AuditResult,
     FixedSizeResult,
     Look,
     OtherDirection,
-    Pair,
-    SequentialResult,
 )
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.statement_result import Point, Series, StatementResult
+from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.audit.sampling.object_identity import Provenance
 
-from .canaries_by_hand import REFUTED as CANARIES
+from .by_hand import AUDIT, CANARIES, stopped
+from .by_hand import STATEMENT as TWO_POINTS
 
 INF, NAN = math.inf, math.nan
 COMMITTED = Path(__file__).parents[3] / "docs" / "results.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
 
-RESULT = FixedSizeResult(
-    mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-INF, -0.1), (2.0, INF)), others=True),
-    likelier_on="y", pair=Pair(x="list of 2", y="list of 1", difference="1 row", adjacency="add", distance=1),
-    counts=COUNTS, alpha=0.05, p_value=0.5, bound=0.1, resolution=INF, power=0.95, runs=20, pilot_runs=10, seed=2**80,
-    environment={"seconds": 0.5},
+RESULT = dataclasses.replace(
+    AUDIT, event=Intervals(((-INF, -0.1), (2.0, INF)), others=True), likelier_on="y", counts=COUNTS, p_value=0.5,
+    bound=0.1, resolution=INF, runs=20, pilot_runs=10, seed=2**80, notes=(), versions=(),
 )  # fmt: skip
-STATEMENT = StatementResult(
-    statement="The error halves.", quantity="slope", alpha=0.05, method="bootstrap", runs=1_000, seed=1,
+STATEMENT = dataclasses.replace(
+    TWO_POINTS, notes=("note",), versions=(("numpy", "2.0"),),
     points=(Point(at="t = 1", estimate=NAN, lower=-INF, upper=0.5, low=-1), Point(estimate=1.0, lower=0.5, upper=INF)),
-    notes=("note",), versions=(("numpy", "2.0"),),
 )  # fmt: skip
 SERIES = Series(
     x_name="t", y_name="Pr", x=(1.0, 2.0), estimate=(0.5, NAN), lower=(0.4, 0.0), upper=(0.6, INF), stated=(0.5, 0.1),
@@ -106,15 +101,9 @@ RECOUNT = Recount(
     stream="baseline main",
 )  # fmt: skip
 ROW = ReplayRow(
-    place="a.py:1 in f",
-    source="f()",
-    primitive="laplace",
-    law="laplace(0, 1)",
-    moved="1",
-    allowed="",
-    loss="1",
+    place="a.py:1 in f", source="f()", primitive="laplace", law="laplace(0, 1)", moved="1", allowed="", loss="1",
     finding="",
-)
+)  # fmt: skip
 ENTRY = Entry(
     name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS),
     expected=Verdict.REFUTED, exact=INF, note="n", experiment="laplace",
@@ -224,18 +213,9 @@ RESULTS = [
 ]
 
 
-COMMON = {each.name: getattr(RESULT, each.name) for each in dataclasses.fields(AuditResult)}
-STOPPED = Suite(
-    title="t",
-    entries=(
-        Entry(
-            name="a",
-            result=SequentialResult(
-                **COMMON, looks=(Look(32, 0.0, 1.0), Look(48, INF, 0.01)), stopped="refuted", is_closed=True
-            ),
-        ),
-    ),
-)
+LOOKS = (Look(32, 0.0, 1.0), Look(48, INF, 0.01))
+CLOSED = stopped(RESULT, looks=LOOKS, stopped="refuted", is_closed=True)
+STOPPED = Suite(title="t", entries=(Entry(name="a", result=CLOSED),))
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -280,20 +260,10 @@ def noisy(value, size, rng):
     return value + rng.laplace(size=size)
 
 
-@pytest.mark.parametrize("options", [{}, {"sequential": True}, {"cells": 8}, {"bits": True}], ids=str)
+@pytest.mark.parametrize("options", [{"sequential": True}, {"cells": 8, "bits": True}], ids=str)
 def test_results_of_audits(options):
     result = dp.check(noisy, 0.0, 1.0, claim=PureDP(0.5), runs=2_000, seed=3, keep_datasets=True, **options)
     assert_survives(Suite(title="t", entries=(Entry(name="a", result=result),)))
-
-
-def test_equal_seeds_give_equal_files():
-    def body(jobs):
-        result = dp.check(noisy, 0.0, 1.0, claim=PureDP(0.5), runs=140_000, seed=3, jobs=jobs)
-        found = body_of(Suite(title="t", entries=(Entry(name="a", result=result),)))
-        assert found.pop("environment")["audits"][0]["seconds"] > 0
-        return json.dumps(found)
-
-    assert body(1) == body(2)
 
 
 class Custom(PureDP):
@@ -393,19 +363,19 @@ def paths(node, at=()):
 PLACES = [("suite", *path) for path in paths(BODY["suite"]) if path[-1] not in ("summary", "int", "float")]
 
 
-@pytest.mark.parametrize("value", [KeyError, None, 1.5, [[0.5]], OPAQUE], ids=repr)
-def test_what_the_schema_refuses_is_not_read_either(value, monkeypatch):
+@pytest.mark.parametrize(("first", "value"), list(enumerate([KeyError, None, 1.5, [[0.5]], OPAQUE])), ids=repr)
+def test_what_the_schema_refuses_is_not_read_either(first, value, monkeypatch):
     """Wherever a value is put: the schema is no stricter than the reader, but for how numbers are spelt."""
     monkeypatch.setattr(json_codec, "hints_of", functools.cache(json_codec.hints_of))
     n_read, refused = 0, []
-    for path in PLACES[::2]:
+    for path in PLACES[first::5]:
         body = changed(path, value)
         if is_read(json.dumps(body)):
             VALIDATOR.validate(body)
             n_read += 1
         else:
             refused.append(body)
-    assert n_read < 3 / 4 * len(PLACES[::2])
+    assert n_read < 3 / 4 * len(PLACES[first::5])
     refused = refused[::4]  # a schema that refuses nothing would pass
     assert sum(not VALIDATOR.is_valid(body) for body in refused) > len(refused) / 4
 
@@ -470,7 +440,7 @@ def test_impossible_content_is_refused(name):
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"type":'])
-@pytest.mark.parametrize("depth", [500, 5_000, 200_000])
+@pytest.mark.parametrize("depth", [500, 200_000])
 def test_deep_nesting_is_refused(opening, depth):
     deep = opening * depth + "1" + ("]" if opening == "[" else "}") * depth
     assert not is_read(deep)
@@ -585,7 +555,7 @@ def test_entries_have_a_line_each_and_are_read_once_before_they_are_written(tmp_
     )
 
 
-@pytest.mark.parametrize("name", [*"ab", "\udcff", "\ud83d\n"])
+@pytest.mark.parametrize("name", ["a", "\udcff", "\ud83d\n"])
 def test_text_of_a_file_is_read_as_the_data_that_were_tried(name):
     """`save` reads the data and not their text, so the text must hold the same."""
     for before in (SUITE, STOPPED, *(audit(event=event) for event in EVENTS)):

@@ -8,31 +8,15 @@ import time
 import pandas as pd
 import pytest
 
-from dpaudit import ApproxDP, PureDP, Verdict
+from dpaudit import ApproxDP, Verdict
 from dpaudit.audit.errors import AuditError
-from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import COLUMNS, Accepted, Entry, Suite, rows
-from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
-from dpaudit.audit.results.statement_result import Point, StatementResult
 
-RESULT = FixedSizeResult(
-    mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
-    pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
-    counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, p_value=0.01, bound=1.25,
-    resolution=0.5, power=0.95, runs=1_000, pilot_runs=49, seed=7,
-    findings=(), notes=("one", "two"), versions=(("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
-    environment={"seconds": 1.5},
-)  # fmt: skip
-STATEMENT = StatementResult(
-    statement="The error halves.", quantity="slope", alpha=0.01, method="bootstrap", runs=500, seed=8,
-    points=(
-        Point(at="t = 1", estimate=1.0, lower=0.5, upper=1.5, high=2.0),
-        Point(at="t = 2", estimate=3.0, lower=2.5, upper=3.5, high=2.0),
-    ),
-)  # fmt: skip
+from .by_hand import AUDIT as RESULT
+from .by_hand import STATEMENT, stopped
+
 ACCEPTED = Accepted(reason="known", until="2027-06-30", up_to=2)
 AUDIT = Entry(
     name="count", result=RESULT, expected=Verdict.NOT_REFUTED, exact=1.5, experiment="laplace", accepted=ACCEPTED
@@ -80,9 +64,8 @@ def test_the_wrong_twins_of_an_audit():
     assert changed(findings=(finding,))["findings"] == "unsteady-hits: the hits vary"
     assert changed(findings=(finding,))["verdict"] == "inconclusive"
     assert changed(is_replayable=False)["is_replayable"] is False
-    common = {each.name: getattr(RESULT, each.name) for each in dataclasses.fields(AuditResult)}
-    stopped = SequentialResult(**common, looks=(Look(10, 0.0, 1.0),), stopped="time")
-    assert rows(Suite(title="t", entries=(Entry(name="a", result=stopped),)))[0]["stopped"] == "time"
+    sequential = stopped(RESULT, stopped="time")
+    assert rows(Suite(title="t", entries=(Entry(name="a", result=sequential),)))[0]["stopped"] == "time"
     group = changed(claim=ApproxDP(1.0, 1e-5, bound_on="delta").group(2))
     assert (group["claim_type"], group["strength_name"], group["claimed_strength"]) == ("GroupClaim", "delta", 1e-5)
 

@@ -52,20 +52,11 @@ FULL = 1000
 
 def audited(claim, kind=FixedSizeResult, **given):
     fields = {
-        "mechanism": "m",
-        "pair": Pair(x="", y="", difference="", adjacency="", distance=1.0),
-        "event": Intervals(((-math.inf, 0.5),)),
-        "likelier_on": "x",
-        "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL),
-        "alpha": 0.05,
-        "p_value": 0.01,
-        "bound": claim.strength + 1e-3,
-        "resolution": 0.1,
-        "power": 0.95,
-        "runs": FULL,
-        "pilot_runs": 0,
-        "seed": 1,
-    }
+        "mechanism": "m", "pair": Pair(x="", y="", difference="", adjacency="", distance=1.0),
+        "event": Intervals(((-math.inf, 0.5),)), "likelier_on": "x", "alpha": 0.05, "p_value": 0.01,
+        "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL), "bound": claim.strength + 1e-3,
+        "resolution": 0.1, "power": 0.95, "runs": FULL, "pilot_runs": 0, "seed": 1,
+    }  # fmt: skip
     return kind(claim=claim, **(fields | given))
 
 
@@ -141,28 +132,6 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
         )
 
 
-@pytest.mark.parametrize(
-    ("claim", "hits_x", "hits_y", "likelier_on", "reason"),
-    [
-        (PureDP(1.0), 500, 0, "x", "the event in 500 of 1,000 runs on x and 0 of 1,000 on y"),
-        (PureDP(1.0), 0, 500, "y", "the event in 500 of 1,000 runs on y and 0 of 1,000 on x"),
-        (PureDP(1.0), FULL, 500, "x", "outputs outside the event in 0 of 1,000 runs on x and 500 of 1,000 on y"),
-        (PureDP(1.0), 500, FULL, "y", "outputs outside the event in 0 of 1,000 runs on y and 500 of 1,000 on x"),
-        (ApproxDP(1.0, 0.1), 50, 0, "x", None),  # delta allows it
-        (ApproxDP(1.0, 0.1), FULL, 950, "x", None),
-        (ApproxDP(1.0, 0.1, bound_on="delta"), 500, 0, "x", None),
-        (PrivacyProfile((0.5,), (0.1,)), FULL, 0, "x", None),
-        (TradeOffCurve((0.1,), (0.6,)), FULL, 0, "x", None),
-    ],
-)
-def test_the_set_that_was_empty_is_shown_with_its_counts(claim, hits_x, hits_y, likelier_on, reason):
-    text = refuted(claim, hits_x, hits_y, likelier_on).sentence
-    if reason is None:
-        assert " runs on " not in text
-    else:
-        assert text.endswith(f"; {reason}")
-
-
 def test_where_no_set_is_empty_the_counts_are_shown():
     """A claim whose family ends below what is seen."""
 
@@ -228,14 +197,12 @@ def test_failed_checks_are_named_in_the_verdict_and_explained_below():
     [
         (1.0, 1.244, "epsilon >= 1.244, claimed 1"),
         (1.0, 1.0000349, "epsilon >= 1.00003, claimed 1"),
-        (0.96627, 0.9662759, "epsilon >= 0.966275, claimed 0.96627"),
         (1.0, 1.0 + 3e-12, "epsilon > 1, claimed 1"),
         (1.2346789, math.nextafter(1.2346789, 2.0), "epsilon > 1.2346789, claimed 1.2346789"),
         (1.0, math.nan, "epsilon >= nan, claimed 1"),
         (1.0, math.inf, "epsilon >= inf, claimed 1"),
         (12_000.0, 12_345.6, "epsilon >= 12340, claimed 12000"),
         (1.0, 1.0, "epsilon >= 1, claimed 1"),
-        (1.00006, 1.00012, "epsilon >= 1.00012, claimed 1.00006"),
         (0.96627, 0.96621, "epsilon >= 0.9662, claimed 0.9663"),
     ],
 )
