@@ -158,9 +158,14 @@ def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
 
 
 def _differences(was: Checked, now: Checked, names: dict[str, str]) -> list[str]:
-    """Attributes that read differently, by what they are called."""
-    values = {what: (str(attrgetter(name)(was)), str(attrgetter(name)(now))) for what, name in names.items()}
-    return [f"the {what} was {before} and is {after}" for what, (before, after) in values.items() if before != after]
+    """Attributes that differ, by what they are called; in full where their short texts are alike."""
+    changes = []
+    for what, name in names.items():
+        before, after = attrgetter(name)(was), attrgetter(name)(now)
+        if before != after:
+            words = repr if str(before) == str(after) else str
+            changes.append(f"the {what} was {words(before)} and is {words(after)}")
+    return changes
 
 
 def _is_another_pair(was: AuditResult, now: AuditResult) -> bool:
