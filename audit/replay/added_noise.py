@@ -137,12 +137,7 @@ class _Response:
     """What the noise of some calls does to outputs of `n` numbers: the factors of each drawn number, on x and on y.
 
     `others` are the coordinates that a number changes in another way. `is_local` if the factors hold near the recorded
-    values only.
-
-    Raises
-    ------
-    UntriedError
-        If there are too many numbers to change.
+    values only. An `UntriedError` if there are too many numbers to change.
     """
 
     def __init__(self, noise: dict[int, ReplayedCall], n: int, reruns: Reruns) -> None:
@@ -273,11 +268,7 @@ class _Outputs:
         """Return the calls with the locations, or scales, that the outputs imply for noise about 0.
 
         Or what moved although no draw changes it, or what the calls lose near the recorded values; None for nothing.
-
-        Raises
-        ------
-        UntriedError
-            If there are too many numbers, or the outputs disagree at other values.
+        An `UntriedError` if there are too many numbers, or the outputs disagree at other values.
         """
         if len(self.x) > MOST_EXPLAINED:
             raise UntriedError(f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
@@ -377,10 +368,8 @@ class _Outputs:
     def sharing_noise(self) -> Explained | None:
         """Return coordinates of which a combination differs although no draws change it; None if none is found.
 
-        The combination is orthogonal to all moves of the output that fresh draws cause on x and on y, in more runs than
-        there are independent moves, and stays as it is in further runs, but for so little that its move would cost more
-        than any double can say. It tells x from y for all draws if these are noise in which the output is affine: then
-        this is certain.
+        It is orthogonal to all moves that fresh draws cause, in more runs than there are independent moves, and stays
+        so in further runs. It is certain to tell x from y if the draws are noise in which the output is affine.
         """
         distance, drawn = self.distance, sum(int(np.size(call.value)) for call in self.calls)
         most = min(len(self.x), drawn)

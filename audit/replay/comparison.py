@@ -238,8 +238,7 @@ def matched(on_x: Sequence[Drawn], on_y: Sequence[Drawn], cost: Callable[[Drawn,
 def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tuple[int, float]], bool]:
     """Return the visible losses of calls, each with the number of a call of its line, and whether any were reordered.
 
-    Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call of a line on x may
-    be for another group than the first on y. So the calls of a line are matched in the order with the least loss.
+    Where groups come and go with the rows, the calls of a line are matched in the order with the least loss.
     """
     lines: dict[Line, list[tuple[int, float]]] = {}
     for number, call in enumerate(calls):

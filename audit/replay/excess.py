@@ -95,10 +95,8 @@ def _exceeds(parts: Calls, claim: Claim | None, distance: float) -> bool:
 def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
     """Whether the calls of a line can be matched such that no input moves beyond its sensitivity.
 
-    Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call on x may be for
-    another group than the first on y. As many calls are matched as both runs made; the others are for groups that are
-    in one dataset only, which the paths show. Each move must be within the sensitivities of both calls, so that a call
-    with a large one covers no move of another query.
+    The calls may be for groups that come and go with the rows. Each move must be within the sensitivities of both
+    calls, so that a call with a large one covers no move of another query.
     """
     on_x, on_y = calls_of(line, x), calls_of(line, y)
     if len(on_x) == len(on_y) == 1:
@@ -275,8 +273,6 @@ class _Determined:
         for _ in range(DRAWS):
             changed = self._reruns.anew()
             value = np.array(changed.get(number, call.value)).reshape(np.shape(call.value))
-            if value.shape != np.shape(call.value):
-                return False
             value.reshape(-1)[place] = np.asarray(call.value).reshape(-1)[place]
             base = {**changed, number: typed(call.value, value)}
             out = self._reruns.numbers("x", base)

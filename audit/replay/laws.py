@@ -561,10 +561,8 @@ def _profile(at: float, epsilon: float, mu: float) -> float:
 def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
     """Whether the boundary of such a loss lies below that of a claim, up to where it meets its mirror image.
 
-    The boundary Φ(Φ⁻¹(e^ε q) + μ) is concave, so it lies below its tangents; between two points below the two
-    tangents. The claim's boundary is concave, so it lies above its chords. Corners of the tangents below the claim's
-    boundary therefore show the whole, wherever the claim's own corners are. Far out in the tail, where no double tells
-    them apart, the ratio of Gaussian boundaries only falls.
+    Corners of its tangents below the claim's boundary show the whole. Far out in the tail, where no double tells them
+    apart, the ratio of Gaussian boundaries only falls.
     """
     low, high = -37.0, float(-ndtri(1e-300))
     for _ in range(200):  # to where e^ε q = Φ(z) and 1 − Φ(z + μ) = q

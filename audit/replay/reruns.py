@@ -151,10 +151,7 @@ class Reruns:
     def _combinations(self) -> Iterator[Changes]:
         """Yield all values that the calls of choices can take together: each may lead to another output.
 
-        Raises
-        ------
-        UntriedError
-            If there are too many, or a call may decide something that no number of values shows.
+        An `UntriedError` if there are too many, or a call may decide something that no number of values shows.
         """
         outcomes: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
@@ -178,12 +175,7 @@ class Reruns:
     def _steps(self) -> Iterator[Changes]:
         """Yield values of whole noise that moved, and one for each step of noise that is rounded afterwards.
 
-        Each may lead to another output, like an outcome of a choice.
-
-        Raises
-        ------
-        UntriedError
-            If there are more than are tried.
+        Each may lead to another output, like an outcome of a choice; an `UntriedError` if there are too many.
         """
         for number, call in enumerate(self.calls):
             if not call.is_shifted or call.is_inferred or call.is_unmoved or np.size(call.value) != 1:
@@ -495,8 +487,7 @@ def _why_equal(of: _Numbers) -> str:
 def _why_in_common(of: _Numbers) -> str:
     """Return which numbers have values in common, in any runs: permuted, sorted, the largest, those of the last.
 
-    Pairs of N numbers are near with probability p at most. If k of them in a row, by size, are near, some forest of k
-    edges is: with probability (p N²/2)ᵏ/k! at most.
+    If k of N numbers are near others by chance, with probability p each pair: (p N²/2)ᵏ/k! at most.
     """
     fine = of.rounded <= 2.0 * of.rounded.min()  # coarser ones repeat by chance
     n, values = of.noise.shape[1], of.noise[fine].reshape(-1)
@@ -511,10 +502,9 @@ def _why_in_common(of: _Numbers) -> str:
 
 
 def _why_monotone(of: _Numbers) -> str:
-    """Return which number rises or falls with another one, or its size does, in all runs or nearly so.
+    """Return which number rises or falls with another one, or its size does, in all runs or nearly so: Kendall's test.
 
-    That is Kendall's test. Without ties the number of discordant pairs is that of the inversions of a random
-    permutation. Ties that are broken at random raise the statistic as often as they lower it: a factor of 2.
+    Ties that are broken at random raise the statistic as often as they lower it: a factor of 2.
     """
     n = of.noise.shape[1]  # of more numbers than d, even the same order in all runs would be chance
     d = min(len(of.names), int(math.sqrt(_BY_CHANCE * math.factorial(n) / 8.0)))
@@ -538,11 +528,7 @@ def _why_monotone(of: _Numbers) -> str:
 
 
 def _why_linear(of: _Numbers) -> str:
-    """Return which of a few successive numbers, or of their squares, are bound by a linear equation with a constant.
-
-    In n runs, w − 1 numbers and a constant span w of n dimensions, so that w runs determine the other n − w of the next
-    number.
-    """
+    """Return which of a few successive numbers, or of their squares, are bound by a linear equation with a constant."""
     n = of.noise.shape[1]
     width = min(len(of.names), n - 5)  # leaves five for the test
     fine = np.flatnonzero(len(of.names) * width * (2.0 * of.rounded) ** (n - width) <= _BY_CHANCE)[:MOST_OUTCOMES]
