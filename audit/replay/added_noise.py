@@ -30,6 +30,7 @@ from .replay_result import Finding, FindingKind, ReplayedCall
 from .reruns import (
     DRAWS,
     MOST_NUMBERS,
+    SIDES,
     Calls,
     Changes,
     Reruns,
@@ -41,7 +42,6 @@ from .reruns import (
 )
 
 Flags = npt.NDArray[np.bool_]
-Sides: Final = ("x", "y")
 
 MOST_EXPLAINED: Final = 500
 """Most numbers of an output, or of noise, that are explained; the work grows with their third power."""
@@ -137,12 +137,7 @@ class _Response:
     """What the noise of some calls does to outputs of `n` numbers: the factors of each drawn number, on x and on y.
 
     `others` are the coordinates that a number changes in another way. `is_local` if the factors hold near the recorded
-    values only.
-
-    Raises
-    ------
-    UntriedError
-        If there are too many numbers to change.
+    values only. An `UntriedError` if there are too many numbers to change.
     """
 
     def __init__(self, noise: dict[int, ReplayedCall], n: int, reruns: Reruns) -> None:
@@ -180,24 +175,23 @@ class _Response:
         """The scales of all numbers."""
         return np.concatenate([np.empty(0), *(np.ravel(_scale(call)) for call in self.noise.values())])
 
-    def is_affine(self, outputs: tuple[Array, Array]) -> bool:
+    def is_affine(self) -> bool:
         """Whether joint changes of all numbers, small and large, do to the outputs what the factors say."""
         if self.is_local:
             return True  # which holds for small changes of single numbers, and is said to be no more
-        return all(self._is_affine_on(*each) for each in zip(Sides, outputs, self.matrix, strict=True))
+        return all(map(self._is_affine_on, SIDES, self.matrix))
 
-    def _is_affine_on(self, side: str, base: Array, matrix: Array) -> bool:
+    def _is_affine_on(self, side: str, matrix: Array) -> bool:
         rng = np.random.default_rng(29)
         for turn in range(DRAWS):
             size = _JOINT[turn % len(_JOINT)]
             units = {i: in_units(c, size * rng.normal(size=c.law_on_x.shape)) for i, c in self.noise.items()}
-            out = self._reruns.numbers(side, {i: moved_by(self.noise[i], each) for i, each in units.items()})
-            if out is None or out.shape != base.shape:
+            moves = self._reruns.moves(side, {i: moved_by(self.noise[i], each) for i, each in units.items()})
+            if moves is None:
                 return False
-            moves = np.concatenate([np.ravel(each) for each in units.values()])
-            largest = np.maximum(np.abs(moves), self.scales)
-            allowed = _EXACT * np.abs(matrix) @ largest + 4.0 * self._reruns.rounding(out, base)
-            if not np.all(np.abs(difference(out, base) - matrix @ moves) <= allowed):
+            by = np.concatenate([np.ravel(each) for each in units.values()])
+            allowed = _EXACT * np.abs(matrix) @ np.maximum(np.abs(by), self.scales) + 4.0 * moves[1]
+            if not np.all(np.abs(moves[0] - matrix @ by) <= allowed):
                 return False
         return True
 
@@ -207,15 +201,13 @@ class _Response:
         A direction is that of one number, which may change all outputs, or of as many numbers as there are outputs,
         each of which changes its own. None if an output has another form.
         """
-        call, base = self.noise[number], self._reruns.numbers(side, {})
-        factor, is_affine, affected = np.zeros(self._n), [], np.zeros(self._n, dtype=bool)
+        call, factor, is_affine, affected = self.noise[number], np.zeros(self._n), [], np.zeros(self._n, dtype=bool)
         for turn, direction in enumerate(directions):
             units = _step(call, direction, turn)
-            out = self._reruns.numbers(side, {number: moved_by(call, units)})
-            if base is None or out is None or out.shape != (self._n,) or base.shape != (self._n,):
+            moves = self._reruns.moves(side, {number: moved_by(call, units)})
+            if moves is None:
                 return None
-            by, scale = units[direction != 0.0], _scale(call)[direction != 0.0]
-            change, slack = difference(out, base), self._reruns.rounding(out, base)
+            (change, slack), by, scale = moves, units[direction != 0.0], _scale(call)[direction != 0.0]
             affected |= np.abs(change) > slack
             if turn == 0:
                 factor = np.where(affected, change / by, 0.0)
@@ -226,7 +218,7 @@ class _Response:
     def _columns(self, number: int, place: int) -> Array:
         """Return the factors of one number on x and y; zeros if the output is not affine in it nearby."""
         direction, none = one_of(self.noise[number], place), np.zeros((2, self._n))
-        found = [self._probe(number, side, repeat(direction, _TURNS)) for side in Sides]
+        found = [self._probe(number, side, repeat(direction, _TURNS)) for side in SIDES]
         if found[0] is None or found[1] is None:
             self.others[:] = True
             return none
@@ -242,7 +234,7 @@ class _Response:
     def _diagonals(self, number: int) -> Array | None:
         """Return the factors of a vector of noise that is added number by number; None if it is not."""
         found = []
-        for side in Sides:
+        for side in SIDES:
             rng, shape = np.random.default_rng((number, 29)), self.noise[number].law_on_x.shape
             directions = (rng.choice([-1.0, 1.0], shape) * rng.uniform(0.5, 1.0, shape) for _ in range(_TURNS))
             probed = self._probe(number, side, directions)
@@ -276,11 +268,7 @@ class _Outputs:
         """Return the calls with the locations, or scales, that the outputs imply for noise about 0.
 
         Or what moved although no draw changes it, or what the calls lose near the recorded values; None for nothing.
-
-        Raises
-        ------
-        UntriedError
-            If there are too many numbers, or the outputs disagree at other values.
+        An `UntriedError` if there are too many numbers, or the outputs disagree at other values.
         """
         if len(self.x) > MOST_EXPLAINED:
             raise UntriedError(f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
@@ -293,7 +281,7 @@ class _Outputs:
             far, is_certain = float(np.abs(self.distance[free]).sum()), self._differ_always(free, found)
             where = f"coordinate {_listed(free)} of the output" if len(self.x) > 1 else "the output"
             return self._moved(f"{where} moved by {far:.6g}, and no recorded draw changes it", is_certain=is_certain)
-        if not added or np.any(others & (noisy | is_moved)) or not found.is_affine((self.x, self.y)):
+        if not added or np.any(others & (noisy | is_moved)) or not found.is_affine():
             return None
         on_x, on_y = found.matrix
         is_same = bool(np.all(np.abs(on_x - on_y) <= _EXACT * np.maximum(np.abs(on_x), np.abs(on_y))))
@@ -348,16 +336,10 @@ class _Outputs:
 
     def _differ_always(self, free: npt.NDArray[np.intp], found: _Response) -> bool:
         """Whether no values on y give the output of x: the other coordinates allow one, at which these differ still."""
-        if not self.calls:
-            return True
         if not all(call.is_shifted for call in self.calls) or found.others.any() or found.is_local:
             return False
-        handed = {i: call for i, call in enumerate(self.calls) if i not in found.noise}
-        try:
-            more = _Response(handed, len(self.x), self._reruns)
-        except UntriedError:
-            return False
-        if more.others.any() or more.is_local:
+        more = self._affine({i: call for i, call in enumerate(self.calls) if i not in found.noise})
+        if more is None:
             return False
         rest = np.setdiff1d(np.arange(len(self.x)), free)
         factors = {i: part[1, rest] for i, part in {**found.factors, **more.factors}.items()}
@@ -371,17 +353,23 @@ class _Outputs:
                 call, near = self.calls[i], size * rng.normal(size=shift.shape)
                 changed[i] = moved_by(call, shift + in_units(call, near))
             out = self._reruns.numbers("y", changed)
-            if out is None or out.shape != self.x.shape or not np.all(difference(out, self.x)[free] != 0.0):
+            if out is None or not np.all(difference(out, self.x)[free] != 0.0):
                 return False
         return True
+
+    def _affine(self, noise: dict[int, ReplayedCall]) -> _Response | None:
+        """Return what noise does to the outputs; None if they are not affine in it as far away as is tried."""
+        try:
+            found = _Response(noise, len(self.x), self._reruns)
+        except UntriedError:
+            return None
+        return None if found.others.any() or found.is_local else found
 
     def sharing_noise(self) -> Explained | None:
         """Return coordinates of which a combination differs although no draws change it; None if none is found.
 
-        The combination is orthogonal to all moves of the output that fresh draws cause on x and on y, in more runs than
-        there are independent moves, and stays as it is in further runs, but for so little that its move would cost more
-        than any double can say. It tells x from y for all draws if these are noise in which the output is affine: then
-        this is certain.
+        It is orthogonal to all moves that fresh draws cause, in more runs than there are independent moves, and stays
+        so in further runs. It is certain to tell x from y if the draws are noise in which the output is affine.
         """
         distance, drawn = self.distance, sum(int(np.size(call.value)) for call in self.calls)
         most = min(len(self.x), drawn)
@@ -389,9 +377,9 @@ class _Outputs:
             return None
         found: list[Array] = []
         for changed in (self._reruns.anew() for _ in range(most + 2 * DRAWS)):
-            for side, base in (("x", self.x), ("y", self.y)):
+            for side, base in zip(SIDES, (self.x, self.y), strict=True):
                 out = self._reruns.numbers(side, changed)
-                if out is None or out.shape != base.shape or not np.isfinite(out).all():
+                if out is None or not np.isfinite(out).all():
                     return None
                 found.append(difference(out, base))
         moves = np.array(found).T
@@ -406,8 +394,8 @@ class _Outputs:
             return None
         every, sharing = set(range(len(self.calls))), []
         for number in every:
-            out = self._reruns.numbers("x", self._reruns.anew(every - {number}))
-            if out is not None and np.count_nonzero(difference(out, self.x)[held]) > 1:
+            alone = self._reruns.moves("x", self._reruns.anew(every - {number}))
+            if alone is not None and np.count_nonzero(alone[0][held]) > 1:
                 sharing.append(number)
         if not sharing:
             return None
@@ -416,17 +404,10 @@ class _Outputs:
             f"coordinates {_listed(np.flatnonzero(held))} of the output contain the same noise ({names}), and a "
             f"combination of them without noise moved by {far:.6g}"
         )
-        return self._moved(text, "; draw noise for each coordinate", is_certain=self._is_all_affine())
-
-    def _is_all_affine(self) -> bool:
-        """Whether everything drawn is noise in which the outputs are affine, on x and on y, as far away as is tried."""
-        if not all(call.is_shifted for call in self.calls):
-            return False
-        try:
-            found = _Response(dict(enumerate(self.calls)), len(self.x), self._reruns)
-        except UntriedError:
-            return False
-        return not found.others.any() and not found.is_local and found.is_affine((self.x, self.y))
+        is_noise = all(call.is_shifted for call in self.calls)
+        response = self._affine(dict(enumerate(self.calls))) if is_noise else None
+        is_certain = response is not None and response.is_affine()
+        return self._moved(text, "; draw noise for each coordinate", is_certain=is_certain)
 
 
 def _listed(places: npt.NDArray[np.intp]) -> str:

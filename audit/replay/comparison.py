@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
-from .laws import SLACK, Law, directed_loss, shown, strength_needed
+from .laws import SLACK, Array, Law, directed_loss, number_words, shown, strength_needed
 from .output_values import difference, numbers_of, same_output
 from .recorded_run import RecordedRun
 from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired, paired_calls, total_loss
@@ -50,7 +50,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
     if call.differing is None:
         if call.place == call.place_on_y:  # else they are two primitives: that the paths part says it
             realised = call.realised_loss
-            known = "" if realised is None else f"; loss {_loss(realised)} at the value returned"
+            known = "" if realised is None else f"; loss {number_words(realised)} at the value returned"
             yield found(FindingKind.LAW_DIFFERS, f"{x} on x, {y} on y{known}", realised, is_excess=False)
         return
     differing = call.differing - _INPUTS
@@ -123,15 +123,11 @@ def _stated_loss(worst: float | None, mu: float | None, needed: float | None, cl
     stated = "" if claim is None else f", claimed {claim.strength:.6g}"
     if mu is not None and 0.0 < mu < math.inf:
         return f"; mu {mu:.6g}, pure loss infinite{stated}"
-    return "" if worst is None else f"; worst-case loss {_loss(worst)}{stated}"
+    return "" if worst is None else f"; worst-case loss {number_words(worst)}{stated}"
 
 
 def _parameter(law: Law, name: str) -> str:
     return shown(law.parameters[name])
-
-
-def _loss(value: float) -> str:
-    return "infinite" if math.isinf(value) else f"{value:.6g}"
 
 
 def _far(value: float | None) -> str:
@@ -231,14 +227,19 @@ def visible_loss(
     return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
 
 
+def matched(on_x: Sequence[Drawn], on_y: Sequence[Drawn], cost: Callable[[Drawn, Drawn], float]) -> Array:
+    """Return the costs of as many pairs of calls as both runs have, in the order whose sum is the least."""
+    from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; rarely needed
+
+    costs = np.array([[cost(x, y) for y in on_y] for x in on_x], dtype=np.float64)
+    return np.asarray(costs[linear_sum_assignment(costs)])
+
+
 def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tuple[int, float]], bool]:
     """Return the visible losses of calls, each with the number of a call of its line, and whether any were reordered.
 
-    Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call of a line on x may
-    be for another group than the first on y. So the calls of a line are matched in the order with the least loss.
+    Where groups come and go with the rows, the calls of a line are matched in the order with the least loss.
     """
-    from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; only searches need it
-
     lines: dict[Line, list[tuple[int, float]]] = {}
     for number, call in enumerate(calls):
         lines.setdefault(call.line, []).append((number, _of_call(call)))
@@ -246,8 +247,7 @@ def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tup
     for line, losses in lines.items():
         on_x, on_y = calls_of(line, x), calls_of(line, y)
         if 1 < max(len(on_x), len(on_y)) <= _MOST_MATCHED and any(loss > 0.0 for _, loss in losses):
-            costs = np.array([[_of_call(paired(a, b)) for b in on_y] for a in on_x])
-            least = [float(loss) for loss in costs[linear_sum_assignment(costs)]]
+            least = matched(on_x, on_y, lambda a, b: _of_call(paired(a, b))).tolist()
             is_reordered = is_reordered or sum(least) < sum(loss for _, loss in losses) - 1e-9
             found += [(losses[0][0], loss) for loss in least]
         else:

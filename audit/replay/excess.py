@@ -10,7 +10,6 @@ Proof: docs/proofs/replay.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, Final
@@ -19,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
-from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, sum_finding
+from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, matched, sum_finding
 from .laws import Array, Law, moved
 from .output_values import difference, same_form, same_output
 from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired
-from .reruns import DRAWS, MOST_NUMBERS, Calls, Changes, Reruns, nudged, one_of, outcomes_of, stepped, typed
-from .tape import Tape
+from .reruns import DRAWS, MOST_NUMBERS, SIDES, Calls, Changes, Reruns, nudged, one_of, outcomes_of, stepped, typed
+from .tape import Drawn, Tape
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
 _UNTRIED: Final = "; so many numbers are drawn that it was not tried whether the output shows this value"
@@ -96,25 +95,20 @@ def _exceeds(parts: Calls, claim: Claim | None, distance: float) -> bool:
 def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
     """Whether the calls of a line can be matched such that no input moves beyond its sensitivity.
 
-    Where groups come and go with the rows (leaves of a tree, keys of a dictionary), the first call on x may be for
-    another group than the first on y. As many calls are matched as both runs made; the others are for groups that are
-    in one dataset only, which the paths show. Each move must be within the sensitivities of both calls, so that a call
-    with a large one covers no move of another query.
+    The calls may be for groups that come and go with the rows. Each move must be within the sensitivities of both
+    calls, so that a call with a large one covers no move of another query.
     """
     on_x, on_y = calls_of(line, x), calls_of(line, y)
     if len(on_x) == len(on_y) == 1:
         return False
     if len(on_x) * len(on_y) > _MOST_MATCHED:
         return len(on_x) != len(on_y)
-    from scipy.optimize import linear_sum_assignment  # takes a tenth of a second; rarely needed
 
-    beyond = [[_is_beyond(paired(a, b), distance) or _is_beyond(paired(b, a), distance) for b in on_y] for a in on_x]
-    rows, columns = linear_sum_assignment(np.array(beyond, dtype=np.float64))
-    return not any(beyond[row][column] for row, column in zip(rows, columns, strict=True))
+    def is_beyond(a: Drawn, b: Drawn) -> bool:
+        calls = paired(a, b), paired(b, a)
+        return any(call.moved is None or beyond_sensitivity(call, distance) is not None for call in calls)
 
-
-def _is_beyond(call: ReplayedCall, distance: float) -> bool:
-    return call.moved is None or beyond_sensitivity(call, distance) is not None
+    return not matched(on_x, on_y, is_beyond).any()
 
 
 def _may_choose(call: ReplayedCall) -> bool:
@@ -246,12 +240,11 @@ class _Determined:
         return np.array(found).reshape(len(found), len(self._agreeing)).T
 
     def _column(self, sizes: dict[tuple[int, int], float]) -> Array:
-        base = self._reruns.numbers("x", {})
         for is_small in (True, False):
-            out = self._reruns.numbers("x", self._changed(sizes, is_small))
-            if out is None or base is None or out.shape != base.shape:
+            moves = self._reruns.moves("x", self._changed(sizes, is_small))
+            if moves is None:
                 return np.full(len(self._agreeing), np.nan)
-            column = difference(out, base)[self._agreeing]
+            column = moves[0][self._agreeing]
             if np.any(column != 0.0):
                 break
         return np.asarray(column)
@@ -280,26 +273,23 @@ class _Determined:
         for _ in range(DRAWS):
             changed = self._reruns.anew()
             value = np.array(changed.get(number, call.value)).reshape(np.shape(call.value))
-            if value.shape != np.shape(call.value):
-                return False
             value.reshape(-1)[place] = np.asarray(call.value).reshape(-1)[place]
             base = {**changed, number: typed(call.value, value)}
             out = self._reruns.numbers("x", base)
             if out is None or not (self._is_pure or self._reruns.has_law_of(call, number, base)):
                 return False
-            moved = [self._reruns.numbers("x", {**base, number: each}) for each in self._steps(call, value, place)]
-            if not any(each is not None and each.shape == out.shape and self._moves(out, each) for each in moved):
+            moved = [self._reruns.numbers("x", {**base, number: each}) for each in self._steps(number, value, place)]
+            moves = [difference(each, out)[self._agreeing] for each in moved if each is not None]
+            if not np.any(np.array(moves) != 0.0):
                 return False
         return True
 
-    def _moves(self, one: Array, other: Array) -> bool:
-        return bool(np.any(difference(other, one)[self._agreeing] != 0.0))
-
-    def _steps(self, call: ReplayedCall, value: Array, place: int) -> list[Any]:
+    def _steps(self, number: int, value: Array, place: int) -> list[Any]:
         """Return the value with one number a little and three scales away, or exchanged for another place."""
-        direction = one_of(call, place)
+        call = self.calls[number]
         if call.law_on_x.name == "discrete":
-            return [self._other_place(self.calls.index(call))]
+            return [self._other_place(number)]
+        direction = one_of(call, place)
         far = 1.0 if call.law_on_x.scale is None else _LARGE * call.law_on_x.scale.reshape(-1)[place]
         return [nudged(call, value, direction), typed(call.value, value + max(far, 1.0) * direction)]
 
@@ -352,8 +342,8 @@ class _Determined:
         value = np.array(call.value, dtype=np.float64)
         value.reshape(-1)[place] = at
         changed = {number: typed(call.value, value)}
-        x, y = (self._reruns.numbers(side, changed) for side in ("x", "y"))
-        if x is None or y is None or x.shape != y.shape or len(x) <= np.max(self._agreeing):
+        x, y = (self._reruns.numbers(side, changed) for side in SIDES)
+        if x is None or y is None:
             return None
         x, y = x[self._agreeing], y[self._agreeing]
         return x if np.all(np.abs(difference(y, x)) <= self._reruns.rounding(x, y)) else None
@@ -375,17 +365,12 @@ class _Determined:
                 continue
             is_all = False
             if above > below + slack:
-                cuts.append(self._last_at(level, low, high, below + slack, near))
+                while high - low > near:
+                    middle = low + (high - low) / 2.0
+                    middle = math.floor(middle) if near == 1.0 else middle
+                    low, high = (middle, high) if level(middle) <= below + slack else (low, middle)
+                cuts.append(low)
         return np.array(cuts), is_all
-
-    @staticmethod
-    def _last_at(level: Callable[[float], float], low: float, high: float, most: float, near: float) -> float:
-        """Return where a function that never falls leaves a level, by bisection."""
-        while high - low > near:
-            middle = low + (high - low) / 2.0
-            middle = math.floor(middle) if near == 1.0 else middle
-            low, high = (middle, high) if level(middle) <= most else (low, middle)
-        return low
 
     def _alike(self, number: int, place: int) -> list[tuple[int, int]]:
         """Return some other numbers of the same law, those that moved first."""
@@ -450,10 +435,8 @@ def _of_sets(law: Any, cuts: Array) -> Law:
 
 def _size(call: ReplayedCall) -> int:
     """Return how many numbers a call drew; 0 if its value is none."""
-    value = call.value
-    if isinstance(value, (str, bytes, dict)) or np.asarray(value).dtype.kind not in "biuf":
-        return 0
-    return int(np.size(value))
+    value = np.asarray(call.value)
+    return value.size if value.dtype.kind in "biuf" else 0
 
 
 def _moved_places(call: ReplayedCall) -> list[int]:

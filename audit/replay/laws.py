@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -65,6 +66,11 @@ def shown(value: Any) -> str:
         return f"{float(numbers.reshape(-1)[0]):.6g}"
     first = ", ".join(f"{each:.4g}" for each in numbers.reshape(-1)[:4])
     return f"[{first}{', …' if numbers.size > 4 else ''}]"
+
+
+def number_words(value: float | None) -> str:
+    """Return a number as text; empty if it is unknown."""
+    return "" if value is None else "infinite" if math.isinf(value) else f"{value:.6g}"
 
 
 def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
@@ -121,6 +127,16 @@ def _apart(first: Any, second: Any) -> float:
         return float(abs(Fraction(first) - Fraction(second)))
     except (TypeError, ValueError, OverflowError):  # NaN, an infinity, or beyond the doubles
         return math.inf
+
+
+def shape_of(size: Any, *parameters: Any) -> tuple[int, ...]:
+    """Return the shape of a draw of this size, a number or a shape; of None, as the parameters broadcast."""
+    if size is None:
+        return np.broadcast_shapes(*map(np.shape, parameters))
+    try:
+        return (operator.index(size),)
+    except TypeError:
+        return tuple(map(int, size))
 
 
 # Laws.
@@ -376,7 +392,10 @@ def _supremum(x: Law, y: Law) -> float:
     """Return the supremum of ln f_x − ln f_y for two laws of a known name."""
     with np.errstate(all="ignore"):
         if x.name == "discrete":
-            return math.prod(x.shape) * _largest_ratio(x.probabilities, y.probabilities)
+            p, q = x.probabilities, y.probabilities
+            if p.shape != q.shape:
+                return math.prod(x.shape) * math.inf
+            return math.prod(x.shape) * float(np.max(np.where(p == q, 0.0, np.log(p) - np.log(q)), initial=0.0))
         if x.name == "binomial" and "n" not in x.differing(y):  # linear in the value, so largest at 0 or n
             n, p, q = (_double(value) for value in (x.parameters["n"], x.parameters["p"], y.parameters["p"]))
             ends = [np.where(a == b, 0.0, np.log(a) - np.log(b)) for a, b in ((p, q), (1.0 - p, 1.0 - q))]
@@ -387,12 +406,6 @@ def _supremum(x: Law, y: Law) -> float:
         if x.is_integer_valued and np.any(distance != np.round(distance)):
             return math.inf  # no value is possible under both
         return float(np.sum(np.where(distance == 0.0, 0.0, distance / scale)))  # x / 0 is infinite
-
-
-def _largest_ratio(p: Array, q: Array) -> float:
-    if p.shape != q.shape:
-        return math.inf
-    return float(np.max(np.where(p == q, 0.0, np.log(p) - np.log(q)), initial=0.0))
 
 
 def gaussian_mu(x: Law, y: Law) -> float | None:
@@ -438,7 +451,7 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
         return worst
     if mu is not None and math.isfinite(mu):
         if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
-            return _order(claim) * mu * mu / 2.0
+            return (claim.order if isinstance(claim, RenyiDP) else 1.0) * mu * mu / 2.0
         if isinstance(claim, GaussianDP):
             return mu
         return _largest(claim, ndtr(_Z + mu), ndtr(-_Z - mu), _Q, _Q_REST)
@@ -520,24 +533,20 @@ def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
     if not (math.isfinite(epsilon) and math.isfinite(mu)):
         return False
     if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
-        order = _order(claim)
+        order = claim.order if isinstance(claim, RenyiDP) else 1.0  # of a Gaussian μ the divergence is order · μ²/2
         divergence = min(epsilon, order * epsilon * epsilon / 2.0) if isinstance(claim, RenyiDP) else epsilon**2 / 2.0
         return divergence + order * mu * mu / 2.0 <= claim.strength * (1.0 + SLACK)
     if not isinstance(claim.base if isinstance(claim, GroupClaim) else claim, _OF_EVENTS):
         return False  # events show only a part of what such a claim says
-    if isinstance(claim, ApproxDP):
-        return _keeps_lines([(claim.epsilon, claim.delta)], epsilon, mu)
-    if isinstance(claim, PrivacyProfile):
-        deltas = [delta + claim.excess for delta in claim.deltas]
-        return _keeps_lines(list(zip(claim.epsilons, deltas, strict=True)), epsilon, mu)
     if isinstance(claim, GaussianDP) and epsilon == 0.0:
         return mu <= claim.mu * (1.0 + SLACK)
-    return _lies_below(claim, epsilon, mu) and _lies_below(claim.reversed(), epsilon, mu)
-
-
-def _keeps_lines(lines: list[tuple[float, float]], epsilon: float, mu: float) -> bool:
-    """Whether the privacy profile of such a loss lies below these points of one, exactly."""
-    return all(_profile(at, epsilon, mu) <= delta * (1.0 + SLACK) for at, delta in lines)
+    if isinstance(claim, ApproxDP):
+        points = [(claim.epsilon, claim.delta)]
+    elif isinstance(claim, PrivacyProfile):
+        points = [(at, delta + claim.excess) for at, delta in zip(claim.epsilons, claim.deltas, strict=True)]
+    else:
+        return _lies_below(claim, epsilon, mu) and _lies_below(claim.reversed(), epsilon, mu)
+    return all(_profile(at, epsilon, mu) <= delta * (1.0 + SLACK) for at, delta in points)
 
 
 def _profile(at: float, epsilon: float, mu: float) -> float:
@@ -552,10 +561,8 @@ def _profile(at: float, epsilon: float, mu: float) -> float:
 def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
     """Whether the boundary of such a loss lies below that of a claim, up to where it meets its mirror image.
 
-    The boundary Φ(Φ⁻¹(e^ε q) + μ) is concave, so it lies below its tangents; between two points below the two
-    tangents. The claim's boundary is concave, so it lies above its chords. Corners of the tangents below the claim's
-    boundary therefore show the whole, wherever the claim's own corners are. Far out in the tail, where no double tells
-    them apart, the ratio of Gaussian boundaries only falls.
+    Corners of its tangents below the claim's boundary show the whole. Far out in the tail, where no double tells them
+    apart, the ratio of Gaussian boundaries only falls.
     """
     low, high = -37.0, float(-ndtri(1e-300))
     for _ in range(200):  # to where e^ε q = Φ(z) and 1 − Φ(z + μ) = q
@@ -572,8 +579,3 @@ def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
     heights = np.minimum(own[:-1] + slope[: len(corners)] * (corners - q[:-1]), 1.0)
     allowed, _ = claim.max_power(np.append(q, corners), 1.0 - np.append(q, corners))
     return bool(np.all(np.append(own, heights) <= allowed * (1.0 + _TANGENTS)))
-
-
-def _order(claim: RenyiDP | ZeroConcentratedDP) -> float:
-    """The divergence of a Gaussian μ, in the units of the claim's strength, is this times μ²/2."""
-    return claim.order if isinstance(claim, RenyiDP) else 1.0

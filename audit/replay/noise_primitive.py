@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import random
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from ..errors import OptionError
 from ..printing import did_you_mean, shorten
-from .laws import PARAMETERS, Law
+from .laws import PARAMETERS, Law, shape_of
 from .tape import Declared, active_tape
 
 P = ParamSpec("P")
@@ -100,7 +98,8 @@ def noise_primitive(
                 held = {name: given(source) for name, source in parameters.items()}
                 rest = {name: each for name, each in bound.arguments.items() if name not in sources}
                 beside = {name: each for name, each in rest.items() if not isinstance(each, _GENERATORS)}
-                return Law(law, held, _shape(law, given(size), held), beside=beside)
+                of_one = () if law == "discrete" else held.values()
+                return Law(law, held, shape_of(given(size), *of_one), beside=beside)
 
             def declared() -> Declared | None:
                 if sensitivity is None and epsilon is None:
@@ -114,12 +113,6 @@ def noise_primitive(
         return call
 
     return decorate
-
-
-def _shape(law: str, size: Any, held: dict[str, Any]) -> tuple[int, ...]:
-    if size is None:
-        return () if law == "discrete" else np.broadcast_shapes(*(np.shape(value) for value in held.values()))
-    return (operator.index(size),) if isinstance(size, Integral) else tuple(map(int, size))
 
 
 def _checked(law: Any, name: str) -> Law:

@@ -14,7 +14,7 @@ import enum
 import struct
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -76,15 +76,19 @@ def same_output(first: Any, second: Any) -> bool | None:
     """Return whether two outputs agree in form and numbers, with the bits of NaN; None if a type does not say."""
     try:
         (form, numbers), (other_form, other_numbers) = _read(first), _read(second)
-        return bool(form == other_form) and len(numbers) == len(other_numbers) and _equal(numbers, other_numbers)
+        if form != other_form or len(numbers) != len(other_numbers):
+            return False
     except _IncomparableError:
         return None
+    pairs = zip(numbers, other_numbers, strict=True)  # whole numbers of any size are compared exactly
+    return all((a == b and a != 0) or ((a == b or (a != a and b != b)) and _bits(a) == _bits(b)) for a, b in pairs)
 
 
 def same_form(first: Any, second: Any) -> bool:
-    """Return whether two outputs differ in numbers only; not if a type does not say."""
+    """Return whether two outputs differ in the values of their numbers only; not if a type does not say."""
     try:
-        return bool(_read(first)[0] == _read(second)[0])
+        (form, numbers), (other_form, other_numbers) = _read(first), _read(second)
+        return bool(form == other_form) and len(numbers) == len(other_numbers)
     except _IncomparableError:
         return False
 
@@ -123,11 +127,6 @@ def difference(y: npt.NDArray[np.float64], x: npt.NDArray[np.float64]) -> npt.ND
     with np.errstate(invalid="ignore"):
         apart = np.where(are_alike, 0.0, y - x)
     return np.where(are_alike & (x.view(np.int64) != y.view(np.int64)), _LEAST, apart)
-
-
-def _equal(first: list[Any], second: list[Any]) -> bool:
-    pairs = zip(first, second, strict=True)  # whole numbers of any size are compared exactly
-    return all((a == b and a != 0) or ((a == b or (a != a and b != b)) and _bits(a) == _bits(b)) for a, b in pairs)
 
 
 def _bits(number: float) -> bytes:
@@ -177,7 +176,8 @@ def _form_of(value: Any, kind: type, numbers: list[Any], depth: int) -> Any:
     if isinstance(value, (list, tuple, deque)):
         return kind, [_form(each, numbers, depth + 1) for each in value], getattr(value, "maxlen", None)
     if isinstance(value, (set, frozenset)):
-        return kind, frozenset(value), Counter(map(type, value)), frozenset(map(repr, filter(_is_zero, value)))
+        zeros = frozenset(repr(each) for each in value if isinstance(each, (float, np.floating)) and each == 0.0)
+        return kind, frozenset(value), Counter(map(type, value)), zeros
     if isinstance(value, (range, slice, array)):  # equal to some that show other arguments or types
         return kind, _label(value.__reduce_ex__(2)[1], depth)
     if isinstance(value, (str, bytes, type, type(None))):
@@ -198,10 +198,6 @@ def _form_of(value: Any, kind: type, numbers: list[Any], depth: int) -> Any:
     return _Own(value)
 
 
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and value == 0.0
-
-
 def _label(value: Any, depth: int) -> Any:
     """Return a name or a place in a form, with the numbers in it."""
     numbers: list[Any] = []
@@ -210,20 +206,15 @@ def _label(value: Any, depth: int) -> Any:
 
 def _attributes(value: Any, numbers: list[Any], depth: int) -> Any:
     """Return the form of the attributes that an object holds, but for the fields of a dataclass."""
-    fields = {each.name for each in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
-    held = [(name, part) for name, part in _held(value) if name not in fields]
-    return [(name, _form(part, numbers, depth + 1)) for name, part in held]
-
-
-def _held(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, (type, enum.Enum)):
-        return
-    yield from getattr(value, "__dict__", {}).items()
+        return []
+    held = list(getattr(value, "__dict__", {}).items())
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if not name.startswith("__") and hasattr(value, name):
-                yield name, getattr(value, name)
+        names = (slots,) if isinstance(slots, str) else slots
+        held += [(name, getattr(value, name)) for name in names if not name.startswith("__") and hasattr(value, name)]
+    fields = {each.name for each in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
+    return [(name, _form(part, numbers, depth + 1)) for name, part in held if name not in fields]
 
 
 def _form_of_array(value: npt.NDArray[Any], numbers: list[Any], depth: int) -> Any:

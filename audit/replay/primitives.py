@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import operator
 import os
 import random
 import subprocess
@@ -21,9 +20,9 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from .laws import PARAMETERS, Law, copied
+from .laws import PARAMETERS, Law, copied, shape_of
 from .registered import Patch, register_primitives
-from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, recorded, tape_of_thread
+from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, tape_of_thread
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
@@ -34,20 +33,63 @@ _GLOBAL: Final = 2**32 - 2
 """First number of the spawn key of the global state; generators that are made without a seed have the next one."""
 
 
+def _function(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does `own` with the tape while its thread is recorded, and what it stands for else."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tape = tape_of_thread()
+        return original(*args, **kwargs) if tape is None else own(tape, *args, **kwargs)
+
+    return call
+
+
+def _method(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that does `own` with the tape while a run is recorded, and what it stands for else.
+
+    Of the state that stands for the global one, only the thread of the run has recorded methods.
+    """
+    original = getattr(kind, name)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(self, _STANDS_FOR_GLOBAL, False) and tape_of_thread() is None:
+            return getattr(GLOBAL_STATE, name)(*args, **kwargs)
+        tape = active_tape()
+        return original(self, *args, **kwargs) if tape is None else own(tape, self, *args, **kwargs)
+
+    call.__name__, call.__doc__ = name, f"Record what `{name}` of `{kind.__name__}` draws."
+    return call
+
+
+def _recorded(kind: type, name: str, law: Callable[..., Law]) -> Callable[..., Any]:
+    """Return a method whose draws are recorded with the law of its arguments."""
+    original, names = getattr(kind, name), _NAMES.get(name, ())
+
+    def draw(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
+        held, named = copied(args), copied(kwargs)  # the caller may change them later
+        found = tape.call(
+            f"{kind.__name__}.{name}",
+            lambda: law(*args, **kwargs),
+            lambda: tape.drawn(self, lambda: original(self, *held, **named)),
+        )
+        out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
+        if out is not None and found is not out:
+            out[...] = found
+            return out
+        return found
+
+    return _method(kind, name, draw)
+
+
 def _choosing(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that records what `own` does with the tape; within other primitives it is numpy's or Python's."""
     original = getattr(kind, name)
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        tape = active_tape()
-        if tape is None:
-            return original(self, *args, **kwargs)
+    def choose(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
         if tape.passes():
             return tape.drawn(self, lambda: original(self, *args, **kwargs))
-        return own(tape, self, *args, **kwargs)
+        return own(tape, kind, self, *args, **kwargs)
 
-    call.__name__, call.__doc__ = name, f"Record what `{name}` of `{kind.__name__}` draws."
-    return call
+    return _method(kind, name, choose)
 
 
 def _places(tape: Tape, source: Any, primitive: str, law: Law, draw: Callable[[], Any], n: int) -> Any:
@@ -60,9 +102,9 @@ def _places(tape: Tape, source: Any, primitive: str, law: Law, draw: Callable[[]
     )
 
 
-def _of_module(original: Callable[..., Any], state: Callable[[], Any], method: str, seed: str | None = None) -> Any:
+def _of_module(original: Callable[..., Any], state: Callable[[], Any], method: str) -> Callable[..., Any]:
     """Return a module function that draws from the state of whichever run calls it."""
-    return recorded(original, lambda *args, **kwargs: getattr(state(), method)(*args, **kwargs), seed)
+    return _function(original, lambda tape, *args, **kwargs: getattr(state(), method)(*args, **kwargs))
 
 
 # numpy: the laws of its methods.
@@ -94,116 +136,70 @@ _NOT_DRAWS: Final = frozenset(
 )
 
 
-def _shape(bound: dict[str, Any], *parameters: Any) -> tuple[int, ...]:
-    if bound.get("out") is not None:
-        return tuple(bound["out"].shape)
-    size = bound.get("size")
-    if size is None:
-        shapes = [np.shape(each) for each in parameters]
-        return np.broadcast_shapes(*shapes) if any(shapes) else ()
-    try:
-        return (operator.index(size),)
-    except TypeError:
-        return tuple(int(each) for each in size)
-
-
-def _kept(value: Any) -> Any:
-    """Return a copy of an array: the caller may change it later."""
-    return value if np.isscalar(value) else np.array(value)
-
-
-def _law_of(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
+def _law_of(method: str, /, *args: Any, **kwargs: Any) -> Law:
     """Return the law of a method of numpy's generators with these arguments."""
     if method in ("rand", "randn"):
-        method, args, kwargs = ("random" if method == "rand" else "standard_normal"), (args or None,), {}
+        method, args = ("random" if method == "rand" else "standard_normal"), (args or None,)
     if method not in _POSITIONAL:
-        return Law(method, {f"argument {i}": _kept(each) for i, each in enumerate(args)} | kwargs)
+        return Law(method, {f"argument {i}": each for i, each in enumerate(args)} | kwargs)
     name = _POSITIONAL[method][0]
     bound = {**dict(zip(_NAMES[method], args, strict=False)), **kwargs}
     if name == "integers":
         low, high = (0, bound["low"]) if bound.get("high") is None else (bound["low"], bound["high"])
         bound |= {"low": low, "high": np.add(high, 1) if bound.get("endpoint") else high}
-    held = {}
-    for parameter in PARAMETERS[name]:
-        argument = _ARGUMENTS.get(parameter, parameter)
-        held[parameter] = _kept(bound.get(argument, _DEFAULTS.get(argument)))
-    return Law(name, held, _shape(bound, *held.values()))
+    arguments = {parameter: _ARGUMENTS.get(parameter, parameter) for parameter in PARAMETERS[name]}
+    held = {parameter: bound.get(each, _DEFAULTS.get(each)) for parameter, each in arguments.items()}
+    out = bound.get("out")
+    return Law(name, held, shape_of(bound.get("size"), *held.values()) if out is None else tuple(out.shape))
 
 
 # numpy: classes whose draws are recorded.
 
 
-def _recorded(base: type, method: str) -> Callable[..., Any]:
-    original = getattr(base, method)
-    names = _NAMES.get(method, ())
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        tape = active_tape()
-        if tape is None:
-            return original(self, *args, **kwargs)
-        held, named = copied(args), copied(kwargs)  # the caller may change them later
-        found = tape.call(
-            f"{base.__name__}.{method}",
-            lambda: _law_of(method, args, kwargs),
-            lambda: tape.drawn(self, lambda: original(self, *held, **named)),
-        )
-        out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
-        if out is not None and found is not out:
-            out[...] = found
-            return out
-        return found
-
-    call.__name__, call.__doc__ = method, f"Record a draw of numpy's `{method}`."
-    return call
-
-
-def _choice(base: Any) -> Callable[..., Any]:
-    def choice(
-        tape: Tape, self: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, *args: Any, **kwargs: Any
-    ) -> Any:
-        axis = args[0] if args else kwargs.get("axis", 0)
-        rest = dict(zip(("shuffle",), args[1:], strict=False)) | {key: kwargs[key] for key in kwargs if key != "axis"}
-        values = None if isinstance(a, (int, np.integer)) else np.asarray(a)
-        n = int(a) if values is None else values.shape[axis] if values.ndim else int(values)
-        shape = _shape({"size": size})
-        if not replace and shape not in ((), (1,)):
-            law = Law("choice without replacement", {"n": n, "p": _kept(p)}, shape)
-        elif p is None:
-            law = Law("integers", {"low": 0, "high": n}, shape)
-        else:
-            law = Law("discrete", {"probabilities": np.array(p, dtype=np.float64)}, shape)
-        name = f"{base.__name__}.choice"
-        places = _places(tape, self, name, law, lambda: base.choice(self, n, size, replace, p, **rest), n)
-        return places if values is None or not values.ndim else values.take(places, axis=axis)
-
-    return _choosing(base, "choice", choice)
+def _choice(
+    tape: Tape,
+    base: Any,
+    self: Any,
+    a: Any,
+    size: Any = None,
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    shuffle: bool = True,
+) -> Any:
+    values = None if isinstance(a, (int, np.integer)) else np.asarray(a)
+    n = int(a) if values is None else values.shape[axis] if values.ndim else int(values)
+    shape = shape_of(size)
+    if not replace and shape not in ((), (1,)):
+        law = Law("choice without replacement", {"n": n, "p": p}, shape)
+    elif p is None:
+        law = Law("integers", {"low": 0, "high": n}, shape)
+    else:
+        law = Law("discrete", {"probabilities": np.array(p, dtype=np.float64)}, shape)
+    name, rest = f"{base.__name__}.choice", {"shuffle": shuffle} if base is _GENERATOR else {}
+    places = _places(tape, self, name, law, lambda: base.choice(self, n, size, replace, p, **rest), n)
+    return places if values is None or not values.ndim else values.take(places, axis=axis)
 
 
-def _order(tape: Tape, self: Any, base: Any, n: int, method: str) -> Any:
+def _order(tape: Tape, base: Any, self: Any, n: int, method: str) -> Any:
     law = Law("permutation", {"n": n}, (n,))
     return _places(tape, self, f"{base.__name__}.{method}", law, lambda: base.permutation(self, n), n)
 
 
-def _permutation(base: Any) -> Callable[..., Any]:
-    def permutation(tape: Tape, self: Any, x: Any, axis: int = 0) -> Any:
-        values = None if isinstance(x, (int, np.integer)) else np.asarray(x)
-        places = _order(tape, self, base, int(x) if values is None else values.shape[axis], "permutation")
-        return places if values is None else values.take(places, axis=axis)
-
-    return _choosing(base, "permutation", permutation)
+def _permutation(tape: Tape, base: Any, self: Any, x: Any, axis: int = 0) -> Any:
+    values = None if isinstance(x, (int, np.integer)) else np.asarray(x)
+    places = _order(tape, base, self, int(x) if values is None else values.shape[axis], "permutation")
+    return places if values is None else values.take(places, axis=axis)
 
 
-def _shuffle(base: Any) -> Callable[..., Any]:
-    def shuffle(tape: Tape, self: Any, x: Any, axis: int = 0) -> None:
-        if isinstance(x, np.ndarray):
-            x[...] = x.take(_order(tape, self, base, x.shape[axis], "shuffle"), axis=axis)
-        elif axis:
-            base.shuffle(self, x, axis)  # which raises
-        else:
-            for place, each in enumerate([x[int(place)] for place in _order(tape, self, base, len(x), "shuffle")]):
-                x[place] = each
-
-    return _choosing(base, "shuffle", shuffle)
+def _shuffle(tape: Tape, base: Any, self: Any, x: Any, axis: int = 0) -> None:
+    if isinstance(x, np.ndarray):
+        x[...] = x.take(_order(tape, base, self, x.shape[axis], "shuffle"), axis=axis)
+    elif axis:
+        base.shuffle(self, x, axis)  # which raises
+    else:
+        for place, each in enumerate([x[int(place)] for place in _order(tape, base, self, len(x), "shuffle")]):
+            x[place] = each
 
 
 class _StandsFor(type):
@@ -231,42 +227,27 @@ class _StandsFor(type):
         return made
 
 
-def _recording_class(base: type) -> Any:
+def _recording_class(base: Any) -> Any:
     draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
-    methods: dict[str, Any] = {name: _recorded(base, name) for name in draws if callable(getattr(base, name))}
-    methods |= {"choice": _choice(base), "permutation": _permutation(base), "shuffle": _shuffle(base)}
-    methods["__reduce__"] = _reduced(base)
+    laws = {name: functools.partial(_law_of, name) for name in draws if callable(getattr(base, name))}
+    methods: dict[str, Any] = {name: _recorded(base, name, law) for name, law in laws.items()}
+    for name, own in (("choice", _choice), ("permutation", _permutation), ("shuffle", _shuffle)):
+        methods[name] = _choosing(base, name, own)
+
+    def reduced(tape: Tape, self: Any) -> Any:
+        tape.note_unseen("a generator is copied or sent to another process")
+        return base.__reduce__(self)
+
+    methods["__reduce__"] = _method(base, "__reduce__", reduced)
     if base is _GENERATOR:
         methods["__deepcopy__"] = _deep_copy
     else:
-        methods = {name: _by_thread(name, each) for name, each in (methods | {"seed": _seeded_state}).items()}
+        methods["seed"] = _method(base, "seed", _seeded_state)
     return _StandsFor(
         base.__name__,
         (base,),
         {"__module__": __name__, "__doc__": f"numpy's `{base.__name__}`, whose draws are recorded.", **methods},
     )
-
-
-def _by_thread(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of a state: of the one that stands for the global state, for the thread of its run only."""
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if getattr(self, _STANDS_FOR_GLOBAL, False) and tape_of_thread() is None:
-            return getattr(GLOBAL_STATE, name)(*args, **kwargs)
-        return method(self, *args, **kwargs)
-
-    call.__name__, call.__doc__ = name, method.__doc__
-    return call
-
-
-def _reduced(base: type) -> Callable[..., Any]:
-    def reduced(self: Any) -> Any:
-        tape = active_tape()
-        if tape is not None:
-            tape.note_unseen("a generator is copied or sent to another process")
-        return cast(Any, base).__reduce__(self)
-
-    return reduced
 
 
 def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
@@ -276,11 +257,7 @@ def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
         return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
 
 
-def _seeded_state(self: Any, seed: Any = None) -> None:
-    tape = active_tape()
-    if tape is None:
-        _RANDOM_STATE.seed(self, seed)
-        return
+def _seeded_state(tape: Tape, self: Any, seed: Any = None) -> None:
     tape.note_seed(seed)
     with tape.unseen_inside():
         _RANDOM_STATE.seed(self, seed)
@@ -298,15 +275,14 @@ def recording_generator(entropy: int) -> np.random.Generator:
 
 
 def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., np.random.Generator]:
-    def default_rng(seed: Any = None) -> np.random.Generator:
-        if isinstance(seed, RecordingGenerator) and type(seed) is RecordingGenerator:
+    def default_rng(tape: Tape, seed: Any = None) -> np.random.Generator:
+        if type(seed) is RecordingGenerator:
             return cast(np.random.Generator, seed)
-        tape = cast(Tape, active_tape())
         tape.note_seed(seed)
         made = original(tape.fresh_seed() if seed is None else seed)
         return cast(np.random.Generator, RecordingGenerator(made.bit_generator))
 
-    return recorded(original, default_rng)
+    return _function(original, default_rng)
 
 
 _MODULE_FUNCTIONS: Final = tuple(
@@ -328,8 +304,7 @@ def _numpy_patches() -> Iterator[Patch]:
     yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
     methods = {name: name for name in _MODULE_FUNCTIONS} | {"ranf": "random_sample", "sample": "random_sample"}
     for name, method in methods.items():
-        original, seed = getattr(np.random, name), "seed" if name == "seed" else None
-        yield Patch(np.random, name, _of_module(original, lambda: np.random.mtrand._rand, method, seed))
+        yield Patch(np.random, name, _of_module(getattr(np.random, name), lambda: np.random.mtrand._rand, method))
 
 
 # The standard library's random.
@@ -358,29 +333,14 @@ _LAWS: Final[dict[str, Callable[..., Law]]] = {
 }
 
 
-def _recorded_random(kind: type, name: str) -> Callable[..., Any]:
-    original, law = getattr(kind, name), _LAWS[name]
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        tape = active_tape()
-        if tape is None:
-            return original(self, *args, **kwargs)
-        return tape.call(
-            f"{kind.__name__}.{name}",
-            lambda: law(*args, **kwargs),
-            lambda: tape.drawn(self, lambda: original(self, *args, **kwargs)),
-        )
-
-    return call
-
-
-def _random_choice(tape: Tape, self: random.Random, seq: Sequence[Any]) -> Any:
+def _random_choice(tape: Tape, _: type, self: random.Random, seq: Sequence[Any]) -> Any:
     law, draw = Law("integers", {"low": 0, "high": len(seq)}), random.Random.choice
     return seq[_places(tape, self, "Random.choice", law, lambda: draw(self, range(len(seq))), len(seq))]
 
 
 def _random_choices(
     tape: Tape,
+    _: type,
     self: random.Random,
     population: Sequence[Any],
     weights: Any = None,
@@ -400,13 +360,9 @@ def _random_choices(
 
 
 def _seeded_random(original: Callable[..., Any]) -> Callable[..., Any]:
-    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        tape = active_tape()
-        if tape is not None:
-            tape.note_seed(a)
+    def seed(tape: Tape, self: random.Random, a: Any = None, version: int = 2) -> None:
+        tape.note_seed(a)
         original(self, a, version)
-        if tape is None or isinstance(self, random.SystemRandom):
-            return
         if a is None or tape.streams.was_read(a):
             tape.note_made(self, is_fresh=True)
 
@@ -424,8 +380,8 @@ def _random_patches() -> Iterator[Patch]:
     for kind in (random.Random, random.SystemRandom):
         for name in _LAWS:
             if kind is random.Random or name in vars(kind):
-                yield Patch(kind, name, _recorded_random(kind, name))
-    yield Patch(random.Random, "seed", _seeded_random(random.Random.seed))
+                yield Patch(kind, name, _recorded(kind, name, _LAWS[name]))
+    yield Patch(random.Random, "seed", _method(random.Random, "seed", _seeded_random(random.Random.seed)))
     yield Patch(random.Random, "choice", _choosing(random.Random, "choice", _random_choice))
     yield Patch(random.Random, "choices", _choosing(random.Random, "choices", _random_choices))
     for name in functions:
@@ -447,7 +403,7 @@ _AT_ZERO: Final = {
 
 def _scipy_law(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
     held, loc, scale, size = dist._parse_args_rvs(*args, **kwargs)
-    shape = _shape({"size": size}, *held, loc, scale)
+    shape = shape_of(size, *held, loc, scale)
     if dist.name in _SHIFTED:
         return Law(_SHIFTED[dist.name], {"location": loc, "scale": scale}, shape)
     if dist.name == "dlaplace":
@@ -464,19 +420,14 @@ def _scipy_law(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
 def _scipy_patches() -> Iterator[Patch]:
     from scipy import stats  # takes a second; asked for only where it is imported already
 
-    continuous, discrete = stats.rv_continuous, stats.rv_discrete
-    base = next(kind for kind in continuous.__mro__ if "rvs" in vars(kind))
-    for kind in dict.fromkeys((base, *(each for each in (continuous, discrete) if "rvs" in vars(each)))):
-        yield Patch(kind, "rvs", _rvs(kind))
+    kinds = dict.fromkeys((*stats.rv_continuous.__mro__, *stats.rv_discrete.__mro__))
+    yield from (Patch(kind, "rvs", _rvs(kind)) for kind in kinds if "rvs" in vars(kind))
 
 
 def _rvs(kind: type) -> Callable[..., Any]:
     original = vars(kind)["rvs"]
 
-    def rvs(self: Any, *args: Any, **kwargs: Any) -> Any:
-        tape = tape_of_thread()
-        if tape is None:
-            return original(self, *args, **kwargs)
+    def rvs(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
         stated = {name: value for name, value in kwargs.items() if name != "random_state"}
         given = kwargs.get("random_state")
         tape.note_seed(given)
@@ -492,7 +443,7 @@ def _rvs(kind: type) -> Callable[..., Any]:
 
         return tape.call(f"scipy.stats.{self.name}.rvs", lambda: _scipy_law(self, held, stated), draw)
 
-    return rvs
+    return _function(original, rvs)
 
 
 # What is random outside of Python's generators: entropy, and other processes.

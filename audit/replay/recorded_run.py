@@ -207,9 +207,11 @@ class Runner:
             before = _older_generators() if looks_around and number == 0 else {}
             again = self.run(dataset, first.tape.calls, seed=other_seed(self.seed, number))
             unseen |= again.tape.unseen
-            if _is_put_back(again.tape) and any(comparable(made.state) != state for made, state in before.items()):
+            is_on_path, pairs = again.is_on_path_of(first), zip(first.tape.calls, again.tape.calls, strict=False)
+            if is_on_path and any(comparable(made.state) != state for made, state in before.items()):
                 unseen[_DRAWN] += 1
-            if _differs(first.tape, again.tape):
+            is_other = not is_on_path or first.tape.seeds != again.tape.seeds
+            if is_other or any(a.place != b.place or not a.law.is_same_as(b.law) for a, b in pairs):
                 words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
                 return Unrecorded(f"unrecorded: {words}", True)
             is_same = same_output(first.output, again.output)
@@ -231,11 +233,6 @@ class Runner:
         """Whether a mechanism that makes no call gives the same output in many more runs."""
         runs = (self.run(dataset, (), seed=other_seed(self.seed, _REPEATS + number)) for number in range(_MORE))
         return all(same_output(first.output, again.output) is True for again in runs)
-
-
-def _is_put_back(tape: Tape) -> bool:
-    """Whether every value of a run was put back, so that nothing had to be drawn."""
-    return tape.put_back is not None and tape.parted_at is None and len(tape.calls) <= len(tape.put_back)
 
 
 def _older_generators() -> dict[np.random.BitGenerator, Any]:
@@ -269,11 +266,3 @@ def _seed_again(source: Any) -> None:
         bits.state = type(bits)().state
     else:
         source.seed()
-
-
-def _differs(first: Tape, again: Tape) -> bool:
-    """Whether a run with its own values put back made other calls, or calls with other parameters."""
-    if again.parted_at is not None or len(first.calls) != len(again.calls) or first.seeds != again.seeds:
-        return True
-    pairs = zip(first.calls, again.calls, strict=True)
-    return any(a.place != b.place or not a.law.is_same_as(b.law) for a, b in pairs)

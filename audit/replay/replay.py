@@ -105,13 +105,11 @@ def replay(
         held.check(x, y, distance)
     if sampler.check_pair is not None:
         sampler.check_pair(x, y, distance)
-    with only_recording() as is_free:
-        if not is_free:
-            raise MechanismError(
-                "another replay is recording in this process, perhaps the one that runs this mechanism; replays cannot "
-                "be nested or run at the same time: wait for its end, or use another process.",
-                mechanism=sampler.name,
-            )
+    remedy = (
+        "the one that runs this mechanism; replays cannot be nested or run at the same time: wait for its end, or use "
+        "another process."
+    )
+    with only_recording(sampler.name, remedy):
         runner = Runner(sampler, names, seed)
         try:
             with runner.patching():

@@ -19,7 +19,7 @@ from ..claims.renyi import ZeroConcentratedDP
 from ..errors import ExcessError, OptionError
 from ..printing import shorten
 from ..records.suite import ReplayRow, ReplayTable
-from .laws import SLACK, Law, distance_of, gaussian_mu, is_within, moved, realised_loss, worst_loss
+from .laws import SLACK, Law, distance_of, gaussian_mu, is_within, moved, number_words, realised_loss, worst_loss
 from .tape import Declared, Drawn, Place, Tape
 
 Line: TypeAlias = tuple[str, Place]
@@ -95,10 +95,10 @@ class ReplayedCall:
     law_on_x: Law
     law_on_y: Law
     value: Any = field(repr=False)
-    declared_on_x: Declared | None = None
-    declared_on_y: Declared | None = None
+    declared_on_x: Declared | None
+    declared_on_y: Declared | None
+    draw_on_x: Callable[[], Any] = field(repr=False)
     is_inferred: bool = False
-    draw_on_x: Callable[[], Any] | None = field(default=None, repr=False)
 
     @property
     def line(self) -> Line:
@@ -301,11 +301,6 @@ def total_loss(calls: tuple[ReplayedCall, ...]) -> TranscriptLoss:
 
 _FIRST: Final = 30  # calls that tables show whatever they do
 _WIDTH: Final = 100  # characters of a line of source
-
-
-def number_words(value: float | None) -> str:
-    """Return a number as text; empty if it is unknown."""
-    return "" if value is None else "infinite" if math.isinf(value) else f"{value:.6g}"
 
 
 class ReplayVerdict(enum.Enum):

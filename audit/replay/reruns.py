@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -49,6 +49,7 @@ _BY_CHANCE: Final = 1e-7
 
 _RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
+SIDES: Final = ("x", "y")
 Calls = tuple[ReplayedCall, ...]
 Changes = Mapping[int, Any]
 
@@ -82,19 +83,16 @@ class Reruns:
         if not any(made.tape.calls or made.tape.raised for _, made in self._sides.values()):
             return "", []
         runs: dict[str, list[RecordedRun]] = {"x": [self._sides["x"][1]], "y": []}
-        for number, side in enumerate(("x", "y")):
+        for number, side in enumerate(SIDES):
             dataset = self._sides[side][0]
             seeds = (other_seed(self._runner.seed, 1_000 * (number + 1) + turn) for turn in range(2 * DRAWS))
             runs[side] += [self._runner.run(dataset, seed=seed) for seed in itertools.islice(seeds, DRAWS)]
             for seed in seeds:
-                self._runner.run(dataset, changed=self._some_far(), seed=seed)
+                noise = {i: call for i, call in enumerate(self.calls) if call.is_shifted and self._rng.random() < 0.5}
+                far = {i: self._far(call, float(self._rng.choice(FAR)), None) for i, call in noise.items()}
+                self._runner.run(dataset, changed=far, seed=seed)
         repeated = self._runner.streams.repeated or _why_dependent([*runs["x"], *runs["y"]])
         return repeated, list(_raised(runs["x"], runs["y"]))
-
-    def _some_far(self) -> Changes:
-        """Return half of the noise at values far away."""
-        noise = {i: call for i, call in enumerate(self.calls) if call.is_shifted and self._rng.random() < 0.5}
-        return {i: self._far(call, float(self._rng.choice(FAR)), None) for i, call in noise.items()}
 
     def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
         """Return the output of a side, and whether the run made the same calls; `changed` has calls by number."""
@@ -107,7 +105,7 @@ class Reruns:
 
     def has_law_of(self, call: ReplayedCall, number: int, changed: Changes) -> bool:
         """Whether the call of this number is given at other values of the draws what it was given."""
-        tapes = [self._run(side, changed).tape for side in ("x", "y")]
+        tapes = [self._run(side, changed).tape for side in SIDES]
         if any(len(tape.calls) <= number for tape in tapes):
             return False
         return has_its_laws(call, paired(tapes[0].calls[number], tapes[1].calls[number]))
@@ -125,6 +123,11 @@ class Reruns:
         if not is_on_path or first.error is not None or not same_form(first.output, output):
             return None
         return numbers_of(output)
+
+    def moves(self, side: str, changed: Changes) -> tuple[Array, Array] | None:
+        """Return by how much the numbers of an output move, and by how much of that rounding may; None as above."""
+        base, out = self.numbers(side, {}), self.numbers(side, changed)
+        return None if base is None or out is None else (difference(out, base), self.rounding(out, base))
 
     def disagreement(self, apart: Callable[[Changes], Array] | None = None, noise: Array | None = None) -> str:
         """Return why the outputs on x and y do not agree at other values; empty if they do at all values tried.
@@ -148,10 +151,7 @@ class Reruns:
     def _combinations(self) -> Iterator[Changes]:
         """Yield all values that the calls of choices can take together: each may lead to another output.
 
-        Raises
-        ------
-        UntriedError
-            If there are too many, or a call may decide something that no number of values shows.
+        An `UntriedError` if there are too many, or a call may decide something that no number of values shows.
         """
         outcomes: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
@@ -175,12 +175,7 @@ class Reruns:
     def _steps(self) -> Iterator[Changes]:
         """Yield values of whole noise that moved, and one for each step of noise that is rounded afterwards.
 
-        Each may lead to another output, like an outcome of a choice.
-
-        Raises
-        ------
-        UntriedError
-            If there are more than are tried.
+        Each may lead to another output, like an outcome of a choice; an `UntriedError` if there are too many.
         """
         for number, call in enumerate(self.calls):
             if not call.is_shifted or call.is_inferred or call.is_unmoved or np.size(call.value) != 1:
@@ -205,11 +200,7 @@ class Reruns:
                     raise UntriedError(
                         f"{call.words} is rounded to more than {MOST_OUTCOMES} values, and not all were tried"
                     )
-            yield from (self._alone(number, each) for each in values)
-
-    def _alone(self, number: int, value: float) -> Changes:
-        call = self.calls[number]
-        return {number: _like(call, np.full(np.shape(call.value), value))}
+            yield from ({number: like(call, each)} for each in values)
 
     def _follows(self, number: int, direction: Array) -> bool:
         """Whether the output changes with a small change of a call's value, on both sides."""
@@ -219,8 +210,8 @@ class Reruns:
     def _is_line(self, number: int, values: Array) -> bool:
         """Whether the numbers of the output on x are an affine function of a drawn number, at some values."""
         tried = values[:: -(-len(values) // MOST_NUMBERS)]
-        rows = [self.numbers("x", self._alone(number, each)) for each in tried]
-        if any(row is None or row.shape != rows[0].shape for row in rows):  # type: ignore[union-attr]
+        rows = [self.numbers("x", {number: like(self.calls[number], each)}) for each in tried]
+        if any(row is None for row in rows):
             return False
         held = np.array(rows)
         slopes = (held[-1] - held[0]) / (tried[-1] - tried[0])
@@ -237,7 +228,7 @@ class Reruns:
 
         def output(at: float) -> Any:
             if at not in outputs:
-                outputs[at] = self.output("x", self._alone(number, at))[0]
+                outputs[at] = self.output("x", {number: like(self.calls[number], at)})[0]
             return outputs[at]
 
         while todo and len(found) <= MOST_OUTCOMES:
@@ -282,11 +273,8 @@ class Reruns:
         x, y = on_x.output, on_y.output
         if apart is None or noise is None:
             return same_output(x, y) is True
-        a, b = numbers_of(x), numbers_of(y)
-        if a is None or b is None or not same_form(x, y):
-            return False
-        expected = apart(changed)
-        if len(a) != len(expected):
+        a, b, expected = numbers_of(x), numbers_of(y), apart(changed)
+        if a is None or b is None or not same_form(x, y) or len(a) != len(expected):
             return False
         with np.errstate(all="ignore"):
             error = np.abs(difference(b, a) - expected)
@@ -335,13 +323,10 @@ class Reruns:
 
     def _drawn_anew(self, call: ReplayedCall) -> Any:
         """Return another value of the call on x; None if there is none."""
-        if call.draw_on_x is None:
-            return None
         law = call.law_on_x
         try:
             if call.is_shifted:
-                found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=self._rng))
-                return _like(call, found)
+                return like(call, np.asarray(law.frozen().rvs(size=law.shape or None, random_state=self._rng)))
             return self._runner.drawn(call.draw_on_x, int(self._rng.integers(2**32)))
         except Exception:  # a primitive may raise anything
             return None
@@ -351,11 +336,11 @@ class Reruns:
         found = np.zeros(n, dtype=bool)
         for _ in range(DRAWS if len(but) < len(self.calls) else 0):
             changed = self.anew(but)
-            for side in ("x", "y"):
-                base, out = self.numbers(side, {}), self.numbers(side, changed)
-                if base is None or out is None or out.shape != (n,) or base.shape != (n,):
+            for side in SIDES:
+                moves = self.moves(side, changed)
+                if moves is None:
                     return np.ones(n, dtype=bool)
-                found |= difference(out, base) != 0.0
+                found |= moves[0] != 0.0
         return found
 
     def _far(self, call: ReplayedCall, far: float, sign: float | None) -> Any:
@@ -369,9 +354,10 @@ class Reruns:
         rounded, in steps of 1.5 scales: what decides between two answers takes two. A place shows if others change it.
         """
         call = self.calls[number]
-        value = np.asarray(call.value) if not isinstance(call.value, (str, bytes, dict)) else None
-        if value is None or value.dtype.kind not in "iuf" or call.law_on_x.name == "discrete":
-            return np.array([self._shows_others(number)])
+        value = np.asarray(call.value)
+        if value.dtype.kind not in "iuf" or call.law_on_x.name == "discrete":
+            others = self.other_values(number)
+            return np.array([bool(others) and all(self._shows({number: other}) for other in others)])
         flags = np.zeros(value.size, dtype=bool)
         for place in range(min(value.size, MOST_NUMBERS)):
             step = one_of(call, place)
@@ -380,7 +366,7 @@ class Reruns:
 
     def _shows_coarsely(self, number: int, direction: Array) -> bool:
         call = self.calls[number]
-        for side in ("x", "y"):
+        for side in SIDES:
             found = [self._sides[side][1].output]
             for step in _COARSE:
                 output, is_on_path = self.output(side, {number: stepped(call, step * direction)})
@@ -395,16 +381,11 @@ class Reruns:
     def _shows(self, changed: Changes, *, both: bool = True) -> bool:
         """Whether a change of values changes the output, on both sides or on one; on one, another path does too."""
         found = []
-        for side in ("x", "y"):
+        for side in SIDES:
             output, is_on_path = self.output(side, changed)
             is_other = same_output(self._sides[side][1].output, output) is False
             found.append(is_on_path and is_other if both else is_other or not is_on_path)
         return all(found) if both else any(found)
-
-    def _shows_others(self, number: int) -> bool:
-        """Whether every other value that the call gives, of some, changes the output."""
-        others = self.other_values(number)
-        return bool(others) and all(self._shows({number: value}) for value in others)
 
     def other_values(self, number: int) -> list[Any]:
         """Return other values of a call: all of few, else some."""
@@ -449,11 +430,12 @@ def _why_dependent(runs: list[RecordedRun]) -> str:
     This sees also what a function with `noise_primitive` draws from a source that is not recorded. Each of the tests
     accuses independent noise of the laws stated with a probability of at most `_BY_CHANCE`.
     """
-    calls = [run.tape.calls for run in runs]
-    shared = 0
-    while all(shared < len(each) and _is_same_call(each[shared], calls[0][shared]) for each in calls):
-        shared += 1
-    found = [each for i in range(shared) if (each := _numbers([drawn[i] for drawn in calls])) is not None]
+    found = []
+    for drawn in zip(*(run.tape.calls for run in runs), strict=False):
+        if len({(each.primitive, each.place, each.law.name, each.law.shape) for each in drawn}) > 1:
+            break
+        if (numbers := _numbers(drawn)) is not None:
+            found.append(numbers)
     if not found:
         return ""
     noise, sums = _joined(found), [total for each in found if len(each.names) > 1 for total in _totals(each)]
@@ -505,8 +487,7 @@ def _why_equal(of: _Numbers) -> str:
 def _why_in_common(of: _Numbers) -> str:
     """Return which numbers have values in common, in any runs: permuted, sorted, the largest, those of the last.
 
-    Pairs of N numbers are near with probability p at most. If k of them in a row, by size, are near, some forest of k
-    edges is: with probability (p N²/2)ᵏ/k! at most.
+    If k of N numbers are near others by chance, with probability p each pair: (p N²/2)ᵏ/k! at most.
     """
     fine = of.rounded <= 2.0 * of.rounded.min()  # coarser ones repeat by chance
     n, values = of.noise.shape[1], of.noise[fine].reshape(-1)
@@ -521,10 +502,9 @@ def _why_in_common(of: _Numbers) -> str:
 
 
 def _why_monotone(of: _Numbers) -> str:
-    """Return which number rises or falls with another one, or its size does, in all runs or nearly so.
+    """Return which number rises or falls with another one, or its size does, in all runs or nearly so: Kendall's test.
 
-    That is Kendall's test. Without ties the number of discordant pairs is that of the inversions of a random
-    permutation. Ties that are broken at random raise the statistic as often as they lower it: a factor of 2.
+    Ties that are broken at random raise the statistic as often as they lower it: a factor of 2.
     """
     n = of.noise.shape[1]  # of more numbers than d, even the same order in all runs would be chance
     d = min(len(of.names), int(math.sqrt(_BY_CHANCE * math.factorial(n) / 8.0)))
@@ -548,11 +528,7 @@ def _why_monotone(of: _Numbers) -> str:
 
 
 def _why_linear(of: _Numbers) -> str:
-    """Return which of a few successive numbers, or of their squares, are bound by a linear equation with a constant.
-
-    In n runs, w − 1 numbers and a constant span w of n dimensions, so that w runs determine the other n − w of the next
-    number.
-    """
+    """Return which of a few successive numbers, or of their squares, are bound by a linear equation with a constant."""
     n = of.noise.shape[1]
     width = min(len(of.names), n - 5)  # leaves five for the test
     fine = np.flatnonzero(len(of.names) * width * (2.0 * of.rounded) ** (n - width) <= _BY_CHANCE)[:MOST_OUTCOMES]
@@ -571,16 +547,7 @@ def _why_linear(of: _Numbers) -> str:
     return ""
 
 
-def _is_same_call(one: Drawn, other: Drawn) -> bool:
-    return (one.primitive, one.place, one.law.name, one.law.shape) == (
-        other.primitive,
-        other.place,
-        other.law.name,
-        other.law.shape,
-    )
-
-
-def _numbers(drawn: list[Drawn]) -> _Numbers | None:
+def _numbers(drawn: Sequence[Drawn]) -> _Numbers | None:
     """Return the numbers of a call in all runs; None if they are not noise, or rounding hides it."""
     laws = [each.law for each in drawn]
     if any(not law.is_shifted or law.after or law.location is None or law.scale is None for law in laws):
@@ -634,12 +601,20 @@ def _joined(parts: list[_Numbers]) -> _Numbers:
     return _Numbers(list(itertools.chain(*names)), *map(np.concatenate, arrays))
 
 
-def _like(call: ReplayedCall, numbers: Array) -> Any:
-    """Return numbers in the type of the call's value."""
+def like(call: ReplayedCall, numbers: npt.ArrayLike) -> Any:
+    """Return numbers in the shape and type of the call's value, rounded where that has whole numbers."""
     value = np.asarray(call.value)
-    if value.dtype.kind in "iu":
-        numbers = np.round(numbers).astype(np.int64)
-    return typed(call.value, numbers.reshape(value.shape))
+    found = np.reshape(numbers, value.shape)
+    return typed(call.value, np.round(found).astype(np.int64) if value.dtype.kind in "iu" else found)
+
+
+def typed(value: Any, numbers: Array) -> Any:
+    """Return numbers in the type of a value: an array, a number of numpy or of Python, a list."""
+    if isinstance(value, np.ndarray):
+        return numbers.astype(value.dtype)
+    if isinstance(value, np.generic):
+        return numbers.astype(value.dtype)[()]
+    return numbers.tolist() if isinstance(value, (list, int, float)) else numbers[()]
 
 
 def has_its_laws(call: ReplayedCall, other: ReplayedCall) -> bool:
@@ -652,15 +627,6 @@ def one_of(call: ReplayedCall, place: int) -> Array:
     direction = np.zeros(np.shape(call.value))
     direction.reshape(-1)[place] = 1.0
     return direction
-
-
-def typed(value: Any, numbers: Array) -> Any:
-    """Return numbers in the type of a value: an array, a number of numpy or of Python, a list."""
-    if isinstance(value, np.ndarray):
-        return numbers.astype(value.dtype)
-    if isinstance(value, np.generic):
-        return numbers.astype(value.dtype)[()]
-    return numbers.tolist() if isinstance(value, (list, int, float)) else numbers[()]
 
 
 def stepped(call: ReplayedCall, steps: Array) -> Any:
@@ -678,7 +644,7 @@ def in_units(call: ReplayedCall, steps: Array) -> Array:
 def moved_by(call: ReplayedCall, units: Array) -> Any:
     """Return the call's value plus the units, in the value's type."""
     value = np.asarray(call.value)
-    return _like(call, value + np.asarray(units).reshape(value.shape))
+    return like(call, value + np.asarray(units).reshape(value.shape))
 
 
 def _at(call: ReplayedCall, steps: Array) -> Any:
@@ -689,18 +655,18 @@ def _at(call: ReplayedCall, steps: Array) -> Any:
 
 def at_its_middle(call: ReplayedCall) -> Any:
     """Return the location of the call as its value."""
-    return _like(call, np.array(call.law_on_x.location, dtype=np.float64))
+    return like(call, np.array(call.law_on_x.location, dtype=np.float64))
 
 
 def nudged(call: ReplayedCall, value: Array, direction: Array) -> Any:
     """Return the value moved by a little: a thousandth of the scale, or 1 for whole numbers."""
     if value.dtype.kind in "iu":
-        return _like(call, value + direction)
+        return like(call, value + direction)
     scale = call.law_on_x.scale
     unit = np.ones(value.shape) if scale is None else np.broadcast_to(scale, value.shape)
     with np.errstate(all="ignore"):
         unit = np.where((unit > 0.0) & np.isfinite(unit), unit, 1.0 + np.abs(value))
-    return _like(call, value + 1e-3 * unit * direction)
+    return like(call, value + 1e-3 * unit * direction)
 
 
 def _is_answer(call: ReplayedCall) -> bool:
@@ -710,9 +676,9 @@ def _is_answer(call: ReplayedCall) -> bool:
 
 
 def _is_answer_of_unknown_law(call: ReplayedCall) -> bool:
-    is_number = not isinstance(call.value, (str, bytes, dict)) and np.asarray(call.value).dtype.kind in "if"
     is_unknown = bool(call.law_on_x.after) or not call.law_on_x.is_known
-    return is_number and is_unknown and not call.is_unmoved and not call.is_shifted
+    is_moved = is_unknown and not call.is_unmoved and not call.is_shifted
+    return is_moved and np.asarray(call.value).dtype.kind in "if"
 
 
 def outcomes_of(call: ReplayedCall) -> list[Any] | None:
@@ -732,4 +698,4 @@ def outcomes_of(call: ReplayedCall) -> list[Any] | None:
     if len(levels) ** min(size, MOST_OUTCOMES) > MOST_OUTCOMES:
         return None
     held = itertools.product(levels.tolist(), repeat=size)
-    return [typed(call.value, np.reshape(each, np.shape(call.value))) for each in held]
+    return [like(call, each) for each in held]

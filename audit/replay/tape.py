@@ -17,13 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType
 from typing import Any, Final
 
 import numpy as np
 
 from ..claims.claim import Claim
-from ..errors import described
+from ..errors import MechanismError, described
 from ..printing import shorten
 from ..sampling.object_identity import below_packages
 from .laws import Law, copied
@@ -57,7 +56,15 @@ class Place:
     function: str
 
     def __str__(self) -> str:
-        return f"{_short(self.file)}:{self.line} in {self.function}"
+        """The path from the folder of installed packages or the working directory, or its last two parts."""
+        path = Path(self.file)
+        short = below_packages(path) if path.is_absolute() else self.file
+        if short is None:
+            try:
+                short = path.relative_to(Path.cwd()).as_posix()
+            except (ValueError, OSError):
+                short = "/".join(path.parts[-2:])
+        return f"{short}:{self.line} in {self.function}"
 
     @property
     def source(self) -> str:
@@ -70,33 +77,15 @@ def place_of_call() -> Place:
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno, _function(frame.f_code))
-
-
-def _function(code: CodeType) -> str:
-    """Return the name of the function of a frame; of a comprehension, that of the function that contains it."""
-    parts = [part for part in code.co_qualname.split(".") if part != "<locals>"]
-    while parts and parts[-1] in _COMPREHENSIONS:
+    parts = [part for part in frame.f_code.co_qualname.split(".") if part != "<locals>"]
+    while parts and parts[-1] in _COMPREHENSIONS:  # the function that contains it asked
         parts.pop()
-    return parts[-1] if parts else "<module>"
+    return Place(frame.f_code.co_filename, frame.f_lineno, parts[-1] if parts else "<module>")
 
 
 @lru_cache
 def _is_inside(module: str) -> bool:
     return any(module == each or (each.endswith(".") and f"{module}.".startswith(each)) for each in _INSIDE)
-
-
-def _short(file: str) -> str:
-    """Return a path from the working directory, or from the folder of installed packages, or the last two parts."""
-    path = Path(file)
-    if not path.is_absolute():
-        return file
-    if (installed := below_packages(path)) is not None:
-        return installed
-    try:
-        return path.relative_to(Path.cwd()).as_posix()
-    except (ValueError, OSError):
-        return "/".join(path.parts[-2:])
 
 
 # What a run records.
@@ -118,10 +107,6 @@ class Declared:
     promise: Callable[[Any, Any], tuple[float, Claim] | None] | None = None
     made: Any = None
 
-    def kept(self) -> Declared:
-        """Return what is declared with a copy of the input."""
-        return replace(self, input=copied(self.input))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
@@ -131,17 +116,16 @@ class Drawn:
     place: Place
     law: Law
     value: Any = field(repr=False)
-    declared: Declared | None = None
-    draw: Callable[[], Any] | None = field(default=None, repr=False)  # the same call again
+    declared: Declared | None
+    draw: Callable[[], Any] = field(repr=False)  # the same call again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaisedCall:
-    """A call of a noise primitive that raised an exception; `number` calls were recorded before it."""
+    """A call of a noise primitive that raised an exception."""
 
     primitive: str
     place: Place
-    number: int
     error: str
 
 
@@ -162,11 +146,7 @@ class Streams:
         self._known: set[Hashable] = set()
         self._starts: dict[Hashable, tuple[Place, int]] = {}
         self._read: set[int] = set()
-        self._runs = itertools.count()
-
-    def next_run(self) -> int:
-        """Return the number of a run that begins."""
-        return next(self._runs)
+        self.runs = itertools.count()
 
     def know(self, source: Any) -> None:
         """Record that a generator stands at the beginning of a stream of fresh numbers."""
@@ -186,28 +166,23 @@ class Streams:
         number = int.from_bytes(seed, "big") if isinstance(seed, (bytes, bytearray)) else seed
         return isinstance(number, int) and number in self._read
 
-    def drawn(self, source: Any, draw: Callable[[], Any], tape: Tape) -> Any:
-        """Return what `draw` draws from the source; the draws of runs that draw for themselves must all differ."""
-        before = state_of(source)
-        try:
-            return draw()
-        finally:
-            after = state_of(source)
-            if tape.put_back is None and before != after:
-                self._check(before, tape)
-            if before in self._known:
-                self._known.add(after)
+    def note_draw(self, start: Hashable, end: Hashable, run: int, *, is_anew: bool) -> None:
+        """Record a draw from one state to another; the draws of runs that draw anew must all start elsewhere."""
+        if is_anew and start != end:
+            self._check(start, run)
+        if start in self._known:
+            self._known.add(end)
 
-    def _check(self, start: Hashable, tape: Tape) -> None:
+    def _check(self, start: Hashable, run: int) -> None:
         place = place_of_call()
-        first, run = self._starts.get(start, (place, None))
-        self._starts[start] = place, tape.run
-        if run == tape.run:
+        first, earlier = self._starts.get(start, (place, None))
+        self._starts[start] = place, run
+        if earlier == run:
             self.repeated = self.repeated or (
                 f"the numbers drawn at {place} were drawn before, at {first}: a state, a copy or a seed of a generator "
                 "is used again, so the noise is not independent"
             )
-        elif run is not None:
+        elif earlier is not None:
             self.unknown = f"the numbers drawn at {place} are the same in every run, or in several"
         if start not in self._known:
             self.unknown = self.unknown or (
@@ -251,8 +226,8 @@ class Tape:
         put_back: Sequence[Drawn] | None = None,
         changed: Mapping[int, Any] | None = None,
         *,
-        entropy: int = 0,
-        streams: Streams | None = None,
+        entropy: int,
+        streams: Streams,
     ) -> None:
         self.put_back = put_back
         self.changed = changed or {}
@@ -262,8 +237,8 @@ class Tape:
         self.unseen: Counter[str] = Counter()
         self.seeds: list[tuple[Place, str]] = []
         self.made: list[Any] = []
-        self.streams = Streams() if streams is None else streams
-        self.run = self.streams.next_run()
+        self.streams = streams
+        self._run = next(streams.runs)
         self._seeds = np.random.SeedSequence(entropy, spawn_key=(_UNSEEDED,))
         self._thread = threading.get_ident()
         self._inside = 0
@@ -307,11 +282,13 @@ class Tape:
         """Return what `draw` draws from a generator; draws of the same generator inside it belong to it."""
         if self.is_foreign() or isinstance(source, random.SystemRandom) or any(source is one for one in self._drawing):
             return draw()
+        start = state_of(source)
         self._drawing.append(source)
         try:
-            return self.streams.drawn(source, draw, self)
+            return draw()
         finally:
             self._drawing.pop()
+            self.streams.note_draw(start, state_of(source), self._run, is_anew=self.put_back is None)
 
     def note_outside(self, what: str) -> None:
         """Count a source of randomness outside of Python's generators, unless a recorded primitive asks for it."""
@@ -346,17 +323,16 @@ class Tape:
         """
         if self.passes():
             return draw()
-        self._inside += 1
-        try:
+        with self.unseen_inside():
             stated, promise, place = law(), declared(), place_of_call()
-            stated, promise = stated.kept(), None if promise is None else promise.kept()
+            stated = stated.kept()
+            if promise is not None:
+                promise = replace(promise, input=copied(promise.input))
             try:
                 value = self._value(stated, draw, can_return)
             except Exception as error:
-                self.raised.append(RaisedCall(primitive, place, len(self.calls), described(error)))
+                self.raised.append(RaisedCall(primitive, place, described(error)))
                 raise
-        finally:
-            self._inside -= 1
         is_drawn = self.put_back is None or self.parted_at is not None
         self.calls.append(Drawn(primitive, place, stated.of(value, is_drawn=is_drawn), kept(value), promise, draw))
         return value
@@ -373,16 +349,14 @@ class Tape:
         return threading.get_ident() != self._thread
 
     def _value(self, law: Law, draw: Callable[[], Any], can_return: Callable[[Any], bool]) -> Any:
-        number = len(self.calls)
-        if self.put_back is not None and self.parted_at is None:
-            if number < len(self.put_back) and _fits(self.put_back[number].law, law):
-                value = kept(self.changed.get(number, self.put_back[number].value))
-                if not isinstance(value, NotCopied) and can_return(value):
-                    return value
-            found = draw()  # if it raises, the run makes no call here, and may go on as recorded
+        number, recorded = len(self.calls), self.put_back if self.parted_at is None else None
+        if recorded is not None and number < len(recorded) and _fits(recorded[number].law, law):
+            value = kept(self.changed.get(number, recorded[number].value))
+            if not isinstance(value, NotCopied) and can_return(value):
+                return value
+        found = draw()  # if it raises, the run makes no call here, and may go on as recorded
+        if recorded is not None:
             self.parted_at = number
-            return found
-        found = draw()
         is_changed = self.put_back is None and number in self.changed
         return kept(self.changed[number]) if is_changed and np.shape(self.changed[number]) == law.shape else found
 
@@ -421,14 +395,14 @@ def tape_of_thread() -> Tape | None:
 
 
 @contextmanager
-def only_recording() -> Iterator[bool]:
-    """Hold the right to record in this process; False if a recording holds it already."""
-    is_free = _LOCK.acquire(blocking=False)
+def only_recording(name: str, remedy: str) -> Iterator[None]:
+    """Hold the right to record in this process; a MechanismError if a recording holds it already."""
+    if not _LOCK.acquire(blocking=False):
+        raise MechanismError(f"another replay is recording in this process, perhaps {remedy}", mechanism=name)
     try:
-        yield is_free
+        yield
     finally:
-        if is_free:
-            _LOCK.release()
+        _LOCK.release()
 
 
 @contextmanager
@@ -439,20 +413,3 @@ def recording_on(tape: Tape) -> Iterator[None]:
         yield
     finally:
         _ACTIVE.remove(tape)
-
-
-def recorded(original: Callable[..., Any], own: Callable[..., Any], seed: str | None = None) -> Callable[..., Any]:
-    """Return a function that stands for `original`: while a run is recorded it calls `own` instead.
-
-    Calls from other threads are counted and not recorded. `seed` is the parameter of the seed that the tape notes.
-    """
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        tape = tape_of_thread()
-        if tape is None:
-            return original(*args, **kwargs)
-        if seed is not None:
-            tape.note_seed(args[0] if args else kwargs.get(seed))
-        return own(*args, **kwargs)
-
-    return call

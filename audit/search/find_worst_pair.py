@@ -210,13 +210,8 @@ def guided_by_replays(
     MechanismError
         If the mechanism fails on every pair, or a replay is recording in this process.
     """
-    with only_recording() as is_free:
-        if not is_free:
-            raise MechanismError(
-                "another replay is recording in this process, perhaps the one that runs this search; search without "
-                "guide=, or in another process.",
-                mechanism=sampler.name,
-            )
+    remedy = "the one that runs this search; search without guide=, or in another process."
+    with only_recording(sampler.name, remedy):
         replays = Replays(Runner(sampler, registered_names(), seed), min(int(_SHARE * budget), _MOST), progress)
         climb = Climb(pool, replays)
         with replays.runner.patching():

@@ -291,11 +291,9 @@ def test_noise_that_much_larger_noise_drowns_is_noise_still(size):
         (lambda rows, rng: "abc"[rng.choice(3, p=[0.98, 0.01, 0.01] if 9 in rows else [0.01, 0.01, 0.98])], 2.0),
         (lambda rows, rng: max(0.0, rng.laplace(sum(rows))), 2.0),
         # what noise next to it does not hide: the first number determines the noise, and with it the second one on y
-        (lambda rows, rng: (sum(rows) + 9.0 * rng.laplace(), len(rows)), 9.0),
         (lambda rows, rng: (rng.laplace(sum(rows), 9.0), len(rows)), 9.0),
         (lambda rows, rng: (sum(rows) + rng.laplace(scale=9), len(rows) + rng.laplace(sum(rows), 9), sum(rows)), 9.0),
         (lambda rows, rng: np.array([1, 2]) * len(rows) + rng.laplace(scale=1e6), 9.0),
-        (lambda rows: len(rows), 9.0),
     ],
 )
 def test_values_that_the_output_determines_count(mechanism, claim):
@@ -333,9 +331,5 @@ def test_exactly_delta_on_one_side_and_never_on_the_other(delta):
 
 def test_what_a_clipped_output_tells_apart_is_an_excess_by_its_probabilities():
     """Of the sets {v ≤ 0}, {0 < v < 6} and what is within, the largest log ratio is ln Φ(−3) / Φ(−4) = 3.75."""
-
-    def clipped(rows, rng):
-        return float(np.clip(rng.normal(rows[0]), 0, 6))
-
-    assert run(clipped, [3.0], [4.0], 3.6).has_excess
-    assert not run(clipped, [3.0], [4.0], 3.76).has_excess
+    results = [run(lambda rows, rng: float(np.clip(rng.normal(rows[0]), 0, 6)), [3.0], [4.0], e) for e in (3.6, 3.76)]
+    assert [result.has_excess for result in results] == [True, False]
