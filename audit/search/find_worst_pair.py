@@ -45,15 +45,12 @@ from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import check_store, opened
 from ..store.store_settings import code_of
-from .candidates import Candidate, may_show_data, text_of_error
+from .candidates import Candidate, Pool, may_show_data, new_pool, text_of_error
 from .climb import ROUNDING, Climb
-from .coupled_difference import coupled_difference
-from .coupled_draws import CoupledDraws
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
-from .pool import Pool, new_pool
 from .successive_halving import halve
-from .trial import Judge, Trial
+from .trial import CoupledDraws, Judge, Trial, coupled_difference
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
 #

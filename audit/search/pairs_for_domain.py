@@ -22,8 +22,7 @@ from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, desc
 from ..options import is_single
 from ..printing import shorten
 from .candidates import Candidate, Line, PairSource, show, varied, whole_distance
-from .row_pairs import RowPairs, TablePairs
-from .user_level_pairs import UserPairs
+from .row_pairs import RowPairs, TablePairs, UserPairs
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 

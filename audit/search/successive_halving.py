@@ -11,12 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clock import now
-from .candidates import Candidate
-from .coupled_draws import CoupledDraws
-from .places import MOST, Places, numbers_between
-from .pool import Pool
-from .rounds import first_pilot, grows, is_scored, next_pilot, survivors, variations
-from .trial import Judge, Trial
+from .candidates import Candidate, Pool
+from .climb import MOST, Places, numbers_between
+from .trial import CoupledDraws, Judge, Trial
 
 # Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
 #
@@ -178,6 +175,72 @@ def _variance_between(value: Array, variance: Array, member: npt.NDArray[np.int6
     total = np.bincount(member, weight)
     scale = float((total - np.bincount(member, np.square(weight)) / total).sum())
     return max(excess, math.sqrt(2.0 * degrees)) / scale if scale > 0.0 else 0.0
+
+
+# How long the pilots of a round are.
+
+LEAST_SCORED = 100
+"""Fewest runs on each dataset that score one of many pairs by its best event; fewer say how far outputs are apart."""
+
+_SCREENED = 25  # runs of the first pilots, as far as half of the executions allow
+_MOST_FIRST, _MOST_PILOT = 200_000, 500_000  # of few pairs; a pilot of an audit has at most 250,000
+_GROWTH = 1.25  # least growth of pilots that variations, which start with none, may leave
+
+
+def first_pilot(budget: int, pairs: int, datasets: int) -> int:
+    """Return the runs of the first pilots on each dataset."""
+    if pairs == 1:
+        return min(max(budget // 2, 1), _MOST_FIRST)
+    wanted = budget / (datasets * rounds_left(pairs, LEAST_SCORED) + (pairs == 2))
+    return min(max(int(wanted), min(_SCREENED, budget // (2 * datasets)), 1), _MOST_FIRST)
+
+
+def is_scored(pairs: int, pilot: int) -> bool:
+    """Whether pilots are long enough to score pairs; the last two are scored in any case."""
+    return pilot >= LEAST_SCORED or pairs <= 2
+
+
+def survivors(pairs: int, pilot: int) -> int:
+    """Return how many pairs survive a round: a half, or a quarter of those that are not scored."""
+    return -(-pairs // 2) if is_scored(pairs, pilot) else max(-(-pairs // 4), 2)
+
+
+def rounds_left(pairs: int, pilot: int) -> int:
+    """Return the number of rounds until a single pair is left, if pilots double."""
+    rounds = 0
+    while pairs > 1:
+        pairs, pilot, rounds = survivors(pairs, pilot), 2 * pilot, rounds + 1
+    return rounds
+
+
+def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int:
+    """Return the runs of the next pilots on each dataset; less than `_GROWTH` times the last if too little is left.
+
+    Every round spends an equal share of the executions that are left. The last one leaves enough for half as many
+    independent runs on the pair that is chosen.
+
+    Parameters
+    ----------
+    left : float
+        Executions left.
+    pairs, pilot : int
+        Pairs of this round without variations, and runs of the last pilots.
+    drawn : sequence of int
+        The runs that each dataset of this round has had.
+    """
+    rounds = rounds_left(pairs, pilot)
+    wanted = (left / rounds + sum(drawn)) / (len(drawn) + (rounds == 1))
+    return min(int(wanted), _MOST_PILOT)
+
+
+def grows(pilot: int, last: int) -> bool:
+    """Whether pilots grow enough for another comparison, so that variations may join."""
+    return pilot >= min(_GROWTH * last, _MOST_PILOT)
+
+
+def variations(pairs: int) -> int:
+    """Return how many variations of the best pairs join a round: none before few pairs are left, the best to vary."""
+    return 0 if pairs > 16 else 4 if pairs > 2 else 2
 
 
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last

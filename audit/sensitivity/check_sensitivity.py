@@ -19,11 +19,10 @@ from ..errors import AdjacencyError, AuditError, MechanismError, described
 from ..known_options import with_known_options
 from ..options import checked_seed
 from ..random_streams import Stream, seed_of
-from ..search.candidates import Candidate, may_show_data, shown, text_of_error
+from ..search.candidates import Candidate, Pool, may_show_data, new_pool, shown, text_of_error
 from ..search.climb import ROUNDING, Climb
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
-from ..search.pool import Pool, new_pool
 from .query_answer import Answer, Change, Norm, answer_of, answer_text, change_between, norm_of
 from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
+from dpaudit.audit.search.candidates import new_pool
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.pool import new_pool
 
 N_MOVES = 8
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import dpaudit as dp
-from dpaudit.audit.search.candidates import Candidate, Line
+from dpaudit.audit.search.candidates import Candidate, Line, initial_pairs
+from dpaudit.audit.search.climb import Places, numbers_between
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.places import Places, numbers_between
-from dpaudit.audit.search.rounds import first_pilot, grows, initial_pairs, next_pilot, rounds_left, survivors
-from dpaudit.audit.search.successive_halving import pooled
+from dpaudit.audit.search.successive_halving import first_pilot, grows, next_pilot, pooled, rounds_left, survivors
 from dpaudit.audit.search.trial import score_pair
 
 DOMAINS = {

@@ -10,8 +10,8 @@ import pytest
 import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.search.coupled_difference import coupled_difference
 from dpaudit.audit.search.not_finite import with_special_numbers
+from dpaudit.audit.search.trial import coupled_difference
 
 
 def noisy_length(rows, size, rng):

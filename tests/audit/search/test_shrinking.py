@@ -5,9 +5,9 @@ import pytest
 
 from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, find_worst_pair
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.search.candidates import new_pool
 from dpaudit.audit.search.find_worst_pair import for_simpler_pairs, simplest
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.pool import new_pool
 from dpaudit.audit.search.trial import Judge, Trial
 from dpaudit.mechanisms import SparseVector
 
