@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..events.named_parts import column_of, is_tensor, marks_of_tensor, numpy_of
-from .columns import collected, columns_by_name, is_frame_of_columns
-from .rows import PLAIN, is_extension, is_frame, is_graph
+from .rows import PLAIN, collected, columns_by_name, is_extension, is_frame, is_frame_of_columns, is_graph
 
 _DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import DatasetError
 from ..events.named_parts import is_tensor
-from .columns import columns_by_name, is_frame_of_columns
 from .contents import hold_the_same
-from .number_texts import number_text
-from .rows import as_numpy, is_frame, is_graph, rows_apart, rows_of, symmetric_difference
+from .rows import (
+    as_numpy,
+    columns_by_name,
+    is_frame,
+    is_frame_of_columns,
+    is_graph,
+    rows_apart,
+    rows_of,
+    symmetric_difference,
+)
 
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
+_LOOKED_AT = 100  # values that are read
 
 
 def summarise(dataset: Any) -> str:
@@ -153,6 +164,27 @@ def _number_text(dataset: Any) -> str | None:
         return number_text([dataset])
     is_vector = isinstance(dataset, (list, tuple)) or (isinstance(dataset, np.ndarray) and dataset.ndim == 1)
     return number_text(dataset) if is_vector else None
+
+
+def number_text(values: Iterable[Any]) -> str | None:
+    """Return the first value if all of the first values are texts of finite numbers; None if not.
+
+    Examples
+    --------
+    >>> number_text(["1.5", " 2"]), number_text(["1.5", "x"]), number_text([1.5]), number_text([])
+    ('1.5', None, None, None)
+    """
+    found = list(islice(values, _LOOKED_AT))
+    return found[0] if found and all(map(_is_number_text, found)) else None
+
+
+def _is_number_text(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def refuse_iterator(dataset: Any, name: str) -> None:

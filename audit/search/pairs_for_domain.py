@@ -13,9 +13,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
+from ..datasets.adjacency import AddRemove, Adjacency, EdgeNeighbours, Local, NodeNeighbours, Replace, UserLevel, Within
 from ..datasets.domains import Answers, Domain, Floats, Graphs, Rows, Values
-from ..datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ..datasets.rows import is_frame, is_graph
 from ..datasets.tables import Tables
 from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described

@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any
 
 from ..clock import now
-from ..datasets.adjacency import Adjacency
+from ..datasets.adjacency import Adjacency, as_adjacency
 from ..datasets.contents import Kept
 from ..datasets.description import difference
 from ..datasets.domains import Domain
-from ..datasets.named_adjacency import as_adjacency
 from ..errors import AdjacencyError, AuditError, MechanismError, described
 from ..known_options import with_known_options
 from ..options import checked_seed

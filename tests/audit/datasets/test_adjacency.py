@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import AddRemove, EdgeNeighbours, Local, NodeNeighbours, PureDP, Replace, UserLevel, Within, check
-from dpaudit.audit.datasets.named_adjacency import NAMED, as_adjacency
+from dpaudit.audit.datasets.adjacency import NAMED, as_adjacency
 from dpaudit.audit.errors import AdjacencyError, AuditError, OptionError
 
 NAN = math.nan
@@ -296,7 +296,7 @@ def test_the_node_distance_takes_the_smallest_cover():
 
 
 def test_a_distance_that_takes_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr("dpaudit.audit.datasets.graph_adjacency._SECONDS", 0.0)
+    monkeypatch.setattr("dpaudit.audit.datasets.adjacency._SECONDS", 0.0)
     x = nx.random_regular_graph(4, 40, seed=1)
     with pytest.raises(
         AdjacencyError, match="differ in 80 edges between common nodes, and their node distance was not"

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpaudit as dp
-from dpaudit.audit.datasets.columns import columns_by_name, rows_by_name
 from dpaudit.audit.datasets.contents import Kept, hold_the_same
 from dpaudit.audit.datasets.description import difference, summarise
-from dpaudit.audit.datasets.rows import rows_apart
+from dpaudit.audit.datasets.rows import columns_by_name, rows_apart, rows_by_name
 from dpaudit.audit.errors import AdjacencyError, DatasetError, MechanismError
 from dpaudit.audit.sampling.object_identity import identity
 from dpaudit.audit.search.pairs_for_domain import pairs_of

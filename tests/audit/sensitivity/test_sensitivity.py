@@ -26,7 +26,7 @@ from dpaudit import (
     Within,
     check_sensitivity,
 )
-from dpaudit.audit.datasets.named_adjacency import as_adjacency
+from dpaudit.audit.datasets.adjacency import as_adjacency
 from dpaudit.audit.errors import (
     AdjacencyError,
     AuditError,
