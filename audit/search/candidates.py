@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -94,17 +94,6 @@ class PairSource(ABC):
         return True
 
 
-def reason_against(candidate: Candidate, adjacency: Adjacency | None, distance: float) -> str | None:
-    """Return why a candidate is not a pair of neighbours at this distance, or None if it is."""
-    if adjacency is None:
-        return None
-    try:
-        adjacency.check(candidate.x, candidate.y, distance)
-    except AuditError as error:
-        return str(error)
-    return None
-
-
 def varied(candidate: Candidate, how: str) -> str:
     """Return the label of a variation: the label of the first pair, and the last change."""
     return f"{candidate.label.split(' (variation: ')[0]} (variation: {how})"
@@ -175,6 +164,7 @@ def _rounds_of(count: int) -> float:
 
 
 PairCheck = Callable[[Any, Any, float], Any]
+Accepted = TypeVar("Accepted")
 
 _FEWEST, _MOST_PATTERNS = 8, 1_000  # random pairs at least, and patterns
 _TRIES, _FEWEST_TRIES = 40, 5  # attempts for each new pair; half as many after each request that they did not fill
@@ -229,13 +219,30 @@ class Pool:
         for turn in range(count):
             yield from self._some(lines[turn % len(lines)], 1)
 
-    def simpler(self, candidate: Candidate, seen: set[Hashable]) -> Iterator[Candidate]:
-        """Yield the simplifications of a pair that are pairs of the domain and not `seen`, and add them to these."""
-        for simpler in self.source.simpler(candidate):
-            if simpler.key in seen or not self.is_possible(simpler):
-                continue
-            seen.add(simpler.key)
-            yield simpler
+    def simplest(
+        self, candidate: Candidate, accept: Callable[[Candidate], Accepted | None], most: int
+    ) -> Accepted | None:
+        """Return what `accept` returns of the simplest pair that it accepts, found by greedy simplification.
+
+        The first simplification for which it does not return None is simplified further. It is called `most` times at
+        most, once for each pair.
+        """
+        best: Accepted | None = None
+        seen, is_simpler = {candidate.key}, True
+        while is_simpler:
+            is_simpler = False
+            for simpler in self.source.simpler(candidate):
+                if simpler.key in seen or not self.is_possible(simpler):
+                    continue
+                if most == 0:
+                    return best
+                seen.add(simpler.key)
+                most -= 1
+                accepted = accept(simpler)
+                if accepted is not None:
+                    best, candidate, is_simpler = accepted, simpler, True
+                    break
+        return best
 
     def is_possible(self, candidate: Candidate) -> bool:
         """Whether a pair consists of neighbours in the domain."""
@@ -263,15 +270,20 @@ class Pool:
 
     def _reason_against(self, candidate: Candidate) -> str | None:
         """Return why the pair cannot be tried, or None."""
-        reason = reason_against(candidate, self.adjacency, self.distance)
-        if reason is None and self.check_pair is not None:
-            try:
-                self.check_pair(candidate.x, candidate.y, self.distance)
-            except AuditError as error:
-                reason = str(error)
-                if not self.strangers and not candidate.is_promised:
-                    self.strangers.append((candidate, reason))
-        return reason
+        pair = candidate.x, candidate.y, self.distance
+        try:
+            if self.adjacency is not None:
+                self.adjacency.check(*pair)
+        except AuditError as error:
+            return str(error)
+        try:
+            if self.check_pair is not None:
+                self.check_pair(*pair)
+        except AuditError as error:
+            if not self.strangers and not candidate.is_promised:
+                self.strangers.append((candidate, str(error)))
+            return str(error)
+        return None
 
 
 def new_pool(

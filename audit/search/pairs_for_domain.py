@@ -642,15 +642,6 @@ _NEIGHBOURS: dict[type[Domain], str] = {
 def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: int) -> PairSource:
     """Return the source of pairs for a search.
 
-    Parameters
-    ----------
-    domain : Domain, Hypothesis strategy, callable or iterable
-        A callable makes a pair (x, y) from a random generator; an iterable contains pairs.
-    adjacency : Adjacency, optional
-        Required for a domain and for a strategy of datasets.
-    seed : int
-        Random seed for a strategy.
-
     Raises
     ------
     AdjacencyError, DatasetError
@@ -684,16 +675,12 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
             return AnswerPairs(domain, "linf", domain.width)
         case Values(), _:
             return ListedPairs(domain)
-        case Rows(), AddRemove():
-            return RowPairs(domain, whole_distance(distance, "rows"), "added")
-        case Rows(), Replace():
-            return RowPairs(domain, whole_distance(distance, "rows"), "replaced")
+        case Rows() | Tables(), AddRemove() | Replace():
+            source = TablePairs if isinstance(domain, Tables) else RowPairs
+            kind: Literal["added", "replaced"] = "added" if isinstance(adjacency, AddRemove) else "replaced"
+            return source(domain, whole_distance(distance, "rows"), kind)
         case Rows(), UserLevel(user=user):
             return UserPairs(domain, whole_distance(distance, "users"), user)
-        case Tables(), AddRemove():
-            return TablePairs(domain, whole_distance(distance, "rows"), "added")
-        case Tables(), Replace():
-            return TablePairs(domain, whole_distance(distance, "rows"), "replaced")
         case Graphs(), EdgeNeighbours():
             return GraphPairs(domain, whole_distance(distance, "edges"), "edges")
         case Graphs(), NodeNeighbours():

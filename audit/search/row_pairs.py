@@ -17,7 +17,7 @@ from ..datasets.domains import Rows
 from ..datasets.tables import Tables
 from ..errors import AdjacencyError, DatasetError
 from ..events.outputs import outcome_key
-from ..printing import shorten
+from ..printing import counted, shorten
 from .candidates import Candidate, Line, PairSource
 
 Row = Any
@@ -298,8 +298,8 @@ class UserPairs(SplitPairs):
         users = self._users()
         if min(len(users), self.domain.most) < self.steps:
             raise DatasetError(
-                f"datasets of {_count(len(users), 'user')} and most={self.domain.most} rows cannot differ in "
-                f"{_count(self.steps, 'user')}; name more users, or use a larger most.",
+                f"datasets of {counted(len(users), 'user')} and most={self.domain.most} rows cannot differ in "
+                f"{counted(self.steps, 'user')}; name more users, or use a larger most.",
                 users=len(users),
                 most=self.domain.most,
             )
@@ -410,7 +410,7 @@ class UserPairs(SplitPairs):
 
     def _group(self, rows: tuple[Row, ...], noun: str) -> str:
         users = len(set(map(self._owner, rows)))
-        return f"{_count(users, noun)} with {_count(len(rows), 'row')}, such as {shorten(rows[0])}"
+        return f"{counted(users, noun)} with {counted(len(rows), 'row')}, such as {shorten(rows[0])}"
 
     def drawn(self, rng: np.random.Generator) -> Split:
         users, room = self._users(), self.domain.most
@@ -468,7 +468,3 @@ def _listed(rows: tuple[Row, ...]) -> str:
 def _more(rows: tuple[Row, ...]) -> str:
     """Describe additional rows: `one more row, 1.0`, or `2 more rows, [0.0, 1.0]`."""
     return f"one more row, {shorten(rows[0])}" if len(rows) == 1 else f"{len(rows)} more rows, {shorten(list(rows))}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

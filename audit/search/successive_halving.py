@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..clock import now
 from .candidates import Candidate, Pool
-from .climb import MOST, Places, numbers_between
+from .climb import AROUND, MOST, Places
 from .trial import CoupledDraws, Judge, Trial
 
 # Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
@@ -24,8 +24,8 @@ from .trial import CoupledDraws, Judge, Trial
 _SHARE = 10  # one execution in ten of a search is for sweeps
 _RUNS = 8  # of each pair
 _LEAST = 16  # numbers of a line for which it is worth a sweep
-_AROUND, _DEPTH = 3, 5  # places that are bisected, and how often
-_BISECTION = 4 * _RUNS * _AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
+_DEPTH = 5  # bisections of places
+_BISECTION = 4 * _RUNS * AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
 _KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
 _WORSE = 1.02  # least difference of their outputs, as a share of the largest at the ends
 _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask them
@@ -34,10 +34,7 @@ _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask
 def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     """Return pairs of the lines of a domain whose outputs differ most, and the executions that it took to find them.
 
-    Parameters
-    ----------
-    budget : int
-        Executions of the search, of which a tenth may be used.
+    They are at most a tenth of the `budget`, the executions of the search.
     """
     least = 2 * _RUNS * _LEAST + _BISECTION
     lines = list(islice(pool.source.lines(), budget // (_SHARE * least)))
@@ -62,15 +59,8 @@ def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[floa
     The line is swept, and then bisected between the places where outputs differ most, up to a total of `most`
     executions.
     """
-    line = places.line
-    for number in islice(numbers_between(line.low, line.high), MOST):
-        if draws.executions >= most - _BISECTION:
-            break
-        places.visit(number)
-    for _ in range(_DEPTH):
-        for number in places.peaks()[:_AROUND]:
-            places.visit_around(number)
-    usual = max(places.heights.get(end, 0.0) for end in (line.low, line.high))
+    places.sweep(MOST, _DEPTH, lambda: draws.executions < most - _BISECTION)
+    usual = max(places.heights.get(end, 0.0) for end in (places.line.low, places.line.high))
     worse = [number for number in places.peaks() if places.heights[number] > _WORSE * usual]
     return [
         (places.heights[number] / usual if usual > 0.0 else math.inf, places.pairs[number]) for number in worse[:_KEPT]
@@ -121,12 +111,7 @@ Array = npt.NDArray[np.float64]
 def pooled(values: Sequence[float], errors: Sequence[float], groups: Sequence[Hashable]) -> tuple[Array, Array]:
     """Return the posterior mean and standard deviation of every value, shape (values,) each.
 
-    Parameters
-    ----------
-    values, errors : sequence of float
-        Estimates and their standard errors, above 0.
-    groups : sequence of hashable
-        Equal for values that are expected to be similar.
+    `errors` are standard errors, above 0; values that are expected to be similar have equal `groups`.
 
     Examples
     --------
@@ -216,17 +201,9 @@ def rounds_left(pairs: int, pilot: int) -> int:
 def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int:
     """Return the runs of the next pilots on each dataset; less than `_GROWTH` times the last if too little is left.
 
-    Every round spends an equal share of the executions that are left. The last one leaves enough for half as many
-    independent runs on the pair that is chosen.
-
-    Parameters
-    ----------
-    left : float
-        Executions left.
-    pairs, pilot : int
-        Pairs of this round without variations, and runs of the last pilots.
-    drawn : sequence of int
-        The runs that each dataset of this round has had.
+    Every round of `pairs`, without variations, spends an equal share of the executions that are left. The last one
+    leaves enough for half as many independent runs on the pair that is chosen. `pilot` are the runs of the last pilots,
+    `drawn` those that each dataset of this round has had.
     """
     rounds = rounds_left(pairs, pilot)
     wanted = (left / rounds + sum(drawn)) / (len(drawn) + (rounds == 1))
@@ -261,16 +238,9 @@ def halve(
 ) -> tuple[list[Trial], int, int]:
     """Return all tried pairs, the number of patterns left out, and that of executions.
 
-    The best pair comes first, unless all were skipped; only this one still has its outputs.
-
-    Parameters
-    ----------
-    budget : int
-        Total executions, on all datasets.
-    tell : callable, optional
-        Called with the leading pair after each round.
-    given : sequence of Candidate, optional
-        The initial pairs, best first; by default those of the pool.
+    The best pair comes first, unless all were skipped; only this one still has its outputs. `budget` executions, on all
+    datasets, are spent. `tell` sees the leading pair after each round. The initial pairs are those `given`, best first,
+    or those of the pool.
 
     References
     ----------

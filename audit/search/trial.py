@@ -38,7 +38,7 @@ from ..sampling.block_plan import SIDES, Plan
 from ..sampling.draw import draw_pilot, plan_blocks
 from ..sampling.sampler import Sampler
 from ..store.sqlite_store import Store, StorePart
-from ..store.store_settings import claim_in_words, sources, terms
+from ..store.store_settings import sources, terms
 from .candidates import Candidate
 
 # Score a pair of datasets: the expected lower bound of its best event, with a standard error, from a pilot.
@@ -56,29 +56,14 @@ _QUICK = 25_000  # training runs up to which the quick event families are used
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """What a pilot says of a pair.
+    """What a pilot says of a pair: the bound that an audit should give, in the units of the claim's strength."""
 
-    Attributes
-    ----------
-    value, error : float
-        Estimate of the bound that an audit gives on the best event, in the units of the claim's strength, and its
-        standard error.
-    bold : float
-        The largest such estimate, less the part that one standard error explains: rare events count too.
-    is_empty : bool
-        Whether no event of a positive bound was found; the value is then 0.
-    choice : Choice, optional
-        The most promising event, with its hits in the half of the pilot that it was not chosen on.
-    chance : float
-        Standard error of the bound of an audit with this event.
-    """
-
-    value: float
-    error: float
-    bold: float
-    is_empty: bool = False
-    choice: Choice | None = None
-    chance: float = 0.0
+    value: float  # of the best event
+    error: float  # standard error of the value
+    bold: float  # the largest value, less the part that one standard error explains: rare events count too
+    is_empty: bool = False  # whether no event of a positive bound was found; the value is then 0
+    choice: Choice | None = None  # the most promising event, with its hits in the half that did not choose it
+    chance: float = 0.0  # standard error of the bound of an audit with this event
 
 
 def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> PairScore:
@@ -86,17 +71,8 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
 
     Events are chosen on one half of the pilot and judged on the other, both ways; the results are averaged. A bound v
     with standard error s counts as the positive part of v (1 − (c s/v)²), so that certain bounds shrink least. The best
-    event has the largest with c = 2; with c = 1 rare events count too.
-
-    Parameters
-    ----------
-    x, y : ndarray
-        Pilot outputs on each dataset, equally many. They may share their random numbers run by run (`relative_error`).
-    claim : Claim
-    runs, alpha : int, float
-        Size and error probability of the audit of the chosen pair.
-    bits : bool
-        Whether that audit tests low bits.
+    event has the largest with c = 2; with c = 1 rare events count too. The outputs on x and on y are equally many, and
+    may share their random numbers run by run (`relative_error`). `bits` states whether the audit tests low bits.
 
     References
     ----------
@@ -187,11 +163,6 @@ def coupled_difference(x: Outputs, y: Outputs) -> float:
     triangular discrimination of the outcomes beyond the part that chance explains. Outputs that differ in every run,
     but have the same distribution, are hardly apart.
 
-    Parameters
-    ----------
-    x, y : ndarray
-        Outputs on each dataset, equally many, in the order drawn.
-
     Examples
     --------
     >>> noise = np.random.default_rng(0).laplace(size=20)
@@ -271,15 +242,9 @@ Ends = tuple[Hashable, Hashable]
 
 @dataclass(slots=True)
 class CoupledDraws:
-    """Outputs by dataset, in the steps by which pilots grow, which are the same for all pairs.
+    """Outputs by dataset, in the steps by which pilots grow, which are the same for all pairs."""
 
-    Attributes
-    ----------
-    executions : int
-        Runs so far, on all datasets together.
-    """
-
-    executions: int = 0
+    executions: int = 0  # so far, on all datasets together
     _steps: dict[tuple[Hashable, int], list[list[Outputs]]] = field(default_factory=dict)  # by dataset and block size
 
     def step(
@@ -287,14 +252,7 @@ class CoupledDraws:
     ) -> tuple[list[Outputs], list[Outputs]]:
         """Return the blocks of a step of `runs` runs on x and on y; draw only those that no other pair has drawn.
 
-        Parameters
-        ----------
-        plan : Plan
-            The plan of the pair.
-        ends : tuple
-            Equal for equal datasets, x and y.
-        number, first_block : int
-            How many steps, and how many blocks, the pair has had before.
+        The pair has had `number` steps, and `first_block` blocks, before.
         """
         kept = {end: self._steps.setdefault((end, plan.block), []) for end in ends}
         side_of = dict(zip(ends, SIDES, strict=True))
@@ -329,16 +287,6 @@ class Judge:
     what: str = "pair"  # for the store
     draws: CoupledDraws = field(default_factory=CoupledDraws)  # of all pairs
     _seen: dict[str, Any] = field(default_factory=dict)  # whether a run changed the mechanism's state, and its sampler
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings that determine the surviving pairs, for the store."""
-        return {
-            "claim": claim_in_words(self.claim),
-            "runs": self.runs,
-            "alpha": self.alpha,
-            "bits": self.bits,
-            "seed": self.seed,
-        }
 
     def plan(self, candidate: Candidate, number: int, *, is_coupled: bool) -> Plan:
         """Return the plan of a candidate's runs: coupled with those of all others, or with a seed from its number."""
