@@ -31,12 +31,8 @@ _NUMBERS_AND_PLAIN = PLAIN | {float}
 
 
 class _Purpose(NamedTuple):
-    """Purpose of reading a dataset."""
-
-    whole: bool
-    """Whether to include the order of dictionaries and private attributes, in which objects cache results."""
-    copies: bool
-    """Whether the contents must survive a later change of the dataset."""
+    whole: bool  # with the order of dictionaries and private attributes, in which objects cache results
+    copies: bool  # the contents must survive a later change of the dataset
 
 
 _EQUALITY = _Purpose(whole=True, copies=False)

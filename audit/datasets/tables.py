@@ -411,7 +411,7 @@ class Tables(Domain):
             for place, cell in enumerate(cells):
                 if cell is not _NONE:
                     rows.append((*low[:place], cell, *low[place + 1 :]))
-        return {_key(row): row for row in rows}.values()
+        return {repr(row): row for row in rows}.values()
 
     def _far(self, column: Column) -> Any:
         """A value outside the declaration of the column, or `_NONE` where the domain has none."""
@@ -496,10 +496,6 @@ class Tables(Domain):
 
 
 _NONE: Any = object()
-
-
-def _key(row: Row) -> str:
-    return repr(row)
 
 
 def _dtype(column: Column, cells: Sequence[Any]) -> str:

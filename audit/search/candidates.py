@@ -15,8 +15,8 @@ from ..datasets.adjacency import Adjacency
 from ..datasets.description import edges_of, summarise
 from ..datasets.domains import Domain
 from ..datasets.rows import is_frame, is_graph
-from ..errors import AuditError, OptionError, described
-from ..printing import shorten
+from ..errors import AdjacencyError, AuditError, OptionError, described
+from ..printing import counted, shorten
 from ..random_streams import Stream, seed_of
 
 
@@ -243,6 +243,13 @@ class Pool:
                     best, candidate, is_simpler = accepted, simpler, True
                     break
         return best
+
+    def no_pair(self) -> AdjacencyError:
+        """Return the error that explains why there is no pair to try."""
+        if self.strangers:
+            count = counted(len(self.strangers), "pair")
+            return AdjacencyError(f"none of {count} are neighbours; the first: {self.strangers[0][1]}")
+        return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
 
     def is_possible(self, candidate: Candidate) -> bool:
         """Whether a pair consists of neighbours in the domain."""

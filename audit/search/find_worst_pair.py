@@ -21,7 +21,7 @@ import numpy as np
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
-from ..errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
+from ..errors import AuditError, DatasetError, MechanismError, OptionError
 from ..events.outcome_text import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
@@ -436,8 +436,14 @@ def find_worst_pair(
         reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) and guide is None else 0
         tell = _told_of_rounds(on_round, shown)
         trials, untried, executions = halve(pool, judge, budget - reserved, tell, guided.leaders)
-        if not trials or trials[0].error is not None:
-            raise _nothing_left(trials, pool, sampler.name)
+        if not trials:
+            raise pool.no_pair()
+        if trials[0].error is not None:
+            raise MechanismError(
+                f"{sampler.name} failed on all of {counted(len(trials), 'pair')}; error on the first: "
+                f"{trials[0].error}",
+                mechanism=sampler.name,
+            )
         x, y = trials[0].candidate.x, trials[0].candidate.y
         simple, clearer, spent = simplest(pool, judge, trials[0], reserved, len(trials))
         if clearer is not None:  # simpler and worse
@@ -526,20 +532,6 @@ def _tried(trial: Trial) -> TriedPair:
         bound=max(trial.merit, 0.0),
         error=trial.error,
     )
-
-
-def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
-    """Return the error that explains why there is no pair to audit."""
-    if trials:
-        return MechanismError(
-            f"{name} failed on all of {counted(len(trials), 'pair')}; error on the first: {trials[0].error}",
-            mechanism=name,
-        )
-    if pool.strangers:
-        return AdjacencyError(
-            f"none of {counted(len(pool.strangers), 'pair')} are neighbours; the first: {pool.strangers[0][1]}"
-        )
-    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
 
 
 def _told_of_rounds(

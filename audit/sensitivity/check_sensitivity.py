@@ -14,11 +14,11 @@ from ..datasets.adjacency import Adjacency, as_adjacency
 from ..datasets.contents import Kept
 from ..datasets.description import difference
 from ..datasets.domains import Domain
-from ..errors import AdjacencyError, AuditError, MechanismError, described
+from ..errors import MechanismError, described
 from ..known_options import with_known_options
 from ..options import checked_seed
 from ..random_streams import Stream, seed_of
-from ..search.candidates import Candidate, Pool, may_show_data, new_pool, shown, text_of_error
+from ..search.candidates import Candidate, may_show_data, new_pool, shown, text_of_error
 from ..search.climb import ROUNDING, Climb, Comparisons
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
@@ -239,10 +239,19 @@ def check_sensitivity(
     search = Climb(pool, comparisons)
     search.run()
     name = getattr(query, "__name__", type(query).__name__)
-    if search.largest is None:
-        raise _nothing_compared(pool, comparisons, name)
-    end = _end_of(search, comparisons)
     found = search.largest
+    if found is None and comparisons.failed:
+        raise MechanismError(
+            f"{name} failed on all of {comparisons.failed:,} pairs; the first error: {comparisons.first_error}",
+            query=name,
+        )
+    if found is None:
+        raise pool.no_pair()
+    end = SearchEnd.EXHAUSTED if search.is_exhausted else SearchEnd.EVALUATIONS
+    if math.isinf(found.size):
+        end = SearchEnd.UNBOUNDED
+    elif comparisons.is_late:
+        end = SearchEnd.TIME
     simple = search.simpler(found, found.change.size * (1.0 - ROUNDING))
     if simple is found:
         simple = search.simpler(found, _least_simple(found, bound, norm))
@@ -306,25 +315,3 @@ def _confirmed(pair: Compared, comparisons: Evaluations) -> ChangedPair:
         answer_y=comparisons.again(candidate.y, pair.y),
         change=pair.change.size,
     )
-
-
-def _end_of(search: Climb[Compared], comparisons: Evaluations) -> SearchEnd:
-    if search.largest is not None and math.isinf(search.largest.size):
-        return SearchEnd.UNBOUNDED
-    if comparisons.is_late:
-        return SearchEnd.TIME
-    return SearchEnd.EXHAUSTED if search.is_exhausted else SearchEnd.EVALUATIONS
-
-
-def _nothing_compared(pool: Pool, comparisons: Evaluations, name: str) -> AuditError:
-    """Return the error that explains why there is no pair with a change."""
-    if comparisons.failed:
-        return MechanismError(
-            f"{name} failed on all of {comparisons.failed:,} pairs; the first error: {comparisons.first_error}",
-            query=name,
-        )
-    if pool.strangers:
-        return AdjacencyError(
-            f"none of {len(pool.strangers):,} pairs are neighbours; the first: {pool.strangers[0][1]}"
-        )
-    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")

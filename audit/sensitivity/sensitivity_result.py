@@ -140,13 +140,9 @@ class SensitivityResult(Result):
     @property
     def verdict(self) -> Verdict:
         """REFUTED if the change exceeds the bound by more than rounding explains, INCONCLUSIVE without any change."""
-        if self.unsteady or self._never_changed:
+        if self.unsteady or self.change == 0.0 < self.bound:
             return Verdict.INCONCLUSIVE
         return Verdict.REFUTED if exceeds(self.change, self.bound, self.rounding) else Verdict.NOT_REFUTED
-
-    @property
-    def _never_changed(self) -> bool:
-        return self.change == 0.0 < self.bound
 
     @property
     def shown(self) -> ChangedPair:
@@ -187,7 +183,9 @@ class SensitivityResult(Result):
             lines.append(f"simpler {self.simple.summary} (change {self.simple.change:.6g})")
         tried = f"{self.evaluations:,} evaluations, {counted(self.pairs, 'pair')} ({self.adjacency})"
         lines.append(f"search  {tried}; {self.end.value}")
-        alone = [f"{', '.join(names)} only on {side}" for side, names in self._alone if names]
+        alone = [
+            f"{', '.join(names)} only on {side}" for side, names in (("x", self.only_x), ("y", self.only_y)) if names
+        ]
         if alone:
             lines.append(
                 f"note    {'; '.join(alone)}: counts as 0 elsewhere, but noise does not hide that it is missing"
@@ -204,10 +202,6 @@ class SensitivityResult(Result):
         if self.errors:
             more.append(f"errors  {counted(self.errors, 'pair')} without an answer; the first: {first}")
         return *short, *more
-
-    @property
-    def _alone(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return ("x", self.only_x), ("y", self.only_y)
 
     @property
     def _limits(self) -> tuple[float, float]:
