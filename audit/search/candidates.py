@@ -136,7 +136,7 @@ def show(dataset: Any) -> str:
 
 MANY = 32
 """Pairs with which a search begins, if it has a hundred executions for each and the domain has as many."""
-_EACH = 100
+_EACH = 100  # executions
 # With more executions it begins with as many pairs as have pilots of a thousand runs, or of 200 over the square of a
 # claim's small strength: so many tell pairs apart.
 _ENOUGH, _UNITS, _MOST_FOR_STRENGTH = 1_000, 200, 20_000

@@ -26,7 +26,7 @@ MOST: Final = 1_152
 """Most numbers of a line of a domain that are visited before bisection."""
 AROUND: Final = 3
 """Places that are bisected."""
-_POWERS, _QUANTILES, _ROUND = 8, 10, 128
+_POWERS, _QUANTILES, _ROUND = 8, 10, 128  # powers of two, parts of a range, and most round numbers
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 

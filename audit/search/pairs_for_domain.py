@@ -249,7 +249,7 @@ def _towards(dataset: Any, other: Any, adjacency: Within, distance: float) -> It
 
 # Pairs of query answers: a base, and a step as long as neighbours may be apart.
 
-_N_PLACES: Final = 6
+_N_PLACES: Final = 6  # most positions of a base that `_places` returns
 
 
 @dataclass(frozen=True, slots=True)
