@@ -168,27 +168,26 @@ def _of_numbers(
             return None
         low, high = (float(pick(ends)) for pick, ends in zip((min, max), zip(*ranges, strict=True), strict=True))
         return low, high, lambda number: domain.build([domain.row_of(number)] * domain.most), domain.with_numbers
-    if isinstance(domain, (Rows, Values)) and (values := domain.values):
-        if {*map(type, values)} != {float} or not np.isfinite(values).all():
+    values = getattr(domain, "values", ())
+    if values:
+        if not isinstance(domain, (Rows, Values)) or {*map(type, values)} != {float} or not np.isfinite(values).all():
             return None
-        most = None if isinstance(domain, Values) else domain.most
-        build = (lambda number: number) if most is None else (lambda number: domain.build([number] * most))
-        return min(values), max(values), build, lambda more: replace(domain, values=(*values, *more))
-    if not isinstance(domain, (Rows, Answers)) or domain.integer:
-        return None
-    kept = {each.name: getattr(domain, each.name) for each in fields(domain)}
+        return min(values), max(values), _builder(domain), lambda more: replace(domain, values=(*values, *more))
+    if isinstance(domain, Rows) and not domain.integer:
+        low_ends, high_ends = domain.ranges
+        kept = {each.name: getattr(domain, each.name) for each in fields(Rows)}
+        return min(low_ends), max(high_ends), _builder(domain), lambda more: _RowsWithNumbers(**kept, numbers=more)
+    if isinstance(domain, Answers) and not domain.integer:
+        kept = {each.name: getattr(domain, each.name) for each in fields(Answers)}
+        return domain.low, domain.high, _builder(domain), lambda more: _AnswersWithNumbers(**kept, numbers=more)
+    return None
+
+
+def _builder(domain: Rows | Values | Answers) -> Callable[[float], Any]:
+    """Return how to build a dataset in which every number is the same."""
+    if isinstance(domain, Values):
+        return lambda number: number
     if isinstance(domain, Answers):
-        size = domain.n_answers or 1
-        return (
-            domain.low,
-            domain.high,
-            lambda number: domain.build(np.full(size, number)),
-            lambda more: _AnswersWithNumbers(**kept, numbers=more),
-        )
-    lows, highs = domain.ranges
-    return (
-        min(lows),
-        max(highs),
-        lambda number: domain.build([domain.row([number] * len(lows))] * domain.most),
-        lambda more: _RowsWithNumbers(**kept, numbers=more),
-    )
+        return lambda number: domain.build(np.full(domain.n_answers or 1, number))
+    width = None if domain.values else len(domain.ranges[0])
+    return lambda number: domain.build([number if width is None else domain.row([number] * width)] * domain.most)
