@@ -675,7 +675,7 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
         case Values(), _:
             return ListedPairs(domain)
         case Rows() | Tables(), AddRemove() | Replace():
-            source = TablePairs if isinstance(domain, Tables) else RowPairs
+            source: type[RowPairs] = TablePairs if isinstance(domain, Tables) else RowPairs
             kind: Literal["added", "replaced"] = "added" if isinstance(adjacency, AddRemove) else "replaced"
             return source(domain, whole_distance(distance, "rows"), kind)
         case Rows(), UserLevel(user=user):
