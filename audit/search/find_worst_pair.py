@@ -31,7 +31,7 @@ from ..known_options import with_known_options
 from ..options import LEAST_SEARCH, check_sequential, checked_seed
 from ..printing import counted
 from ..procedures.check import DEFAULTS, CheckOptions, Options, audit_pair, runs_or_setting, sampler_of, stated
-from ..progress import Shown, told
+from ..progress import told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..replay.comparison import visible_loss
 from ..replay.recorded_run import RecordedRun, Runner
@@ -434,7 +434,14 @@ def find_worst_pair(
         guided = Guide() if guide is None else guided_by_replays(pool, sampler, seed, budget, progress)
         budget -= guided.executions
         reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) and guide is None else 0
-        tell = _told_of_rounds(on_round, shown)
+
+        def tell(leader: Trial) -> None:
+            pair = _tried(leader)
+            if shown is not None:
+                shown.lead(pair)
+            if on_round is not None:
+                on_round(pair)
+
         trials, untried, executions = halve(pool, judge, budget - reserved, tell, guided.leaders)
         if not trials:
             raise pool.no_pair()
@@ -532,20 +539,3 @@ def _tried(trial: Trial) -> TriedPair:
         bound=max(trial.merit, 0.0),
         error=trial.error,
     )
-
-
-def _told_of_rounds(
-    on_round: Callable[[TriedPair], None] | None, shown: Shown | None
-) -> Callable[[Trial], None] | None:
-    """The function that sees the leader of every round: the caller's, the display, or both."""
-    if on_round is None and shown is None:
-        return None
-
-    def tell(leader: Trial) -> None:
-        pair = _tried(leader)
-        if shown is not None:
-            shown.lead(pair)
-        if on_round is not None:
-            on_round(pair)
-
-    return tell

@@ -233,7 +233,7 @@ def halve(
     pool: Pool,
     judge: Judge,
     budget: int,
-    tell: Callable[[Trial], None] | None = None,
+    tell: Callable[[Trial], None],
     given: Sequence[Candidate] | None = None,
 ) -> tuple[list[Trial], int, int]:
     """Return all tried pairs, the number of patterns left out, and that of executions.
@@ -262,7 +262,7 @@ def halve(
         _pool_scores(finalists)
         kept = survivors(kept, pilots[-1]) if kept > 1 else 1
         running = _survivors(finalists, kept, judge.claim.strength)
-        if tell is not None and running:
+        if running:
             tell(min(running, key=Trial.rank))
         if kept == 1 or not running:
             break
