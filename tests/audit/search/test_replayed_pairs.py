@@ -186,6 +186,8 @@ def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
         assert _pattern_for(leader, [leader, pattern], 1.0) is leader
     pattern.merit, pattern.deviation = 1.08, 0.4
     assert _pattern_for(leader, [leader, pattern], 0.0) is pattern, "both exceed a smaller claim surely"
+    pattern.merit, pattern.deviation = 0.9, 0.2
+    assert _pattern_for(leader, [leader, pattern], 0.0) is leader, "a tenth less is worse, however uncertain"
 
 
 def test_variations_wait_until_the_leader_is_known():
