@@ -18,11 +18,18 @@ if TYPE_CHECKING:
     from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
     from .audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
     from .audit.claims.renyi import RenyiDP, ZeroConcentratedDP
-    from .audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
+    from .audit.datasets.adjacency import (
+        AddRemove,
+        Adjacency,
+        EdgeNeighbours,
+        Local,
+        NodeNeighbours,
+        Replace,
+        UserLevel,
+        Within,
+    )
     from .audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
-    from .audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
-    from .audit.datasets.table_features import CategoricalColumn, NumericColumn, table_features
-    from .audit.datasets.tables import Tables
+    from .audit.datasets.tables import CategoricalColumn, NumericColumn, Tables, table_features
     from .audit.distribution_checks.check_independence import check_independence
     from .audit.distribution_checks.check_noise import check_noise
     from .audit.distribution_checks.check_slope import check_slope
@@ -70,11 +77,9 @@ _WHERE = {
         "claims.mironov_propositions": "NFoldComposition ProbabilityPreservation",
         "claims.privacy_profile": "PrivacyProfile TradeOffCurve",
         "claims.renyi": "RenyiDP ZeroConcentratedDP",
-        "datasets.adjacency": "AddRemove Adjacency Local Replace UserLevel Within",
+        "datasets.adjacency": "AddRemove Adjacency EdgeNeighbours Local NodeNeighbours Replace UserLevel Within",
         "datasets.domains": "Answers Domain Graphs Rows Values",
-        "datasets.graph_adjacency": "EdgeNeighbours NodeNeighbours",
-        "datasets.table_features": "CategoricalColumn NumericColumn table_features",
-        "datasets.tables": "Tables",
+        "datasets.tables": "CategoricalColumn NumericColumn Tables table_features",
         "distribution_checks.check_independence": "check_independence",
         "distribution_checks.check_noise": "check_noise",
         "distribution_checks.check_slope": "check_slope",

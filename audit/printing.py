@@ -62,6 +62,18 @@ def shorten(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "pair"), counted(1_024, "entry")
+    ('1 pair', '1,024 entries')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def did_you_mean(name: str, known: Iterable[str], *, before: str = "; ", otherwise: str = "") -> str:
     """Return a question that names the closest of the known names, or `otherwise` if none is close.
 

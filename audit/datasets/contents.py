@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..events.named_parts import column_of, is_tensor, marks_of_tensor, numpy_of
-from .columns import collected, columns_by_name, is_frame_of_columns
-from .rows import PLAIN, is_extension, is_frame, is_graph
+from .rows import PLAIN, collected, columns_by_name, is_extension, is_frame, is_frame_of_columns, is_graph
 
 _DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__
@@ -32,12 +31,8 @@ _NUMBERS_AND_PLAIN = PLAIN | {float}
 
 
 class _Purpose(NamedTuple):
-    """Purpose of reading a dataset."""
-
-    whole: bool
-    """Whether to include the order of dictionaries and private attributes, in which objects cache results."""
-    copies: bool
-    """Whether the contents must survive a later change of the dataset."""
+    whole: bool  # with the order of dictionaries and private attributes, in which objects cache results
+    copies: bool  # the contents must survive a later change of the dataset
 
 
 _EQUALITY = _Purpose(whole=True, copies=False)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import DatasetError
 from ..events.named_parts import is_tensor
-from .columns import columns_by_name, is_frame_of_columns
+from ..printing import counted
 from .contents import hold_the_same
-from .number_texts import number_text
-from .rows import as_numpy, is_frame, is_graph, rows_apart, rows_of, symmetric_difference
+from .rows import (
+    as_numpy,
+    columns_by_name,
+    is_frame,
+    is_frame_of_columns,
+    is_graph,
+    rows_apart,
+    rows_of,
+    symmetric_difference,
+)
 
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
+_LOOKED_AT = 100  # values that are read
 
 
 def summarise(dataset: Any) -> str:
@@ -32,13 +44,11 @@ def summarise(dataset: Any) -> str:
         return f"array of shape {dataset.shape}, {dataset.dtype}"
     if dataset is None or isinstance(dataset, (bool, int, float, np.generic)):
         return f"a single {type(dataset).__name__}"
-    if is_frame(dataset):
-        return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
-    if is_frame_of_columns(dataset):
+    if is_frame(dataset) or is_frame_of_columns(dataset):
         return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
     columns = columns_by_name(dataset)
     if columns is not None:
-        return f"dictionary of {_number(len(columns), 'column')}, {_number(len(next(iter(columns.values()))), 'row')}"
+        return f"dictionary of {counted(len(columns), 'column')}, {counted(len(next(iter(columns.values()))), 'row')}"
     if is_tensor(dataset) and hasattr(dataset, "shape"):
         return f"{type(dataset).__name__} of shape {tuple(dataset.shape)}, {dataset.dtype}"
     if is_graph(dataset):
@@ -79,7 +89,7 @@ def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
         only_x, only_y = rows_apart(x, y)
     except DatasetError:
         return entry_difference(x, y), None
-    return f"{_number(only_x, 'row')} only in x, {only_y} only in y", max(only_x, only_y)
+    return f"{counted(only_x, 'row')} only in x, {only_y} only in y", max(only_x, only_y)
 
 
 def entry_difference(x: Any, y: Any) -> str:
@@ -94,20 +104,15 @@ def entry_difference(x: Any, y: Any) -> str:
     largest = f"{moved.max():.4g}" if moved.size else "0"
     if a.ndim == 0:
         return f"the values differ by {largest}"
-    return f"{np.count_nonzero(moved)} of {_number(a.size, 'entry')} differ, by {largest} at most"
+    return f"{np.count_nonzero(moved)} of {counted(a.size, 'entry')} differ, by {largest} at most"
 
 
 def _values_difference(x: Any, y: Any) -> str:
     if type(x) is dict:
         differing = sum(key not in y or not hold_the_same(value, y[key]) for key, value in x.items())
         differing += sum(key not in x for key in y)
-        return f"{differing} of {_number(len({*x, *y}), 'entry')} differ"
+        return f"{differing} of {counted(len({*x, *y}), 'entry')} differ"
     return "nothing differs" if hold_the_same(x, y) else "the values differ"
-
-
-def _number(count: int, noun: str) -> str:
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def _graph_difference(x: Any, y: Any) -> str:
@@ -116,7 +121,7 @@ def _graph_difference(x: Any, y: Any) -> str:
         edges = symmetric_difference(edges_of(x), edges_of(y)).total()
     except DatasetError:
         return "the attributes of the graphs cannot be compared"
-    return f"{_number(nodes, 'node')} and {_number(edges, 'edge')} differ"
+    return f"{counted(nodes, 'node')} and {counted(edges, 'edge')} differ"
 
 
 def nodes_of(graph: Any) -> Counter[Any]:
@@ -153,6 +158,27 @@ def _number_text(dataset: Any) -> str | None:
         return number_text([dataset])
     is_vector = isinstance(dataset, (list, tuple)) or (isinstance(dataset, np.ndarray) and dataset.ndim == 1)
     return number_text(dataset) if is_vector else None
+
+
+def number_text(values: Iterable[Any]) -> str | None:
+    """Return the first value if all of the first values are texts of finite numbers; None if not.
+
+    Examples
+    --------
+    >>> number_text(["1.5", " 2"]), number_text(["1.5", "x"]), number_text([1.5]), number_text([])
+    ('1.5', None, None, None)
+    """
+    found = list(islice(values, _LOOKED_AT))
+    return found[0] if found and all(map(_is_number_text, found)) else None
+
+
+def _is_number_text(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def refuse_iterator(dataset: Any, name: str) -> None:

@@ -1,23 +1,295 @@
-"""Tables of categorical and numeric columns, as a domain whose neighbours may hold values outside the declared ones."""
+"""Tables of categorical and numeric columns, as numbers, and as a domain.
+
+The neighbours of the domain may hold values outside the declared ones.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from ..errors import DatasetError
+from ..errors import DatasetError, MechanismError
+from ..events.named_parts import column_of
 from ..extras import require
+from ..known_options import with_known_options
+from ..options import check_fields, in_a_tuple
 from ..printing import shorten
-from .domains import Domain, check_numbers_of_rows, check_whole, in_order
-from .table_features import CategoricalColumn, NumericColumn, declared_columns, table_features
+from .domains import Domain, check_numbers_of_rows, check_range, check_whole, in_order
+from .rows import columns_by_name, is_frame
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+
+_OTHER, _MISSING = -1, -2  # codes of cells that are in no declared cell of their column
+_REST = ("other", "missing")  # names of their counts
+
+
+@dataclass(frozen=True, slots=True)
+class CategoricalColumn:
+    """A column with declared categories.
+
+    Parameters
+    ----------
+    values : tuple
+        Two or more categories: texts, whole numbers or booleans.
+    """
+
+    values: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", in_order("values", self.values))
+        if not all(isinstance(value, Hashable) for value in self.values) or len(
+            dict.fromkeys(map(_comparable, self.values))
+        ) < max(len(self.values), 2):
+            raise DatasetError(
+                f"values={shorten(self.values)} are not the categories of a column; list two or more different ones.",
+                values=self.values,
+            )
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The first and the last category."""
+        return self.values[0], self.values[-1]
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Names of the declared cells of the column."""
+        return tuple(f"= {value}" for value in self.values)
+
+    def codes(self, column: Sequence[Any]) -> Codes:
+        """Return the place of each cell among the declared ones; negative for other and for missing values."""
+        places = {_comparable(value): place for place, value in enumerate(self.values)}
+        return np.array(
+            [_MISSING if _is_missing(cell) else places.get(_comparable(cell), _OTHER) for cell in column],
+            dtype=np.int64,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NumericColumn:
+    """A column of numbers with a declared range.
+
+    Parameters
+    ----------
+    low, high : float
+        The smallest and the largest number, finite.
+    integer : bool
+        Whether numbers are whole.
+    bins : int
+        Number of equal parts of the range whose counts describe a table.
+    """
+
+    low: float
+    high: float
+    integer: bool = False
+    bins: int = 4
+
+    def __post_init__(self) -> None:
+        check_fields(self, DatasetError)
+        check_range(self.low, self.high, integer=self.integer)
+        check_whole("bins", self.bins, "parts of a range")
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The lowest and the highest number."""
+        return (int(self.low), int(self.high)) if self.integer else (float(self.low), float(self.high))
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Names of the declared cells of the column, each closed below, the last one on both sides."""
+        edges = np.linspace(self.low, self.high, self.bins + 1)
+        return tuple(f"from {low:.6g} to {high:.6g}" for low, high in itertools.pairwise(edges))
+
+    def codes(self, column: Sequence[Any]) -> Codes:
+        """Return the part of the range of each cell; negative for numbers outside, and for anything else."""
+        found = numbers_of(column)
+        with np.errstate(invalid="ignore", over="ignore"):
+            places = np.floor((found - self.low) / (self.high - self.low) * self.bins)
+        inside = (found >= self.low) & (found <= self.high)
+        codes = np.full(len(found), _OTHER, dtype=np.int64)
+        codes[inside] = np.minimum(places[inside], self.bins - 1).astype(np.int64)
+        codes[[_is_missing(cell) for cell in column]] = _MISSING
+        return codes
+
 
 Column: TypeAlias = CategoricalColumn | NumericColumn
+
+
+def declared_columns(columns: Any) -> tuple[tuple[str, Column], ...]:
+    """Return the names and declarations of columns; raise a `DatasetError` if they are none."""
+    given = columns.items() if isinstance(columns, Mapping) else columns
+    pairs = tuple(map(in_a_tuple, in_a_tuple(given) if not isinstance(given, str) else ()))
+    if not pairs or not all(
+        len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], CategoricalColumn | NumericColumn)
+        for pair in pairs
+    ):
+        raise DatasetError(
+            f"columns={shorten(columns)} are not the columns of a table; use a dict of names to CategoricalColumn or "
+            "NumericColumn.",
+            columns=columns,
+        )
+    return pairs
+
+
+@with_known_options()
+def table_features(
+    table: Any, columns: Mapping[str, Column] | Iterable[tuple[str, Column]], *, pairs: bool = False
+) -> dict[str, float]:
+    """Describe a synthetic table by numbers, which a mechanism's events are then about.
+
+    The names are the same for every table, so the numbers of two runs can be compared. They are a function of the
+    table, so what they show about the data the table shows, too: a claim about the table holds for them.
+
+    Parameters
+    ----------
+    table : pandas or polars data frame, dict of columns, list of dicts, or list of tuples in the order of `columns`
+        The output of one run.
+    columns : mapping of str to CategoricalColumn or NumericColumn
+        The declared columns.
+    pairs : bool
+        Whether to count the two-way marginals too.
+
+    Returns
+    -------
+    dict of str to float
+        The number of rows, and of columns that are not declared; for each column the rows in each declared cell (a
+        category, or a part of the range), with another value, and with a missing one, and for numbers the smallest and
+        the largest; with `pairs`, for each two columns the rows in each pair of declared cells. All numbers of a column
+        that the table lacks are NaN, as is the smallest of no numbers.
+
+    Raises
+    ------
+    MechanismError
+        If the output is not a table.
+
+    Examples
+    --------
+    >>> from dpaudit import NumericColumn, table_features
+    >>> table_features({"age": [31, 57, 120]}, {"age": NumericColumn(0, 100, bins=2)})
+    {'rows': 3.0, 'other columns': 0.0, 'age: from 0 to 50': 1.0, 'age: from 50 to 100': 1.0, 'age: other': 1.0, \
+'age: missing': 0.0, 'age: min': 31.0, 'age: max': 120.0}
+    """
+    declared = dict(declared_columns(columns))
+    n_rows, found, others = _columns_of(table, tuple(declared))
+    features = {"rows": float(n_rows), "other columns": float(others)}
+    codes: dict[str, Codes | None] = {}
+    for name, column in declared.items():
+        cells = found.get(name)
+        codes[name] = None if cells is None else column.codes(cells)
+        features |= _of_one_column(name, column, cells, codes[name])
+    for (a, one), (b, other) in itertools.combinations(declared.items(), 2) if pairs else ():
+        counts = _of_two_columns(codes[a], codes[b], len(one.cells), len(other.cells))
+        words = [f"{a} {cell} and {b} {cell_b}" for cell in one.cells for cell_b in other.cells]
+        features |= dict(zip(words, counts.tolist(), strict=True))
+    return features
+
+
+def _of_one_column(name: str, column: Column, cells: Sequence[Any] | None, codes: Codes | None) -> dict[str, float]:
+    words = [f"{name}: {label}" for label in [*_labels(column), *_REST]]
+    if cells is None or codes is None:
+        counts = [math.nan] * len(words)
+    else:
+        declared = np.bincount(codes[codes >= 0], minlength=len(column.cells)).astype(np.float64)
+        counts = [*declared.tolist(), *(float(np.count_nonzero(codes == code)) for code in (_OTHER, _MISSING))]
+    features = dict(zip(words, counts, strict=True))
+    if isinstance(column, NumericColumn):
+        values = np.zeros(0) if cells is None else numbers_of(cells)
+        values = values[~np.isnan(values)]
+        for word, ends in (("min", values.min), ("max", values.max)):
+            features[f"{name}: {word}"] = float(ends()) if len(values) else math.nan
+    return features
+
+
+def _labels(column: Column) -> list[str]:
+    """Return names of the declared cells; categories of one spelling, or named like other values, have their place."""
+    labels = [cell.removeprefix("= ") for cell in column.cells]
+    return [
+        f"{label} (category {place})" if label in _REST or labels.count(label) > 1 else label
+        for place, label in enumerate(labels, 1)
+    ]
+
+
+def _of_two_columns(a: Codes | None, b: Codes | None, n_a: int, n_b: int) -> npt.NDArray[np.float64]:
+    if a is None or b is None:
+        return np.full(n_a * n_b, math.nan)
+    both = (a >= 0) & (b >= 0)
+    return np.bincount(a[both] * n_b + b[both], minlength=n_a * n_b).astype(np.float64)
+
+
+def _columns_of(table: Any, names: tuple[str, ...]) -> tuple[int, dict[str, list[Any]], int]:
+    """Return the number of rows, the declared columns, and the number of columns that are not declared."""
+    if is_frame(table):
+        by_name = {name: table.iloc[:, place].tolist() for place, name in enumerate(table.columns)}
+        return len(table), {name: by_name[name] for name in names if name in by_name}, len(set(by_name) - set(names))
+    by_column = columns_by_name(table)
+    if by_column is not None:
+        lists = {name: _as_list(column) for name, column in by_column.items()}
+        length = len(next(iter(lists.values())))
+        return length, {name: lists[name] for name in names if name in lists}, len(set(lists) - set(names))
+    rows = table.tolist() if isinstance(table, np.ndarray) else table
+    if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
+        keys = set().union(*rows)
+        present = {name: [row.get(name) for row in rows] for name in names if name in keys or not rows}
+        return len(rows), present, len(keys - set(names))
+    if isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows):
+        widths = {len(row) for row in rows}
+        if len(widths) <= 1:
+            width = next(iter(widths), len(names))
+            cells = {name: [row[place] for row in rows] for place, name in enumerate(names[:width])}
+            return len(rows), cells, max(width - len(names), 0)
+    raise MechanismError(
+        f"an output of type {type(table).__name__} is not a table; return a data frame, a dict of columns of equal "
+        "length, a list of dicts, or a list of tuples of equal length.",
+        type=type(table).__name__,
+    )
+
+
+def _as_list(column: Any) -> list[Any]:
+    cells: list[Any] = list(column) if isinstance(column, list | tuple) else column_of(column).tolist()
+    return cells
+
+
+def numbers_of(column: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """Return the cells of a column as numbers, NaN for texts and missing values."""
+    return np.array([_number(cell) for cell in column], dtype=np.float64)
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return math.nan
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+
+
+def _is_missing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or the missing value of pandas, which equals nothing."""
+    return (
+        cell is None
+        or type(cell).__name__ in ("NAType", "NaTType")
+        or (isinstance(cell, numbers.Real) and cell != cell)
+    )
+
+
+def _comparable(value: Any) -> Any:
+    """Return what is equal for equal categories: numbers by value, texts by themselves, a boolean as its number."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value
+
+
 Row: TypeAlias = tuple[Any, ...]
 Oddity = Literal["beyond", "new", "missing"]
 Form = Literal["frame", "columns", "rows", "tuples"]
@@ -139,7 +411,7 @@ class Tables(Domain):
             for place, cell in enumerate(cells):
                 if cell is not _NONE:
                     rows.append((*low[:place], cell, *low[place + 1 :]))
-        return {_key(row): row for row in rows}.values()
+        return {repr(row): row for row in rows}.values()
 
     def _far(self, column: Column) -> Any:
         """A value outside the declaration of the column, or `_NONE` where the domain has none."""
@@ -224,10 +496,6 @@ class Tables(Domain):
 
 
 _NONE: Any = object()
-
-
-def _key(row: Row) -> str:
-    return repr(row)
 
 
 def _dtype(column: Column, cells: Sequence[Any]) -> str:

@@ -14,9 +14,8 @@ from typing import Any, TypedDict, Unpack
 
 from ..claims.claim import Claim, ClaimAtDistance, as_claim, claim_at
 from ..clock import now
-from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, on_tuples
+from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, as_adjacency, on_tuples
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
-from ..datasets.named_adjacency import as_adjacency
 from ..distinguishers.choice import Choice, directed_shares
 from ..distinguishers.learned_partition import plain_events
 from ..errors import ClaimError, DatasetError, OptionError

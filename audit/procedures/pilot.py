@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..claims.claim import Claim
-from ..datasets.number_texts import number_text
+from ..datasets.description import number_text
 from ..distinguishers.choice import Choice, directed_shares
 from ..distinguishers.contenders import winner
 from ..distinguishers.coupling import relative_error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..printing import counted
 from .audit_result import AuditResult, Verdict
 from .result import Result
 
@@ -163,25 +164,20 @@ class WorstPair(Result):
             *([f"          {self.audit.opposite_in_words}"] if self.audit.opposite_in_words else []),
             *self._pilot,
             *(
-                [f"  guide   {pair_count(self.replayed)} replayed; the leaders and usual pairs were run"]
+                [f"  guide   {counted(self.replayed, 'pair')} replayed; the leaders and usual pairs were run"]
                 if self.replayed
                 else []
             ),
-            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates{shown}, the audited pair "
-            "first, then the longest examined:",
+            f"  search  {counted(len(tried), 'pair')} in {self.runs:,} executions; rough estimates{shown}, the audited "
+            "pair first, then the longest examined:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if skipped:
-            lines.append(f"  skipped {pair_count(len(skipped))}, such as {skipped[0].label}")
+            lines.append(f"  skipped {counted(len(skipped), 'pair')}, such as {skipped[0].label}")
         if self.untried:
-            lines.append(f"  untried {pair_count(self.untried)}; increase search_runs to reach them")
+            lines.append(f"  untried {counted(self.untried, 'pair')}; increase search_runs to reach them")
         if not self.is_refuted:
             lines.append("  note    other pairs may be worse than the worst pair found")
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
         return "\n".join([str(self.audit), *short, *whole])
-
-
-def pair_count(pairs: int) -> str:
-    """Return the count with its noun, such as "1 pair" or "1,024 pairs"."""
-    return f"{pairs:,} pair{'' if pairs == 1 else 's'}"

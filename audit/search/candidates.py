@@ -1,12 +1,13 @@
-"""Candidates for the worst pair of datasets, and their sources."""
+"""Candidates for the worst pair of datasets: their sources, and those that are neighbours in the domain, each once."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from ..datasets.adjacency import Adjacency
 from ..datasets.description import edges_of, summarise
 from ..datasets.domains import Domain
 from ..datasets.rows import is_frame, is_graph
-from ..errors import AuditError, OptionError, described
-from ..printing import shorten
+from ..errors import AdjacencyError, AuditError, OptionError, described
+from ..printing import counted, shorten
+from ..random_streams import Stream, seed_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +94,6 @@ class PairSource(ABC):
         return True
 
 
-def reason_against(candidate: Candidate, adjacency: Adjacency | None, distance: float) -> str | None:
-    """Return why a candidate is not a pair of neighbours at this distance, or None if it is."""
-    if adjacency is None:
-        return None
-    try:
-        adjacency.check(candidate.x, candidate.y, distance)
-    except AuditError as error:
-        return str(error)
-    return None
-
-
 def varied(candidate: Candidate, how: str) -> str:
     """Return the label of a variation: the label of the first pair, and the last change."""
     return f"{candidate.label.split(' (variation: ')[0]} (variation: {how})"
@@ -141,3 +132,169 @@ def show(dataset: Any) -> str:
     if is_frame(dataset):
         return shorten([tuple(row) for row in dataset.itertuples(index=False, name=None)])
     return shorten(dataset)
+
+
+MANY = 32
+"""Pairs with which a search begins, if it has a hundred executions for each and the domain has as many."""
+_EACH = 100  # executions
+# With more executions it begins with as many pairs as have pilots of a thousand runs, or of 200 over the square of a
+# claim's small strength: so many tell pairs apart.
+_ENOUGH, _UNITS, _MOST_FOR_STRENGTH = 1_000, 200, 20_000
+
+
+def initial_pairs(available: int, budget: int, strength: float = 1.0) -> int:
+    """Return the number of pairs, out of those available, with which a search of `budget` executions begins.
+
+    Examples
+    --------
+    >>> [initial_pairs(60, budget) for budget in (400, 3_000, 60_000, 1_000_000)], initial_pairs(60, 1_000_000, 0.1)
+    ([4, 30, 32, 60], 32)
+    """
+    enough = min(max(_ENOUGH, _UNITS / min(max(strength, 1e-9), 1e9) ** 2), _MOST_FOR_STRENGTH)
+    enough = min(enough, max(math.isqrt(budget), budget / _rounds_of(MANY)))
+    count = min(available, max(min(MANY, budget // _EACH), 2))
+    while count < available and budget >= enough * _rounds_of(count + 1):
+        count += 1
+    return count
+
+
+def _rounds_of(count: int) -> float:
+    """Return the executions of a search, in units of the first pilots, if no two pairs have a dataset in common."""
+    return 2.0 * count * max(math.log2(count), 1.0)
+
+
+PairCheck = Callable[[Any, Any, float], Any]
+Accepted = TypeVar("Accepted")
+
+_FEWEST, _MOST_PATTERNS = 8, 1_000  # random pairs at least, and patterns
+_TRIES, _FEWEST_TRIES = 40, 5  # attempts for each new pair; half as many after each request that they did not fill
+
+
+@dataclass(slots=True)
+class Pool:
+    """Candidates that are neighbours and in the domain, each once.
+
+    `strangers` are the caller's pairs that are not neighbours, and the first pair that the mechanism refused, with
+    reasons.
+    """
+
+    source: PairSource
+    adjacency: Adjacency | None
+    distance: float
+    rng: np.random.Generator
+    check_pair: PairCheck | None = None  # of the mechanism, which may refuse neighbours
+    strangers: list[tuple[Candidate, str]] = field(default_factory=list)
+    seen: set[Hashable] = field(default_factory=set)
+    _unfilled: int = 0  # requests in a row for which the source had too few new pairs
+
+    def first(
+        self, budget: int, strength: float = 1.0, places: Sequence[Candidate] = ()
+    ) -> tuple[list[Candidate], list[Candidate]]:
+        """Return the initial pairs (places of sweeps, patterns, random ones), and the patterns left out.
+
+        Without the places at least a quarter are random.
+        """
+        patterns = list(self.patterns(_MOST_PATTERNS))
+        wanted = max(_FEWEST, len(patterns) // 4, MANY - len(patterns)) if patterns else 2 * MANY
+        if self.source.has_many:
+            wanted = max(wanted, initial_pairs(_MOST_PATTERNS, budget, strength) - len(patterns))
+        most = initial_pairs(len(patterns) + wanted, budget, strength)
+        drawn = list(self._some(self.source.random(self.rng), min(wanted, max(most // 4, most - len(patterns)))))
+        kept = patterns[: most - len(drawn)]
+        return [*self._new(places), *kept, *drawn], patterns[len(kept) :]
+
+    def patterns(self, most: int, *, has_staircases: bool = False) -> Iterator[Candidate]:
+        """Yield the new pairs among the first `most` patterns, which may end in staircases."""
+        staircases = self.source.staircases() if has_staircases else ()
+        for pattern in self._new(islice(chain(self.source.patterns(), staircases), most)):
+            yield replace(pattern, is_pattern=True)
+
+    def drawn(self, count: int) -> Iterator[Candidate]:
+        """Yield up to `count` new random pairs."""
+        return self._some(self.source.random(self.rng), count)
+
+    def moves(self, parents: list[Candidate], count: int) -> Iterator[Candidate]:
+        """Yield up to `count` new variations of the parents, in turn."""
+        lines = [self.source.moves(parent, self.rng) for parent in parents]
+        for turn in range(count):
+            yield from self._some(lines[turn % len(lines)], 1)
+
+    def simplest(
+        self, candidate: Candidate, accept: Callable[[Candidate], Accepted | None], most: int
+    ) -> Accepted | None:
+        """Return what `accept` returns of the simplest pair that it accepts, found by greedy simplification.
+
+        The first simplification for which it does not return None is simplified further. It is called `most` times at
+        most, once for each pair.
+        """
+        best: Accepted | None = None
+        seen, is_simpler = {candidate.key}, True
+        while is_simpler:
+            is_simpler = False
+            for simpler in self.source.simpler(candidate):
+                if simpler.key in seen or not self.is_possible(simpler):
+                    continue
+                if most == 0:
+                    return best
+                seen.add(simpler.key)
+                most -= 1
+                accepted = accept(simpler)
+                if accepted is not None:
+                    best, candidate, is_simpler = accepted, simpler, True
+                    break
+        return best
+
+    def no_pair(self) -> AdjacencyError:
+        """Return the error that explains why there is no pair to try."""
+        if self.strangers:
+            count = counted(len(self.strangers), "pair")
+            return AdjacencyError(f"none of {count} are neighbours; the first: {self.strangers[0][1]}")
+        return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
+
+    def is_possible(self, candidate: Candidate) -> bool:
+        """Whether a pair consists of neighbours in the domain."""
+        return self.source.is_allowed(candidate) and self._reason_against(candidate) is None
+
+    def _some(self, candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
+        """Yield up to `count` new candidates, within a limited number of attempts."""
+        tries, found = max(_TRIES >> self._unfilled, _FEWEST_TRIES), 0
+        for candidate in islice(self._new(islice(candidates, tries * count)), count):
+            found += 1
+            yield candidate
+        self._unfilled = 0 if found == count else self._unfilled + 1
+
+    def _new(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        for candidate in candidates:
+            if candidate.key in self.seen or not self.source.is_allowed(candidate):
+                continue
+            reason = self._reason_against(candidate)
+            if reason is None:
+                if candidate.key is not None:
+                    self.seen.add(candidate.key)
+                yield candidate
+            elif candidate.is_promised:
+                self.strangers.append((candidate, reason))
+
+    def _reason_against(self, candidate: Candidate) -> str | None:
+        """Return why the pair cannot be tried, or None."""
+        pair = candidate.x, candidate.y, self.distance
+        try:
+            if self.adjacency is not None:
+                self.adjacency.check(*pair)
+        except AuditError as error:
+            return str(error)
+        try:
+            if self.check_pair is not None:
+                self.check_pair(*pair)
+        except AuditError as error:
+            if not self.strangers and not candidate.is_promised:
+                self.strangers.append((candidate, str(error)))
+            return str(error)
+        return None
+
+
+def new_pool(
+    source: PairSource, adjacency: Adjacency | None, distance: float, seed: int, check_pair: PairCheck | None = None
+) -> Pool:
+    """Return a pool with its own random generator."""
+    return Pool(source, adjacency, distance, np.random.default_rng(seed_of(seed, Stream.PAIRS)), check_pair)

@@ -7,14 +7,102 @@ climbs from the largest pairs: by sweeps of each of their numbers, and by random
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from fractions import Fraction
+from itertools import count, islice
+from typing import Final, Generic, Protocol, TypeVar
 
-from .candidates import Candidate, Line
-from .places import MOST, Places, numbers_between
-from .pool import Pool
+from .candidates import Candidate, Line, Pool
+
+# The numbers of a line of pairs: which to visit, and where something is largest.
+#
+# Values next to the ends of a range, powers of two and quantiles come first, because they are often mishandled. Then
+# the golden section fills the range evenly, in turns with round numbers, and bisection refines the neighbourhood of
+# what is largest.
+
+MOST: Final = 1_152
+"""Most numbers of a line of a domain that are visited before bisection."""
+AROUND: Final = 3
+"""Places that are bisected."""
+_POWERS, _QUANTILES, _ROUND = 8, 10, 128  # powers of two, parts of a range, and most round numbers
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+@dataclass(slots=True)
+class Places:
+    """The numbers of a line that have been visited, with the height of the pair at each."""
+
+    line: Line
+    measure: Callable[[Candidate], float | None]  # None of a pair that is not possible or cannot be measured
+    heights: dict[float, float] = field(default_factory=dict)
+    pairs: dict[float, Candidate] = field(default_factory=dict)
+    _keys: set[Hashable] = field(default_factory=set)
+
+    def sweep(self, most: int, depth: int, has_room: Callable[[], bool]) -> None:
+        """Visit at most so many numbers while there is room, and bisect `depth` times between the largest."""
+        for number in islice(numbers_between(self.line.low, self.line.high), most):
+            if not has_room():
+                break
+            self.visit(number)
+        for _ in range(depth):
+            for number in self.peaks()[:AROUND]:
+                self.visit_around(number)
+
+    def visit(self, number: float) -> None:
+        """Measure the pair at this number, unless it equals a pair before."""
+        candidate = self.line.at(number)
+        if candidate.key in self._keys:
+            return
+        self._keys.add(candidate.key)
+        height = self.measure(candidate)
+        if height is not None:
+            self.heights[number], self.pairs[number] = height, candidate
+
+    def visit_around(self, number: float) -> None:
+        """Visit the middle between a number and the next one on each side."""
+        numbers = sorted(self.heights)
+        place = numbers.index(number)
+        for other in numbers[max(place - 1, 0) : place] + numbers[place + 1 : place + 2]:
+            self.visit((number + other) / 2.0)
+
+    def peaks(self) -> list[float]:
+        """Return the numbers at which the height is larger than at the next ones on each side, the largest first."""
+        numbers = sorted(self.heights)
+        heights = [-math.inf, *(self.heights[number] for number in numbers), -math.inf]
+        peaks = [
+            (-height, number)
+            for before, height, after, number in zip(heights, heights[1:], heights[2:], numbers, strict=False)
+            if before < height >= after
+        ]
+        return [number for _, number in sorted(peaks)]
+
+
+def _round_numbers(low: float, high: float) -> Iterator[float]:
+    """Yield the multiples of a power of ten in a range, from a dozen to 128 of them: where code has its thresholds."""
+    if not 0.0 < high - low < math.inf:
+        return
+    digits = -math.ceil(math.log10(high - low) - math.log10(_ROUND))
+    ends = (Fraction(end) * Fraction(10) ** digits for end in (low, high))
+    first, last = next(ends), next(ends)
+    yield from (float(number / Fraction(10) ** digits) for number in range(math.ceil(first), math.floor(last) + 1))
+
+
+def numbers_between(low: float, high: float) -> Iterator[float]:
+    """Yield the ends of a range, numbers next to them, powers of two, quantiles, and then numbers everywhere."""
+    width = high - low
+    yield from (low, high, math.nextafter(low, math.inf), math.nextafter(high, -math.inf))
+    yield from (0.0,) if low < 0.0 < high else ()
+    yield from (end for share in (1e-6, 1e-3) for end in (low + share * width, high - share * width))
+    largest = math.frexp(max(abs(low), abs(high)))[1]
+    powers = [sign * math.ldexp(1.0, largest - k) for k in range(1, _POWERS + 1) for sign in (1, -1)]
+    yield from (power for power in powers if low < power < high)
+    yield from (low + part / _QUANTILES * width for part in range(1, _QUANTILES))
+    evenly = (low + (number * _GOLDEN % 1.0) * width for number in count(1))
+    yield from (number for pair in zip(evenly, _round_numbers(low, high), strict=False) for number in pair)
+    yield from evenly
+
 
 ROUNDING = 1e-9
 """Relative difference of two sizes that counts as rounding."""
@@ -23,13 +111,13 @@ _PATTERNS, _LINES, _RANDOM = 0.3, 0.5, 0.6  # shares of the budget after which e
 _FOR_SIMPLER, _MOST_FOR_SIMPLER = 0.05, 300  # share of the budget left for simpler pairs, and their number
 _MOST_LINES = 8  # of a domain, and near a pair
 _NUMBERS_NEAR = 48  # of a line near a pair
-_AROUND, _DEPTH = 3, 6  # places that are bisected, and how often
+_DEPTH = 6  # bisections of places
 _LEADERS, _MOVES, _DRAWN = 2, 12, 6  # groups that are varied in a turn, variations of each, and random pairs
 _IDLE = 4  # turns without a new pair after which a domain counts as exhausted
 _SIMPLER = 150  # simpler pairs that are compared in each pass
 
 
-class Compared(Protocol):
+class Sized(Protocol):
     """A pair with its size; an infinite one ends the search."""
 
     @property
@@ -38,47 +126,41 @@ class Compared(Protocol):
     def size(self) -> float: ...
 
 
-Pair = TypeVar("Pair", bound=Compared)
-Found = TypeVar("Found", bound=Compared, covariant=True)
+Pair = TypeVar("Pair", bound=Sized)
 
 
-class Comparisons(Protocol[Found]):
+@dataclass(slots=True, kw_only=True)
+class Comparisons(ABC, Generic[Pair]):
     """Comparisons of pairs, as many as a budget allows."""
 
-    @property
-    def most(self) -> int:
-        """Largest number of comparisons, in the units of the budget."""
+    most: int  # comparisons, in the units of the budget
+    pairs: int = 0
+    failed: int = 0
+    first_error: str = ""
 
     @property
     def tried(self) -> int:
         """Pairs so far, failed ones included."""
+        return self.pairs + self.failed
 
+    @abstractmethod
     def has_room(self, share: float) -> bool:
-        """Whether less than this share of the budget has been used."""
+        """Whether less than this share of the budget has been used, and not all pairs fail."""
 
-    def compare(self, candidate: Candidate) -> Found | None:
+    @abstractmethod
+    def compare(self, candidate: Candidate) -> Pair | None:
         """Return the pair with its size; None if it cannot be compared."""
 
 
 @dataclass(slots=True)
 class Climb(Generic[Pair]):
-    """The largest pairs so far.
-
-    Attributes
-    ----------
-    largest : Pair, optional
-        The first pair of the largest size.
-    leaders : dict
-        The largest pair of each group of similar pairs.
-    is_exhausted : bool
-        Whether the source had no other pairs.
-    """
+    """The largest pairs so far."""
 
     pool: Pool
     comparisons: Comparisons[Pair]
-    largest: Pair | None = None
-    leaders: dict[Hashable, Pair] = field(default_factory=dict)
-    is_exhausted: bool = False
+    largest: Pair | None = None  # the first of the largest size
+    leaders: dict[Hashable, Pair] = field(default_factory=dict)  # the largest of each group of similar pairs
+    is_exhausted: bool = False  # whether the source had no other pairs
     _swept: dict[Hashable, float] = field(default_factory=dict)  # the size from which lines were swept, by group
 
     @property
@@ -107,20 +189,13 @@ class Climb(Generic[Pair]):
         self.is_exhausted = self._goes_on(self._whole)
 
     def simpler(self, pair: Pair, least: float) -> Pair:
-        """Return the simplest pair of at least this size, found by greedy simplification."""
-        best, seen, tried = pair, {pair.candidate.key}, 0
-        is_simpler = True
-        while is_simpler:
-            is_simpler = False
-            for candidate in self.pool.simpler(best.candidate, seen):
-                if tried >= _SIMPLER or not self.comparisons.has_room(1.0):
-                    return best
-                tried += 1
-                found = self.comparisons.compare(candidate)
-                if found is not None and found.size >= least:
-                    best, is_simpler = found, True
-                    break
-        return best
+        """Return the simplest pair of at least this size."""
+
+        def accept(candidate: Candidate) -> Pair | None:
+            simpler = self.comparisons.compare(candidate) if self.comparisons.has_room(1.0) else None
+            return simpler if simpler is not None and simpler.size >= least else None
+
+        return self.pool.simplest(pair.candidate, accept, _SIMPLER) or pair
 
     def _goes_on(self, share: float) -> bool:
         is_unbounded = self.largest is not None and math.isinf(self.largest.size)
@@ -157,15 +232,8 @@ class Climb(Generic[Pair]):
             found = self._compared(candidate)
             return None if found is None else found.size
 
-        places = Places(line, size)
-        reserved = 2 * _AROUND * _DEPTH / self.comparisons.most
-        for number in islice(numbers_between(line.low, line.high), most):
-            if not self._goes_on(share - reserved):
-                break
-            places.visit(number)
-        for _ in range(_DEPTH):
-            for number in places.peaks()[:_AROUND]:
-                places.visit_around(number)
+        reserved = 2 * AROUND * _DEPTH / self.comparisons.most
+        Places(line, size).sweep(most, _DEPTH, lambda: self._goes_on(share - reserved))
 
     def _turn(self) -> None:
         """Sweep and vary the leaders of the largest groups, and the best of some random pairs."""

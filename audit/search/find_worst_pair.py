@@ -21,7 +21,7 @@ import numpy as np
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
-from ..errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
+from ..errors import AuditError, DatasetError, MechanismError, OptionError
 from ..events.outcome_text import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
@@ -29,8 +29,9 @@ from ..health.findings import checks_to_ignore
 from ..inference.boundary_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import LEAST_SEARCH, check_sequential, checked_seed
+from ..printing import counted
 from ..procedures.check import DEFAULTS, CheckOptions, Options, audit_pair, runs_or_setting, sampler_of, stated
-from ..progress import Shown, told
+from ..progress import told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..replay.comparison import visible_loss
 from ..replay.recorded_run import RecordedRun, Runner
@@ -38,22 +39,19 @@ from ..replay.registered import registered_names
 from ..replay.replay_result import paired_calls
 from ..replay.reruns import Reruns
 from ..replay.tape import only_recording
-from ..results.worst_pair import SimplePair, TriedPair, WorstPair, pair_count
+from ..results.worst_pair import SimplePair, TriedPair, WorstPair
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import Sampler
 from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import check_store, opened
-from ..store.store_settings import code_of
-from .candidates import Candidate, may_show_data, text_of_error
-from .climb import ROUNDING, Climb
-from .coupled_difference import coupled_difference
-from .coupled_draws import CoupledDraws
+from ..store.store_settings import claim_in_words, code_of
+from .candidates import Candidate, Pool, may_show_data, new_pool, text_of_error
+from .climb import ROUNDING, Climb, Comparisons
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
-from .pool import Pool, new_pool
 from .successive_halving import halve
-from .trial import Judge, Trial
+from .trial import CoupledDraws, Judge, PairScore, Trial, coupled_difference
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
 #
@@ -77,35 +75,21 @@ class Replayed:
 
 
 @dataclass(slots=True)
-class Replays:
-    """Replays of pairs, at most a number of runs.
-
-    `on_one_path` holds the pairs on which the runs make the same calls: what another path costs is a guess.
-    """
+class Replays(Comparisons[Replayed]):
+    """Replays of pairs, at most a number of runs."""
 
     runner: Runner
-    most: int
     progress: Callable[[int], None] | None = None
-    pairs: int = 0
-    failed: int = 0
-    first_error: str = ""
     has_calls: bool = False
-    on_one_path: list[Replayed] = field(default_factory=list)
+    on_one_path: list[Replayed] = field(default_factory=list)  # with the same calls: what another path costs is a guess
     _runs: dict[Hashable, RecordedRun] = field(default_factory=dict)
     _shows: dict[Hashable, bool] = field(default_factory=dict)
     _hidden: Counter[Hashable] = field(default_factory=Counter)
 
-    @property
-    def tried(self) -> int:
-        """Pairs so far, those on which the mechanism failed included."""
-        return self.pairs + self.failed
-
     def has_room(self, share: float) -> bool:
-        """Whether less than this share of the runs has been used, and the mechanism does not always fail."""
         return self.runner.runs < share * self.most and (self.pairs > 0 or self.failed < _MOST_FAILED)
 
     def compare(self, candidate: Candidate) -> Replayed | None:
-        """Return the pair with its visible loss; None if the mechanism fails on both datasets."""
         before = self.runner.runs
         on_x = self._recorded(candidate)
         on_y = self.runner.run(candidate.y, on_x.tape.calls)
@@ -122,10 +106,9 @@ class Replays:
             return None
         self.pairs += 1
         self.has_calls = self.has_calls or bool(on_x.tape.calls)
-        found = Replayed(candidate, size)
         if is_tried:
             self.on_one_path.append(Replayed(candidate, visible_loss(on_x, on_y, otherwise=0.0)))
-        return found
+        return Replayed(candidate, size)
 
     def over_paths(self) -> list[Replayed]:
         """Return the first pairs on one path with their mean visible loss over this path and some others."""
@@ -171,21 +154,14 @@ class Replays:
 class Guide:
     """What the replays of a search found.
 
-    Attributes
-    ----------
-    leaders : tuple of Candidate or None
-        The pairs of the largest visible loss, one of each group of similar pairs, as simple as that loss allows; and a
-        few usual patterns. None without replays.
-    pairs, executions : int
-        Pairs that were replayed, and runs that this took.
-    remark : str
-        Why the ranking says little; empty if it does not.
+    The leaders are the pairs of the largest visible loss, one of each group of similar pairs, as simple as that loss
+    allows; and a few usual patterns. They are None without replays.
     """
 
     leaders: tuple[Candidate, ...] | None = None
-    pairs: int = 0
-    executions: int = 0
-    remark: str = ""
+    pairs: int = 0  # that were replayed
+    executions: int = 0  # that this took
+    remark: str = ""  # why the ranking says little
 
 
 def _rows(candidate: Candidate) -> int:
@@ -212,7 +188,8 @@ def guided_by_replays(
     """
     remedy = "the one that runs this search; search without guide=, or in another process."
     with only_recording(sampler.name, remedy):
-        replays = Replays(Runner(sampler, registered_names(), seed), min(int(_SHARE * budget), _MOST), progress)
+        most = min(int(_SHARE * budget), _MOST)
+        replays = Replays(Runner(sampler, registered_names(), seed), progress, most=most)
         climb = Climb(pool, replays)
         with replays.runner.patching():
             climb.run()
@@ -274,47 +251,47 @@ def simplest(
     this `number` and the following ones.
     """
     runs = executions // (2 * _TRIES)
-    if runs < _LEAST or next(pool.simpler(found.candidate, set()), None) is None:
+    if runs < _LEAST or not any(map(pool.is_possible, pool.source.simpler(found.candidate))):
         return None, None, 0
     numbers, judge = count(number), replace(judge, draws=CoupledDraws())
-    reference = _scored(found.candidate, runs, judge, next(numbers))
-    best, seen, tried = reference, {found.candidate.key}, 1
-    is_simpler = reference.score is not None and reference.score.value >= _SHOWN * found.merit > 0.0
-    while is_simpler and reference.score is not None:
-        is_simpler = False
-        for candidate in pool.simpler(best.candidate, seen):
-            if tried == _TRIES:
-                break
-            trial, tried = _scored(candidate, runs, judge, next(numbers)), tried + 1
-            if trial.score is not None and trial.score.value >= _KEPT * reference.score.value:
-                best, is_simpler = trial, True
-                break
-            judge.draws.keep({*reference.ends, *best.ends})
-    if best is reference or best.score is None or reference.score is None:
+
+    def scored(candidate: Candidate) -> tuple[Trial, PairScore | None]:
+        trial = Trial(candidate, next(numbers))
+        trial.extend([runs], judge, is_coupled=True)
+        trial.forget()
+        return trial, trial.score
+
+    reference, score = scored(found.candidate)
+    if score is None or not score.value >= _SHOWN * found.merit > 0.0:
         return None, None, judge.draws.executions
-    chosen = best.candidate
+    ends = reference.ends  # of the simplest pair so far
+
+    def accept(candidate: Candidate) -> tuple[Trial, PairScore] | None:
+        nonlocal ends
+        trial, seen = scored(candidate)
+        if seen is not None and seen.value >= _KEPT * score.value:
+            ends = trial.ends
+            return trial, seen
+        judge.draws.keep({*reference.ends, *ends})
+        return None
+
+    best = pool.simplest(found.candidate, accept, _TRIES - 1)
+    if best is None:
+        return None, None, judge.draws.executions
+    trial, seen = best
     simple = SimplePair(
-        x=chosen.x,
-        y=chosen.y,
-        summary=chosen.summary,
-        bound=best.score.value,
-        found_bound=reference.score.value,
+        x=trial.candidate.x,
+        y=trial.candidate.y,
+        summary=trial.candidate.summary,
+        bound=seen.value,
+        found_bound=score.value,
         runs=runs,
     )
-    is_known = all(score.error <= _LARGEST_ERROR * score.value for score in (best.score, reference.score))
-    is_worse = is_known and simple.bound >= _WORSE * simple.found_bound
-    if not is_worse:
+    is_known = all(each.error <= _LARGEST_ERROR * each.value for each in (seen, score))
+    if not is_known or simple.bound < _WORSE * simple.found_bound:
         return simple, None, judge.draws.executions
-    best.merit = best.score.value
-    return simple, best, judge.draws.executions
-
-
-def _scored(candidate: Candidate, runs: int, judge: Judge, number: int) -> Trial:
-    """Return the trial of a pair with this many coupled runs, without its outputs."""
-    trial = Trial(candidate, number)
-    trial.extend([runs], judge, is_coupled=True)
-    trial.forget()
-    return trial
+    trial.merit = seen.value
+    return simple, trial, judge.draws.executions
 
 
 _RUNS = 1_000_000  # default runs of the audit
@@ -442,15 +419,33 @@ def find_worst_pair(
                 "distance": distance,
                 "adjacency": said.adjacency,
                 "domain": searched,
+                "claim": claim_in_words(judge.claim),
+                "runs": size,
+                "alpha": alpha,
+                "bits": judge.bits,
+                "seed": seed,
             }
-            kept.section(f"{sampler.name}, the search", about | judge.settings())
+            kept.section(f"{sampler.name}, the search", about)
         guided = Guide() if guide is None else guided_by_replays(pool, sampler, seed, budget, progress)
         budget -= guided.executions
         reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) and guide is None else 0
-        tell = _told_of_rounds(on_round, shown)
+
+        def tell(leader: Trial) -> None:
+            pair = _tried(leader)
+            if shown is not None:
+                shown.lead(pair)
+            if on_round is not None:
+                on_round(pair)
+
         trials, untried, executions = halve(pool, judge, budget - reserved, tell, guided.leaders)
-        if not trials or trials[0].error is not None:
-            raise _nothing_left(trials, pool, sampler.name)
+        if not trials:
+            raise pool.no_pair()
+        if trials[0].error is not None:
+            raise MechanismError(
+                f"{sampler.name} failed on all of {counted(len(trials), 'pair')}; error on the first: "
+                f"{trials[0].error}",
+                mechanism=sampler.name,
+            )
         x, y = trials[0].candidate.x, trials[0].candidate.y
         simple, clearer, spent = simplest(pool, judge, trials[0], reserved, len(trials))
         if clearer is not None:  # simpler and worse
@@ -523,8 +518,8 @@ def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
     Labels of pairs and errors quote rows, so the note has none of them unless the datasets may be shown.
     """
     note = (
-        f"the mechanism failed on {len(failed):,} of the {pair_count(number)} of the search, about which nothing is "
-        "said; a failure on one of two neighbours tells them apart"
+        f"the mechanism failed on {len(failed):,} of the {counted(number, 'pair')} of the search, about which nothing "
+        "is said; a failure on one of two neighbours tells them apart"
     )
     first = failed[0]
     error = " ".join(str(first.error).split())
@@ -539,33 +534,3 @@ def _tried(trial: Trial) -> TriedPair:
         bound=max(trial.merit, 0.0),
         error=trial.error,
     )
-
-
-def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
-    """Return the error that explains why there is no pair to audit."""
-    if trials:
-        return MechanismError(
-            f"{name} failed on all of {pair_count(len(trials))}; error on the first: {trials[0].error}", mechanism=name
-        )
-    if pool.strangers:
-        return AdjacencyError(
-            f"none of {pair_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
-        )
-    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
-
-
-def _told_of_rounds(
-    on_round: Callable[[TriedPair], None] | None, shown: Shown | None
-) -> Callable[[Trial], None] | None:
-    """The function that sees the leader of every round: the caller's, the display, or both."""
-    if on_round is None and shown is None:
-        return None
-
-    def tell(leader: Trial) -> None:
-        pair = _tried(leader)
-        if shown is not None:
-            shown.lead(pair)
-        if on_round is not None:
-            on_round(pair)
-
-    return tell

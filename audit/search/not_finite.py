@@ -167,8 +167,7 @@ def _of_numbers(
         if not ranges or "beyond" not in domain.outside:
             return None
         low, high = (float(pick(ends)) for pick, ends in zip((min, max), zip(*ranges, strict=True), strict=True))
-        n_rows = max(domain.most, 1)
-        return low, high, lambda number: domain.build([domain.row_of(number)] * n_rows), domain.with_numbers
+        return low, high, lambda number: domain.build([domain.row_of(number)] * domain.most), domain.with_numbers
     values = getattr(domain, "values", ())
     if values:
         if not isinstance(domain, (Rows, Values)) or {*map(type, values)} != {float} or not np.isfinite(values).all():
@@ -190,8 +189,5 @@ def _builder(domain: Rows | Values | Answers) -> Callable[[float], Any]:
         return lambda number: number
     if isinstance(domain, Answers):
         return lambda number: domain.build(np.full(domain.n_answers or 1, number))
-    n_rows = max(domain.most, 1)
-    if domain.values:
-        return lambda number: domain.build([number] * n_rows)
-    width = len(domain.ranges[0])
-    return lambda number: domain.build([domain.row([number] * width)] * n_rows)
+    width = None if domain.values else len(domain.ranges[0])
+    return lambda number: domain.build([number if width is None else domain.row([number] * width)] * domain.most)

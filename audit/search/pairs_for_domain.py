@@ -13,17 +13,15 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
+from ..datasets.adjacency import AddRemove, Adjacency, EdgeNeighbours, Local, NodeNeighbours, Replace, UserLevel, Within
 from ..datasets.domains import Answers, Domain, Floats, Graphs, Rows, Values
-from ..datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ..datasets.rows import is_frame, is_graph
 from ..datasets.tables import Tables
 from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
 from ..options import is_single
 from ..printing import shorten
 from .candidates import Candidate, Line, PairSource, show, varied, whole_distance
-from .row_pairs import RowPairs, TablePairs
-from .user_level_pairs import UserPairs
+from .row_pairs import RowPairs, TablePairs, UserPairs
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
@@ -251,7 +249,7 @@ def _towards(dataset: Any, other: Any, adjacency: Within, distance: float) -> It
 
 # Pairs of query answers: a base, and a step as long as neighbours may be apart.
 
-_N_PLACES: Final = 6
+_N_PLACES: Final = 6  # most positions of a base that `_places` returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -516,12 +514,8 @@ class GraphPairs(PairSource):
 
     def patterns(self) -> Iterator[Candidate]:
         for name, graph in self._named():
-            if self.kind == "edges":
-                for words, edges in self._sets_of_edges(graph):
-                    yield self._candidate(f"x is {name}; {words}", graph, graph.toggled(edges))
-            else:
-                for words, nodes in self._sets_of_nodes(graph):
-                    yield self._candidate(f"x is {name}; {words}", graph, graph.without(nodes))
+            others = self._with_other_edges(graph) if self.kind == "edges" else self._with_fewer_nodes(graph)
+            yield from (self._candidate(f"x is {name}; {words}", graph, other) for words, other in others)
 
     def _named(self) -> Iterator[tuple[str, Plain]]:
         """Yield representative graphs, none with a larger degree than allowed."""
@@ -554,8 +548,8 @@ class GraphPairs(PairSource):
                 degrees.update(edge)
         return frozenset(kept)
 
-    def _sets_of_edges(self, graph: Plain) -> Iterator[tuple[str, list[Edge]]]:
-        """Yield sets of edges to toggle, one per kind of first edge: by presence and by the degrees of its ends."""
+    def _with_other_edges(self, graph: Plain) -> Iterator[tuple[str, Plain]]:
+        """Yield graphs with edges toggled, one per kind of first edge: by presence and by the degrees of its ends."""
         degrees = graph.degrees
         kinds = {
             (edge in graph.edges, *sorted(degrees[end] for end in edge)): edge
@@ -564,11 +558,11 @@ class GraphPairs(PairSource):
         for (is_there, low, high), first in kinds.items():
             words = f"y {'lacks an' if is_there else 'has one more'} edge between nodes of degrees {low} and {high}"
             if self.steps == 1:
-                yield words, [first]
+                yield words, graph.toggled([first])
             else:
                 words = f"{words} and differs in {self.steps} edges"
-                yield words, self._more_edges(graph, first, at_one_node=False)
-                yield f"{words} at one node", self._more_edges(graph, first, at_one_node=True)
+                yield words, graph.toggled(self._more_edges(graph, first, at_one_node=False))
+                yield f"{words} at one node", graph.toggled(self._more_edges(graph, first, at_one_node=True))
 
     def _more_edges(self, graph: Plain, first: Edge, *, at_one_node: bool) -> list[Edge]:
         """Return `steps` edges: the first, then preferably edges present or absent like it, at its node or disjoint."""
@@ -581,12 +575,15 @@ class GraphPairs(PairSource):
         others = [edge for edge in combinations(sorted(graph.nodes), 2) if edge != first]
         return [first, *sorted(others, key=rank)[: self.steps - 1]]
 
-    def _sets_of_nodes(self, graph: Plain) -> Iterator[tuple[str, list[int]]]:
-        """Yield sets of nodes to remove, one for each degree of the first node."""
+    def _with_fewer_nodes(self, graph: Plain) -> Iterator[tuple[str, Plain]]:
+        """Yield graphs with nodes removed, one for each degree of the first node."""
         degrees = graph.degrees
         for degree in sorted({degrees[node] for node in graph.nodes}, reverse=True):
             chosen = sorted(graph.nodes, key=lambda node: (abs(degrees[node] - degree), node))[: self.steps]
-            yield f"y lacks {'a node' if self.steps == 1 else f'{self.steps} nodes'} of degree {degree}", chosen
+            yield (
+                f"y lacks {'a node' if self.steps == 1 else f'{self.steps} nodes'} of degree {degree}",
+                graph.without(chosen),
+            )
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
         least = 2 if self.kind == "edges" else self.steps
@@ -644,15 +641,6 @@ _NEIGHBOURS: dict[type[Domain], str] = {
 def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: int) -> PairSource:
     """Return the source of pairs for a search.
 
-    Parameters
-    ----------
-    domain : Domain, Hypothesis strategy, callable or iterable
-        A callable makes a pair (x, y) from a random generator; an iterable contains pairs.
-    adjacency : Adjacency, optional
-        Required for a domain and for a strategy of datasets.
-    seed : int
-        Random seed for a strategy.
-
     Raises
     ------
     AdjacencyError, DatasetError
@@ -686,16 +674,12 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
             return AnswerPairs(domain, "linf", domain.width)
         case Values(), _:
             return ListedPairs(domain)
-        case Rows(), AddRemove():
-            return RowPairs(domain, whole_distance(distance, "rows"), "added")
-        case Rows(), Replace():
-            return RowPairs(domain, whole_distance(distance, "rows"), "replaced")
+        case Rows() | Tables(), AddRemove() | Replace():
+            source: type[RowPairs] = TablePairs if isinstance(domain, Tables) else RowPairs
+            kind: Literal["added", "replaced"] = "added" if isinstance(adjacency, AddRemove) else "replaced"
+            return source(domain, whole_distance(distance, "rows"), kind)
         case Rows(), UserLevel(user=user):
             return UserPairs(domain, whole_distance(distance, "users"), user)
-        case Tables(), AddRemove():
-            return TablePairs(domain, whole_distance(distance, "rows"), "added")
-        case Tables(), Replace():
-            return TablePairs(domain, whole_distance(distance, "rows"), "replaced")
         case Graphs(), EdgeNeighbours():
             return GraphPairs(domain, whole_distance(distance, "edges"), "edges")
         case Graphs(), NodeNeighbours():

@@ -11,12 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clock import now
-from .candidates import Candidate
-from .coupled_draws import CoupledDraws
-from .places import MOST, Places, numbers_between
-from .pool import Pool
-from .rounds import first_pilot, grows, is_scored, next_pilot, survivors, variations
-from .trial import Judge, Trial
+from .candidates import Candidate, Pool
+from .climb import AROUND, MOST, Places
+from .trial import CoupledDraws, Judge, Trial
 
 # Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
 #
@@ -27,8 +24,8 @@ from .trial import Judge, Trial
 _SHARE = 10  # one execution in ten of a search is for sweeps
 _RUNS = 8  # of each pair
 _LEAST = 16  # numbers of a line for which it is worth a sweep
-_AROUND, _DEPTH = 3, 5  # places that are bisected, and how often
-_BISECTION = 4 * _RUNS * _AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
+_DEPTH = 5  # bisections of places
+_BISECTION = 4 * _RUNS * AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
 _KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
 _WORSE = 1.02  # least difference of their outputs, as a share of the largest at the ends
 _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask them
@@ -37,10 +34,7 @@ _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask
 def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     """Return pairs of the lines of a domain whose outputs differ most, and the executions that it took to find them.
 
-    Parameters
-    ----------
-    budget : int
-        Executions of the search, of which a tenth may be used.
+    They are at most a tenth of the `budget`, the executions of the search.
     """
     least = 2 * _RUNS * _LEAST + _BISECTION
     lines = list(islice(pool.source.lines(), budget // (_SHARE * least)))
@@ -65,15 +59,8 @@ def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[floa
     The line is swept, and then bisected between the places where outputs differ most, up to a total of `most`
     executions.
     """
-    line = places.line
-    for number in islice(numbers_between(line.low, line.high), MOST):
-        if draws.executions >= most - _BISECTION:
-            break
-        places.visit(number)
-    for _ in range(_DEPTH):
-        for number in places.peaks()[:_AROUND]:
-            places.visit_around(number)
-    usual = max(places.heights.get(end, 0.0) for end in (line.low, line.high))
+    places.sweep(MOST, _DEPTH, lambda: draws.executions < most - _BISECTION)
+    usual = max(places.heights.get(end, 0.0) for end in (places.line.low, places.line.high))
     worse = [number for number in places.peaks() if places.heights[number] > _WORSE * usual]
     return [
         (places.heights[number] / usual if usual > 0.0 else math.inf, places.pairs[number]) for number in worse[:_KEPT]
@@ -124,12 +111,7 @@ Array = npt.NDArray[np.float64]
 def pooled(values: Sequence[float], errors: Sequence[float], groups: Sequence[Hashable]) -> tuple[Array, Array]:
     """Return the posterior mean and standard deviation of every value, shape (values,) each.
 
-    Parameters
-    ----------
-    values, errors : sequence of float
-        Estimates and their standard errors, above 0.
-    groups : sequence of hashable
-        Equal for values that are expected to be similar.
+    `errors` are standard errors, above 0; values that are expected to be similar have equal `groups`.
 
     Examples
     --------
@@ -180,6 +162,64 @@ def _variance_between(value: Array, variance: Array, member: npt.NDArray[np.int6
     return max(excess, math.sqrt(2.0 * degrees)) / scale if scale > 0.0 else 0.0
 
 
+# How long the pilots of a round are.
+
+LEAST_SCORED = 100
+"""Fewest runs on each dataset that score one of many pairs by its best event; fewer say how far outputs are apart."""
+
+_SCREENED = 25  # runs of the first pilots, as far as half of the executions allow
+_MOST_FIRST, _MOST_PILOT = 200_000, 500_000  # of few pairs; a pilot of an audit has at most 250,000
+_GROWTH = 1.25  # least growth of pilots that variations, which start with none, may leave
+
+
+def first_pilot(budget: int, pairs: int, datasets: int) -> int:
+    """Return the runs of the first pilots on each dataset."""
+    if pairs == 1:
+        return min(max(budget // 2, 1), _MOST_FIRST)
+    wanted = budget / (datasets * rounds_left(pairs, LEAST_SCORED) + (pairs == 2))
+    return min(max(int(wanted), min(_SCREENED, budget // (2 * datasets)), 1), _MOST_FIRST)
+
+
+def is_scored(pairs: int, pilot: int) -> bool:
+    """Whether pilots are long enough to score pairs; the last two are scored in any case."""
+    return pilot >= LEAST_SCORED or pairs <= 2
+
+
+def survivors(pairs: int, pilot: int) -> int:
+    """Return how many pairs survive a round: a half, or a quarter of those that are not scored."""
+    return -(-pairs // 2) if is_scored(pairs, pilot) else max(-(-pairs // 4), 2)
+
+
+def rounds_left(pairs: int, pilot: int) -> int:
+    """Return the number of rounds until a single pair is left, if pilots double."""
+    rounds = 0
+    while pairs > 1:
+        pairs, pilot, rounds = survivors(pairs, pilot), 2 * pilot, rounds + 1
+    return rounds
+
+
+def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int:
+    """Return the runs of the next pilots on each dataset; less than `_GROWTH` times the last if too little is left.
+
+    Every round of `pairs`, without variations, spends an equal share of the executions that are left. The last one
+    leaves enough for half as many independent runs on the pair that is chosen. `pilot` are the runs of the last pilots,
+    `drawn` those that each dataset of this round has had.
+    """
+    rounds = rounds_left(pairs, pilot)
+    wanted = (left / rounds + sum(drawn)) / (len(drawn) + (rounds == 1))
+    return min(int(wanted), _MOST_PILOT)
+
+
+def grows(pilot: int, last: int) -> bool:
+    """Whether pilots grow enough for another comparison, so that variations may join."""
+    return pilot >= min(_GROWTH * last, _MOST_PILOT)
+
+
+def variations(pairs: int) -> int:
+    """Return how many variations of the best pairs join a round: none before few pairs are left, the best to vary."""
+    return 0 if pairs > 16 else 4 if pairs > 2 else 2
+
+
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL, _DIFFERENT = 0.95, 2.0  # share of the leader's merit, and standard errors below it, that make a pattern equal
 _KNOWN = 0.1  # deviation, as a share of its merit, up to which a pair is worth varying
@@ -193,21 +233,14 @@ def halve(
     pool: Pool,
     judge: Judge,
     budget: int,
-    tell: Callable[[Trial], None] | None = None,
+    tell: Callable[[Trial], None],
     given: Sequence[Candidate] | None = None,
 ) -> tuple[list[Trial], int, int]:
     """Return all tried pairs, the number of patterns left out, and that of executions.
 
-    The best pair comes first, unless all were skipped; only this one still has its outputs.
-
-    Parameters
-    ----------
-    budget : int
-        Total executions, on all datasets.
-    tell : callable, optional
-        Called with the leading pair after each round.
-    given : sequence of Candidate, optional
-        The initial pairs, best first; by default those of the pool.
+    The best pair comes first, unless all were skipped; only this one still has its outputs. `budget` executions, on all
+    datasets, are spent. `tell` sees the leading pair after each round. The initial pairs are those `given`, best first,
+    or those of the pool.
 
     References
     ----------
@@ -229,7 +262,7 @@ def halve(
         _pool_scores(finalists)
         kept = survivors(kept, pilots[-1]) if kept > 1 else 1
         running = _survivors(finalists, kept, judge.claim.strength)
-        if tell is not None and running:
+        if running:
             tell(min(running, key=Trial.rank))
         if kept == 1 or not running:
             break

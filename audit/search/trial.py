@@ -1,31 +1,45 @@
-"""A pair on trial: its pilot, which grows while the pair is among the best, and its score."""
+"""A pair on trial: its pilot, which grows while the pair is among the best, and its score.
+
+All pairs run with the same random numbers, and outputs are drawn once on each dataset.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_among, expected_excess
 from ..errors import AuditError, StoreError
-from ..events.outputs import Outputs, merge
+from ..events.outputs import (
+    Outputs,
+    as_numbers,
+    as_vectors,
+    is_real,
+    merge,
+    outcome_key,
+    outcome_list,
+    row_keys,
+    vector_width,
+)
 from ..families.event_families import Effort, event_families
 from ..families.low_bits import bit_families
 from ..families.pilot_split import PilotSplit
 from ..procedures.pilot import EarlierDraws, are_same, check_blocks, refuse_if_all_raised
 from ..random_streams import Stream, seed_of
-from ..sampling.block_plan import Plan
+from ..sampling.block_plan import SIDES, Plan
 from ..sampling.draw import draw_pilot, plan_blocks
 from ..sampling.sampler import Sampler
 from ..store.sqlite_store import Store, StorePart
-from ..store.store_settings import claim_in_words, sources, terms
+from ..store.store_settings import sources, terms
 from .candidates import Candidate
-from .coupled_difference import coupled_difference
-from .coupled_draws import CoupledDraws, Ends
 
 # Score a pair of datasets: the expected lower bound of its best event, with a standard error, from a pilot.
 
@@ -42,29 +56,14 @@ _QUICK = 25_000  # training runs up to which the quick event families are used
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """What a pilot says of a pair.
+    """What a pilot says of a pair: the bound that an audit should give, in the units of the claim's strength."""
 
-    Attributes
-    ----------
-    value, error : float
-        Estimate of the bound that an audit gives on the best event, in the units of the claim's strength, and its
-        standard error.
-    bold : float
-        The largest such estimate, less the part that one standard error explains: rare events count too.
-    is_empty : bool
-        Whether no event of a positive bound was found; the value is then 0.
-    choice : Choice, optional
-        The most promising event, with its hits in the half of the pilot that it was not chosen on.
-    chance : float
-        Standard error of the bound of an audit with this event.
-    """
-
-    value: float
-    error: float
-    bold: float
-    is_empty: bool = False
-    choice: Choice | None = None
-    chance: float = 0.0
+    value: float  # of the best event
+    error: float  # standard error of the value
+    bold: float  # the largest value, less the part that one standard error explains: rare events count too
+    is_empty: bool = False  # whether no event of a positive bound was found; the value is then 0
+    choice: Choice | None = None  # the most promising event, with its hits in the half that did not choose it
+    chance: float = 0.0  # standard error of the bound of an audit with this event
 
 
 def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> PairScore:
@@ -72,17 +71,8 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
 
     Events are chosen on one half of the pilot and judged on the other, both ways; the results are averaged. A bound v
     with standard error s counts as the positive part of v (1 − (c s/v)²), so that certain bounds shrink least. The best
-    event has the largest with c = 2; with c = 1 rare events count too.
-
-    Parameters
-    ----------
-    x, y : ndarray
-        Pilot outputs on each dataset, equally many. They may share their random numbers run by run (`relative_error`).
-    claim : Claim
-    runs, alpha : int, float
-        Size and error probability of the audit of the chosen pair.
-    bits : bool
-        Whether that audit tests low bits.
+    event has the largest with c = 2; with c = 1 rare events count too. The outputs on x and on y are equally many, and
+    may share their random numbers run by run (`relative_error`). `bits` states whether the audit tests low bits.
 
     References
     ----------
@@ -152,8 +142,132 @@ def _judged(
     return judged
 
 
-LEAST_SCORED = 100
-"""Fewest runs on each dataset that score one of many pairs by its best event; fewer say how far outputs are apart."""
+# How much the outputs on x and on y differ, run by run with the same random numbers.
+#
+# A few runs that share their noise show what differs between two datasets: where the noise is added, its shift to the
+# last digit. They cannot say how much privacy is lost, for which events are needed, but which of many pairs to run more
+# often.
+
+Floats = npt.NDArray[np.float64]
+
+_LARGEST = 1e6  # where outputs on one dataset never vary
+_ERRORS = 2.0  # standard errors of a shift, or of the change of a log spread, that count as no difference
+
+
+def coupled_difference(x: Outputs, y: Outputs) -> float:
+    """Return how far two samples are apart that share their random numbers run by run; 0 if they do not differ.
+
+    For numbers, the sum over coordinates of the mean shift in units of the spread, and of the change of the log spread,
+    each less two standard errors: that of the shift is 0 for added noise, and that of the spread is the one of
+    independent runs. For other outputs, and in addition for whole numbers and numbers that are not finite, half the
+    triangular discrimination of the outcomes beyond the part that chance explains. Outputs that differ in every run,
+    but have the same distribution, are hardly apart.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).laplace(size=20)
+    >>> [round(coupled_difference(noise, noise + shift), 2) for shift in (0.0, 0.1, 1.0)]
+    [0.0, 0.05, 0.54]
+
+    References
+    ----------
+    Topsøe (2000), Some inequalities for information divergence and related measures of discrimination.
+    """
+    if (numbers := _as_numbers(x, y)) is None:
+        return _discrimination(x, y)
+    finite_x, finite_y = (np.isfinite(side) for side in numbers)
+    both = finite_x.all(axis=1) & finite_y.all(axis=1)
+    apart = _apart(numbers[0][both], numbers[1][both])
+    if not both.all():  # which numbers are infinite or NaN
+        apart += _discrimination(np.where(finite_x, 0.0, numbers[0]), np.where(finite_y, 0.0, numbers[1]))
+    return apart + (_discrimination(x, y) if x.dtype.kind in "biu" or y.dtype.kind in "biu" else 0.0)
+
+
+def _as_numbers(x: Outputs, y: Outputs) -> tuple[Floats, Floats] | None:
+    """Return the outputs as vectors, shape (runs, width); None unless all are numbers, or vectors of one width."""
+    sides = (x, y)
+    if all(side.ndim == 1 and (side.dtype != object or all(map(is_real, side))) for side in sides):
+        if all(side.dtype.kind in "biufO" for side in sides):
+            with np.errstate(over="ignore"):
+                return as_numbers(x).astype(np.float64)[:, None], as_numbers(y).astype(np.float64)[:, None]
+        return None
+    width = vector_width(x, y)
+    if width is None:
+        return None
+    return as_vectors(x, width).astype(np.float64), as_vectors(y, width).astype(np.float64)
+
+
+def _discrimination(x: Outputs, y: Outputs) -> float:
+    """Return half the triangular discrimination of the outcomes, less its mean if x and y had the same distribution.
+
+    An outcome with a hits on x and b on y contributes (a − b)²/(a + b). Of equal distributions (a − b)² has as its mean
+    the number of runs in which the outcome occurs on one dataset only.
+    """
+    on_x, on_y = np.split(_outcome_numbers(np.concatenate(merge([x], [y]))), 2)
+    most, differ = max(on_x.max(), on_y.max()) + 1, on_x != on_y
+    hits_x, hits_y = (np.bincount(side, minlength=most) for side in (on_x, on_y))
+    alone = np.bincount(on_x[differ], minlength=most) + np.bincount(on_y[differ], minlength=most)
+    found = float(np.sum(((hits_x - hits_y) ** 2 - alone) / (hits_x + hits_y)))
+    return max(found, 0.0) / (2.0 * len(on_x))
+
+
+def _outcome_numbers(outputs: Outputs) -> npt.NDArray[np.int64]:
+    """Return numbers from 0 that are equal for equal outputs, shape (runs,)."""
+    if outputs.dtype != object:
+        return np.unique(row_keys(outputs.reshape(len(outputs), -1)), return_inverse=True)[1]
+    numbers: dict[Any, int] = {}
+    found = (numbers.setdefault(outcome_key(one), len(numbers)) for one in outcome_list(outputs))
+    return np.fromiter(found, dtype=np.int64, count=len(outputs))
+
+
+def _apart(x: Floats, y: Floats) -> float:
+    runs = len(x)
+    if runs < 2 or x.shape[1] == 0:
+        return 0.0
+    largest = np.maximum(np.abs(x).max(axis=0), np.abs(y).max(axis=0))
+    x, y = (side / np.where(largest > 0.0, largest, 1.0) for side in (x, y))  # huge numbers have no squares
+    shifts = y - x
+    shift = np.abs(np.mean(shifts, axis=0)) - _ERRORS * np.std(shifts, axis=0, ddof=1) / np.sqrt(runs)
+    spread_x, spread_y = (np.std(side, axis=0, ddof=1) for side in (x, y))
+    spread = np.sqrt((spread_x**2 + spread_y**2) / 2.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        moved = np.where(shift > 0.0, np.minimum(shift / spread, _LARGEST), 0.0)
+        change = np.abs(np.log(spread_y / spread_x)) - _ERRORS / np.sqrt(runs - 1)
+        widened = np.where(spread_x == spread_y, 0.0, np.clip(change, 0.0, _LARGEST))
+    return float(np.sum(moved) + np.sum(widened))
+
+
+Ends = tuple[Hashable, Hashable]
+
+
+@dataclass(slots=True)
+class CoupledDraws:
+    """Outputs by dataset, in the steps by which pilots grow, which are the same for all pairs."""
+
+    executions: int = 0  # so far, on all datasets together
+    _steps: dict[tuple[Hashable, int], list[list[Outputs]]] = field(default_factory=dict)  # by dataset and block size
+
+    def step(
+        self, plan: Plan, ends: Ends, number: int, runs: int, first_block: int
+    ) -> tuple[list[Outputs], list[Outputs]]:
+        """Return the blocks of a step of `runs` runs on x and on y; draw only those that no other pair has drawn.
+
+        The pair has had `number` steps, and `first_block` blocks, before.
+        """
+        kept = {end: self._steps.setdefault((end, plan.block), []) for end in ends}
+        side_of = dict(zip(ends, SIDES, strict=True))
+        missing = {end: side_of[end] for end, steps in kept.items() if len(steps) == number}
+        self.executions += runs * len(missing)  # if the mechanism fails, too
+        drawn = draw_pilot(plan, runs, first_block=first_block, sides=tuple(missing.values()))
+        blocks = dict(zip(SIDES, drawn, strict=True))
+        for end, side in missing.items():
+            kept[end].append(blocks[side])
+        x, y = ends
+        return kept[x][number], kept[y][number]
+
+    def keep(self, ends: set[Hashable]) -> None:
+        """Forget all datasets but these."""
+        self._steps = {key: steps for key, steps in self._steps.items() if key[0] in ends}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +287,6 @@ class Judge:
     what: str = "pair"  # for the store
     draws: CoupledDraws = field(default_factory=CoupledDraws)  # of all pairs
     _seen: dict[str, Any] = field(default_factory=dict)  # whether a run changed the mechanism's state, and its sampler
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings that determine the surviving pairs, for the store."""
-        return {
-            "claim": claim_in_words(self.claim),
-            "runs": self.runs,
-            "alpha": self.alpha,
-            "bits": self.bits,
-            "seed": self.seed,
-        }
 
     def plan(self, candidate: Candidate, number: int, *, is_coupled: bool) -> Plan:
         """Return the plan of a candidate's runs: coupled with those of all others, or with a seed from its number."""

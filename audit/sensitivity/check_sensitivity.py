@@ -10,20 +10,18 @@ from functools import partial
 from typing import Any
 
 from ..clock import now
-from ..datasets.adjacency import Adjacency
+from ..datasets.adjacency import Adjacency, as_adjacency
 from ..datasets.contents import Kept
 from ..datasets.description import difference
 from ..datasets.domains import Domain
-from ..datasets.named_adjacency import as_adjacency
-from ..errors import AdjacencyError, AuditError, MechanismError, described
+from ..errors import MechanismError, described
 from ..known_options import with_known_options
 from ..options import checked_seed
 from ..random_streams import Stream, seed_of
-from ..search.candidates import Candidate, may_show_data, shown, text_of_error
-from ..search.climb import ROUNDING, Climb
+from ..search.candidates import Candidate, may_show_data, new_pool, shown, text_of_error
+from ..search.climb import ROUNDING, Climb, Comparisons
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
-from ..search.pool import Pool, new_pool
 from .query_answer import Answer, Change, Norm, answer_of, answer_text, change_between, norm_of
 from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
 
@@ -45,7 +43,6 @@ class Compared:
 
     @property
     def size(self) -> float:
-        """The size of the change."""
         return self.change.size
 
     def rounding(self, norm: Norm) -> float:
@@ -56,47 +53,23 @@ class Compared:
 
 
 @dataclass(slots=True)
-class Comparisons:
-    """Comparisons of pairs, as many as a number of evaluations and a time limit allow.
-
-    Attributes
-    ----------
-    bound : float
-        Stated sensitivity.
-    most : int
-        Largest number of evaluations, and of pairs.
-    deadline : float
-        Time of `clock.now` at which no other pair is compared.
-    evaluations, pairs, failed, not_finite : int
-        Evaluations so far, pairs compared, pairs on which the query failed, and evaluations that had NaN or infinite
-        numbers.
-    first_error : str
-        The error of the first pair that failed, and its dataset.
-    unsteady : str
-        What differed between two evaluations on one dataset, or what the query changed; empty if nothing.
-    """
+class Evaluations(Comparisons[Compared]):
+    """Pairs compared by the query's answers, as many as a number of evaluations and a time limit allow."""
 
     query: Callable[[Any], Any]
     norm: Norm
-    bound: float
-    most: int
-    deadline: float = math.inf
+    bound: float  # stated sensitivity
+    deadline: float = math.inf  # time of `clock.now` at which no other pair is compared
     shows_data: bool = True  # whether errors and notes may have the contents of datasets
     evaluations: int = 0
-    pairs: int = 0
-    failed: int = 0
-    not_finite: int = 0
-    first_error: str = ""
-    unsteady: str = ""
+    not_finite: int = 0  # evaluations that had NaN or infinite numbers
+    unsteady: str = ""  # what differed between two evaluations on one dataset, or what the query changed
     _answers: dict[Hashable, Answer | None] = field(default_factory=dict)  # None where the query failed
     _kept: int = 0  # numbers in these
     _repeated: int = 0
 
     def has_room(self, share: float) -> bool:
-        """Whether less than this share of the evaluations, and not all of the time, has been used.
-
-        There is no room for a query that always fails, or that is not a function of its dataset.
-        """
+        """As in any search; there is no room either after the deadline, or for a query that changes its answers."""
         return (
             max(self.evaluations, self.tried) < share * self.most
             and (self.pairs > 0 or self.failed < _MOST_FAILED)
@@ -105,17 +78,11 @@ class Comparisons:
         )
 
     @property
-    def tried(self) -> int:
-        """Pairs so far, those on which the query failed included."""
-        return self.pairs + self.failed
-
-    @property
     def is_late(self) -> bool:
         """Whether the time is over."""
         return now() >= self.deadline
 
     def compare(self, candidate: Candidate) -> Compared | None:
-        """Return the change of the query on a pair; None if the query fails on a dataset of it."""
         ends = candidate.ends or (None, None)
         x = self._answer(candidate.x, ends[0])
         y = None if x is None else self._answer(candidate.y, ends[1])
@@ -125,27 +92,25 @@ class Comparisons:
         self.pairs += 1
         return Compared(candidate, x, y, change_between(x, y, self.norm))
 
-    def confirmed(self, pair: Compared) -> tuple[Any, Any]:
-        """Return copies of the query's outputs on a pair, evaluated again, and note whether they differ from before."""
-        outputs = list[Any]()
-        for dataset, before in ((pair.candidate.x, pair.x), (pair.candidate.y, pair.y)):
-            outputs.append(None)
-            kept = Kept(dataset)
-            try:
-                output = self._evaluated(dataset)
-                answer = answer_of(output)
-                outputs[-1] = _copied(output, answer)
-                self._note_difference(dataset, before, answer)
-            except Exception as error:  # a query may raise anything
-                self._note(f"{answer_text(before)}, then {self._described(error)}", dataset)
-            self._note_change(dataset, kept)
-        return outputs[0], outputs[1]
+    def again(self, dataset: Any, before: Answer) -> Any:
+        """Return a copy of the query's output, evaluated again; note whether it differs, or the dataset changes."""
+        kept, copied = Kept(dataset), None
+        try:
+            output = self._evaluated(dataset)
+            answer = answer_of(output)
+            copied = _copied(output, answer)
+            size = change_between(before, answer, self.norm).size
+            if size > ROUNDING * max(norm_of(before, self.norm), self.bound):
+                self._note_difference(before, answer_text(answer), dataset)
+        except Exception as error:  # a query may raise anything
+            self._note_difference(before, described(error, shows_data=self.shows_data), dataset)
+        self._note_change(dataset, kept)
+        return copied
 
     def _answer(self, dataset: Any, end: Hashable) -> Answer | None:
         if end is not None and end in self._answers:
             return self._answers[end]
-        is_repeated = self._repeated < _REPEATED
-        kept = Kept(dataset) if is_repeated else None
+        kept = Kept(dataset) if self._repeated < _REPEATED else None
         try:
             answer = answer_of(self._evaluated(dataset))
             self.not_finite += not answer.is_finite
@@ -155,43 +120,31 @@ class Comparisons:
         if kept is not None and answer is not None:
             self._repeated += 1
             self._note_change(dataset, kept)
-            try:
-                self._note_difference(dataset, answer, answer_of(self._evaluated(dataset)))
-            except Exception as error:
-                self._note(f"{answer_text(answer)}, then {self._described(error)}", dataset)
+            self.again(dataset, answer)
         if end is not None:
-            self._keep(end, answer)
+            self._kept += 1 if answer is None else answer.size
+            if self._kept > _MOST_KEPT:
+                self._answers, self._kept = {}, 0
+            self._answers[end] = answer
         return answer
 
     def _evaluated(self, dataset: Any) -> Any:
         self.evaluations += 1
         return self.query(dataset)
 
-    def _keep(self, end: Hashable, answer: Answer | None) -> None:
-        self._kept += 1 if answer is None else answer.size
-        if self._kept > _MOST_KEPT:
-            self._answers, self._kept = {}, 0
-        self._answers[end] = answer
-
-    def _note_difference(self, dataset: Any, before: Answer, after: Answer) -> None:
-        size = change_between(before, after, self.norm).size
-        if size > ROUNDING * max(norm_of(before, self.norm), self.bound):
-            self._note(f"{answer_text(before)}, then {answer_text(after)}", dataset)
-
-    def _note(self, values: str, dataset: Any) -> None:
-        self.unsteady = self.unsteady or f"the query is not deterministic: {values} on {self._shown(dataset)}"
-
-    def _described(self, error: BaseException) -> str:
-        return described(error, shows_data=self.shows_data)
-
-    def _shown(self, dataset: Any) -> str:
-        return shown(dataset, shows_data=self.shows_data)
+    def _note_difference(self, before: Answer, after: str, dataset: Any) -> None:
+        self.unsteady = self.unsteady or (
+            f"the query is not deterministic: {answer_text(before)}, then {after} on {self._shown(dataset)}"
+        )
 
     def _note_change(self, dataset: Any, kept: Kept) -> None:
         if kept.has_changed():
             self.unsteady = self.unsteady or (
                 f"the query changes its dataset, which is now {self._shown(dataset)}; copy it in the query"
             )
+
+    def _shown(self, dataset: Any) -> str:
+        return shown(dataset, shows_data=self.shows_data)
 
 
 def _copied(output: Any, answer: Answer) -> Any:
@@ -282,14 +235,23 @@ def check_sensitivity(
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
     shows_data = may_show_data(domain, keep_datasets=keep_datasets)
-    comparisons = Comparisons(query, norm, bound, evaluations, deadline, shows_data)
+    comparisons = Evaluations(query, norm, bound, deadline, shows_data, most=evaluations)
     search = Climb(pool, comparisons)
     search.run()
     name = getattr(query, "__name__", type(query).__name__)
-    if search.largest is None:
-        raise _nothing_compared(pool, comparisons, name)
-    end = _end_of(search, comparisons)
     found = search.largest
+    if found is None and comparisons.failed:
+        raise MechanismError(
+            f"{name} failed on all of {comparisons.failed:,} pairs; the first error: {comparisons.first_error}",
+            query=name,
+        )
+    if found is None:
+        raise pool.no_pair()
+    end = SearchEnd.EXHAUSTED if search.is_exhausted else SearchEnd.EVALUATIONS
+    if math.isinf(found.size):
+        end = SearchEnd.UNBOUNDED
+    elif comparisons.is_late:
+        end = SearchEnd.TIME
     simple = search.simpler(found, found.change.size * (1.0 - ROUNDING))
     if simple is found:
         simple = search.simpler(found, _least_simple(found, bound, norm))
@@ -342,36 +304,14 @@ def _least_simple(found: Compared, bound: float, norm: Norm) -> float:
     return max(_KEPT * size, beyond) if exceeds(size, bound, rounding) else _KEPT * size
 
 
-def _confirmed(pair: Compared, comparisons: Comparisons) -> ChangedPair:
+def _confirmed(pair: Compared, comparisons: Evaluations) -> ChangedPair:
     """Return a pair with the query's outputs on it, which are evaluated again."""
-    answer_x, answer_y = comparisons.confirmed(pair)
+    candidate = pair.candidate
     return ChangedPair(
-        x=pair.candidate.x,
-        y=pair.candidate.y,
-        summary=pair.candidate.summary if comparisons.shows_data else difference(pair.candidate.x, pair.candidate.y),
-        answer_x=answer_x,
-        answer_y=answer_y,
+        x=candidate.x,
+        y=candidate.y,
+        summary=candidate.summary if comparisons.shows_data else difference(candidate.x, candidate.y),
+        answer_x=comparisons.again(candidate.x, pair.x),
+        answer_y=comparisons.again(candidate.y, pair.y),
         change=pair.change.size,
     )
-
-
-def _end_of(search: Climb[Compared], comparisons: Comparisons) -> SearchEnd:
-    if search.largest is not None and math.isinf(search.largest.size):
-        return SearchEnd.UNBOUNDED
-    if comparisons.is_late:
-        return SearchEnd.TIME
-    return SearchEnd.EXHAUSTED if search.is_exhausted else SearchEnd.EVALUATIONS
-
-
-def _nothing_compared(pool: Pool, comparisons: Comparisons, name: str) -> AuditError:
-    """Return the error that explains why there is no pair with a change."""
-    if comparisons.failed:
-        return MechanismError(
-            f"{name} failed on all of {comparisons.failed:,} pairs; the first error: {comparisons.first_error}",
-            query=name,
-        )
-    if pool.strangers:
-        return AdjacencyError(
-            f"none of {len(pool.strangers):,} pairs are neighbours; the first: {pool.strangers[0][1]}"
-        )
-    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,29 +34,20 @@ Norm: TypeAlias = Literal["l1", "l2", "linf"]
 Path: TypeAlias = tuple[Hashable, ...]
 Numbers: TypeAlias = npt.NDArray[Any]
 
-NORMS: Final = ("l1", "l2", "linf")
 _WHOLE = 2**53  # doubles represent every whole number up to here
 _DEEPEST = 20  # levels of nested parts
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The numbers that a query returned.
+    """The numbers that a query returned, by the labels that lead to them.
 
-    Attributes
-    ----------
-    parts : dict of tuple to ndarray
-        Numbers by the labels that lead to them: an array of doubles, or of Python's whole numbers where these are
-        larger than a double holds.
-    lengths : dict of tuple to int
-        Lengths of lists and tuples of parts.
-    is_whole : bool
-        Whether all numbers are whole numbers by type, which have no rounding errors.
+    They are arrays of doubles, or of Python's whole numbers where these are larger than a double holds.
     """
 
     parts: dict[Path, Numbers]
-    lengths: dict[Path, int]
-    is_whole: bool
+    lengths: dict[Path, int]  # of lists and tuples of parts
+    is_whole: bool  # whether all numbers are whole numbers by type, which have no rounding errors
 
     @property
     def is_finite(self) -> bool:
@@ -71,21 +62,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How far two answers are apart.
+    """How far two answers are apart."""
 
-    Attributes
-    ----------
-    size : float
-        Norm of the difference; infinite if there is no bound on it.
-    reason : str
-        Why the change is infinite; empty if it is finite.
-    only_x, only_y : tuple of str
-        Names of parts that only one answer has.
-    """
-
-    size: float
-    reason: str = ""
-    only_x: tuple[str, ...] = ()
+    size: float  # norm of the difference; infinite if there is no bound on it
+    reason: str = ""  # why the change is infinite
+    only_x: tuple[str, ...] = ()  # names of parts that only one answer has
     only_y: tuple[str, ...] = ()
 
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..printing import shorten
+from ..printing import counted, shorten
 from ..results.audit_result import Verdict, least_beside
 from ..results.result import Result
 from .query_answer import Norm
@@ -140,13 +140,9 @@ class SensitivityResult(Result):
     @property
     def verdict(self) -> Verdict:
         """REFUTED if the change exceeds the bound by more than rounding explains, INCONCLUSIVE without any change."""
-        if self.unsteady or self._never_changed:
+        if self.unsteady or self.change == 0.0 < self.bound:
             return Verdict.INCONCLUSIVE
         return Verdict.REFUTED if exceeds(self.change, self.bound, self.rounding) else Verdict.NOT_REFUTED
-
-    @property
-    def _never_changed(self) -> bool:
-        return self.change == 0.0 < self.bound
 
     @property
     def shown(self) -> ChangedPair:
@@ -185,15 +181,17 @@ class SensitivityResult(Result):
         lines = [f"answers {shown.values}", f"found   {self.found_by}"]
         if shown is self.pair and self.simple is not None:
             lines.append(f"simpler {self.simple.summary} (change {self.simple.change:.6g})")
-        tried = f"{self.evaluations:,} evaluations, {_count(self.pairs, 'pair')} ({self.adjacency})"
+        tried = f"{self.evaluations:,} evaluations, {counted(self.pairs, 'pair')} ({self.adjacency})"
         lines.append(f"search  {tried}; {self.end.value}")
-        alone = [f"{', '.join(names)} only on {side}" for side, names in self._alone if names]
+        alone = [
+            f"{', '.join(names)} only on {side}" for side, names in (("x", self.only_x), ("y", self.only_y)) if names
+        ]
         if alone:
             lines.append(
                 f"note    {'; '.join(alone)}: counts as 0 elsewhere, but noise does not hide that it is missing"
             )
         if self.not_finite:
-            lines.append(f"note    the query returned NaN or infinite numbers on {_count(self.not_finite, 'dataset')}")
+            lines.append(f"note    the query returned NaN or infinite numbers on {counted(self.not_finite, 'dataset')}")
         if self.verdict is Verdict.NOT_REFUTED:
             if self.change > self.bound * (1.0 + 1e-9):
                 lines.append("note    the change exceeds the bound by no more than rounding explains")
@@ -202,12 +200,8 @@ class SensitivityResult(Result):
         first = " ".join(self.first_error.split())[:_MOST_OF_AN_ERROR]
         more = [f"note    {' '.join(self.left_out.split())}"] if self.left_out else []
         if self.errors:
-            more.append(f"errors  {_count(self.errors, 'pair')} without an answer; the first: {first}")
+            more.append(f"errors  {counted(self.errors, 'pair')} without an answer; the first: {first}")
         return *short, *more
-
-    @property
-    def _alone(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return ("x", self.only_x), ("y", self.only_y)
 
     @property
     def _limits(self) -> tuple[float, float]:
@@ -229,7 +223,3 @@ class SensitivityResult(Result):
 def exceeds(change: float, bound: float, rounding: float) -> bool:
     """Return whether a change exceeds a bound by more than rounding explains."""
     return change > bound * (1.0 + 1e-9) + rounding
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from ...audit.claims.claim import ApproxDP, PureDP
-from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
+from ...audit.datasets.adjacency import AddRemove, EdgeNeighbours, Local, NodeNeighbours, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
-from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.extras import require
 from ...mechanisms import (
     DegreeHistogramMechanism,

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import ApproxDP, PureDP
-from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
-from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.datasets.adjacency import AddRemove, EdgeNeighbours, Local, NodeNeighbours, Replace, Within
 from ...audit.events.outputs import Outputs
 from ...audit.extras import require
 from ...audit.inference.ratio_intervals import ratio_intervals

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import ApproxDP, Claim, PureDP
-from ...audit.datasets.adjacency import Adjacency
-from ...audit.datasets.named_adjacency import as_adjacency
+from ...audit.datasets.adjacency import Adjacency, as_adjacency
 from ...audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from ...audit.events.outputs import Raised
 from ...audit.printing import shorten

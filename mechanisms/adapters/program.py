@@ -26,8 +26,7 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
-from ...audit.datasets.adjacency import Adjacency
-from ...audit.datasets.named_adjacency import as_adjacency
+from ...audit.datasets.adjacency import Adjacency, as_adjacency
 from ...audit.errors import DatasetError, MechanismError, OptionError
 from ...audit.options import as_number, checked, is_whole
 from ...audit.printing import shorten

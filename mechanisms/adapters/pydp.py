@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...audit.claims.claim import ApproxDP, Claim, PureDP
-from ...audit.datasets.adjacency import AddRemove, Adjacency, Within
-from ...audit.datasets.named_adjacency import as_adjacency
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Within, as_adjacency
 from ...audit.errors import AdjacencyError, ClaimError, MechanismError
 from ...audit.options import checked
 from ...audit.replay.laws import Law

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import Claim, PureDP, check_number
-from ...audit.datasets.graph_adjacency import NodeNeighbours
+from ...audit.datasets.adjacency import NodeNeighbours
 from ...audit.datasets.rows import rows_of
 from ...audit.errors import DatasetError
 from ..laws.divergences import NamedByParameters

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import check_number
-from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.datasets.adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.datasets.rows import is_graph
 from ...audit.errors import ClaimError, DatasetError, OptionError
 from ..laws.divergences import ApproxMechanism, PureMechanism, RunsAs, ScalarLaw, check_rule

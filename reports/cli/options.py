@@ -191,7 +191,7 @@ def bits_from_option(name: str) -> Bits:
 
 def adjacency_from_option(name: str | None) -> Adjacency | None:
     """Return the neighbour relation of the given name."""
-    from ...audit.datasets.named_adjacency import NAMED
+    from ...audit.datasets.adjacency import NAMED
 
     check_choices([name], ADJACENCIES, "--adjacency")
     return None if name is None else NAMED[name]

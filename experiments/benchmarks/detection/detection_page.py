@@ -15,8 +15,7 @@ import numpy as np
 from ....audit.claims.claim import PureDP
 from ....audit.datasets.adjacency import Local, Within
 from ....audit.datasets.domains import Answers, Values
-from ....audit.datasets.table_features import CategoricalColumn, NumericColumn
-from ....audit.datasets.tables import Tables
+from ....audit.datasets.tables import CategoricalColumn, NumericColumn, Tables
 from ....audit.options import Bits
 from ....audit.printing import rounded_down
 from ....audit.procedures.check import check

@@ -17,8 +17,8 @@ from ....audit.datasets.adjacency import Adjacency
 from ....audit.errors import DatasetError, MechanismError
 from ....audit.replay.replay import replay
 from ....audit.replay.replay_result import ReplayResult, ReplayVerdict
+from ....audit.search.candidates import new_pool
 from ....audit.search.pairs_for_domain import pairs_of
-from ....audit.search.pool import new_pool
 from ....mechanisms import (
     BinomialMechanism,
     DegreeHistogramMechanism,

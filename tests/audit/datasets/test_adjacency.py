@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import AddRemove, EdgeNeighbours, Local, NodeNeighbours, PureDP, Replace, UserLevel, Within, check
-from dpaudit.audit.datasets.named_adjacency import NAMED, as_adjacency
+from dpaudit import AddRemove, EdgeNeighbours, Local, NodeNeighbours, Replace, UserLevel, Within
+from dpaudit.audit.datasets.adjacency import NAMED, as_adjacency
 from dpaudit.audit.errors import AdjacencyError, AuditError, OptionError
 
 NAN = math.nan
@@ -53,6 +53,7 @@ def test_scalar_rows_nan_and_sets():
     assert AddRemove().distance(pd.DataFrame({"a": [NAN, 1]}), pd.DataFrame({"a": [1, NAN]})) == 0
 
 
+EDGES, NODES, PATH = EdgeNeighbours(), NodeNeighbours(), nx.path_graph(4)
 USERS = [("ann", 1), ("ann", 2), ("bob", 3)]
 
 
@@ -81,29 +82,33 @@ def test_users_added_and_removed_with_all_their_rows(user, form):
     assert distance([]) == 2
 
 
-def test_changing_the_rows_of_a_user_takes_two_steps():
-    """Users are added or removed with all their rows, so changing a user means removing and adding the user.
-
-    If this were one step, a pair at distance 2 would be tested against the claim at distance 1, and a correct mechanism
-    refuted.
-    """
-    assert UserLevel(0).distance([("ann", 1)], [("ann", 2)]) == 2
-    assert UserLevel(0).distance([("ann", 1), ("ann", 2)], [("ann", 1)]) == 2
+FRAME = pd.DataFrame({"u": [1, 2, 2], "v": [5, 6, 7]})
+UNKNOWN = pd.DataFrame({"u": [NAN, NAN, 1.0], "v": [1, 2, 3]})
 
 
-def test_columns_of_frames_are_known_by_name():
-    frame = pd.DataFrame({"u": [1, 2, 2], "v": [5, 6, 7]})
-    users = UserLevel("u")
-    assert users.distance(frame, frame.iloc[:1]) == users.distance(frame, frame.iloc[:1][["v", "u"]]) == 1
-    assert users.distance(frame, frame[["v", "u"]]) == 0
-    assert users.distance(frame, frame.rename(columns={"v": "w"})) == 4
+@pytest.mark.parametrize(
+    ("user", "x", "y", "distance"),
+    [
+        # Users are added or removed with all their rows, so changing a user means removing and adding the user. If this
+        # were one step, a pair at distance 2 would be tested against the claim at distance 1.
+        (0, [("ann", 1)], [("ann", 2)], 2),
+        (0, [("ann", 1), ("ann", 2)], [("ann", 1)], 2),
+        ("u", FRAME, FRAME.iloc[:1], 1),
+        ("u", FRAME, FRAME.iloc[:1][["v", "u"]], 1),
+        ("u", FRAME, FRAME[["v", "u"]], 0),
+        ("u", FRAME, FRAME.rename(columns={"v": "w"}), 4),
+        ("u", UNKNOWN, UNKNOWN.copy(), 0),
+        (0, np.array([[NAN, 1.0], [2.0, 3.0]]), np.array([[NAN, 1.0], [2.0, 3.0]]), 0),
+    ],
+)
+def test_users_change_and_have_named_columns_or_unknown_names(user, x, y, distance):
+    assert UserLevel(user).distance(x, y) == distance
 
 
-def test_an_unknown_user_is_one_user():
-    frame = pd.DataFrame({"who": [NAN, NAN, 1.0], "v": [1, 2, 3]})
-    assert UserLevel("who").distance(frame, frame.copy()) == 0
-    array = np.array([[NAN, 1.0], [2.0, 3.0]])
-    assert UserLevel(0).distance(array, array.copy()) == 0
+@pytest.mark.parametrize("dataset", [3, None, 2.5, [([1], 2)]])
+def test_a_dataset_without_comparable_users_is_refused(dataset):
+    with pytest.raises(AuditError):
+        UserLevel(0).distance(dataset, dataset)
 
 
 @pytest.mark.parametrize(
@@ -113,17 +118,6 @@ def test_an_unknown_user_is_one_user():
 def test_a_user_that_is_not_in_the_rows_is_refused(user, dataset):
     with pytest.raises(AdjacencyError, match=rf"user={user!r} is not in the row .*; name the column or position"):
         UserLevel(user).distance(dataset, dataset)
-
-
-@pytest.mark.parametrize("dataset", [3, None, 2.5])
-def test_a_dataset_without_rows_has_no_users(dataset):
-    with pytest.raises(AuditError):
-        UserLevel(0).distance(dataset, dataset)
-
-
-def test_a_user_that_cannot_be_compared_is_refused():
-    with pytest.raises(AuditError):
-        UserLevel(0).distance([([1], 2)], [([1], 2)])
 
 
 @pytest.mark.parametrize(("x", "y"), [(1, 2), ("a", "b"), (0.5, 0.5), ([1], [2, 3])])
@@ -148,11 +142,10 @@ def test_answers_move_by_a_norm(norm, moved):
         adjacency.check([1.0], [1.0, 2.0], 1)
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("dataset", [[NAN, 1.0], [math.inf, 1.0], "text", [[1], [2, 3]], {"a": 1}])
-def test_answers_that_are_not_numbers_are_refused(norm, dataset):
+def test_answers_that_are_not_numbers_are_refused(dataset):
     with pytest.raises(AdjacencyError):
-        Within(norm).distance(dataset, dataset)
+        Within("l2").distance(dataset, dataset)
 
 
 @pytest.mark.parametrize("arguments", [("l3",), ("l1", 0.0), ("l1", -1.0), ("l2", NAN), ("linf", math.inf)])
@@ -171,6 +164,10 @@ def test_norms_and_radii_out_of_range(arguments):
         (Replace(), [1, 2], [3, 4], 1, "at distance 2"),
         (UserLevel(0), USERS, USERS[:0], 1, r"at distance 2 under add/remove all rows of one user \(0\)"),
         (AddRemove(), [1], [2], NAN, "at distance 2 under add/remove one row, not at nan"),
+        (EDGES, PATH, nx.empty_graph(4), 1, "at distance 3 under add/remove one edge, .* 0 nodes and 3 edges"),
+        (EDGES, PATH, nx.path_graph(3), 1, "at no finite distance under .* 1 node .*graph.add_nodes_from"),
+        (NODES, PATH, nx.cycle_graph(4), 1, "at distance 2 under add/remove one node with its edges"),
+        (NODES, PATH, PATH, 1, "at distance 0"),
     ],
 )
 def test_another_distance_than_stated_is_refused_with_the_difference(adjacency, x, y, distance, found):
@@ -226,9 +223,6 @@ def test_whole_numbers_beyond_doubles_are_measured_exactly(x, y, distance):
     assert Within("l1").distance(x, y) == distance
     with pytest.raises(AdjacencyError, match=r"not at 0\.5"):
         Within("l1").check(x, y, 0.5)
-
-
-EDGES, NODES = EdgeNeighbours(), NodeNeighbours()
 
 
 def graphs_on(labels):
@@ -296,7 +290,7 @@ def test_the_node_distance_takes_the_smallest_cover():
 
 
 def test_a_distance_that_takes_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr("dpaudit.audit.datasets.graph_adjacency._SECONDS", 0.0)
+    monkeypatch.setattr("dpaudit.audit.datasets.adjacency._SECONDS", 0.0)
     x = nx.random_regular_graph(4, 40, seed=1)
     with pytest.raises(
         AdjacencyError, match="differ in 80 edges between common nodes, and their node distance was not"
@@ -309,8 +303,8 @@ def test_every_kind_of_graph_has_distances(kind):
     x = kind([(1, 2), (2, 2), (2, 3)])
     y = x.copy()
     y.remove_edge(2, 2)
-    assert EDGES.distance(x, y) == 1
-    assert NODES.distance(x, y) == 2
+    assert EDGES.check(x, y, 1) == 1
+    assert NODES.check(x, y, 2) == 2
     assert EDGES.distance(x, x.copy()) == NODES.distance(x, x.copy()) == 0
     turned = kind([(2, 1), (2, 2), (2, 3)])
     assert EDGES.distance(x, turned) == (2 if x.is_directed() else 0)
@@ -340,26 +334,6 @@ def test_what_is_stored_in_a_graph_belongs_to_it():
         EDGES.distance(x, older)
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "x", "y", "words"),
-    [
-        (EDGES, nx.path_graph(4), nx.cycle_graph(4), None),
-        (EDGES, nx.path_graph(4), nx.empty_graph(4), "at distance 3 under add/remove one edge, .* 0 nodes and 3 edges"),
-        (EDGES, nx.path_graph(4), nx.path_graph(3), "at no finite distance under .* 1 node .*graph.add_nodes_from"),
-        (NODES, nx.path_graph(4), nx.path_graph(3), None),
-        (NODES, nx.path_graph(4), nx.cycle_graph(4), "at distance 2 under add/remove one node with its edges"),
-        (NODES, nx.path_graph(4), nx.path_graph(4), "at distance 0"),
-    ],
-    ids=["edge", "edges", "fewer nodes", "node", "an edge is no node step", "equal"],
-)
-def test_pairs_that_are_no_neighbours_are_refused_in_words(adjacency, x, y, words):
-    if words is None:
-        assert adjacency.check(x, y, 1) == 1
-    else:
-        with pytest.raises(AdjacencyError, match=f"the pair is {words}.*pass another pair"):
-            adjacency.check(x, y, 1)
-
-
 @pytest.mark.parametrize("adjacency", [EDGES, NODES])
 @pytest.mark.parametrize("dataset", [[1, 2], {1: [2]}, 3.0])
 def test_what_is_no_graph_is_refused(adjacency, dataset):
@@ -370,38 +344,6 @@ def test_what_is_no_graph_is_refused(adjacency, dataset):
 
 def test_they_survive_pickling_and_compare_by_value():
     assert pickle.loads(pickle.dumps(EDGES)) == EdgeNeighbours() != NodeNeighbours()
-
-
-def noisy_edges(graph, size, rng):
-    return graph.number_of_edges() + rng.geometric(0.5, size) - rng.geometric(0.5, size)
-
-
-def one_noisy_edge_count(graph, rng):
-    return int(graph.number_of_edges() + rng.geometric(0.5) - rng.geometric(0.5))
-
-
-@pytest.mark.parametrize(("mechanism", "jobs"), [(noisy_edges, 1), (one_noisy_edge_count, 2)])
-def test_graphs_are_audited_end_to_end(mechanism, jobs):
-    """The privacy loss is exactly ln 2 per edge, so 3 ln 2 for a node of three edges.
-
-    The first and the last audit refute a correct claim with probability at most alpha=5e-9.
-    """
-    complete = nx.complete_graph(["ann", "bob", "cyd", "dan"])
-    fewer_edges, fewer_nodes = complete.copy(), complete.copy()
-    fewer_edges.remove_edge("ann", "bob")
-    fewer_nodes.remove_node("dan")
-    settings = {"runs": 20_000, "seed": 1, "alpha": 5e-9, "jobs": jobs}
-    edge = check(mechanism, complete, fewer_edges, claim=PureDP(0.7), adjacency=EDGES, **settings)
-    node = check(mechanism, complete, fewer_nodes, claim=PureDP(0.7), adjacency=NODES, **settings)
-    group = check(mechanism, complete, fewer_nodes, claim=lambda d: PureDP(3 * 0.7 * d), adjacency=NODES, **settings)
-    assert not edge.is_refuted
-    assert node.is_refuted
-    assert node.bound > 1.5
-    assert not group.is_refuted
-    assert edge.pair.x == "graph of 4 nodes, 6 edges"
-    assert edge.pair.difference == "0 nodes and 1 edge differ"
-    assert node.pair.difference == "1 node and 3 edges differ"
-    assert node.pair.adjacency == "add/remove one node with its edges"
 
 
 @pytest.mark.parametrize(
@@ -419,19 +361,13 @@ def test_what_is_meant(value, relation):
     ("value", "message"),
     [
         ("unbounded", r"write adjacency=AddRemove\(\)\."),
-        ("bounded", r"write adjacency=Replace\(\)\."),
         ("user-level", r'write adjacency=UserLevel\("column of the user"\)'),
-        ("within", r'write adjacency=Within\("l1"\), Within\("l2"\) or Within\("linf"\)'),
         (Within, r'a class; write adjacency=Within\("l1"\)'),
         (UserLevel, r'a class; write adjacency=UserLevel\("column'),
-        (AddRemove, r"a class; write adjacency=AddRemove\(\)\."),
         ("Add/Remove", "did you mean 'add-remove'"),
-        ("add_remove", "did you mean 'add-remove'"),
-        ("REPLACE", "did you mean 'replace'"),
         ("relpace", "did you mean 'replace'"),
         ("", "is unknown; use one of add-remove"),
         (1, r"is not an adjacency relation; use an instance such as AddRemove\(\)"),
-        ([Replace()], "is not an adjacency relation"),
     ],
 )
 def test_what_is_refused(value, message):

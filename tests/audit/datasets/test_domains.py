@@ -15,18 +15,17 @@ from hypothesis import strategies as st
 
 import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
+from dpaudit.audit.search.candidates import new_pool
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.pool import new_pool
 
-N_MOVES = 8
+N_DRAWN, N_MOVES = 32, 8
 
 
 def tried(domain, adjacency, distance, seed=0):
     """Patterns, random pairs and moves from both, as in the search."""
     pool = new_pool(pairs_of(domain, adjacency, distance, seed), adjacency, distance, seed)
-    first, left = pool.first(10**7)
+    first = [*pool.patterns(1_000), *pool.drawn(N_DRAWN)]
     assert first, "no pair to begin with"
-    assert left == []
     return first + list(pool.moves([first[0], first[-1]], N_MOVES))
 
 
@@ -91,7 +90,7 @@ def test_answers_of_one_person(n_answers, seed):
 
 @settings(max_examples=13, deadline=None)
 @given(
-    of=st.sampled_from(["names", "numbers", "whole", "tuples", "vectors"]),
+    of=st.sampled_from(["names", "numbers", "whole", "tuples", "vectors", "dictionaries"]),
     form=st.sampled_from(["list", "array", "frame", "dicts"]),
     adjacency=st.sampled_from([dp.AddRemove(), dp.Replace()]),
     distance=st.integers(1, 4),
@@ -103,7 +102,9 @@ def test_rows(of, form, adjacency, distance, more, seed):
         "names": {"values": ("Ann", "Bob", "Eve")}, "numbers": {"low": -1.0, "high": 2.0},
         "whole": {"low": 0, "high": 9, "integer": True}, "tuples": {"values": (("a", 1), ("b", 2), ("b", 3))},
         "vectors": {"low": (0.0, -1.0, 0.0), "high": (1.0, 1.0, 5.0)},
+        "dictionaries": {"values": ({"a": 1.0}, {"a": 4.0})},
     }[of]  # fmt: skip
+    form = "list" if of == "dictionaries" else form
     width = {"tuples": 2, "vectors": 3}.get(of, 1)
     if form == "array" and of == "tuples":
         form = "list"  # an array cannot hold strings and numbers together
@@ -123,11 +124,21 @@ def test_rows(of, form, adjacency, distance, more, seed):
             assert sum(abs(x[row] - y[row]) for row in x | y) == 2 * distance
         for row in x + y:
             if domain.values:
-                assert row in {"names": {"Ann", "Bob", "Eve", ("Ann",), ("Bob",), ("Eve",)}}.get(of, domain.values)
+                names = {"Ann", "Bob", "Eve", ("Ann",), ("Bob",), ("Eve",)}
+                assert row in {"names": names, "dictionaries": {(1.0,), (4.0,)}}.get(of, domain.values)
             else:
                 ends = zip(*domain.ranges, strict=True)
                 assert all(low <= number <= high for number, (low, high) in zip(np.ravel(row), ends, strict=True))
     assert n_empty or isinstance(adjacency, dp.Replace)
+
+
+@pytest.mark.parametrize(("least", "most", "fixed"), [(3, 6, None), (4, 4, None), (0, 5, 4)])
+@pytest.mark.parametrize("adjacency", [dp.AddRemove(), dp.Replace()])
+def test_datasets_have_as_many_rows_as_the_domain_says(least, most, fixed, adjacency):
+    domain = dp.Rows(least=least, most=most, size=fixed)
+    if domain.least < domain.most or isinstance(adjacency, dp.Replace):
+        sizes = {len(dataset) for pair in tried(domain, adjacency, 1) for dataset in (pair.x, pair.y)}
+        assert (min(sizes), max(sizes)) == (fixed or least, fixed or most)
 
 
 def test_canonical_rows_are_there():
@@ -236,6 +247,9 @@ def test_listed_values_of_any_kind():
             dp.Rows(low=(0, 0), high=(1, 1)), dp.UserLevel(0), 3, DatasetError, "2 users and most=5 rows cannot differ",
         ),
         (dp.Graphs(), dp.AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
+        (dp.Rows(size=4), dp.AddRemove(), 1, AdjacencyError, "datasets of 4 rows each cannot differ by an added"),
+        (dp.Tables({"n": dp.NumericColumn(0, 1)}), None, 1, AdjacencyError, "AddRemove or Replace"),
+        (dp.Tables({"n": dp.NumericColumn(0, 1)}), dp.Local(), 1, AdjacencyError, "AddRemove or Replace"),
         (dp.Graphs(3), dp.NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
         (42, dp.Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows, Tables or"),
         ("ab", dp.Local(), 1, OptionError, "describes no datasets"),
@@ -267,6 +281,16 @@ def test_what_does_not_go_together(domain, adjacency, distance, error, message):
         (dp.Rows, {"rows_per_user": 0}, "rows_per_user=0"),
         (dp.Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number from 2 to 1,000,000"),
         (dp.Graphs, {"max_degree": 0}, "max_degree=0"),
+        (dp.Values, {"values": {"a", "b"}}, "is not an ordered list"),
+        (dp.Values, {"values": 5}, "values=5"),
+        (dp.Rows, {"values": {"a", "b"}}, "is not an ordered list"),
+        (dp.Rows, {"low": 0.5, "high": 2.5, "integer": True}, "are not both whole"),
+        (dp.Answers, {"low": None}, "low=None"),
+        (dp.Answers, {"low": np.zeros(2), "high": np.ones(2)}, "low=array"),
+        (dp.Rows, {"least": 6}, "least=6 rows are more than most=5"),
+        (dp.Rows, {"least": -1}, "least=-1"),
+        (dp.Rows, {"least": 1.5}, "least=1.5"),
+        (dp.Rows, {"size": 0}, "size=0"),
     ],
 )
 def test_domains_that_are_none(kind, options, message):

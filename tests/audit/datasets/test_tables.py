@@ -1,6 +1,5 @@
 """Domains of tables: their columns and their rows."""
 
-import copy
 import math
 import pickle
 
@@ -11,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpaudit as dp
-from dpaudit.audit.datasets.columns import columns_by_name, rows_by_name
 from dpaudit.audit.datasets.contents import Kept, hold_the_same
 from dpaudit.audit.datasets.description import difference, summarise
-from dpaudit.audit.datasets.rows import rows_apart
+from dpaudit.audit.datasets.rows import columns_by_name, rows_apart, rows_by_name
 from dpaudit.audit.errors import AdjacencyError, DatasetError, MechanismError
 from dpaudit.audit.sampling.object_identity import identity
 from dpaudit.audit.search.pairs_for_domain import pairs_of
@@ -165,12 +163,6 @@ def test_columns_outside_their_range():
         dp.NumericColumn(1, 0)
     with pytest.raises(DatasetError, match="bins=0"):
         dp.NumericColumn(0, 1, bins=0)
-
-
-def test_other_adjacencies_are_refused():
-    for adjacency in (None, dp.Local()):
-        with pytest.raises(AdjacencyError, match="AddRemove or Replace"):
-            pairs_of(dp.Tables(COLUMNS), adjacency, 1, 0)
 
 
 def test_the_pairs_of_a_search_show_a_range_that_is_learned():
@@ -354,14 +346,3 @@ def test_summaries_and_rows():
         assert columns_by_name(other) is None
     with pytest.raises(DatasetError, match="a dictionary of columns of equal length"):
         dp.AddRemove().distance({"cats": 5}, {"cats": 4})
-
-
-def test_an_audit_of_a_dictionary_of_columns():
-    def total(dataset, size, rng):
-        return sum(dataset["value"]) + rng.laplace(size=size)
-
-    x, y = {"value": [1.0, 1.0]}, {"value": [1.0]}
-    result = dp.check(total, x, y, claim=dp.PureDP(1.0), adjacency=dp.AddRemove(), runs=2_000, alpha=1e-6, bits=False)
-    assert (result.pair.x, result.findings) == ("dictionary of 1 column, 2 rows", ())
-    same = dp.check(total, x, copy.deepcopy(x), claim=dp.PureDP(1.0), runs=400, bits=False)
-    assert "equal contents" in str(same)

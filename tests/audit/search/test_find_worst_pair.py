@@ -4,15 +4,17 @@ Exact losses come from the mechanisms' laws, and the worst loss from all pairs o
 """
 
 import math
-import sys
 from itertools import product
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, ClaimError, DatasetError, MechanismError, OptionError
+from dpaudit.audit.search.candidates import new_pool
+from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -22,7 +24,6 @@ from dpaudit.mechanisms import (
     exact_epsilon,
 )
 from dpaudit.mechanisms import faulty as f
-from dpaudit.reports.cli.main import main
 
 LINF = dp.Within("linf")
 RARE = 1e-8  # alpha of audits that must not refute: the false-alarm probability of each
@@ -43,46 +44,29 @@ def found_loss(mechanism, found):
     return exact_epsilon(mechanism.law(found.x), mechanism.law(found.y))
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "levels", "n"),
-    [
-        (f.ExponentialMissingFactorTwo(1.0), (-2.0, -1.0, 0.0, 1.0, 2.0), 3),
-        (f.NoisyMaxMissingFactorTwo(1.0, noise="exponential"), (0.0, 1.0, 2.0), 3),
-    ],
-)
-def test_answers_one_against_the_rest(mechanism, levels, n):
-    found = dp.find_worst_pair(
-        mechanism, dp.Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=80_000, jobs=1
-    )
-    assert found.is_refuted
-    assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
-    assert LINF.distance(found.x, found.y) <= 1 + 1e-9
-
-
-PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
-    (f.UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), dp.Rows(high=3.0), dp.AddRemove(), 3.0),
-    (f.LocalSensitivityLaplace(0.5, most_rows=3), dp.Rows(most=3), dp.AddRemove(), 2.5),
-    (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), 1.0 + math.log(3)),
-    (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.Graphs(5, max_degree=3), dp.NodeNeighbours(), 1.5),
+ONE_AGAINST_THE_REST = f.ExponentialMissingFactorTwo(1.0), f.NoisyMaxMissingFactorTwo(1.0, noise="exponential")
+FEW = {"runs": 5_000, "search_runs": 10_000}
+PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst pair
+    (ONE_AGAINST_THE_REST[0], dp.Answers(3, -2.0, 2.0), LINF, {}, (-2.0, -1.0, 0.0, 1.0, 2.0)),
+    (ONE_AGAINST_THE_REST[1], dp.Answers(3, 0.0, 2.0), LINF, {}, (0.0, 1.0, 2.0)),
+    (f.UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), dp.Rows(high=3.0), dp.AddRemove(), FEW, 3.0),
+    (f.LocalSensitivityLaplace(0.5, most_rows=3), dp.Rows(most=3), dp.AddRemove(), FEW, 2.5),
+    (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), FEW, 1.0 + math.log(3)),
+    (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.Graphs(5, max_degree=3), dp.NodeNeighbours(), FEW, 1.5),
+    (f.OneEndDegreeHistogram(1.0, max_degree=1), dp.Graphs(3), dp.EdgeNeighbours(), FEW | {"search_runs": 1_000}, 2.0),
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
-def test_other_datasets(mechanism, domain, adjacency, worst):
-    options = {"runs": 5_000, "search_runs": 10_000, "jobs": 1}
+@pytest.mark.usefixtures("without_trees")
+@pytest.mark.parametrize("case", PAIRS, ids=lambda case: type(case[0]).__name__)
+def test_the_worst_pair_is_nearly_found(case):
+    mechanism, domain, adjacency, options, worst = case
+    options = {"runs": 80_000, "jobs": 1} | options
     found = dp.find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.is_refuted
+    worst = worst_on_grid(mechanism, worst, 3) if isinstance(worst, tuple) else worst
     assert found_loss(mechanism, found) >= 0.95 * worst
     adjacency.check(found.x, found.y, 1)
-
-
-@pytest.mark.usefixtures("without_trees")
-def test_degree_histogram():
-    mechanism = f.OneEndDegreeHistogram(1.0, max_degree=1)
-    options = {"adjacency": dp.EdgeNeighbours(), "runs": 4_000, "search_runs": 1_000, "jobs": 1}
-    found = dp.find_worst_pair(mechanism, dp.Graphs(3), claim=mechanism.claim, **options)
-    assert found.is_refuted
-    assert found_loss(mechanism, found) == pytest.approx(2.0)
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -127,18 +111,6 @@ def test_a_leak_of_twelve_in_a_thousand():
     assert max(found.x, found.y) == 10.0
 
 
-def mean_or_error(rows, rng):
-    return round(sum(rows) / len(rows) + rng.laplace(), 3)
-
-
-def test_an_exception_shows_the_empty_dataset():
-    found = dp.find_worst_pair(
-        mean_or_error, dp.Rows(most=3), claim=dp.PureDP(1.0), adjacency=dp.AddRemove(), runs=3_000, jobs=1
-    )
-    assert found.is_refuted
-    assert [] in (found.x, found.y)
-
-
 def block_mean(rows, size, rng):
     return sum(rows) / len(rows) + rng.laplace(scale=2.0, size=size)
 
@@ -153,6 +125,9 @@ def test_a_block_sampler_that_raises_puts_pairs_aside():
     assert found.ranking[-len(aside) :] == tuple(aside)
     assert "skipped" in str(found)
     assert "ZeroDivisionError" in str(found)
+    (note,) = (note for note in found.audit.notes if "failed on" in note)  # a reader of the audit sees no pairs
+    assert f"failed on {len(aside)} of the {len(found.ranking)} pairs" in note
+    assert "ZeroDivisionError" in note
     with pytest.raises(MechanismError, match=r"block_mean failed on all of .* ZeroDivisionError"):
         dp.find_worst_pair(block_mean, dp.Rows(most=1), **options)
 
@@ -180,10 +155,6 @@ def test_at_a_distance():
     assert found_loss(mechanism, found) > 0.98 * 3.0
     assert found.is_refuted
     assert found.audit.pair.distance == 3
-    found = dp.find_worst_pair(
-        LaplaceMechanism(1.0), dp.Answers(None, 0.0, 9.0), adjacency=dp.Within("l1", 0.5), **options
-    )
-    assert abs(found.x - found.y) == pytest.approx(1.5)
 
 
 CORRECT = [  # each refuted with probability at most 1e-8
@@ -208,15 +179,29 @@ def noisy_length(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 
 
-def test_a_seed_fixes_everything_whatever_the_workers():
-    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 400, "search_runs": 800}
-    first, second, other = (
-        dp.find_worst_pair(noisy_length, dp.Rows(most=2), seed=seed, jobs=jobs, **options)
-        for seed, jobs in ((3, 1), (3, 2), (4, 1))
+def one_length(rows, rng):
+    return len(rows) + rng.laplace()
+
+
+def one_length_or_error(rows, rng):
+    if rng.random() < 0.05:
+        raise ValueError("at times")
+    return one_length(rows, rng)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "more"), [(one_length_or_error, {"sequential": True}), (one_length, {"guide": "replay"})]
+)
+def test_a_seed_fixes_everything_whatever_the_workers_and_stores(mechanism, more, tmp_path):
+    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 400, "search_runs": 800} | more
+    first, second, third, other = (
+        dp.find_worst_pair(mechanism, dp.Rows(most=2), **options | {"seed": 3, "jobs": 1} | changed)
+        for changed in ({}, {"jobs": 2, "store": tmp_path}, {"store": tmp_path}, {"seed": 4})
     )
-    assert first == second
-    assert first.ranking == second.ranking
-    assert (first.x, first.y) == (second.x, second.y)
+    assert first == second == third
+    assert str(first) == str(second) == str(third)
+    assert (first.x, first.y, first.ranking) == (second.x, second.y, second.ranking)
+    assert first.audit.searched > 0
     assert first.ranking != other.ranking
 
 
@@ -241,45 +226,41 @@ def test_what_is_reported():
     assert len(repr(found)) < 400
 
 
+def generator(rng):
+    size = int(rng.integers(5))
+    return [0] * size, [0] * (size + 1)
+
+
 def test_pairs_from_elsewhere():
     options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 1_000, "search_runs": 400, "jobs": 1}
     rows = st.lists(st.integers(0, 3), max_size=4)
-    datasets, again = (dp.find_worst_pair(noisy_length, rows, **options) for _ in range(2))
-    assert datasets.ranking == again.ranking
-    pairs = dp.find_worst_pair(noisy_length, st.tuples(rows, rows), **options)
-    assert any("is at distance" in pair.error for pair in pairs.ranking if pair.error)
-
-    def generator(rng):
-        size = int(rng.integers(5))
-        return [0] * size, [0] * (size + 1)
-
-    generated = dp.find_worst_pair(noisy_length, generator, **options)
-    given = dp.find_worst_pair(noisy_length, [([1], []), ([1], [2]), ([1, 2], [1])], **options)
-    assert [pair.label for pair in given.ranking if pair.error] == ["pair 2"]
-    for found in (datasets, pairs, generated, given):
-        assert found.is_refuted
-        assert dp.AddRemove().distance(found.x, found.y) == 1
+    given = [([1], []), ([1], [2]), ([1, 2], [1])]
+    results = [dp.find_worst_pair(noisy_length, domain, **options) for domain in (rows, generator, given)]
+    assert all(found.is_refuted and dp.AddRemove().distance(found.x, found.y) == 1 for found in results)
+    assert [pair.label for pair in results[-1].ranking if pair.error] == ["pair 2"]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "adjacency", "mechanism"),
+    ("strategy", "adjacency"),
     [
-        (
-            st.lists(st.integers(0, 3), min_size=1, max_size=4),
-            dp.Replace(),
-            lambda rows, size, rng: rng.laplace(sum(rows), 1, size),
-        ),
-        (st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=4), dp.UserLevel(0), noisy_length),
-        (st.floats(0, 9), dp.Within("l1"), lambda x, size, rng: rng.laplace(x, 1, size)),
-        (st.sampled_from("abc"), dp.Local(), lambda x, size, rng: rng.laplace(ord(x), 1, size)),
+        (st.lists(st.integers(0, 3), max_size=4), dp.AddRemove()),
+        (st.tuples(st.lists(st.just(0), max_size=4), st.lists(st.just(0), max_size=4)), dp.AddRemove()),
+        (st.lists(st.integers(0, 3), min_size=1, max_size=4), dp.Replace()),
+        (st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=4), dp.UserLevel(0)),
+        (st.floats(0, 9), dp.Within("l1")),
+        (st.sampled_from("abc"), dp.Local()),
+        (st.builds(nx.path_graph, st.integers(2, 6)), dp.EdgeNeighbours()),
+        (st.builds(nx.path_graph, st.integers(2, 6)), dp.NodeNeighbours()),
     ],
-    ids=["replace", "users", "within", "local"],
+    ids=lambda value: str(value) if isinstance(value, dp.Adjacency) else "",
 )
-def test_strategies_of_datasets(strategy, adjacency, mechanism):
-    options = {"claim": dp.PureDP(5.0), "runs": 400, "search_runs": 800, "alpha": RARE, "jobs": 1}
-    found = dp.find_worst_pair(mechanism, strategy, adjacency=adjacency, **options)
-    adjacency.check(found.x, found.y, 1)
-    assert not found.is_refuted
+def test_strategies_draw_neighbours_that_a_seed_fixes(strategy, adjacency):
+    pools = [new_pool(pairs_of(strategy, adjacency, 1, 0), adjacency, 1, 0) for _ in range(2)]
+    first, again = ([(pair.label, pair.summary) for pair in pool.first(10**6)[0]] for pool in pools)
+    assert len(first) > 2
+    assert first == again
+    assert all("is at distance" in why for _, why in pools[0].strangers)
+    assert bool(pools[0].strangers) == str(strategy).startswith("tuples(")
 
 
 @pytest.mark.parametrize(
@@ -287,18 +268,13 @@ def test_strategies_of_datasets(strategy, adjacency, mechanism):
     [
         ([([1], [2])], {}, AdjacencyError, "none of 1 pair are neighbours; the first: the pair is at distance 2"),
         ([], {}, AdjacencyError, "no pair of neighbours was found"),
+        (lambda rng: 1 / 0, {}, DatasetError, "raised ZeroDivisionError: division by zero on pair 1"),
         ([1, 2], {}, DatasetError, "pair 1 is 1, which is not a pair; pass (x, y)"),
         (st.nothing(), {}, DatasetError, "draws no values"),
         (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
         (dp.Rows(), {"adjacency": 1}, OptionError, "is not an adjacency relation; use an instance"),
         (dp.Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
-        (dp.Rows(), {"search_runs": 1000.5}, OptionError, "use a whole number from 400"),
-        (dp.Rows(), {"search_runs": True}, OptionError, "search_runs=True"),
-        (dp.Rows(), {"runs": 5}, OptionError, "runs=5 is not a number of runs"),
-        (dp.Rows(), {"alpha": 2.0}, OptionError, "alpha=2"),
-        (dp.Rows(), {"seed": -1}, OptionError, "seed=-1 is not a seed"),
         (dp.Rows(), {"distance": 0}, ClaimError, "distance=0 is not a distance"),
-        (dp.Rows(), {"claim": "strong"}, ClaimError, "claim='strong' is not a claim"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -307,51 +283,6 @@ def test_errors(domain, options, error, message):
     with pytest.raises(error) as caught:
         dp.find_worst_pair(noisy_length, domain, **settings)
     assert message in str(caught.value)
-
-
-MODULE = """
-from dpaudit import Graphs, Rows
-
-def noisy_sum(rows, size, rng):
-    return sum(rows) + rng.laplace(size=size)
-
-domain = Rows(high=2.0)
-
-def noisy_edges(graph, size, rng):
-    return graph.number_of_edges() + rng.laplace(size=size)
-
-graphs = Graphs(4)
-"""
-
-
-def test_from_the_shell(tmp_path, monkeypatch, capsys):
-    (tmp_path / "searched.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def call(*arguments, of="noisy_sum"):
-        monkeypatch.setattr(sys, "argv", ["dpaudit", "audit", f"searched:{of}", "--epsilon", "1", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code, capsys.readouterr()
-
-    search = ("--search", "searched:domain", "--adjacency", "add-remove", "--runs", "4000", "--jobs", "1")
-    status, printed = call(*search)
-    assert status == 1
-    assert printed.out.startswith("REFUTED: ε ≥ ")
-    assert "  search  " in printed.out
-    assert "  counts  " in printed.out
-    for pair, said in (
-        ((*search, "--x", "[1]"), "--x and --y name a pair, and --search finds one; use one of the two"),
-        (("--x", "[1]"), "--y is missing; a pair needs it beside --x"),
-        ((), "name a pair with --x and --y, or a domain to search with --search"),
-    ):
-        status, printed = call(*pair)
-        assert status == 2
-        assert said in printed.err
-    graphs = ("--search", "searched:graphs", "--runs", "4000", "--jobs", "1")
-    assert call(*graphs, "--adjacency", "edge", of="noisy_edges")[0] == 0
-    assert call(*graphs, "--adjacency", "node", of="noisy_edges")[0] == 1  # a node has up to three
-    sys.modules.pop("searched", None)
 
 
 def test_pairs_of_a_search_share_their_random_numbers_and_the_audit_does_not():

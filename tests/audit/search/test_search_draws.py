@@ -107,13 +107,6 @@ def test_a_rare_event_makes_the_pilot_longer():
     assert found.is_refuted
 
 
-def test_workers_do_not_matter():
-    options = OPTIONS | {"runs": 400, "search_runs": 400, "sequential": True}
-    first, second = (find_worst_pair(one_noisy_length, Rows(most=1), **options | {"jobs": jobs}) for jobs in (1, 2))
-    assert first == second
-    assert first.audit.searched == second.audit.searched > 0
-
-
 def test_a_sequential_audit_bets_on_its_first_batch():
     def hardly_noisy(rows, size, rng):
         return len(rows) + rng.laplace(scale=0.1, size=size)

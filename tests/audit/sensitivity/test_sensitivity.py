@@ -4,7 +4,6 @@ import collections
 import dataclasses
 import functools
 import math
-import statistics
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
@@ -26,9 +25,8 @@ from dpaudit import (
     Within,
     check_sensitivity,
 )
-from dpaudit.audit.datasets.named_adjacency import as_adjacency
+from dpaudit.audit.datasets.adjacency import as_adjacency
 from dpaudit.audit.errors import (
-    AdjacencyError,
     AuditError,
     DatasetError,
     InconclusiveError,
@@ -78,9 +76,7 @@ def triangles(graph):
 
 
 KNOWN = [
-    pytest.param(len, WIDE, "add-remove", "l1", 1.0, id="count"),
     pytest.param(len, WIDE, "replace", "l1", 0.0, id="count of a public size"),
-    pytest.param(clipped_sum, WIDE, "add-remove", "l1", 1.0, id="sum, a row more"),
     pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "add-remove", "l1", 1.0, id="sum of signs, a row more"),
     pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "replace", "l1", 2.0, id="sum of signs, another row"),
     pytest.param(mean, Rows(finite=True, low=-5.0, high=5.0, size=5), "replace", "l1", 1 / 5, id="mean of five"),
@@ -89,20 +85,15 @@ KNOWN = [
     ),
     pytest.param(mean, WIDE, "add-remove", "l1", 1.0, id="mean of any number"),
     pytest.param(variance, UNIT, "replace", "l1", 4 / 25, id="variance"),
-    pytest.param(statistics.median, UNIT, "replace", "l1", 1.0, id="median"),
     pytest.param(lambda rows: np.quantile(rows, 0.75), UNIT, "replace", "l1", 1.0, id="quantile"),
     pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "add-remove", "l1", 1.0, id="histogram, a row more"),
-    pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l1", 2.0, id="histogram, another row"),
     pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l2", math.sqrt(2), id="histogram in l2"),
     pytest.param(second_moments, Rows(low=(0.0, 0.0), high=(1.0, 1.0)), "add-remove", "l2", 2.0, id="matrix"),
-    pytest.param(summary, WIDE, "add-remove", "l1", 2.0, id="dictionary"),
     pytest.param(summary, WIDE, "add-remove", "linf", 1.0, id="largest of a dictionary"),
     pytest.param(lambda a: np.minimum(a, 1.5), Answers(4), Within("l1", 0.5), "l1", 0.5, id="answers"),
     pytest.param(np.abs, Answers(3, -2.0, 2.0), "linf", "l2", math.sqrt(3), id="answers in l2"),
     pytest.param(lambda v: v * v, Values(range(20)), "local", "l1", 19.0**2, id="values"),
     pytest.param(totals, Rows(low=(0, 0.0), high=(9, 50.0), rows_per_user=2), UserLevel(0), "l1", 8.0, id="users"),
-    pytest.param(nx.Graph.number_of_edges, Graphs(6), "edge", "l1", 1.0, id="edges"),
-    pytest.param(nx.Graph.number_of_edges, Graphs(6), "node", "l1", 5.0, id="edges of a node"),
     pytest.param(triangles, Graphs(6), "node", "l1", 10.0, id="triangles of a node"),
     pytest.param(triangles, Graphs(6), "edge", "l1", 4.0, id="triangles of an edge"),
 ]
@@ -234,20 +225,10 @@ def test_strategies():
     assert check_sensitivity(sum, datasets, adjacency="add-remove", bound=1.0).change == 7.0
 
 
-def test_distances():
-    found = check_sensitivity(len, WIDE, adjacency="add-remove", bound=2, distance=3, evaluations=200)
-    assert found.change == 3.0
-    assert "the l1 sensitivity at distance 3 is at least 3, stated 2" in found.sentence
-
-
 def test_a_seed_fixes_the_result():
-    def once(seed):
-        return check_sensitivity(
-            variance, Rows(finite=True, size=4), adjacency="replace", bound=0.1, evaluations=300, seed=seed
-        )
-
-    assert once(3) == once(3)
-    assert (once(3).x, once(3).y) == (once(3).x, once(3).y)
+    options = {"adjacency": "replace", "bound": 0.1, "evaluations": 300, "seed": 3}
+    first, second = (check_sensitivity(variance, Rows(finite=True, size=4), **options) for _ in range(2))
+    assert (first, first.x, first.y) == (second, second.x, second.y)
 
 
 @pytest.mark.parametrize("kept", [np.zeros(2), {"n": 0}, [0.0]])
@@ -369,18 +350,9 @@ def test_nan_on_one_dataset_is_a_change_without_bound():
     assert found.not_finite > 0
     assert [] in (found.x, found.y)
     assert found.evaluations < 50
-
-
-def test_nan_everywhere_is_not_a_change_but_is_told():
     found = checked(lambda rows: {"bad": math.nan, "count": len(rows)})
     assert (found.verdict, found.change) == (Verdict.NOT_REFUTED, 1.0)
     assert "NaN or infinite numbers on" in str(found)
-
-
-def test_vectors_of_other_lengths_have_no_bound():
-    found = checked(lambda rows: sorted(rows))
-    assert found.is_refuted
-    assert found.reason.startswith("shape (")
 
 
 def test_missing_keys_count_as_nothing_and_are_told():
@@ -440,6 +412,9 @@ def test_what_a_result_says():
         bool(refuted)
     with pytest.raises(OptionError, match="cannot be drawn"):
         refuted.plot()
+    far = check_sensitivity(len, WIDE, adjacency="add-remove", bound=2, distance=3, evaluations=200)
+    assert "the l1 sensitivity at distance 3 is at least 3, stated 2" in far.sentence
+    assert "at least 1.00001, stated 1" in checked(lambda rows: 1.00001 * len(rows)).sentence
     other = checked(len)
     assert other.raise_if_refuted() is other
     assert (
@@ -447,11 +422,6 @@ def test_what_a_result_says():
         == f"NOT REFUTED: largest change found 1 in {other.evaluations:,} evaluations, stated 1 (l1 sensitivity)"
     )
     assert str(other).endswith("other pairs may change the query more")
-
-
-def test_digits_tell_the_change_from_the_bound():
-    found = checked(lambda rows: 1.00001 * len(rows))
-    assert "at least 1.00001, stated 1" in found.sentence
 
 
 def test_each_dataset_is_evaluated_once():
@@ -480,10 +450,12 @@ def test_a_time_limit_ends_the_search():
         ({"bound": True}, "bound=True is not a sensitivity"), ({"bound": math.inf}, "bound=inf is not a sensitivity"),
         ({"norm": "l3"}, "norm='l3' is unknown"), ({"evaluations": 3}, "evaluations=3 is not a possible number"),
         ({"seconds": -1}, "seconds=-1 is not a time limit"), ({"seed": -1}, "seed=-1 is not a seed"),
+        ({"domain": Values(((1,), (2, 3, 4))), "adjacency": "replace"}, "no pair of neighbours was found"),
+        ({"domain": Graphs(3), "adjacency": "node", "distance": 9}, "cannot differ in 9 nodes"),
         ({"distance": 0}, "distance=0 is not a distance"), ({"adjacency": "removal"}, "adjacency='removal' is unknown"),
         ({"adjacency": None}, "adjacency=None does not define neighbours"),
         ({"domain": 5}, "domain=5 describes no datasets"), ({"domain": Answers()}, "have no neighbours by"),
-        ({"domain": [([1], [1, 2, 3])]}, "none of 1 pairs are neighbours"), ({"query": 5}, "query=5 is not a function"),
+        ({"domain": [([1], [1, 2, 3])]}, "none of 1 pair are neighbours"), ({"query": 5}, "query=5 is not a function"),
     ],
     ids=str,
 )  # fmt: skip
@@ -491,13 +463,6 @@ def test_wrong_arguments(options, words):
     arguments = {"query": len, "domain": WIDE, "adjacency": AddRemove(), "bound": 1.0, **options}
     with pytest.raises(AuditError, match=words):
         check_sensitivity(arguments.pop("query"), arguments.pop("domain"), **arguments)
-
-
-def test_a_distance_that_no_pair_has():
-    with pytest.raises(AdjacencyError):
-        check_sensitivity(len, Values(((1,), (2, 3, 4))), adjacency="replace", bound=1)
-    with pytest.raises(AuditError):
-        check_sensitivity(len, Graphs(3), adjacency="node", bound=1, distance=9)
 
 
 Summary = dataclasses.make_dataclass("Summary", ["mean", "counts"])

@@ -90,6 +90,11 @@ MISTAKES = [
     (("audit", "mine:complains", *PAIR, *CLAIM), "MechanismError: complains raised ValueError: runs=3 of the caller"),
     ((*AUDIT, "--x", "[1]", *CLAIM), "OptionError: --y is missing; a pair needs it beside --x"),
     ((*AUDIT, "--search", "mine:noisy_count", *CLAIM, "--search-runs", "1"), "OptionError: --search-runs 1 is not"),
+    (
+        (*AUDIT, "--search", "mine:noisy_count", "--x", "[1]", *CLAIM),
+        "OptionError: --x and --y name a pair, and --search",
+    ),
+    ((*AUDIT, *CLAIM), "OptionError: name a pair with --x and --y, or a domain to search with --search"),
     ((*AUDIT, "--search", "mine:MODULE", *CLAIM), "UnknownNameError: 'mine' has no 'MODULE'"),
     (
         (*AUDIT, "--x", "['a']", "--y", "[]", *CLAIM),
