@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import PureDP, check_number
 from ...mechanisms import Law
+from ...mechanisms.faulty.selection import largest_noisy
 from ...mechanisms.laws.divergences import no_closed_form
-from ...mechanisms.noise_samplers import Floats, fill_exponential, grid_step, pieces, round_to_grid
+from ...mechanisms.noise_samplers import Floats, fill_exponential, grid_step
 from ...mechanisms.queries import candidate_scores, identity
 
 
@@ -68,16 +69,4 @@ class LargestExponential:
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size,)."""
-        answers = candidate_scores(identity, dataset)
-        largest = float(answers.max())
-        outputs = np.zeros(size)
-        for piece in pieces(size):
-            part = outputs[piece]
-            trial = np.empty_like(part)
-            for place in ((answers - largest) / self.scale).tolist():
-                fill_exponential(trial, rng)
-                trial += place
-                np.maximum(part, trial, out=part)
-            part *= self.scale
-            round_to_grid(part, self.scale, largest)
-        return outputs
+        return largest_noisy(fill_exponential, candidate_scores(identity, dataset), self.scale, size, rng)

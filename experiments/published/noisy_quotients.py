@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy.typing as npt
 
 from ...audit.errors import DatasetError
 from ...mechanisms import LaplaceLaw
+from ...mechanisms.laws.laws import quadrature
 from ...mechanisms.noise_samplers import Floats
 
 STEP: Final = 2.0**-30
@@ -20,7 +19,6 @@ STEP: Final = 2.0**-30
 
 _REACH: Final = 45.0
 _STANDARD: Final = LaplaceLaw(0.0, 1.0)
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def rows_as_numbers(dataset: Any) -> Floats:
@@ -68,14 +66,8 @@ class Quotient:
         last = max(self.least, self.count) + _REACH
         breaks = (self.count, self.total / t if t != 0 else self.count)
         stops = sorted({self.least, *(min(max(stop, self.least), last) for stop in breaks), last})
-        longest = 8 / (1 + abs(t))
-        edges = np.concatenate(
-            [np.linspace(a, b, math.ceil((b - a) / longest), endpoint=False) for a, b in pairwise(stops)] + [stops[-1:]]
-        )
-        middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        u = (middle[:, None] + half[:, None] * _NODES).ravel()
-        weights = (half[:, None] * _WEIGHTS).ravel() * np.exp(_STANDARD.log_density(u - self.count))
-        return float(function(u) @ weights)
+        u, weights = quadrature(np.array(stops), 8 / (1 + abs(t)))
+        return float(function(u) @ (weights * np.exp(_STANDARD.log_density(u - self.count))))
 
 
 def each(function: Callable[[float], float], outputs: npt.ArrayLike) -> Floats:
