@@ -36,8 +36,8 @@ from ....mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_clai
 from ....mechanisms.training.models import Batch, LogisticRegression, breast_cancer_records
 from ....mechanisms.training.observers import LastLoss
 from ....mechanisms.training.train import PoissonBatches, Recipe
-from ...libraries.installed import is_installed, left_out, release_of
 from ...libraries.jax_privacy import CanaryTraining, Fault, jax_privacy_training
+from ...libraries.target import is_installed, left_out, release_of
 from ..core.bench_json import CERTAIN, Figures, Row, Target, Value, at_least, at_most, columns, timed
 from ..core.page import ALPHA, Bench, Effort, Page, Task, counted, in_batches, once, seeds_of
 from .known_scores import FALSE_ALARMS, PUBLISHED_ROWS, Remembered, epsilon_of_gaussian, gaussian_scores

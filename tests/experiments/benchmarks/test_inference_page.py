@@ -41,7 +41,7 @@ from dpaudit.experiments.benchmarks.inference.known_events import (
     probability,
     subjects,
 )
-from dpaudit.experiments.cases.exact_strength import strength_by_laws
+from dpaudit.experiments.cases.experiment import strength_by_laws
 from dpaudit.mechanisms import FiniteLaw, GaussianLaw, GeometricLaw, LaplaceLaw, exact_delta, exact_epsilon
 from dpaudit.reports.cli.main import main
 
