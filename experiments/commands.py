@@ -187,11 +187,10 @@ def suite(
     Example: `dpaudit suite opendp --minutes 20 --jobs 2`
     """
     from ..reports.plain_text import require_for_html
-    from .library_suites.coverage import coverage_of_plan
+    from .library_suites.coverage import coverage_of_plan, coverage_text, plan_text
     from .library_suites.library_names import library_named
     from .library_suites.plan import plan_of
     from .library_suites.run_plan import run_plan
-    from .library_suites.suite_pages import coverage_text, plan_text
 
     known = library_named(library)
     plan = plan_of(known, alpha=alpha, only=only, with_bits=bits)
@@ -248,8 +247,14 @@ def _write(run: SuiteRun, folder: Path) -> None:
     """Write the reports of the audits and the coverage, and print the outcome."""
     from ..audit.files import write_atomically
     from ..reports.formats.results_files import results_file
-    from .library_suites.coverage import coverage_of_run
-    from .library_suites.suite_pages import counts_text, coverage_markdown, coverage_table, coverage_text, outcome_text
+    from .library_suites.coverage import (
+        counts_text,
+        coverage_markdown,
+        coverage_of_run,
+        coverage_table,
+        coverage_text,
+        outcome_text,
+    )
 
     coverage = coverage_of_run(run)
     written: list[str] = []

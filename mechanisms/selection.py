@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.special import logsumexp
 from ..audit.claims.claim import Claim, check_number
 from ..audit.errors import ClaimError, DatasetError
 from .laws.divergences import DrawnByItsLaw, PureMechanism, RunsAs
-from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, TranscriptLaw, transcript_law
+from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, TranscriptLaw, quadrature, transcript_law
 from .laws.released_values import ComparedValuesLaw, FreshValuesLaw
 from .noise_samplers import (
     PIECE,
@@ -402,7 +401,7 @@ def _race_winners(places: Floats, share: float = 1.0) -> Floats:
     The variable t is the leader's survival function at the winning value. Gauss-Legendre with K/2 nodes is exact for
     the polynomial.
     """
-    nodes, weights = _gauss_legendre(max(2, len(places) // 2 + 1))
+    nodes, weights = np.polynomial.legendre.leggauss(max(2, len(places) // 2 + 1))
     t = (nodes + 1) / 2
     factors = np.log1p(-np.multiply.outer(share * np.exp(places), t))
     others = factors.sum(axis=0) - factors
@@ -429,15 +428,9 @@ def _laplace_winners(places: Floats) -> Floats:
             n_candidates=n,
         )
     stops = np.unique(places)
-    edges = np.concatenate(
-        [np.linspace(a, b, math.ceil((b - a) / longest), endpoint=False) for a, b in pairwise(stops)] + [stops[-1:]]
-    )
-    if len(edges) == 1:
+    if len(stops) == 1:
         return np.asarray(np.logaddexp(below, above))
-    nodes, weights = _gauss_legendre(24)
-    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    z = (middle[:, None] + half[:, None] * nodes).ravel()
-    mass = (half[:, None] * weights).ravel()
+    z, mass = quadrature(stops, longest)
     distance = z - places[:, None]
     tail = np.exp(-np.abs(distance)) / 2
     log_cdf = np.where(distance < 0, distance - math.log(2), np.log1p(-tail))
@@ -445,11 +438,6 @@ def _laplace_winners(places: Floats) -> Floats:
     between = logsumexp(log_density + log_cdf.sum(axis=0) - log_cdf, b=mass, axis=1)
     log_mass: Floats = logsumexp([below, above, between], axis=0)
     return log_mass
-
-
-def _gauss_legendre(n_nodes: int) -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-    return nodes, weights
 
 
 # The sparse vector technique: which answers are above a threshold, at a privacy cost for those above only.

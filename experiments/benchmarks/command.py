@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TABLES = {
     "inference": (
-        "false-alarms", "sizes", "tightness", "refutation", "coverage", "timing", "dependence", "checks", "power",
+        "false-alarms", "sizes", "tightness", "refutation", "coverage", "dependence", "checks", "power",
     ),
     "detection": (
         "dp-sniper", "dp-sniper-long", "suites", "catalogue", "catalogue-searched", "leaks", "rare-leaks", "outcomes",
@@ -29,7 +29,6 @@ TABLES = {
     "google": ("google",),
     "canaries": (
         "canary-false-alarms", "canary-bounds", "jax-privacy", "dp-sgd", "training-mistakes",
-        "canary-cost",
     ),
     "replays": ("false-findings", "composites"),
     "reports": ("reports",),
@@ -177,8 +176,7 @@ def _add_page(name: str, purpose: str) -> None:
 
 
 PAGES = {
-    "inference": "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, "
-    "time, dependence, power.",
+    "inference": "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, dependence, power.",
     "detection": "Detection: published suites, the catalogue of bugs, rare leaks and low bits, and the "
     "cost of an event.",
     "regression": "Regression testing: failed sessions over correct mechanisms, planted bugs, "
@@ -192,7 +190,7 @@ PAGES = {
     "that draw from it are left out otherwise.",
     "replays": "Record and replay: false findings, composite mechanisms. Needs the "
     "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",
-    "canaries": "Audits of one training run: false alarms, bounds beside published ones, seconds.",
+    "canaries": "Audits of one training run: false alarms, bounds beside published ones, mistakes.",
     "reports": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
 }
 """The pages and their purposes; the command, the constant and, but for `google`, the module are named like the page."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy.typing as npt
 
 from ...audit.errors import OptionError
 from ...audit.events.outputs import Outputs
+from ...audit.inference.binomial_tails import probability_limits
+from ...audit.results.statement_result import Point, StatementResult
 from ...audit.sampling.sampler import as_sampler
 
 _BLOCK = 1 << 17
@@ -49,3 +52,49 @@ def event_hits(
     for outputs in blocks(mechanism, dataset, runs, seed=seed, stream=stream):
         total = total + events(outputs).sum(axis=0, dtype=np.int64)
     return np.atleast_1d(np.asarray(total, dtype=np.int64))
+
+
+# Results of statements about probabilities, with exact Clopper-Pearson limits.
+
+
+def proportion(
+    hits: int,
+    trials: int,
+    alpha: float,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    unit: float = 1.0,
+    at: str = "",
+) -> Point:
+    """Return `unit` times the share of hits with its limits; `low` and `high` are the stated range."""
+    lower, upper = probability_limits(hits, trials, alpha=alpha)
+    estimate = unit * hits / max(trials, 1)
+    return Point(at=at, estimate=estimate, lower=unit * lower, upper=unit * upper, low=low, high=high)
+
+
+def proportion_result(
+    statement: str,
+    quantity: str,
+    stated: tuple[float, float],
+    hits: int,
+    *,
+    runs: int,
+    alpha: float,
+    seed: int,
+    largest_width: float,
+    trials: int | None = None,
+    method: str = "exact limits of a probability (Clopper-Pearson)",
+) -> StatementResult:
+    """Return the result for one probability, whose trials are the runs unless `trials` is given."""
+    point = proportion(hits, runs if trials is None else trials, alpha, low=stated[0], high=stated[1])
+    return StatementResult(
+        statement=statement,
+        quantity=quantity,
+        points=(point,),
+        alpha=alpha,
+        method=method,
+        runs=runs,
+        seed=seed,
+        largest_width=largest_width,
+    )

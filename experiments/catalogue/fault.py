@@ -12,7 +12,7 @@ from ...audit.claims.claim import Claim, claim_at
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
 from ...audit.errors import ClaimError
-from ..cases.exact_strength import check_bounded, strength_by_laws
+from ..cases.experiment import check_bounded, strength_by_laws
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,17 @@ from ...mechanisms.faulty import (
     UnclippedLocalGaussian,
     VarianceAsScaleGaussian,
 )
-from ..cases.audits import RUNS, fails, holds, stated
-from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
+from ..cases.experiment import (
+    RUNS,
+    AuditCase,
+    Experiment,
+    StatementCase,
+    fails,
+    false_statement,
+    holds,
+    stated,
+    true_statement,
+)
 from ..statements.figures import scales_figure
 from ..statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 

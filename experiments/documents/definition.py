@@ -44,10 +44,19 @@ from ...mechanisms.faulty import (
 )
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
-from ..cases.audits import RUNS, fails, holds, stated
-from ..cases.experiment import AuditCase, Case, Experiment, StatementCase, false_statement, true_statement
-from ..cases.proportions import proportion, proportion_result
-from ..cases.simulate import blocks, event_hits
+from ..cases.experiment import (
+    RUNS,
+    AuditCase,
+    Case,
+    Experiment,
+    StatementCase,
+    fails,
+    false_statement,
+    holds,
+    stated,
+    true_statement,
+)
+from ..cases.simulate import blocks, event_hits, proportion, proportion_result
 from ..statements.figures import composition_figure, group_figure
 from ..statements.gaussian_statements import attained_delta
 

@@ -29,8 +29,17 @@ from ...mechanisms.faulty import (
     NoisyMaxReleasingValue,
     PricesFromTheBids,
 )
-from ..cases.audits import RUNS, fails, holds, stated
-from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
+from ..cases.experiment import (
+    RUNS,
+    AuditCase,
+    Experiment,
+    StatementCase,
+    fails,
+    false_statement,
+    holds,
+    stated,
+    true_statement,
+)
 from ..statements.exponential_statements import (
     candidate_probability,
     fitted_slope,

@@ -32,8 +32,16 @@ from ...mechanisms.faulty import (
     SharedNoiseLaplace,
     UndercountedComposition,
 )
-from ..cases.audits import fails, holds, stated
-from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
+from ..cases.experiment import (
+    AuditCase,
+    Experiment,
+    StatementCase,
+    fails,
+    false_statement,
+    holds,
+    stated,
+    true_statement,
+)
 from ..statements.laplace_statements import AtEveryDistance, cdf_distance, exact_distance
 
 DOCUMENT: Final = "laplace-composition"

@@ -33,8 +33,7 @@ from ...mechanisms.faulty import (
     TruthAmongTheLies,
     UndercountedComposition,
 )
-from ..cases.audits import fails, holds, stated
-from ..cases.experiment import AuditCase, Experiment
+from ..cases.experiment import AuditCase, Experiment, fails, holds, stated
 from . import named_sparse_vector
 from .named_sparse_vector import EPSILON
 

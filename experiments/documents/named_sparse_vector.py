@@ -17,8 +17,7 @@ from ...mechanisms.faulty import (
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
-from ..cases.audits import fails, holds, stated
-from ..cases.experiment import AuditCase, Experiment
+from ..cases.experiment import AuditCase, Experiment, fails, holds, stated
 from ..statements.gaussian_statements import IsBelow
 
 EPSILON: Final = 1.0

@@ -8,9 +8,18 @@ from typing import Any, Final
 from ...audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ...audit.datasets.adjacency import Local, Within
 from ...mechanisms import LaplaceMechanism, Law, RandomisedResponseFold, UpAndDown, composed, exact_renyi
-from ..cases.audits import RUNS, fails, holds, stated
-from ..cases.exact_strength import exact_strength
-from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
+from ..cases.experiment import (
+    RUNS,
+    AuditCase,
+    Experiment,
+    StatementCase,
+    exact_strength,
+    fails,
+    false_statement,
+    holds,
+    stated,
+    true_statement,
+)
 from ..statements.figures import boundary_figure
 from ..statements.renyi_statements import LaplaceFold, divergence, events_of_all_sizes
 

@@ -19,8 +19,7 @@ from ...audit.results.worst_pair import WorstPair
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...mechanisms import LaplaceMechanism
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
-from ..published.bounded_mean import BoundedMean
-from ..published.exposed_means import ExposedMean
+from ..published.exposed_means import BoundedMean, ExposedMean
 
 Library: TypeAlias = Literal["opendp", "diffprivlib", "pydp", ""]
 

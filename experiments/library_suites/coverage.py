@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...reports.pages.html_page import CellStyle, PageCell, PageTable
+from ...reports.plain_text import visible
 from .plan import Plan
 from .run_plan import SuiteRun
+from .run_target import BITS
 
 
 class Status(enum.Enum):
@@ -153,3 +156,120 @@ def _excluded(plan: Plan, audited: set[str]) -> list[Line]:
 
 def _sorted(lines: Iterable[Line]) -> Coverage:
     return Coverage(tuple(sorted(lines, key=lambda line: line.callable)))
+
+
+# The plan, the outcome and the coverage of a suite as text and as Markdown.
+
+
+def plan_text(plan: Plan, *, points: bool = True) -> str:
+    """Return the numbers of a plan, and its targets in the order of their audits."""
+    callables = len({target.callable for target in plan.targets})
+    kinds = "by values and by low bits" if plan.with_bits else "by values"
+    lines = [
+        f"{plan.release}: {len(plan.targets)} points of {callables} callables, {plan.audits} audits ({kinds})",
+        f"alpha {plan.alpha:g} for the suite, {plan.share:.3g} for each audit",
+    ]
+    return "\n".join([*lines, *(f"  {target.name}" for target in plan.targets if points)])
+
+
+def outcome_text(run: SuiteRun) -> str:
+    """Return the refuted points and the doubts, each on a line, and the numbers of points."""
+    known = {target.name: target for target in run.plan.targets}
+    lines, new = [], 0
+    for outcome in run.outcomes:
+        for entry in outcome.entries:
+            if entry.result.is_refuted:
+                target = known[outcome.name]
+                defect = target.known_bits if entry.name.endswith(BITS) else target.known
+                new += not defect
+                lines.append(f"  {entry.name}: {entry.result.sentence}{f' (known: {defect})' if defect else ' (new)'}")
+        lines += [f"  not confirmed: {visible(doubt, 1_000)}" for doubt in outcome.unconfirmed]
+    by_values = sum(outcome.is_refuted_by_values for outcome in run.outcomes)
+    by_bits = sum(outcome.is_refuted_by_bits_only for outcome in run.outcomes)
+    audited = sum(bool(outcome.entries) for outcome in run.outcomes)
+    failed = sum(bool(outcome.failure) for outcome in run.outcomes)
+    numbers = (
+        f"{audited} of {len(run.plan.targets)} points audited: {by_values} refuted by values, {by_bits} by low bits "
+        f"only; {failed} could not be audited, {len(run.not_reached)} not reached"
+    )
+    confirmed = f"{by_values + by_bits} refuted and confirmed on fresh runs, {new} of them new:" if lines else ""
+    return "\n".join(filter(None, [numbers, confirmed, *lines]))
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """Return the counts of the statuses, and a line for each callable that is not audited or only in part."""
+    lines = [
+        f"  {line.callable}: {line.status.value}{_because(line)}"
+        for line in coverage.lines
+        if line.status not in (Status.SAME, Status.PLANNED) and (line.status not in AUDITED or line.reasons)
+    ]
+    return "\n".join([f"coverage: {counts_text(coverage)}", *lines])
+
+
+def coverage_markdown(coverage: Coverage, release: str) -> str:
+    """Return a page with the counts and a table of all callables."""
+    rows = [
+        f"| `{line.callable}` | {line.status.value} | {_points(line)} | {_remarks(line)} |" for line in coverage.lines
+    ]
+    head = ["| callable | status | points audited | remarks |", "|---|---|--:|---|"]
+    return "\n".join([f"# Coverage of {release}", "", f"{counts_text(coverage).capitalize()}.", "", *head, *rows, ""])
+
+
+def coverage_table(coverage: Coverage) -> PageTable:
+    """Return the coverage as a section of a report; refuted callables first, those without audits before audited ones.
+
+    Callables that call others are only counted.
+    """
+    order = list(_STYLES)
+    shown = [line for line in coverage.lines if line.status is not Status.SAME]
+    return PageTable(
+        id="coverage",
+        title="Coverage",
+        caption=f"{counts_text(coverage)}.",
+        columns=("Callable", "Status", "Points audited", "Remarks"),
+        rows=tuple(
+            (line.callable, PageCell(line.status.value, _STYLES[line.status]), _points(line), _said(line))
+            for line in sorted(shown, key=lambda line: order.index(line.status))
+        ),
+    )
+
+
+_STYLES: dict[Status, CellStyle] = {
+    Status.REFUTED: "refuted",
+    Status.REFUTED_BY_BITS: "refuted",
+    Status.NOT_CONFIRMED: "inconclusive",
+    Status.INCONCLUSIVE: "inconclusive",
+    Status.FAILED: "inconclusive",
+    Status.NOT_REACHED: "inconclusive",
+    Status.NOT_COVERED: "soft",
+    Status.PLANNED: "",
+    Status.AUDITED: "",
+    Status.SAME: "",
+}
+
+
+def counts_text(coverage: Coverage) -> str:
+    """Return the number of public callables, and of those with each status."""
+    counts = [f"{coverage.count(status)} {status.value}" for status in Status if coverage.count(status)]
+    return f"{len(coverage.lines)} public callables: {', '.join(counts)}"
+
+
+def _because(line: Line) -> str:
+    return f" ({visible('; '.join(line.reasons), 300)})" if line.reasons else ""
+
+
+def _points(line: Line) -> str:
+    return f"{line.audited} of {line.targets}" if line.targets else ""
+
+
+def _said(line: Line) -> str:
+    return "; ".join([*([f"known: {line.known}"] if line.known else []), *line.reasons])
+
+
+def _remarks(line: Line) -> str:
+    return cell_text(_said(line))
+
+
+def cell_text(text: str) -> str:
+    """Return text for a cell of a Markdown table."""
+    return visible(text, 1_000).replace("|", "\\|").replace("<", "&lt;")

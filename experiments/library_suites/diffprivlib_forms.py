@@ -14,9 +14,7 @@ from ...mechanisms.adapters.opendp import Monotonic
 from ..libraries.defects import Searched, defects
 from ..libraries.diffprivlib_fits import diffprivlib_fits
 from ..libraries.diffprivlib_targets import diffprivlib_subjects
-from .audited_library import Form, NotCovered, PublicCallable, Target
-from .known_defects import LOW_BITS, known_in
-from .public_callables import parameters_of, required_of
+from .audited_library import LOW_BITS, Form, NotCovered, PublicCallable, Target, known_in, parameters_of, required_of
 
 _NUMERIC = {"epsilon", "delta", "sensitivity", "lower", "upper"}
 _GRID: tuple[dict[str, Any], ...] = (

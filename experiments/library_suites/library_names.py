@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from ...audit.errors import OptionError
-from ..libraries.installed import is_installed, release_of
-from .audited_library import Form, Library, NotCovered, PublicCallable
+from ..libraries.target import is_installed, release_of
+from .audited_library import Form, Library, NotCovered, PublicCallable, public_callables
 from .diffprivlib_forms import mechanism_form, model_form, tool_form
 from .opendp_forms import opendp_form, opendp_public
 from .pipeline_dp_forms import pipeline_dp_form, pipeline_dp_public
-from .public_callables import public_callables
 from .pydp_forms import pydp_form, pydp_public
 
 

@@ -22,9 +22,17 @@ from ...audit.datasets.domains import Answers, Rows, Values
 from ...audit.errors import MechanismError
 from ...mechanisms.adapters import from_opendp
 from ...mechanisms.adapters.opendp import MapClaim, claim_of
-from .audited_library import Form, NotCovered, PublicCallable, SameAs, Target
-from .known_defects import known_in
-from .public_callables import parameters_of, public_callables, required_of
+from .audited_library import (
+    Form,
+    NotCovered,
+    PublicCallable,
+    SameAs,
+    Target,
+    known_in,
+    parameters_of,
+    public_callables,
+    required_of,
+)
 from .run_target import example_of
 
 _ROWS = 4  # of datasets whose size is public

@@ -15,8 +15,7 @@ from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.datasets.adjacency import UserLevel, Within
 from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms.adapters.library_calls import released
-from .audited_library import Form, NotCovered, PublicCallable, Target
-from .known_defects import known_in
+from .audited_library import Form, NotCovered, PublicCallable, Target, known_in
 
 # Runs of PipelineDP on its local backend: rows (user, partition, value) to the released partitions.
 

@@ -14,9 +14,16 @@ from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, UserLevel, Within
 from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms.adapters import from_pydp
-from .audited_library import Form, NotCovered, PublicCallable, Target
-from .known_defects import known_in
-from .public_callables import parameters_of, public_callables, required_of
+from .audited_library import (
+    Form,
+    NotCovered,
+    PublicCallable,
+    Target,
+    known_in,
+    parameters_of,
+    public_callables,
+    required_of,
+)
 
 _MODULES = (
     "algorithms.laplacian",

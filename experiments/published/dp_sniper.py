@@ -46,8 +46,7 @@ from ...mechanisms.laws.divergences import ReferenceMechanism, check_rule
 from ...mechanisms.noise_samplers import Floats, Integers, pieces
 from ...mechanisms.queries import check_count, identity, whole_answer
 from .entry import Entry, entry
-from .largest_exponential import LargestExponential
-from .noisy_answers import NoisyAnswers
+from .noisy_answers import LargestExponential, NoisyAnswers
 
 # MurmurHash3, 32-bit variant, the hash function of the Bloom filters of RAPPOR.
 

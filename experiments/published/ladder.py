@@ -20,9 +20,8 @@ from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
 from ...mechanisms import GaussianMechanism, LaplaceMechanism, exact_epsilon
-from .bounded_mean import BoundedMean
 from .entry import Entry, entry, loss_at
-from .noisy_quotients import rows_as_numbers
+from .exposed_means import BoundedMean, rows_as_numbers
 
 EPSILON: Final = 1.0
 DELTA: Final = 0.01

@@ -16,8 +16,7 @@ from ...mechanisms import NoisyThreshold, ReportNoisyMax, SparseVector
 from ...mechanisms.faulty.selection import LargestNoisyCount
 from ...mechanisms.queries import identity
 from .entry import Entry, entry, loss_at
-from .largest_exponential import LargestExponential
-from .noisy_answers import NoisyAnswers
+from .noisy_answers import LargestExponential, NoisyAnswers
 
 EPSILON: Final = 0.7
 CLAIM: Final = PureDP(EPSILON)

@@ -12,8 +12,7 @@ from ...audit.distribution_checks.check_slope import METHOD, slope_points
 from ...audit.errors import DatasetError
 from ...audit.inference.ratio_intervals import ratio_intervals
 from ...audit.results.statement_result import Point, StatementResult
-from ..cases.proportions import proportion, proportion_result
-from ..cases.simulate import event_hits, outcome_counts
+from ..cases.simulate import event_hits, outcome_counts, proportion, proportion_result
 
 
 def loss_halves(

@@ -29,8 +29,7 @@ from ...mechanisms.faulty import (
     VarianceAsScaleGaussian,
 )
 from ...mechanisms.faulty.flaw import total
-from ..cases.exact_strength import strength_by_laws
-from ..cases.experiment import AuditCase, Experiment
+from ..cases.experiment import AuditCase, Experiment, strength_by_laws
 
 _Pair: TypeAlias = tuple[Any, Any, Adjacency]
 

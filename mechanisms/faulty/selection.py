@@ -16,7 +16,7 @@ from ...audit.errors import DatasetError
 from ..laws.divergences import DrawnByItsLaw, NamedByParameters, ScalarLaw
 from ..laws.laws import DiscreteLaw, FiniteLaw, LaplaceLaw
 from ..noise.laplace import LaplaceMechanism
-from ..noise_samplers import Floats, Integers, fill_laplace, pieces, round_to_grid
+from ..noise_samplers import Fill, Floats, Integers, fill_laplace, pieces, round_to_grid
 from ..queries import Query, candidate_scores, check_count, identity, places_below_leader
 from ..selection import ExponentialMechanism, NoisyThreshold, PostedPriceAuction, ReportNoisyMax, SparseVector, bids_of
 from .flaw import Flaw, Twin
@@ -128,20 +128,22 @@ class LargestNoisyCount:
         return scores
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        counts = self._scores(dataset)
-        largest = counts.max()
-        places = (counts - largest) / self.scale
-        out = np.full(size, -np.inf)
-        for piece in pieces(size):
-            part = out[piece]
-            trial = np.empty_like(part)
-            for place in places:
-                fill_laplace(trial, rng)
-                trial += place
-                np.maximum(part, trial, out=part)
-            part *= self.scale
-            round_to_grid(part, self.scale, float(largest))
-        return out
+        return largest_noisy(fill_laplace, self._scores(dataset), self.scale, size, rng)
+
+
+def largest_noisy(fill: Fill, scores: Floats, scale: float, size: int, rng: np.random.Generator) -> Floats:
+    """The largest of the scores plus independent noise, `scale` times that of `fill`, on a grid; shape (size,)."""
+    largest, out = scores.max(), np.full(size, -np.inf)
+    for piece in pieces(size):
+        part = out[piece]
+        trial = np.empty_like(part)
+        for place in (scores - largest) / scale:
+            fill(trial, rng)
+            trial += place
+            np.maximum(part, trial, out=part)
+        part *= scale
+        round_to_grid(part, scale, float(largest))
+    return out
 
 
 # Selections with wrong weights, order or noise, or with a leaking value released with the winner.

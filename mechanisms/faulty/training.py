@@ -15,8 +15,8 @@ from scipy.stats import chi2
 
 from ..laws.laws import GaussianLaw
 from ..noise_samplers import Floats
-from ..training.canaries import Canaries, DiracCanaries
-from ..training.dp_sgd import DPSGD, Mixture, Neighbours, dp_sgd_claim, mixture_epsilon
+from ..training.canaries import DiracCanaries
+from ..training.dp_sgd import DPSGD, Mixture, dp_sgd_claim, mixture_epsilon
 from ..training.models import Batch, Booleans, FixedGradients, GradientBlock, LinearRegression, Model, clipped_to
 from ..training.observers import (
     LargestSum,
@@ -91,7 +91,6 @@ class MistakenTraining(Flaw):
 
 # Entry of the registry of mistakes in training: the mistake, the pair that shows it, its source and its true loss.
 
-Exposure = Literal["one run", "repeated runs", "step by step"]
 Knowledge = Literal["exact", "at least"]
 
 
@@ -120,7 +119,7 @@ class TrainingFault:
         Whether no finite ε holds over all neighbours.
     runs : int
         Runs on each dataset with which an audit finds the mistake with seed 0.
-    canaries : Canaries or None
+    canaries : DiracCanaries or None
         Canaries for a run without real records that shows it; None where one run does not.
     """
 
@@ -135,16 +134,10 @@ class TrainingFault:
     loss_is: Knowledge = "exact"
     is_unbounded: bool = False
     runs: int = 4_000
-    canaries: Canaries | None = None
+    canaries: DiracCanaries | None = None
     adjacency = property(lambda t: t.right.adjacency, doc="Relation of the pair and the claim.")
     delta = property(lambda t: float(t.right.claim.delta), doc="δ of the claim.")
     claimed_epsilon = property(lambda t: float(t.right.claim.epsilon), doc="ε of the claim at its δ, in nats.")
-
-    @property
-    def exposed_by(self) -> tuple[Exposure, ...]:
-        """Audits that show it: one run with canaries; many runs on x and y; the parts of a step against the claim's."""
-        one_run: tuple[Exposure, ...] = () if self.canaries is None else ("one run",)
-        return (*one_run, "repeated runs", "step by step")
 
     @property
     def pair_epsilon(self) -> float:
@@ -166,14 +159,6 @@ class TrainingFault:
 #
 # All results are the smallest ε at a δ, in nats, over both directions. Those by `dp_accounting` are exact up to its
 # grid, which rounds them up.
-
-
-def epsilon_of(
-    sampling: Sampling, noise_multiplier: float, steps: int, *, neighbours: Neighbours, delta: float
-) -> float:
-    """ε of DP-SGD at δ: that of `dp_sgd_claim`."""
-    claim: Any = dp_sgd_claim(sampling, noise_multiplier, steps, neighbours=neighbours, delta=delta)
-    return float(claim.epsilon)
 
 
 def shuffled_epsilon_at_least(noise_multiplier: float, batches: int, delta: float) -> float:
@@ -396,9 +381,13 @@ def poisson_loss(noise_multiplier: float) -> Callable[[], float]:
 
 def _true_loss(sampling: Sampling, right: DPSGD, steps: int | None = None) -> Callable[[], float]:
     """The loss with this sampling and number of steps, computed when it is called."""
-    return lambda: epsilon_of(
-        sampling, right.noise_multiplier, steps or right.steps, neighbours=right.neighbours, delta=right.delta or 0.0
-    )
+
+    def epsilon() -> float:
+        sigma, count = right.noise_multiplier, steps or right.steps
+        claim: Any = dp_sgd_claim(sampling, sigma, count, neighbours=right.neighbours, delta=right.delta)
+        return float(claim.epsilon)
+
+    return epsilon
 
 
 def _row(

@@ -240,11 +240,26 @@ class FiniteLaw(ScalarLaw):
         return table_epsilon(np.asarray(self.log_probabilities), np.asarray(other.log_probabilities), delta)
 
 
+class _ByRank(Law):
+    """Law of outcomes in an order, by the law of their places in it."""
+
+    __slots__ = ()
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def _ranks(self) -> FiniteLaw:
+        """Law of the outcome's index; its probabilities must add to 1."""
+        return FiniteLaw(self.log_probabilities)
+
+    def reduced(self, other: Self) -> tuple[Law, Law]:
+        return self._ranks, other._ranks
+
+
 # Law on finitely many real numbers.
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaw(ScalarLaw):
+class DiscreteLaw(_ByRank, ScalarLaw):
     """Law on the given values, in ascending order, with natural log-probabilities (−inf for an impossible value).
 
     It is `FiniteLaw` on values instead of indices. Two laws are comparable even if their values differ.
@@ -264,11 +279,6 @@ class DiscreteLaw(ScalarLaw):
         is_ascending = bool(np.all(np.diff(self.values) > 0) and np.all(np.isfinite(self.values)))
         check_rule("values", self.values, is_ascending and len(self.values) == len(self.log_probabilities), rule)
         self._ranks  # noqa: B018  # checks that the probabilities add to 1
-
-    @property
-    def _ranks(self) -> FiniteLaw:
-        """Law of the value's index."""
-        return FiniteLaw(self.log_probabilities)
 
     @property
     def probabilities(self) -> Floats:
@@ -293,7 +303,7 @@ class DiscreteLaw(ScalarLaw):
     def is_comparable(self, other: Self) -> bool:
         return True
 
-    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
+    def reduced(self, other: Self) -> tuple[Law, Law]:
         return self._among(other), other._among(self)
 
     def _among(self, other: Self) -> FiniteLaw:
@@ -492,7 +502,7 @@ class SubsetLaw(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class RowLaw(Law):
+class RowLaw(_ByRank):
     """Law on the given rows of whole numbers, in lexicographic order, with natural log-probabilities.
 
     Examples
@@ -511,11 +521,6 @@ class RowLaw(Law):
         check_rule("rows", self.rows[:3], is_sorted and 0 < len(self.rows) == len(self.log_probabilities), rule)
         self._ranks  # noqa: B018  # checks that the probabilities add to 1
 
-    @property
-    def _ranks(self) -> FiniteLaw:
-        """Law of the row's index."""
-        return FiniteLaw(self.log_probabilities)
-
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-probability of each row of `outputs`, shape (..., n_columns)."""
         known, rows = np.array(self.rows), np.asarray(outputs, dtype=np.float64)
@@ -528,9 +533,6 @@ class RowLaw(Law):
 
     def is_comparable(self, other: Self) -> bool:
         return self.rows == other.rows
-
-    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
-        return self._ranks, other._ranks
 
 
 # Law of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop.
@@ -547,7 +549,7 @@ _REACH: Final = 45.0  # scales of the threshold's noise beyond the last answer: 
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptLaw(Law):
+class TranscriptLaw(_ByRank):
     """Law of rows of `ABOVE`, `BELOW` and `STOPPED`, in lexicographic order of their bits, by log-probability."""
 
     transcripts: tuple[tuple[int, ...], ...]
@@ -558,11 +560,6 @@ class TranscriptLaw(Law):
         rule = f"rows of one length, from 1 to {_MOST_QUERIES}"
         check_rule("transcripts", self.transcripts[:3], 1 <= n_queries <= _MOST_QUERIES, rule)
         self._ranks  # noqa: B018  # checks that the probabilities add to 1
-
-    @property
-    def _ranks(self) -> FiniteLaw:
-        """Law of the transcript's place in the order."""
-        return FiniteLaw(self.log_probabilities)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-probability of each row of `outputs`, shape (..., n_queries)."""
@@ -575,9 +572,6 @@ class TranscriptLaw(Law):
 
     def is_comparable(self, other: Self) -> bool:
         return self.transcripts == other.transcripts
-
-    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
-        return self._ranks, other._ranks
 
 
 def transcript_law(
@@ -647,6 +641,18 @@ def count_transcripts(n_queries: int, cutoff: int) -> int:
     return sum(math.comb(n_queries, above) for above in range(min(cutoff, n_queries) + 1))
 
 
+def quadrature(stops: Floats, longest: float) -> tuple[Floats, Floats]:
+    """Return nodes and weights of Gauss-Legendre between the stops, 24 on each of pieces of at most `longest`.
+
+    The pieces break at the stops, so functions with kinks there are integrated as smooth ones.
+    """
+    parts = [np.linspace(a, b, math.ceil((b - a) / longest), endpoint=False) for a, b in pairwise(stops)]
+    edges = np.concatenate([*parts, stops[-1:]])
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    return (middle[:, None] + half[:, None] * nodes).ravel(), (half[:, None] * weights).ravel()
+
+
 def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tuple[Floats, Floats]:
     """Return values of the threshold's noise and the logarithms of their weights, which add to 1."""
     stops = np.unique(np.append(excesses, 0.0))
@@ -660,14 +666,8 @@ def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tupl
             "integrate their law; use answers nearer to the threshold.",
             n_queries=len(excesses),
         )
-    edges = np.concatenate(
-        [np.linspace(a, b, math.ceil((b - a) / longest), endpoint=False) for a, b in pairwise(stops)] + [stops[-1:]]
-    )
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    z = (middle[:, None] + half[:, None] * nodes).ravel()
-    log_mass = np.log((half[:, None] * weights).ravel() / (2 * threshold_scale))
-    return z, log_mass - np.abs(z) / threshold_scale
+    z, weights = quadrature(stops, longest)
+    return z, np.log(weights / (2 * threshold_scale)) - np.abs(z) / threshold_scale
 
 
 def _log_tails(excess: Floats, scale: float) -> tuple[Floats, Floats]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...audit.claims.claim import Claim, check_number
 from ...audit.datasets.adjacency import Adjacency
@@ -16,8 +15,8 @@ from ...audit.errors import OptionError
 from ..noise_samplers import Floats
 from ..queries import check_count
 from .models import Batch, Booleans, GradientBlock
-from .observers import LastWeights, log_ratio
-from .train import PoissonBatches, Recipe, train
+from .observers import log_ratio
+from .train import PoissonBatches, Recipe
 
 # Canaries: made-up gradients along known directions, and blocks that put them beside the gradients of real records.
 #
@@ -27,33 +26,11 @@ from .train import PoissonBatches, Recipe, train
 # References
 # ----------
 # Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini & Terzis (2023), Tight auditing of differentially private
-# machine learning (Dirac canaries, random gradients).
+# machine learning (Dirac canaries).
 # Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run (many canaries at once).
 
-_MOST_CELLS: Final = 2**26  # numbers in a matrix of directions: a quarter of a gigabyte in single precision
 Group: TypeAlias = tuple[int, int]
 """First parameter of a group, and the first one after it."""
-
-
-class Canaries(Protocol):
-    """m gradients that do not depend on the weights."""
-
-    @property
-    def m(self) -> int:
-        """Number of canaries."""
-
-    @property
-    def norm(self) -> float:
-        """Euclidean norm of every canary's gradient, before clipping."""
-
-    def groups(self, n_model: int) -> tuple[Group, ...]:
-        """The groups of unused parameters that follow the model's `n_model` parameters."""
-
-    def block(self, group: Group, n_model: int) -> GradientBlock | None:
-        """The canaries' gradients in one group; None if they all vanish there."""
-
-    def projector(self, n_model: int) -> Callable[[Floats], Floats]:
-        """Function from a vector, shape (parameters,), to its projection onto each canary's direction, shape (m,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +59,8 @@ class DiracCanaries:
     spread: int = 1
 
     def __post_init__(self) -> None:
-        _check(self.m, self.norm)
+        check_count("m", self.m, "canaries")
+        check_number("norm", self.norm, 0, math.inf, "of a canary's gradient", closed=False)
         check_count("spread", self.spread, "groups")
         if self.n_unused is not None:
             check_count("n_unused", self.n_unused, "parameters", 0)
@@ -156,76 +134,6 @@ class _DiracBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class SphereCanaries:
-    """Canaries in independent uniformly random directions over the model's and `n_unused` further parameters.
-
-    Their scores interfere, with a variance of about m/d of the squared norm. The directions are a matrix in single
-    precision, m × d, of at most 2²⁶ numbers; for more canaries use `DiracCanaries`.
-
-    Parameters
-    ----------
-    m : int
-        Number of canaries.
-    norm : float
-        Norm of a canary's gradient before clipping, positive.
-    n_unused : int
-        Number of unused parameters.
-    seed : int
-        Fixes the directions.
-    """
-
-    m: int
-    norm: float = 1.0
-    n_unused: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        _check(self.m, self.norm)
-        check_count("n_unused", self.n_unused, "parameters", 0)
-
-    def groups(self, n_model: int) -> tuple[Group, ...]:
-        """The groups of unused parameters, after the model's `n_model` parameters."""
-        return ((n_model, n_model + self.n_unused),) if self.n_unused else ()
-
-    def block(self, group: Group, n_model: int) -> GradientBlock:
-        """The canaries' gradients in one group."""
-        return _DenseBlock(self.norm * self.directions(n_model)[:, group[0] : group[1]])
-
-    def projector(self, n_model: int) -> Callable[[Floats], Floats]:
-        """Function from a vector, shape (parameters,), to its projections, shape (m,)."""
-        directions = self.directions(n_model)
-        return lambda vector: (directions @ vector.astype(np.float32)).astype(np.float64)
-
-    def directions(self, n_model: int) -> npt.NDArray[np.float32]:
-        """The unit vectors, shape (m, parameters)."""
-        shape = (self.m, n_model + self.n_unused)
-        if math.prod(shape) > _MOST_CELLS:
-            raise OptionError(
-                f"{self.m} directions of {shape[1]} parameters do not fit into memory; use DiracCanaries, or fewer.",
-                m=self.m,
-            )
-        found = np.random.default_rng(self.seed).standard_normal(shape, dtype=np.float32)
-        found /= np.linalg.norm(found, axis=1, keepdims=True)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _DenseBlock:
-    gradients: npt.NDArray[np.float32]
-
-    @property
-    def size(self) -> int:
-        return int(self.gradients.shape[1])
-
-    def squared_norms(self) -> Floats:
-        norms = np.einsum("mi,mi->m", self.gradients, self.gradients, dtype=np.float64)
-        return np.asarray(norms)[None, :]
-
-    def weighted_sum(self, weights: Floats) -> Floats:
-        return np.asarray(weights.astype(np.float32) @ self.gradients, dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
 class JointBlock:
     """A group's gradients of n real records, followed by those of m canaries; None where all vanish."""
 
@@ -263,11 +171,6 @@ def joint_blocks(
         JointBlock(group[1] - group[0], n, m, mine, theirs)
         for mine, (group, theirs) in zip(padded, canaries, strict=True)
     )
-
-
-def _check(m: int, norm: float) -> None:
-    check_count("m", m, "canaries")
-    check_number("norm", norm, 0, math.inf, "of a canary's gradient", closed=False)
 
 
 # One training with many canaries, each included or not by a coin of its own: scores and coins for a one-run audit.
@@ -341,7 +244,7 @@ class CanaryRun:
 def canary_run(
     training: Training,
     rows: Any,
-    canaries: Canaries,
+    canaries: DiracCanaries,
     *,
     probability: float = 0.5,
     score: Literal["sum", "ratio"] = "sum",
@@ -350,8 +253,8 @@ def canary_run(
     """Train once on real records and a random half of the canaries, and return the scores of all canaries.
 
     The canaries count as further records: the sampling draws their batches, the gradient rule clips them, and noise is
-    added to every parameter. A canary that is not included has gradient 0. Time is O((n + parameters + m) · steps) for
-    `DiracCanaries`, memory O(n + parameters + m).
+    added to every parameter. A canary that is not included has gradient 0. Time is O((n + parameters + m) · steps),
+    memory O(n + parameters + m).
 
     Parameters
     ----------
@@ -359,7 +262,7 @@ def canary_run(
         For a sampling with a fixed number of records, that of the real ones plus m. Its observer is not used.
     rows : array_like, shape (n, columns)
         Real records.
-    canaries : DiracCanaries or SphereCanaries
+    canaries : DiracCanaries
         Give them the norm `training.clip`, or more where clipping is to be tested.
     probability : float
         Of inclusion, in (0, 1).
@@ -413,30 +316,6 @@ def canary_run(
         scores += seen if rate is None else log_ratio(seen, rate, training.noise_multiplier)
         weights = weights - recipe.learning_rate / recipe.batch_size * noisy[:, :p]
     loss = float(model.losses(weights, features, labels).mean()) if n else 0.0
-    return CanaryRun(
-        scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, training=training
-    )
-
-
-def record_canary_run(
-    training: Training, rows: Any, canaries: Any, *, probability: float = 0.5, seed: int = 0
-) -> CanaryRun:
-    """Train once on real records and a random half of the canary records; the scores are minus the last losses.
-
-    This is the black-box audit: the canaries are records, such as mislabelled ones, and only the losses at the last
-    weights are seen. A canary that is not included is left out of the dataset, so the sampling must be one for any
-    number of records. Arguments and result are those of `canary_run`, with the canaries as an array of shape
-    (m, columns).
-    """
-    check_number("probability", probability, 0, 1, "of a canary's inclusion", closed=False)
-    rng = np.random.default_rng(seed)
-    recipe = _recipe(training)
-    model, records = recipe.model, np.asarray(rows, dtype=np.float64)
-    added = np.asarray(canaries, dtype=np.float64)
-    included = rng.random(len(added)) < probability
-    weights = train(recipe, np.concatenate([records, added[included]]), LastWeights(), 1, rng)
-    scores = -model.losses(weights, *model.split(added))[0]
-    loss = float(model.losses(weights, *model.split(records)).mean()) if len(records) else 0.0
     return CanaryRun(
         scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, training=training
     )

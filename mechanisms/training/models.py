@@ -8,16 +8,16 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit
 
 from ...audit.errors import DatasetError
 from ..noise_samplers import Floats
 from ..queries import check_count
 
-# Records of two datasets that scikit-learn ships, scaled by constants, and the record that was zeroed out.
+# Records of a dataset that scikit-learn ships, scaled by constants, and the record that was zeroed out.
 #
 # The constants do not depend on the records at hand, so adding or removing a record changes no other one. They are
-# ranges published with the data (for the digits, those of the pixels), typed in below. Values outside are clipped.
+# ranges published with the data, typed in below. Values outside are clipped.
 
 # Minimum and maximum of each feature as the dataset's description states them.
 _LOWEST: Final = (
@@ -37,15 +37,9 @@ def breast_cancer_records() -> Floats:
     from sklearn.datasets import load_breast_cancer
 
     features, labels = load_breast_cancer(return_X_y=True)
-    return _records(_into_unit_range(features, np.array(_LOWEST), np.array(_HIGHEST)), labels)
-
-
-def digits_records() -> Floats:
-    """Handwritten digits, shape (1797, 66): 64 pixels in [−1, 1], the constant 1, the class 0 to 9."""
-    from sklearn.datasets import load_digits
-
-    features, labels = load_digits(return_X_y=True)
-    return _records(_into_unit_range(features, np.zeros(64), np.full(64, 16.0)), labels)
+    low, high = np.array(_LOWEST), np.array(_HIGHEST)
+    scaled = np.clip((2 * features - low - high) / (high - low), -1.0, 1.0)
+    return np.column_stack([scaled, np.ones(len(scaled)), labels.astype(np.float64)])
 
 
 def zeroed(rows: npt.ArrayLike, index: int) -> Floats:
@@ -53,14 +47,6 @@ def zeroed(rows: npt.ArrayLike, index: int) -> Floats:
     changed = np.array(rows, dtype=np.float64)
     changed[index] = 0.0
     return changed
-
-
-def _into_unit_range(features: Floats, low: Floats, high: Floats) -> Floats:
-    return np.clip((2 * features - low - high) / (high - low), -1.0, 1.0)
-
-
-def _records(features: Floats, labels: npt.NDArray[Any]) -> Floats:
-    return np.column_stack([features, np.ones(len(features)), labels.astype(np.float64)])
 
 
 # Gradients of many examples in many runs at once, without an array of runs × examples × parameters.
@@ -126,16 +112,6 @@ def clipped_to(squared_norms: Floats, most: float) -> Floats:
     return most / np.sqrt(np.maximum(squared_norms, most * most))
 
 
-def all_gradients(blocks: tuple[GradientBlock, ...], n: int) -> Floats:
-    """Gradient of each of the n examples, shape (n, runs, parameters), or (n, 1, parameters) if equal in all runs.
-
-    Only for observers of one record, and for tests: it forms every gradient.
-    """
-    runs = max(len(block.squared_norms()) for block in blocks)
-    one_hot = np.eye(n)[:, None, :].repeat(runs, axis=1)
-    return np.stack([np.concatenate([b.weighted_sum(weights) for b in blocks], axis=1) for weights in one_hot])
-
-
 # Models for the training of many runs at once: losses, and gradients of every example, written out in NumPy.
 #
 # No model has an intercept: give the records a constant feature instead. A record of zeros then has gradient 0 for any
@@ -179,6 +155,7 @@ class Model(Protocol):
     @property
     def cells(self) -> int:
         """Numbers that one record takes in one run while its gradient is computed; it bounds the memory."""
+        return 1
 
     def split(self, rows: Any) -> tuple[Floats, Floats]:
         """Features, shape (n, d), and labels, shape (n,), of the records."""
@@ -232,10 +209,6 @@ class FixedGradients(Model):
     def n_parameters(self) -> int:
         return sum(self.sizes)
 
-    @property
-    def cells(self) -> int:
-        return 1
-
     def split(self, rows: Any) -> tuple[Floats, Floats]:
         features = as_rows(rows, self.n_parameters)
         return features, np.zeros(len(features))
@@ -264,10 +237,6 @@ class _LinearModel(Model):
     @property
     def n_parameters(self) -> int:
         return self.n_features
-
-    @property
-    def cells(self) -> int:
-        return 1
 
     def split(self, rows: Any) -> tuple[Floats, Floats]:
         table = as_rows(rows, self.n_features + 1)
@@ -306,74 +275,3 @@ class LogisticRegression(_LinearModel):
     def losses(self, weights: Floats, features: Floats, labels: Floats) -> Floats:
         scores = weights @ features.T
         return np.asarray(np.logaddexp(0.0, scores) - labels * scores)
-
-
-@dataclass(frozen=True, slots=True)
-class OneHiddenLayer(Model):
-    """A network with one layer of tanh units and a softmax over the classes 0 … n_classes − 1; no intercepts.
-
-    The weights are the `width` × `n_features` matrix of the first layer, then the `n_classes` × `width` matrix of the
-    second, both row by row. At weights 0 all gradients are 0 (a saddle): start from random weights.
-
-    Parameters
-    ----------
-    n_features, width, n_classes : int
-    """
-
-    n_features: int
-    width: int
-    n_classes: int = 2
-
-    def __post_init__(self) -> None:
-        for name in ("n_features", "width", "n_classes"):
-            check_count(name, getattr(self, name), "units")
-
-    @property
-    def n_parameters(self) -> int:
-        return self.width * (self.n_features + self.n_classes)
-
-    @property
-    def cells(self) -> int:
-        return 3 * self.width + 2 * self.n_classes
-
-    def split(self, rows: Any) -> tuple[Floats, Floats]:
-        table = as_rows(rows, self.n_features + 1)
-        features, labels = table[:, :-1], table[:, -1]
-        if not np.isin(labels, np.arange(self.n_classes)).all():
-            raise DatasetError(
-                f"the labels are not classes 0 to {self.n_classes - 1}; use whole numbers in the last column.",
-                n_classes=self.n_classes,
-            )
-        return features, labels
-
-    def blocks(self, weights: Floats, batch: Batch) -> tuple[GradientBlock, ...]:
-        first, second = self._matrices(weights)
-        hidden = self._hidden(first, batch.features)
-        errors = softmax(hidden @ second.transpose(0, 2, 1), axis=2)
-        errors[:, np.arange(len(batch.labels)), batch.labels.astype(np.intp)] -= 1.0
-        back = (errors @ second) * (1.0 - hidden**2)
-        return OuterProducts(back, batch.features), OuterProducts(errors, hidden)
-
-    def losses(self, weights: Floats, features: Floats, labels: Floats) -> Floats:
-        first, second = self._matrices(weights)
-        logs = log_softmax(self._hidden(first, features) @ second.transpose(0, 2, 1), axis=2)
-        return np.asarray(-logs[:, np.arange(len(labels)), labels.astype(np.intp)])
-
-    def random_weights(self, seed: int) -> tuple[float, ...]:
-        """Starting weights: normal with variance one over the number of inputs of the layer, fixed by the seed."""
-        rng = np.random.default_rng(seed)
-        first = rng.standard_normal(self.width * self.n_features) / np.sqrt(self.n_features)
-        second = rng.standard_normal(self.n_classes * self.width) / np.sqrt(self.width)
-        return (*first.tolist(), *second.tolist())
-
-    def _matrices(self, weights: Floats) -> tuple[Floats, Floats]:
-        cut = self.width * self.n_features
-        shapes = (-1, self.width, self.n_features), (-1, self.n_classes, self.width)
-        return weights[:, :cut].reshape(shapes[0]), weights[:, cut:].reshape(shapes[1])
-
-    def _hidden(self, first: Floats, features: Floats) -> Floats:
-        """Activations, shape (runs, n, width)."""
-        if features.ndim == 2:  # one large product is several times faster than one for each run
-            inner = (first.reshape(-1, self.n_features) @ features.T).reshape(len(first), self.width, len(features))
-            return np.asarray(np.tanh(inner.transpose(0, 2, 1)))
-        return np.asarray(np.tanh(np.matmul(features, first.transpose(0, 2, 1))))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...audit.errors import OptionError
 from ..noise_samplers import Floats
-from .models import Batch, Model, all_gradients
+from .models import Model
 
 
 class Observer(Protocol):
@@ -160,46 +160,6 @@ class LargestSum(NoisySums):
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
         return np.asarray(np.max(seen, axis=0))
-
-
-@dataclass(frozen=True, slots=True)
-class OwnGradient(Observer):
-    """White box, on natural data: the noisy sum of every step along the record's own gradient.
-
-    The shape is (runs, steps), or (runs,) if the steps are added up.
-
-    The gradient is taken at the weights before the step, which the observer knows, and scaled to norm 1; where it
-    vanishes the output is 0.
-
-    Parameters
-    ----------
-    record : tuple of float
-        The record, with its label.
-    clip : float
-        The unit of the projections.
-    is_total : bool
-        Whether the projections of the steps are added up.
-
-    References
-    ----------
-    Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini & Terzis (2023), Tight auditing of differentially private
-    machine learning (white-box audits on natural data).
-    """
-
-    record: tuple[float, ...]
-    clip: float = 1.0
-    is_total: bool = False
-
-    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
-        features, labels = model.split([self.record])
-        batch = Batch(features, labels, np.ones((len(weights), 1), dtype=np.bool_))
-        gradient = all_gradients(model.blocks(weights, batch), 1)[0]
-        norm = np.linalg.norm(gradient, axis=1)
-        found = np.einsum("rp,rp->r", noisy, np.broadcast_to(gradient, noisy.shape))
-        return np.asarray(np.where(norm > 0, found / np.where(norm > 0, norm, 1.0) / self.clip, 0.0))
-
-    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
-        return np.asarray(sum(seen)) if self.is_total else np.stack(seen, axis=1)
 
 
 class _AtTheEnd(Observer):

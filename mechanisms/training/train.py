@@ -199,13 +199,8 @@ class SumOfClipped:
         check_number("clip", self.clip, 0, math.inf, "the largest norm of a gradient", closed=False)
 
     def __call__(self, blocks: tuple[GradientBlock, ...], is_in: Booleans) -> Floats:
-        factors = clipped_to(sum_of_norms(blocks), self.clip)
-        return sum_of(blocks, is_in * factors)
-
-
-def sum_of_norms(blocks: tuple[GradientBlock, ...]) -> Floats:
-    """Squared norm of each example's whole gradient, shape (runs, n) or (1, n)."""
-    return np.asarray(sum(block.squared_norms() for block in blocks))
+        squared_norms = np.asarray(sum(block.squared_norms() for block in blocks))
+        return sum_of(blocks, is_in * clipped_to(squared_norms, self.clip))
 
 
 def sum_of(blocks: tuple[GradientBlock, ...], weights: Floats) -> Floats:

@@ -15,7 +15,7 @@ from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.datasets.adjacency import Replace, Within
 from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.sampling.sampler import as_sampler
-from dpaudit.experiments.cases.exact_strength import strength_by_laws
+from dpaudit.experiments.cases.experiment import strength_by_laws
 from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.experiments.catalogue.fault import NeighbouringPair
 from dpaudit.experiments.catalogue.fault import fault as new_fault

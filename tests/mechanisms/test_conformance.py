@@ -164,11 +164,8 @@ def cells_of_vectors(marginals, outputs):
 
 
 def is_far(law, outputs):
-    """Return whether a cell's count is outside its exact binomial limits; false-alarm probability ≤ ALARM."""
-    counts, probabilities = cells_of(law, outputs)
-    each = ALARM / (2 * len(counts))
-    low = stats.binom.ppf(each, len(outputs), probabilities)
-    return bool(np.any((counts < low) | (counts > stats.binom.isf(each, len(outputs), probabilities))))
+    """Whether the counts of a law's cells are off."""
+    return is_off(*cells_of(law, outputs), len(outputs))
 
 
 def is_off(counts, probabilities, runs):

@@ -36,11 +36,11 @@ from ....mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_clai
 from ....mechanisms.training.models import Batch, LogisticRegression, breast_cancer_records
 from ....mechanisms.training.observers import LastLoss
 from ....mechanisms.training.train import PoissonBatches, Recipe
-from ...libraries.installed import is_installed, left_out, release_of
 from ...libraries.jax_privacy import CanaryTraining, Fault, jax_privacy_training
+from ...libraries.target import is_installed, left_out, release_of
 from ..core.bench_json import CERTAIN, Figures, Row, Target, Value, at_least, at_most, columns, timed
 from ..core.page import ALPHA, Bench, Effort, Page, Task, counted, in_batches, once, seeds_of
-from .known_scores import CANARY_COST, FALSE_ALARMS, PUBLISHED_ROWS, Remembered, epsilon_of_gaussian, gaussian_scores
+from .known_scores import FALSE_ALARMS, PUBLISHED_ROWS, Remembered, epsilon_of_gaussian, gaussian_scores
 
 # Lower bounds on DP-SGD beside the accountant's epsilon: one run with canaries, and a thousand runs and more.
 
@@ -671,13 +671,6 @@ JAX_PRIVACY_RUNS = Bench(
 CANARIES = Page(
     "canaries",
     "Benchmarks of audits of one training run",
-    (
-        FALSE_ALARMS,
-        PUBLISHED_ROWS,
-        JAX_PRIVACY_RUNS,
-        DP_SGD_BOUNDS,
-        TRAINING_MISTAKES,
-        CANARY_COST,
-    ),
+    (FALSE_ALARMS, PUBLISHED_ROWS, JAX_PRIVACY_RUNS, DP_SGD_BOUNDS, TRAINING_MISTAKES),
     left_out=partial(left_out, ("jax-privacy",)),
 )

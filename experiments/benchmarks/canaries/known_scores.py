@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,9 +27,8 @@ from ....audit.guesses.guess_ceiling import Ceiling
 from ....audit.guesses.guess_counts import count_tail
 from ....audit.inference.binomial_tails import probability_limits
 from ....mechanisms.laws.laws import GaussianLaw
-from ..core.bench_json import CERTAIN, Figures, Row, Value, at_least, at_most, columns, timed
+from ..core.bench_json import CERTAIN, Figures, Row, Value, at_least, at_most, columns
 from ..core.page import ALPHA, Bench, Effort, Task, counted, in_batches, once, seeds_of
-from ..scale.memory import peak_memory
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Draw: TypeAlias = Callable[[Flags, np.random.Generator], npt.NDArray[Any]]
@@ -249,57 +247,6 @@ FALSE_ALARMS = Bench(
     ),
     names=tuple(KNOWN),
     tasks=_alarm_tasks,
-)
-
-# Seconds and memory of audits of many canaries.
-
-_CLAIMS: dict[str, Claim] = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-5), "Gaussian": GaussianDP(0.5)}
-_COST_CANARIES, _COST_QUICK = (10**4, 10**5, 10**6), (10**4,)
-
-
-def audit(name: str, canaries: int) -> float:
-    """Audit one run with so many canaries, and return the bound."""
-    rng = np.random.default_rng(0)
-    included = rng.random(canaries) < 0.5
-    scores = gaussian_scores(2.0, included, rng)
-    return check_canaries(scores, included, claim=_CLAIMS[name], coins="independent").bound
-
-
-def _cost_cells(name: str, canaries: int) -> Figures:
-    code = f"from {__name__} import audit; audit({name!r}, {canaries})"
-    idle = peak_memory([sys.executable, "-c", f"from {__name__} import audit; audit({name!r}, 1000)"])
-    peak = peak_memory([sys.executable, "-c", code])
-    bound, seconds = timed(audit, name, canaries)
-    return {
-        "claim": str(_CLAIMS[name]),
-        "canaries": canaries,
-        "bound": bound,
-        "seconds": seconds,
-        "memory": peak,
-        "more": peak - idle,
-    }, []
-
-
-def _cost_tasks(effort: Effort) -> Iterator[Task]:
-    for name in _CLAIMS:
-        for canaries in effort.either(_COST_QUICK, _COST_CANARIES):
-            if effort.wants(name):
-                yield once(f"{name}, {canaries:,}", _cost_cells, name, canaries)
-
-
-CANARY_COST = Bench(
-    name="canary-cost",
-    title="Seconds and memory",
-    method=(
-        "`check_canaries` audits Gaussian scores, μ = 2; the time covers the bound, the smallest detectable excess and "
-        "the ceiling. Memory is the peak of a separate process, and the increase over 1,000 canaries."
-    ),
-    columns=columns(
-        "claim | canaries :, | lower bound = bound :.3f | seconds :.2f | peak MiB = memory :.0f | "
-        "more than with 1,000 = more :.0f"
-    ),
-    names=tuple(_CLAIMS),
-    tasks=_cost_tasks,
 )
 
 # Lower bounds beside published ones: bare counts, and scores N(μ, 1) in and N(0, 1) out.

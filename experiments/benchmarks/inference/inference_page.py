@@ -1,4 +1,4 @@
-"""Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, cost, dependence and power."""
+"""Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, dependence and power."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ from .known_events import (
     runs_of_known_events,
     subjects,
 )
-from .speed import TIMING
 
 # Whole audits of known pairs: false alarms and tightness.
 
@@ -850,5 +849,5 @@ STATED_POWER = Bench(
 INFERENCE = Page(
     "inference",
     "Benchmarks of the statistics",
-    (FALSE_ALARMS, SIZES, TIGHTNESS, REFUTATION, COVERAGE, TIMING, DEPENDENCE, CHECKS, STATED_POWER),
+    (FALSE_ALARMS, SIZES, TIGHTNESS, REFUTATION, COVERAGE, DEPENDENCE, CHECKS, STATED_POWER),
 )

@@ -19,10 +19,9 @@ from ....audit.results.audit_result import AuditResult, Verdict
 from ....audit.results.statement_result import StatementResult
 from ...libraries.defects import Defect, defects
 from ...libraries.diffprivlib_targets import diffprivlib_subjects
-from ...libraries.installed import is_installed, left_out, release_of
 from ...libraries.opendp_targets import opendp_subjects
 from ...libraries.pydp_targets import pydp_subjects
-from ...libraries.target import Subject
+from ...libraries.target import Subject, is_installed, left_out, release_of
 from ...library_suites.coverage import Status, coverage_of_run
 from ...library_suites.library_names import library_named
 from ...library_suites.plan import plan_of

@@ -52,9 +52,8 @@ from ...catalogue.fault import Fault
 from ...libraries.defects import Defect, Searched, defects
 from ...libraries.diffprivlib_fits import Fit, diffprivlib_fits
 from ...libraries.diffprivlib_tools import diffprivlib_tools
-from ...libraries.installed import is_installed, left_out, release_of
 from ...libraries.pydp_targets import pydp_subjects
-from ...libraries.target import Subject
+from ...libraries.target import Subject, is_installed, left_out, release_of
 from ..core.bench_json import Figures, Row, at_least, at_most, columns, timed
 from ..core.page import Bench, Effort, Page, Task, counted, once, seeds_of, spread
 

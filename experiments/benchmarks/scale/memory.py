@@ -1,4 +1,4 @@
-"""Memory of audits with up to 10⁹ runs, which does not grow with the number of runs."""
+"""Memory of audits with up to 10⁹ runs, apart, as the measured processes import it: it does not grow with them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dpaudit.experiments.benchmarks.core.bench_json import Record
 from dpaudit.experiments.benchmarks.core.page import Effort, document
 from dpaudit.experiments.benchmarks.libraries import libraries_page
 from dpaudit.experiments.benchmarks.libraries.libraries_page import ALPHA, GOOGLE, SUITE_ALPHA, needs_pydp, summary
-from dpaudit.experiments.libraries.installed import is_installed
+from dpaudit.experiments.libraries.target import is_installed
 from dpaudit.experiments.published.google_cases.all_cases import closeness_cases, dp_cases
 
 (BENCH,) = GOOGLE.benches

@@ -26,7 +26,7 @@ from dpaudit.experiments.benchmarks.core.bench_json import (
     save_record,
 )
 from dpaudit.experiments.benchmarks.core.page import Effort, run_benches, seeds_of, select_benches
-from dpaudit.experiments.benchmarks.inference import dependent_runs, inference_page, known_events, speed
+from dpaudit.experiments.benchmarks.inference import dependent_runs, inference_page, known_events
 from dpaudit.experiments.benchmarks.inference.inference_page import (
     INFERENCE,
     exact_size,
@@ -41,8 +41,7 @@ from dpaudit.experiments.benchmarks.inference.known_events import (
     probability,
     subjects,
 )
-from dpaudit.experiments.benchmarks.inference.speed import CALLS, Given, untimed
-from dpaudit.experiments.cases.exact_strength import strength_by_laws
+from dpaudit.experiments.cases.experiment import strength_by_laws
 from dpaudit.mechanisms import FiniteLaw, GaussianLaw, GeometricLaw, LaplaceLaw, exact_delta, exact_epsilon
 from dpaudit.reports.cli.main import main
 
@@ -151,11 +150,6 @@ def test_laws_of_the_coverage(outcomes):
         assert q.sum() == pytest.approx(1.0, rel=1e-12)
         ratios = np.abs(np.log(p / q))
         assert (ratios > ratios.max() - 1e-9).sum() == (1 if kind == "distinct" else outcomes)
-
-
-def test_every_public_function_is_timed():
-    assert untimed() == []
-    assert all(call(Given.at(1_000)) is not None for call in CALLS.values())
 
 
 def test_seeds_of_different_rows_are_different():
@@ -303,7 +297,6 @@ def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
         )
     monkeypatch.setattr(dependent_runs, "_QUICK_RUNS", 2_000)
     monkeypatch.setattr(dependent_runs, "_STREAM_WORKERS", 1)
-    monkeypatch.setattr(speed, "_RUNS", (1_000,))
     few = ("--audits", "3", "--sequential-audits", "3")
     status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", *few, "--out", str(tmp_path))
     assert status == 0, out

@@ -11,7 +11,7 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.benchmarks.canaries import canaries_page
 from dpaudit.experiments.benchmarks.canaries.canaries_page import CANARIES, JAX_PRIVACY_RUNS
 from dpaudit.experiments.benchmarks.core.page import Effort
-from dpaudit.experiments.libraries.installed import is_installed
+from dpaudit.experiments.libraries.target import is_installed
 
 needs_jax_privacy = pytest.mark.skipif(not is_installed("jax-privacy"), reason="jax-privacy cannot be imported")
 pytestmark = pytest.mark.filterwarnings("ignore:optax.global_norm is deprecated:DeprecationWarning")  # in the library

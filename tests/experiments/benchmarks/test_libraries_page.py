@@ -12,8 +12,7 @@ from dpaudit.experiments.benchmarks.core.page import Effort
 from dpaudit.experiments.benchmarks.libraries import libraries_page
 from dpaudit.experiments.benchmarks.libraries.libraries_page import LIBRARIES
 from dpaudit.experiments.libraries.defects import Defect, Searched
-from dpaudit.experiments.libraries.installed import is_installed
-from dpaudit.experiments.libraries.target import Subject
+from dpaudit.experiments.libraries.target import Subject, is_installed
 from dpaudit.mechanisms import LaplaceMechanism
 
 BENCHES = {bench.name: bench for bench in LIBRARIES.benches}

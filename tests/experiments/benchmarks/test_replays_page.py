@@ -13,7 +13,7 @@ from dpaudit.experiments.benchmarks.core.page import Effort
 from dpaudit.experiments.benchmarks.replays import noise_sources, replays_page
 from dpaudit.experiments.benchmarks.replays.replays_page import REPLAYS, verdicts
 from dpaudit.experiments.libraries.diffprivlib_fits import diffprivlib_fits
-from dpaudit.experiments.libraries.installed import is_installed
+from dpaudit.experiments.libraries.target import is_installed
 from dpaudit.mechanisms import LaplaceMechanism
 
 BENCHES = {bench.name: bench for bench in REPLAYS.benches}

@@ -5,8 +5,8 @@ from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, Within
 from dpaudit.audit.errors import ClaimError, OptionError
-from dpaudit.experiments.cases.audits import RUNS, fails, holds
-from dpaudit.experiments.cases.proportions import proportion
+from dpaudit.experiments.cases.experiment import RUNS, fails, holds
+from dpaudit.experiments.cases.simulate import proportion
 from dpaudit.mechanisms import GaussianMechanism, GroupPrivacy, LaplaceMechanism, exact_delta, exact_epsilon
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, NFoldComposition, ProbabilityPreservation, PureDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.cases.exact_strength import best_events, exact_strength
+from dpaudit.experiments.cases.experiment import best_events, exact_strength
 from dpaudit.mechanisms import DiscreteLaw, FiniteLaw, GaussianLaw, GeometricLaw, GroupTightMechanism, LaplaceLaw
 
 CLAIMS = [

@@ -14,8 +14,7 @@ from scipy import stats
 
 from dpaudit import NFoldComposition, Verdict
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.cases.exact_strength import exact_strength
-from dpaudit.experiments.cases.experiment import StatementCase
+from dpaudit.experiments.cases.experiment import StatementCase, exact_strength
 from dpaudit.experiments.documents.renyi_proposition import FOLDS, experiments, laplace_divergence
 from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.statements.renyi_statements import (

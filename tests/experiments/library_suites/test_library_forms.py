@@ -10,12 +10,17 @@ import pytest
 
 from dpaudit import AddRemove, Replace, Within
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.libraries.installed import is_installed
-from dpaudit.experiments.library_suites.audited_library import NotCovered, PublicCallable, SameAs, Target
+from dpaudit.experiments.libraries.target import is_installed
+from dpaudit.experiments.library_suites.audited_library import (
+    NotCovered,
+    PublicCallable,
+    SameAs,
+    Target,
+    public_callables,
+)
 from dpaudit.experiments.library_suites.library_names import library_named
 from dpaudit.experiments.library_suites.opendp_forms import number_space
 from dpaudit.experiments.library_suites.plan import plan_of
-from dpaudit.experiments.library_suites.public_callables import public_callables
 from dpaudit.experiments.library_suites.run_target import example_of
 
 from ...reports.cli.test_main import run
@@ -77,7 +82,9 @@ def test_known_defects_belong_to_their_release(monkeypatch):
     by_kind = {target.point.split(", ")[1]: target.known for target in library.form_of(threshold)}
     assert by_kind["int"].endswith("(docs/findings.md)")
     assert by_kind["float"] == ""
-    monkeypatch.setattr("dpaudit.experiments.library_suites.known_defects.release_of", lambda library: "opendp 99.0.0")
+    monkeypatch.setattr(
+        "dpaudit.experiments.library_suites.audited_library.release_of", lambda library: "opendp 99.0.0"
+    )
     assert {target.known for target in library.form_of(threshold)} == {""}
 
 

@@ -15,11 +15,17 @@ from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.results.audit_result import Verdict
 from dpaudit.experiments.library_suites import run_target as of_targets
 from dpaudit.experiments.library_suites.audited_library import Library, NotCovered, PublicCallable, SameAs, Target
-from dpaudit.experiments.library_suites.coverage import Status, coverage_of_plan, coverage_of_run
+from dpaudit.experiments.library_suites.coverage import (
+    Status,
+    coverage_markdown,
+    coverage_of_plan,
+    coverage_of_run,
+    coverage_text,
+    outcome_text,
+)
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.run_plan import run_plan
 from dpaudit.experiments.library_suites.run_target import run_target
-from dpaudit.experiments.library_suites.suite_pages import coverage_markdown, coverage_text, outcome_text
 from dpaudit.reports import junit, markdown
 
 

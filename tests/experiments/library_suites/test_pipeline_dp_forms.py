@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import ApproxDP, PureDP
 from dpaudit.audit.events.outputs import Raised
-from dpaudit.experiments.libraries.installed import is_installed
+from dpaudit.experiments.libraries.target import is_installed
 from dpaudit.experiments.library_suites.audited_library import NotCovered, PublicCallable
 from dpaudit.experiments.library_suites.library_names import library_named
 from dpaudit.experiments.library_suites.pipeline_dp_forms import (

@@ -15,8 +15,7 @@ from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.experiments.published import auditorium
 from dpaudit.experiments.published.auditorium import AnswerLists, Comparison
-from dpaudit.experiments.published.exposed_means import ExposedMean, ExposedMeanLaw, MeanOverExactCount
-from dpaudit.experiments.published.noisy_quotients import STEP
+from dpaudit.experiments.published.exposed_means import STEP, ExposedMean, ExposedMeanLaw, MeanOverExactCount
 from dpaudit.mechanisms import LaplaceLaw, NoisyThreshold, exact_delta, exact_epsilon
 
 from .test_suites import is_near

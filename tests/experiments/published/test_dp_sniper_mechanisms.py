@@ -14,8 +14,7 @@ from scipy import stats
 from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.experiments.published.dp_sniper import Rappor, SideBySide, TruncatedGeometric, murmur3_32
-from dpaudit.experiments.published.largest_exponential import LargestExponential
-from dpaudit.experiments.published.noisy_answers import NoisyAnswers
+from dpaudit.experiments.published.noisy_answers import LargestExponential, NoisyAnswers
 from dpaudit.mechanisms import SparseVector, exact_epsilon
 from dpaudit.mechanisms.faulty import SparseVectorReleasingValue
 

@@ -12,8 +12,7 @@ from scipy import integrate
 
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.experiments.published import ladder
-from dpaudit.experiments.published.bounded_mean import BoundedMean
-from dpaudit.experiments.published.noisy_quotients import STEP
+from dpaudit.experiments.published.exposed_means import STEP, BoundedMean
 from dpaudit.mechanisms import LaplaceLaw, exact_delta
 
 from .test_suites import RATIOS, is_near

@@ -1,56 +1,47 @@
-"""PyDP's mechanisms, aggregates and partition strategies: their claims are read, and they hold."""
+"""PyDP's mechanisms, aggregates and partition strategies: claims are read and hold, and replays see added noise."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 
 import cloudpickle
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, UserLevel, Verdict, Within, check
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, UserLevel, Verdict, Within, check, replay
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
+from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import from_pydp
 
-needs_pydp = pytest.mark.skipif(importlib.util.find_spec("pydp") is None, reason="PyDP is not installed")
+numerical = pytest.importorskip("pydp.algorithms.numerical_mechanisms", reason="PyDP is not installed")
+aggregates = pytest.importorskip("pydp.algorithms.laplacian")
+selection = pytest.importorskip("pydp.algorithms.partition_selection")
 
 
 def laplace():
-    from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
-
-    return LaplaceMechanism(1.0, 2.0)
+    return numerical.LaplaceMechanism(1.0, 2.0)
 
 
 def gaussian():
-    from pydp.algorithms.numerical_mechanisms import GaussianMechanism
-
-    return GaussianMechanism(1.0, 0.1, 2.0)
+    return numerical.GaussianMechanism(1.0, 0.1, 2.0)
 
 
 def count(**options):
-    from pydp.algorithms.laplacian import Count
-
-    return Count(**{"epsilon": 1.0, **options})
+    return aggregates.Count(**{"epsilon": 1.0, **options})
 
 
 def total(**options):
-    from pydp.algorithms.laplacian import BoundedSum
-
-    return BoundedSum(**{"epsilon": 1.0, "lower_bound": 0.0, "upper_bound": 2.0, "dtype": "float", **options})
+    bounds = {"lower_bound": 0.0, "upper_bound": 2.0, "dtype": "float"}
+    return aggregates.BoundedSum(**{"epsilon": 1.0, **bounds, **options})
 
 
 def mean():
-    from pydp.algorithms.laplacian import BoundedMean
-
-    return BoundedMean(epsilon=1.0, lower_bound=0.0, upper_bound=1.0, dtype="float")
+    return aggregates.BoundedMean(epsilon=1.0, lower_bound=0.0, upper_bound=1.0, dtype="float")
 
 
 def partition(strategy="laplace"):
-    from pydp.algorithms.partition_selection import create_partition_strategy
-
-    return create_partition_strategy(strategy, 1.0, 0.01, 1)
+    return selection.create_partition_strategy(strategy, 1.0, 0.01, 1)
 
 
 def by_user(made, rows):
@@ -68,7 +59,6 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch):
         from_pydp(print)
 
 
-@needs_pydp
 @pytest.mark.parametrize(
     ("make", "claim", "adjacency", "said"),
     [
@@ -85,7 +75,6 @@ def test_claim_and_neighbours_are_read_from_the_object(make, claim, adjacency, s
         assert adapter.claim_source.startswith(said)
 
 
-@needs_pydp
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -93,7 +82,7 @@ def test_claim_and_neighbours_are_read_from_the_object(make, claim, adjacency, s
         (lambda: from_pydp(count(linf_sensitivity=3)), AdjacencyError, r"contributes 3 values to each of 1 partitions"),
         (lambda: from_pydp(count(l0_sensitivity=2)), AdjacencyError, r"1 values to each of 2 partitions of Count"),
         (
-            lambda: from_pydp(type(gaussian()).create_from_standard_deviation(1.0)),
+            lambda: from_pydp(numerical.GaussianMechanism.create_from_standard_deviation(1.0)),
             ClaimError,
             r"epsilon=0.0 of GaussianMechanism is not a claim; pass claim=",
         ),
@@ -109,7 +98,7 @@ CORRECT = {
     "laplace of whole numbers": (laplace, {}, 0, 2),
     "gaussian": (gaussian, {}, 0.0, 2.0),
     "of a known scale": (
-        lambda: type(gaussian()).create_from_standard_deviation(2.0),
+        lambda: numerical.GaussianMechanism.create_from_standard_deviation(2.0),
         {"claim": GaussianDP(0.5), "claim_source": "by hand", "adjacency": Within("l2")},
         0.0,
         1.0,
@@ -125,7 +114,6 @@ CORRECT = {
 }
 
 
-@needs_pydp
 @pytest.mark.parametrize(
     "case", ["laplace", *(pytest.param(case, marks=pytest.mark.evidence) for case in CORRECT if case != "laplace")]
 )
@@ -141,14 +129,12 @@ def test_they_keep_their_claim_and_break_half_of_it(case):
     assert audit(adapter, x, y, adapter.claim.with_strength(adapter.claim.strength / 2), runs).is_refuted
 
 
-@needs_pydp
 def test_a_strategy_decides_and_a_mean_splits_its_budget():
     assert set(as_sampler(from_pydp(partition)).draw(5, 200, np.random.default_rng(1))) == {False, True}
     assert not audit(from_pydp(partition), 1, 0).is_refuted
     assert not audit(from_pydp(mean), [1.0, 0.0], [1.0]).is_refuted
 
 
-@needs_pydp
 def test_functions_can_be_sent_to_workers_and_objects_cannot():
     sent = cloudpickle.loads(cloudpickle.dumps(from_pydp(count)))
     assert len(sent.sample([1], 3, np.random.default_rng(1))) == 3
@@ -156,10 +142,44 @@ def test_functions_can_be_sent_to_workers_and_objects_cannot():
         cloudpickle.dumps(from_pydp(count()))
 
 
-@needs_pydp
 def test_exceptions_are_outputs_and_mistakes_are_errors():
     guessing = from_pydp(lambda: total(lower_bound=None, upper_bound=None))  # too few rows to infer bounds
     outputs = as_sampler(guessing).draw([1.0, 2.0], 5, np.random.default_rng(1))
     assert {str(output) for output in outputs} == {"raises RuntimeError"}
     with pytest.raises(MechanismError, match="TypeError"):
         as_sampler(from_pydp(count)).draw(["one"], 5, np.random.default_rng(1))
+
+
+# Replays of functions that add noise with PyDP.
+
+
+def noised(value, sensitivity=1.0):
+    return numerical.LaplaceMechanism(1.0, sensitivity).add_noise(value)
+
+
+@pytest.mark.parametrize("number", [float, int])
+def test_an_input_that_moves_beyond_its_sensitivity(number):
+    result = replay(lambda rows: noised(number(sum(rows))), [1, 3], [1], claim=1.0)
+    (call,) = result.calls
+    assert (call.moved, call.sensitivity, call.worst_loss) == (3.0, 1.0, 3.0)
+    assert [finding.kind for finding in result.findings] == [FindingKind.BEYOND_SENSITIVITY]
+    assert "in noised: the input of LaplaceMechanism moved by 3, and its sensitivity is 1" in str(result)
+
+
+def test_what_keeps_its_sensitivity_is_bounded():
+    result = replay(lambda rows: noised(len(rows)), [1, 3], [1], claim=1.0)
+    assert result.verdict is ReplayVerdict.BOUNDED
+
+
+def test_gaussian_noise_has_the_scale_of_the_library():
+    noise = numerical.GaussianMechanism(1.0, 1e-5, 2.0)
+    result = replay(lambda rows: noise.add_noise(float(sum(rows))), [1.0, 2.0], [1.0], claim=GaussianDP(1.0))
+    assert result.calls[0].mu == pytest.approx(2.0 / noise.std)
+    assert result.verdict is ReplayVerdict.BOUNDED
+
+
+def test_aggregates_are_said_to_draw_elsewhere():
+    result = replay(lambda rows: total().quick_result(rows), [1.0, 3.0], [1.0], claim=1.0)
+    assert not result.calls
+    assert result.unrecorded
+    assert result.verdict is ReplayVerdict.OPEN

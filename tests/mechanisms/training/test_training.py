@@ -39,9 +39,7 @@ from dpaudit.mechanisms.training import train as train_module
 from dpaudit.mechanisms.training.canaries import (
     DiracCanaries,
     JointBlock,
-    SphereCanaries,
     canary_run,
-    record_canary_run,
 )
 from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, mixture_epsilon, poisson_event
 from dpaudit.mechanisms.training.models import (
@@ -49,11 +47,8 @@ from dpaudit.mechanisms.training.models import (
     FixedGradients,
     LinearRegression,
     LogisticRegression,
-    OneHiddenLayer,
-    all_gradients,
     breast_cancer_records,
     clipped_to,
-    digits_records,
     zeroed,
 )
 from dpaudit.mechanisms.training.observers import (
@@ -62,7 +57,6 @@ from dpaudit.mechanisms.training.observers import (
     LastWeights,
     LogLikelihoodRatio,
     NoisySums,
-    OwnGradient,
 )
 from dpaudit.mechanisms.training.train import (
     BallsInBins,
@@ -81,9 +75,7 @@ NOTHING = np.empty((0, 1))
 # Gradients of the models against finite differences, and blocks against the gradients that they stand for.
 
 
-MODELS = [FixedGradients((2, 3)), LinearRegression(4), LogisticRegression(4), OneHiddenLayer(4, 3, 2)]
-
-
+MODELS = [FixedGradients((2, 3)), LinearRegression(4), LogisticRegression(4)]
 RUNS, N = 3, 6
 
 
@@ -94,15 +86,21 @@ def data(model, seed=0):
     return rng.standard_normal((RUNS, model.n_parameters)), *model.split(rows), rng.random((RUNS, N)) < 0.5
 
 
+def all_gradients(blocks):
+    """Gradient of each of the N examples, shape (N, RUNS, parameters)."""
+    one_hot = np.eye(N)[:, None, :].repeat(RUNS, axis=1)
+    return np.stack([np.concatenate([b.weighted_sum(weights) for b in blocks], axis=1) for weights in one_hot])
+
+
 def gradients_of(model, weights, features, labels):
-    return all_gradients(model.blocks(weights, Batch(features, labels, np.ones((RUNS, N), dtype=bool))), N)
+    return all_gradients(model.blocks(weights, Batch(features, labels, np.ones((RUNS, N), dtype=bool))))
 
 
 @pytest.mark.parametrize("model", [*MODELS, BatchNormalised(LogisticRegression(4))], ids=lambda m: type(m).__name__)
 def test_gradients_are_the_slopes_of_the_losses_and_blocks_have_their_norms_and_sums(model):
     weights, features, labels, is_in = data(model)
     blocks = model.blocks(weights, Batch(features, labels, is_in))
-    each = np.broadcast_to(all_gradients(blocks, N), (N, RUNS, model.n_parameters))
+    each = all_gradients(blocks)
     assert sum(block.size for block in blocks) == model.n_parameters
     squared = sum(block.squared_norms() for block in blocks)
     assert np.allclose(np.broadcast_to(squared, (RUNS, N)), (each**2).sum(axis=2).T)
@@ -111,7 +109,7 @@ def test_gradients_are_the_slopes_of_the_losses_and_blocks_have_their_norms_and_
     assert np.allclose(SumOfClipped(0.7)(blocks, is_in), expected)
     if isinstance(model, BatchNormalised):
         return  # its gradients depend on the batch, so they are not slopes of a record's loss
-    found, step = np.broadcast_to(gradients_of(model, weights, features, labels), each.shape), 1e-6
+    found, step = gradients_of(model, weights, features, labels), 1e-6
     for j in range(model.n_parameters):
         up, down = (weights + sign * step * (np.arange(model.n_parameters) == j) for sign in (1, -1))
         slopes = (model.losses(up, features, labels) - model.losses(down, features, labels)) / (2 * step)
@@ -127,25 +125,21 @@ def test_factors_clip_to_the_norm_and_leave_short_vectors_alone():
     assert clipped_to(np.array([0.0, 0.25, 1.0, 16.0]), 1.0).tolist() == [1.0, 1.0, 1.0, 0.25]
 
 
-@pytest.mark.parametrize(("rows", "shape"), [(breast_cancer_records(), (569, 32)), (digits_records(), (1797, 66))])
-def test_records_are_scaled_by_constants(rows, shape):
-    assert rows.shape == shape
+def test_records_are_scaled_by_constants():
+    rows = breast_cancer_records()
+    assert rows.shape == (569, 32)
     assert np.abs(rows[:, :-1]).max() <= 1.0
     assert (rows[:, -2] == 1.0).all()
     assert rows[:, 0:5].std() > 0.2
-    assert set(np.unique(rows[:, -1])) <= set(range(10))
+    assert set(np.unique(rows[:, -1])) == {0, 1}
 
 
 # Many trainings at once against a plain loop over one, and the laws of the batches.
 
 
-NET = OneHiddenLayer(3, 2, 2)
-
-
 CASES = [
     (LinearRegression(3), PoissonBatches(0.4), ()),
     (LogisticRegression(3), FullBatch(), (0.5, -1.0, 0.25)),
-    (NET, PoissonBatches(0.7), NET.random_weights(0)),
     (FixedGradients((2, 2)), FixedSizeBatches(2, 5), ()),
 ]
 
@@ -276,14 +270,12 @@ def test_what_observers_see():
         name: DPSGD(**given, observer=observer).sample([row], 3, np.random.default_rng(0))
         for name, observer in {
             "sums": NoisySums((1.0, 0.0, 2.0), clip=0.5),
-            "own": OwnGradient(row, clip=0.5),
             "last": LastProjection((1.0, 0.0, 2.0)),
             "loss": LastLoss(row),
             "weights": LastWeights(),
         }.items()
     }
     assert np.allclose(seen["sums"], -1.0)  # the gradient points against the features while the score is below 1
-    assert np.allclose(seen["own"], 1.0)
     assert np.allclose(seen["last"], 0.1)
     assert np.allclose(seen["loss"], (1 - 0.1 * np.sqrt(5)) ** 2 / 2)
     assert np.allclose(seen["weights"], 0.1 * np.array([1.0, 0.0, 2.0]) / np.sqrt(5))
@@ -472,12 +464,11 @@ def test_audits_come_near_the_loss_and_do_not_pass_it(rate, seen):
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("observer", [lambda row: OwnGradient(row, is_total=True), LastLoss])
-def test_natural_data_with_an_outlier_keep_the_claim_and_less_noise_does_not(observer):
+def test_natural_data_with_an_outlier_keep_the_claim_and_less_noise_does_not():
     rows = breast_cancer_records()[:10]
     rows[0] = 1.0  # all features at the end of their range, and the class that does not fit
     changes = {"model": LogisticRegression(31), "noise_multiplier": 4.0, "clip": 1.0, "batch_size": 10.0}
-    right = training(**changes, observer=observer(tuple(rows[0].tolist())), neighbours="replace_special")
+    right = training(**changes, observer=LastLoss(tuple(rows[0].tolist())), neighbours="replace_special")
     x, y = rows, zeroed(rows, 0)
     assert check(right, x, y, runs=5000, alpha=MISSED, jobs=1).verdict is not Verdict.REFUTED
     quiet = replace(right, noise_multiplier=0.4)
@@ -555,7 +546,7 @@ def test_canaries_on_the_models_own_parameters():
         canary_run(with_records(steps=2), ROWS, DiracCanaries(52, 0.5, 20))
 
 
-@pytest.mark.parametrize("canaries", [DiracCanaries(7, 2.0, 9), DiracCanaries(12, 2.0, 9), SphereCanaries(6, 2.0, 5)])
+@pytest.mark.parametrize("canaries", [DiracCanaries(7, 2.0, 9), DiracCanaries(12, 2.0, 9)])
 def test_blocks_of_canaries_are_their_gradients(canaries):
     """Norms, sums and projections agree with the matrix of gradients, over all groups of parameters."""
     model_groups = [(0, 3), (3, 4)]
@@ -594,32 +585,10 @@ def test_a_joint_block_keeps_records_and_canaries_apart():
     assert JointBlock(3, 2, 3, None, None).weighted_sum(np.ones((1, 5))).tolist() == [[0.0, 0.0, 0.0]]
 
 
-def test_random_directions_interfere_a_little():
-    tr = bare(sampling=FullBatch(), noise_multiplier=0.01, steps=1)
-    run = canary_run(tr, NOTHING, SphereCanaries(50, 0.5, 4999))
-    inside, outside = run.scores[run.included], run.scores[~run.included]
-    assert np.abs(inside - 1).max() < 0.6
-    assert np.abs(outside).max() < 0.6
-    assert 0.02 < outside.std() < 0.2  # √(25/5000) is .07
-
-
 def test_shuffled_batches_hold_each_canary_once_an_epoch():
     tr = bare(sampling=ShuffledBatches(100, 1000), noise_multiplier=0.01, steps=20, neighbours="replace_special")
     run = canary_run(tr, NOTHING, DiracCanaries(1000, 0.5))
     assert np.abs(run.scores - 2.0 * run.included).max() < 0.5
-
-
-def test_mislabelled_digits_have_smaller_losses_where_they_were_included():
-    rows, rng, net = digits_records(), np.random.default_rng(5), OneHiddenLayer(65, 8, 10)
-    canaries = rows[:200].copy()
-    canaries[:, -1] = (canaries[:, -1] + rng.integers(1, 10, 200)) % 10
-    changes = {"noise_multiplier": 0.01, "steps": 20, "clip": 5.0, "learning_rate": 1.0, "batch_size": 150}
-    quiet = with_records(model=net, initial=net.random_weights(0), **changes)
-    run, again = (record_canary_run(quiet, rows[200:400], canaries, seed=1) for _ in range(2))
-    assert np.array_equal(run.scores, again.scores)
-    assert run.scores.shape == (200,)
-    test = stats.mannwhitneyu(run.scores[run.included], run.scores[~run.included], alternative="greater")
-    assert test.pvalue < 1e-3
 
 
 # Mistakes in training: losses, repeated runs that expose them, canaries that do, and their parts.
@@ -638,8 +607,6 @@ def test_the_entry_of_a_mistake_is_complete(name):
     assert fault.wrong.adjacency == fault.right.adjacency
     assert len(str(fault.wrong)) <= 72
     assert fault.source.endswith(".")
-    assert ("one run" in fault.exposed_by) == (fault.canaries is not None)
-    assert "repeated runs" in fault.exposed_by
     assert fault.pair_epsilon > fault.claimed_epsilon + 1
     assert fault.true_epsilon >= fault.pair_epsilon
     assert fault.true_epsilon == math.inf or not fault.is_unbounded
@@ -649,7 +616,7 @@ def test_the_entry_of_a_mistake_is_complete(name):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if n % 6 == 0 else pytest.mark.evidence) for n, name in enumerate(FAULTS)]
+    "name", [pytest.param(name, marks=() if n % 9 == 0 else pytest.mark.evidence) for n, name in enumerate(FAULTS)]
 )
 def test_repeated_runs_refute_a_mistake_below_its_loss_and_not_the_right_training(name):
     fault = FAULTS[name]

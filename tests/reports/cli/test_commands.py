@@ -98,7 +98,7 @@ COMPLETED = {
     "dpaudit audit --epsi": ["--epsilon"],
     "dpaudit run E1": ["E1", "E10"],
     "dpaudit run laplace-h": ["laplace-half-noise"],
-    "dpaudit bench inference --table t": ["tightness", "timing"],
+    "dpaudit bench inference --table t": ["tightness"],
     "dpaudit list --document na": ["named"],
 }
 COMPLETE = """

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from dpaudit.audit.claims.claim import GroupClaim
-from dpaudit.experiments.libraries.installed import is_installed
+from dpaudit.experiments.libraries.target import is_installed
 from dpaudit.experiments.published.google_cases.all_cases import REJECTED, closeness_cases, dp_cases
 from dpaudit.experiments.published.google_cases.audited import TWIN_SHARE, noise, release, why_not_pydp
 from dpaudit.experiments.published.google_cases.case import VOTES
