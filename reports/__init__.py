@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .figures.svg_figure import save_figures
     from .formats.privacy_card import privacy_card, privacy_card_markdown
     from .formats.sarif import sarif
-    from .pages.html_page import PageCell, PageTable, html, table_page
+    from .pages.html_page import PageCell, PageTable, html
     from .pages.junit_and_csv import csv, junit
     from .pages.markdown_page import markdown
     from .plain_text import lines, table
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WHERE = {
     name: module
     for module, names in {
-        "pages.html_page": "html PageTable PageCell table_page",
+        "pages.html_page": "html PageTable PageCell",
         "pages.markdown_page": "markdown",
         "pages.junit_and_csv": "junit csv",
         "plain_text": "table lines",
@@ -34,7 +34,7 @@ _WHERE = {
 }
 
 __all__ = [
-    "html", "markdown", "table", "lines", "PageTable", "PageCell", "table_page", "junit", "csv", "sarif",
+    "html", "markdown", "table", "lines", "PageTable", "PageCell", "junit", "csv", "sarif",
     "privacy_card", "privacy_card_markdown", "plot", "kinds_of", "save_figures",
 ]  # fmt: skip
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MARKS = {Verdict.REFUTED: "✖", Verdict.NOT_REFUTED: "■", Verdict.INCONCLUSIVE: "◆"}
 """A shape for each verdict, because colour alone would exclude some readers."""
 
+READING_ORDER = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
 _COLOURS = {Verdict.REFUTED: "bold red", Verdict.NOT_REFUTED: "blue", Verdict.INCONCLUSIVE: "yellow"}
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, bidi overrides, lone surrogates, …

@@ -46,22 +46,23 @@ class _Stream(io.FileIO):
         """Stay open, as the other parts of the stream do if the user's code closes or detaches them."""
 
 
-class _Buffer(io.BufferedWriter):
-    def close(self) -> None:
+class _Staying:
+    _inner: str
+
+    def close(self: Any) -> None:
         self.flush()
 
-    def detach(self) -> Any:
+    def detach(self: Any) -> Any:
         self.flush()
-        return self.raw
+        return getattr(self, self._inner)
 
 
-class _Text(io.TextIOWrapper):
-    def close(self) -> None:
-        self.flush()
+class _Buffer(_Staying, io.BufferedWriter):
+    _inner = "raw"
 
-    def detach(self) -> Any:
-        self.flush()
-        return self.buffer
+
+class _Text(_Staying, io.TextIOWrapper):
+    _inner = "buffer"
 
 
 def program() -> NoReturn:

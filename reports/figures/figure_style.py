@@ -38,25 +38,9 @@ THEMED: Final = {
 _COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}\b")
 
 
-def themed(style: str) -> str:
-    """Replace each known colour by the page's variable.
-
-    Examples
-    --------
-    >>> themed("fill: none; stroke: #0072B2")
-    'fill: none; stroke: var(--blue)'
-    """
-    return _COLOUR.sub(lambda match: _variable(match[0]), style)
-
-
-def _variable(colour: str) -> str:
-    name = THEMED.get(colour.lower())
-    return colour if name is None else f"var({name})"
-
-
-def style_class(style: str) -> str:
-    """Name of the class of a style; equal in every process, because figures are drawn in several."""
-    return f"s{hashlib.sha256(style.encode()).hexdigest()[:7]}"
+def _themed(colour: re.Match[str]) -> str:
+    name = THEMED.get(colour[0].lower())
+    return colour[0] if name is None else f"var({name})"
 
 
 def share_styles(root: ElementTree.Element[Any], sheet: dict[str, str]) -> None:
@@ -68,15 +52,12 @@ def share_styles(root: ElementTree.Element[Any], sheet: dict[str, str]) -> None:
         style = element.attrib.pop("style", None)
         if style is None:
             continue
-        style = themed(style)
-        if "url(" in style:
+        style = _COLOUR.sub(_themed, style)
+        name = f"s{hashlib.sha256(style.encode()).hexdigest()[:7]}"  # equal in every process that draws figures
+        if "url(" in style or sheet.setdefault(name, style) != style:  # two styles of one hash
             element.attrib["style"] = style
-            continue
-        name = style_class(style)
-        if sheet.setdefault(name, style) != style:  # two styles of one hash
-            element.attrib["style"] = style
-            continue
-        element.attrib["class"] = name
+        else:
+            element.attrib["class"] = name
 
 
 def rules(sheet: dict[str, str]) -> str:

@@ -30,10 +30,12 @@ from .series_figures import (
     draw_distances,
     draw_guess_bounds,
     draw_points,
+    draw_projection,
     draw_scores,
     draw_series,
     drawn_points,
     fraction_outside,
+    projection_of,
     series_by_distance,
     stopped,
 )
@@ -58,6 +60,16 @@ def figures_of(result: Checked) -> list[Drawn]:
     if isinstance(result, CanaryResult):
         return _of_canaries(result)
     return _of_statement(result) if isinstance(result, StatementResult) else _of_audit(result)
+
+
+def figures_with_bound(result: Checked) -> list[Drawn]:
+    """Return the figures of a result, one of which has its bound: a projected one unless another shows it."""
+    drawn = figures_of(result)
+    shown = None if any(one.is_of_the_bound for one in drawn) else projection_of(result)
+    if shown is not None:
+        figure = _framed(lambda axes: draw_projection(axes, shown), 1.5, legend_rows=2)
+        drawn.insert(1, Drawn(figure, shown.label, shown.caption, is_of_the_bound=True))
+    return drawn
 
 
 def distance_figures(suite: Suite) -> list[Drawn]:

@@ -176,11 +176,11 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     bounds, estimates, exacts, found = (
         np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
         for values in (
-            [math.nan if _is_sick(result) else result.bound for _, result in rows],
+            [math.nan if result.findings else result.bound for _, result in rows],
             [_estimate(result) for _, result in rows],
             [entry.exact for entry, _ in rows],
             [
-                math.nan if result.is_refuted or _is_sick(result) else result.claim.strength + result.resolution
+                math.nan if result.is_refuted or result.findings else result.claim.strength + result.resolution
                 for _, result in rows
             ],
         )
@@ -226,17 +226,13 @@ def _cut(axes: Axes, rows: Array, limit: float, half: float) -> None:
             axes.plot(xs, ys, color="white", linewidth=2.2, zorder=2.5)
 
 
-def _is_sick(result: Audit) -> bool:
-    return bool(result.findings)
-
-
 def _estimate(result: Audit) -> float:
     return math.nan if isinstance(result, CanaryResult) or result.findings else result.estimate
 
 
 def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> None:
     figures = found_words(result)
-    if _is_sick(result):
+    if result.findings:
         figures = "no bound" if narrow else "no bound, failed health check"
     figures += f", claimed {number(result.claim.strength)}"
     if factor := severity_text(result):

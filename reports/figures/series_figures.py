@@ -1,9 +1,10 @@
-"""Figures of statements: measured and stated curves, or a row for each number with its allowed range."""
+"""Figures over runs, distances, guesses and stated places: bounds of audits, and numbers of statements."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,15 +14,18 @@ import numpy.typing as npt
 from ...audit.canaries.canary_tests import has_lines, refuted_strength
 from ...audit.claims.claim import Claim, GaussianDP, GroupClaim, PureDP
 from ...audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
-from ...audit.records.suite import Entry, Suite
+from ...audit.printing import rounded_down
+from ...audit.records.suite import Checked, Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult, ScoreSketch
 from ...audit.results.statement_result import Point, Series, StatementResult
-from ..plain_text import number, symbol
-from .figure_style import COLOUR, DASHED, EVENT, GREY, MARKER, draw_intervals, ink, legible, sides, window
+from ..plain_text import detectable, lower_limit, number, symbol, visible
+from .figure_style import BLUE, COLOUR, DASHED, EVENT, GREY, MARKER, draw_intervals, ink, legible, sides, window
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Array = npt.NDArray[np.float64]
 
 # Running lower bound of a sequential audit.
 
@@ -45,29 +49,139 @@ def draw_bound(axes: Axes, result: AuditResult) -> None:
     bounds = np.array([look.bound for look in result.looks], dtype=np.float64)
     claimed = claim.strength
     top = window(0.0, bounds, claimed, 0.1, room=0.12)[1]
-    bounds = np.minimum(bounds, top)
-    axes.step(runs, bounds, where="post", color=sides()[0], label="running lower bound")
+    axes.step(runs, np.minimum(bounds, top), where="post", color=sides()[0], label="running lower bound")
+    _draw_claim_and_bound(axes, runs, claimed, (runs[-1], min(bounds[-1], top)), result.verdict, stopped(result))
+    axes.set_ylim(0, top if math.isfinite(top) else 1)
+    axes.set_xlabel("runs on each dataset")
+    axes.set_ylabel(legible(_letter(claim)))
+
+
+def _draw_claim_and_bound(
+    axes: Axes, numbers: Array, claimed: float, bound: tuple[float, float], verdict: Verdict, label: str
+) -> None:
+    """Draw the claim and a marker for the bound over a logarithmic axis of the numbers."""
     axes.axhline(claimed, color=ink(), linewidth=1.0, linestyle=":", label=legible(f"claimed {number(claimed)}"))
-    verdict = result.verdict
-    size = 8 if verdict is Verdict.REFUTED else 6
     axes.plot(
-        runs[-1:], bounds[-1:], MARKER[verdict], color=COLOUR[verdict], markersize=size, linestyle="",
-        clip_on=False, zorder=3, label=stopped(result),
+        *bound, MARKER[verdict], color=COLOUR[verdict], markersize=8 if verdict is Verdict.REFUTED else 6,
+        linestyle="", clip_on=False, zorder=3, label=label,
     )  # fmt: skip
     axes.set_xscale("log")
     axes.minorticks_off()
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    first, last = runs.min(), runs.max()
+    first, last = numbers.min(), numbers.max()
     axes.set_xlim(first / 1.1, max(last, 1.1 * first) * 1.1)
-    axes.set_ylim(0, top if math.isfinite(top) else 1)
-    axes.set_xlabel("runs on each dataset")
-    each = " per step" if isinstance(claim, GroupClaim) else ""
-    axes.set_ylabel(legible(f"{symbol(claim.strength_name)}{each}"))
+
+
+def _letter(claim: Claim) -> str:
+    return symbol(claim.strength_name) + " per step" * isinstance(claim, GroupClaim)
+
+
+# Lower bound and smallest detectable excess of an audit against the number of runs. The audit measures one point of
+# each curve. The rest is a projection: the distance of the bound from the estimate, and that of the detectable strength
+# from the claim, shrink as 1/√runs.
+
+_SPAN: Final = 16.0  # the axis runs from a sixteenth of the runs to sixteen times as many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """What an audit would state after other numbers of runs."""
+
+    runs: int  # of the audit, or canaries
+    unit: str  # "runs" or "canaries"
+    letter: str  # of the claim's strength
+    verdict: Verdict
+    claimed: float
+    bound: float
+    estimate: float  # NaN or infinite where the curve is not drawn
+    excess: float  # the same
+
+    def bound_after(self, runs: float) -> float:
+        """Projected lower bound if the observed frequencies stay the same; NaN without a positive bound and estimate.
+
+        A bound of 0 is cut off there, so its distance from the estimate is unknown.
+        """
+        if not 0.0 < self.bound <= self.estimate < math.inf:
+            return math.nan
+        return max(self.estimate - (self.estimate - self.bound) * math.sqrt(self.runs / runs), 0.0)
+
+    def detected_after(self, runs: float) -> float:
+        """Projected smallest strength that is detected; NaN if none is stated."""
+        return self.claimed + self.excess * math.sqrt(self.runs / runs) if self.excess < math.inf else math.nan
+
+    @property
+    def label(self) -> str:
+        """The figure for screen readers."""
+        later, letter = 4 * self.runs, self.letter
+        text = f"Lower bound on {letter} by number of {self.unit}: {lower_limit(self.bound, self.claimed)} after "
+        text += f"{self.runs:,}, claimed {number(self.claimed)}"
+        if not math.isnan(bound := self.bound_after(later)):
+            text += f"; projected after {later:,}: {number(rounded_down(bound))}"
+        if not math.isnan(detected := self.detected_after(later)):
+            text += f"; smallest detectable {letter} {number(self.claimed + self.excess)}, projected after {later:,}: "
+            text += number(detected)
+        return f"{text}."
+
+    @property
+    def caption(self) -> str:
+        """Text below the figure."""
+        marker = f"Marker: the lower bound of this audit after {self.runs:,} {self.unit}."
+        curves = []
+        if not math.isnan(self.bound_after(self.runs)):
+            curves.append("the lower bound if the observed frequencies stay the same")
+        if not math.isnan(self.detected_after(self.runs)):
+            curves.append("the claim plus the smallest detectable excess")
+        if not curves:
+            return f"{marker} No curve, because the bound is 0 or the estimate is infinite or unknown."
+        return (
+            f"{marker} Dashed, projected as 1/√{self.unit} to other numbers: {' and '.join(curves)}. "
+            "Projections are not bounds, because the frequencies have sampling error."
+        )
+
+
+def projection_of(result: Checked) -> Projection | None:
+    """The numbers of the figure; None for a statement, and after a failed health check, which leaves no bound."""
+    if isinstance(result, StatementResult) or result.findings:
+        return None
+    is_training = isinstance(result, CanaryResult)
+    claim = result.directed_claim
+    excess = detectable(result)
+    return Projection(
+        runs=result.canaries if isinstance(result, CanaryResult) else result.runs,
+        unit="canaries" if is_training else "runs",
+        letter=visible(_letter(claim), 40),
+        verdict=result.verdict,
+        claimed=claim.strength,
+        bound=result.bound,
+        estimate=math.nan if isinstance(result, CanaryResult) else result.estimate,
+        excess=math.nan if excess is None or result.is_refuted else excess,
+    )
+
+
+def draw_projection(axes: Axes, shown: Projection) -> None:
+    """Draw the bound and the claim, and the projections, dashed because a solid line is a bound."""
+    runs = shown.runs * np.geomspace(1.0 / _SPAN, _SPAN, 33)
+    bounds, detected = (
+        np.array([curve(number) for number in runs.tolist()]) for curve in (shown.bound_after, shown.detected_after)
+    )
+    near = np.array([shown.claimed, shown.bound, shown.estimate])
+    farthest = 3.0 * near[near < math.inf].max() or 1.0  # curves count for the axis as far as they stay near
+    low, high = window(near, *(curve[curve <= farthest] for curve in (bounds, detected)), room=0.12)
+    for curve, colour, label in (
+        (bounds, BLUE, "projected bound"),
+        (detected, GREY, "claim + projected excess"),
+    ):
+        is_near = curve <= high  # not NaN
+        if is_near.sum() > 1:
+            axes.plot(runs[is_near], curve[is_near], color=colour, linestyle=DASHED, label=label)
+    bound = (shown.runs, min(shown.bound, high))
+    _draw_claim_and_bound(axes, runs, shown.claimed, bound, shown.verdict, "lower bound")
+    axes.set_ylim(max(low, 0.0), high)
+    axes.set_xlabel(f"{shown.unit if shown.unit == 'canaries' else 'runs on each dataset'} (logarithmic)")
+    axes.set_ylabel(legible(shown.letter))
 
 
 # Bounds and claims of one mechanism against the distance between the datasets.
-
-Array = npt.NDArray[np.float64]
 
 
 def series_by_distance(suite: Suite, *, fewest: int) -> list[list[Entry]]:
@@ -180,23 +294,14 @@ def draw_guess_bounds(axes: Axes, result: CanaryResult) -> None:
     numbers, bounds, most = (np.array(each, dtype=np.float64) for each in guess_bounds(result))
     claimed, (guesses, _) = result.claim.strength, result.best_guesses
     top = window(0.0, bounds, most, result.bound, claimed, 0.1, room=0.12)[1]
-    letter = legible(symbol(result.claim.strength_name))
     alone = {"marker": "o", "markersize": 2.5} if len(numbers) > 1 else {"marker": "o", "linestyle": ""}
     axes.plot(numbers, np.minimum(bounds, top), color=sides()[0], label="so many guesses alone", **alone)
     axes.plot(numbers, np.minimum(most, top), color=GREY, linestyle=DASHED, label="if all of them were right")
-    axes.axhline(claimed, color=ink(), linewidth=1.0, linestyle=":", label=legible(f"claimed {number(claimed)}"))
-    axes.plot(
-        [guesses], [min(result.bound, top)], MARKER[result.verdict], color=COLOUR[result.verdict],
-        markersize=8 if result.verdict is Verdict.REFUTED else 6, linestyle="", clip_on=False, zorder=3,
-        label="bound of the audit",
-    )  # fmt: skip
-    axes.set_xscale("log")
-    axes.minorticks_off()
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlim(numbers.min() / 1.1, max(numbers.max(), 1.1 * numbers.min()) * 1.1)
+    bound = (guesses, min(result.bound, top))
+    _draw_claim_and_bound(axes, numbers, claimed, bound, result.verdict, "bound of the audit")
     axes.set_ylim(0, top if math.isfinite(top) else 1)
     axes.set_xlabel("guesses, from the farthest score on")
-    axes.set_ylabel(letter)
+    axes.set_ylabel(legible(symbol(result.claim.strength_name)))
 
 
 def guess_bounds(result: CanaryResult) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:

@@ -15,9 +15,8 @@ from ...audit.records.json_codec import uncollected
 from ...audit.records.suite import Checked, Suite
 from ..plain_text import visible
 from .figure_style import in_report_style, share_styles
-from .figures import distance_figures, figures_of
+from .figures import distance_figures, figures_with_bound
 from .forest_figure import forest
-from .runs_figure import projection_of, runs_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,11 +72,7 @@ def svg(
 
 def standalone_svg(figure: Figure, *, label: str = "Figure") -> str:
     """Return the figure as the text of an SVG file."""
-    return standalone(svg(figure, label=label, prefix=""))
-
-
-def standalone(element: str) -> str:
-    """Return an `<svg>` element as the text of an SVG file."""
+    element = svg(figure, label=label, prefix="")
     return element.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
@@ -175,20 +170,14 @@ def _joined(
 @uncollected()
 def _drawn(results: Sequence[Checked], start: int) -> tuple[list[list[Drawing]], dict[str, str]]:
     sheet: dict[str, str] = {}
-    return [_of_one(result, index, sheet) for index, result in enumerate(results, start + 1)], sheet
-
-
-def _of_one(result: Checked, index: int, sheet: dict[str, str]) -> list[Drawing]:
-    """The drawings of a result; a sequential audit and a training run have their own figure of the bound."""
-    drawn = figures_of(result)
     drawings = [
-        (one.caption, svg(one.figure, label=one.label, prefix=f"a{index}-{place}-", sheet=sheet))
-        for place, one in enumerate(drawn)
+        [
+            (one.caption, svg(one.figure, label=one.label, prefix=f"a{index}-{place}-", sheet=sheet))
+            for place, one in enumerate(figures_with_bound(result))
+        ]
+        for index, result in enumerate(results, start + 1)
     ]
-    projection = None if any(one.is_of_the_bound for one in drawn) else projection_of(result)
-    if projection is not None:
-        drawings.insert(1, (projection.caption, runs_svg(projection, sheet=sheet)))
-    return drawings
+    return drawings, sheet
 
 
 # The figures of a suite as SVG files.
@@ -209,11 +198,8 @@ def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
     texts = {name: standalone_svg(figure) for name, figure in drawn}
     for index, entry in enumerate(suite.entries, 1):
         name = "".join(char if char.isascii() and char.isalnum() else "-" for char in entry.name)[:60].strip("-")
-        own = figures_of(entry.result)
+        own = figures_with_bound(entry.result)
         texts |= {f"{index:03d}-{name}-{place}": standalone_svg(one.figure) for place, one in enumerate(own, 1)}
-        projection = None if any(one.is_of_the_bound for one in own) else projection_of(entry.result)
-        if projection is not None:
-            texts[f"{index:03d}-{name}-{len(own) + 1}"] = standalone(runs_svg(projection))
     written = []
     for name, text in texts.items():
         written.append(folder / f"{name}.svg")

@@ -93,7 +93,7 @@ def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -
         "verdict": result.verdict.value,
         "sentence": prose(result.sentence),
         "remarks": [prose(remark) for remark in result.remarks],
-        "plain_text": [prose(one.text) for one in cautions(result)],
+        "cautions": [prose(one.text) for one in cautions(result)],
         **_subject(entry),
         "evidence": _evidence(entry),
         "implementation": _implementation(entry),
@@ -114,8 +114,10 @@ def _subject(entry: Entry) -> dict[str, Any]:
     if isinstance(result, StatementResult):
         return {"statement": prose(result.statement), "claim": "none; a statement is not a privacy claim"}
     if isinstance(result, AuditResult):
-        unit, adjacency = visible(result.pair.unit) or "not stated", visible(result.pair.adjacency)
-        more: dict[str, Any] = {"distance": result.pair.distance, "pair_checked": _pair_words(result)}
+        pair = result.pair
+        unit, adjacency = visible(pair.unit) or "not stated", visible(pair.adjacency)
+        checked = prose(pair.doubt) or f"{visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}"
+        more: dict[str, Any] = {"distance": pair.distance, "pair_checked": checked}
     else:
         unit, adjacency, more = "one canary", f"{visible(result.adjacency)}, of one canary", {}
     return {
@@ -125,12 +127,6 @@ def _subject(entry: Entry) -> dict[str, Any]:
         "adjacency": adjacency,
         **more,
     }
-
-
-def _pair_words(result: AuditResult) -> str:
-    if result.pair.doubt:
-        return prose(result.pair.doubt)
-    return f"{visible(result.pair.x)} and {visible(result.pair.y)}: {visible(result.pair.difference)}"
 
 
 def _evidence(entry: Entry) -> list[str]:
@@ -238,7 +234,7 @@ def _table(audits: Sequence[dict[str, Any]]) -> str:
     for one in audits:
         unit, excess = one.get("unit_of_privacy", "–"), one["recorded"].get("resolution")
         accepted = [f"accepted: {one['accepted']}"] if "accepted" in one else []
-        read_with = "; ".join([*accepted, *one["plain_text"]]) or "–"
+        read_with = "; ".join([*accepted, *one["cautions"]]) or "–"
         cells = (one["name"], one["claim"], unit, one["verdict"], number(excess), read_with)
         rows.append(f"| {' | '.join(map(_text, cells))} |")
     return "\n".join(rows)

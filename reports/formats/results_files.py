@@ -83,7 +83,7 @@ def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
     if isinstance(result, AuditResult) and result.ignored:
         own["ignored"] = visible(", ".join(result.ignored), _LONG)
     if read_with := cautions(result):
-        own["plain_text"] = visible("; ".join(one.text for one in read_with), _LONG)
+        own["cautions"] = visible("; ".join(one.text for one in read_with), _LONG)
     return own | {"repeat": visible(repetition(entry), _LONG)}
 
 

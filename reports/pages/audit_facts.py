@@ -230,8 +230,6 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
         counted = f"{result.runs:,} on each dataset, {batches}until {_WHY_STOPPED[result.stopped]}"
         counted += "; the event was chosen early and is tested on the runs after that" * result.is_closed
-    stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
-    source_of_claim = visible(result.claim_source) or stated_by
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence")
     p_value = p_text(result.p_value)
@@ -245,8 +243,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         ("Mechanism", visible(result.mechanism, 300)),
         ("Code", visible(provenance)),
         *([("Source", f"{visible(place.file)}:{place.line}")] if place is not None else []),
-        ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
-        ("Source of the claim", source_of_claim),
+        *_of_claim(entry, result),
         ("Unit of privacy", visible(pair.unit) or "not stated"),
         ("Adjacency", f"{visible(pair.adjacency)}; distance {number(pair.distance)}"),
         ("Lower bound", lower),
@@ -264,6 +261,15 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         ("Low bits of floats", _BITS[result.bits]),
         ("Runs", counted),
         ("Seed", _seed(result)),
+    ]
+
+
+def _of_claim(entry: Entry, result: AuditResult | CanaryResult) -> Facts:
+    claim = result.claim
+    stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
+    return [
+        ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
+        ("Source of the claim", visible(result.claim_source) or stated_by),
     ]
 
 
@@ -288,12 +294,10 @@ def _of_statement(entry: Entry, result: StatementResult) -> Facts:
 
 def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
     claim, words = result.claim, result.detectable_in_words.removeprefix("smallest detectable excess: ")
-    stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
     lower = f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence"
     return [
         ("Training", visible(result.mechanism, 300)),
-        ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
-        ("Source of the claim", visible(result.claim_source) or stated_by),
+        *_of_claim(entry, result),
         ("Adjacency", f"{visible(result.adjacency)}, of one canary"),
         ("Lower bound", visible(lower)),
         ("Ceiling", visible(f"{claim.describe_strength(result.ceiling)} if every guess had been right")),

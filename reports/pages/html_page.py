@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from urllib.parse import quote
 
 from ...audit.options import checked
 from ...audit.printing import percent
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
-# Tables of text on a page of HTML: sections of a report, or a page of their own.
+# Tables of text: sections of a report.
 
 CellStyle: TypeAlias = Literal["", "refuted", "not-refuted", "inconclusive", "soft"]
 _LONGEST = 2_000
@@ -71,7 +70,7 @@ class PageTable:
     rows: tuple[tuple[str | PageCell, ...], ...]
 
 
-def shown_table(table: PageTable) -> dict[str, Any]:
+def _shown_table(table: PageTable) -> dict[str, Any]:
     """Return the values of a table for the template, as safe text."""
     return {
         "id": table.id,
@@ -87,38 +86,9 @@ def _shown_cell(cell: str | PageCell) -> PageCell:
     return PageCell(visible(held.text, _LONGEST), held.style, visible(held.remark, _LONGEST))
 
 
-def table_page(
-    title: str, paragraphs: Sequence[str], tables: Sequence[PageTable], links: Sequence[tuple[str, str]] = ()
-) -> str:
-    """Return a self-contained page of tables, without scripts.
-
-    Parameters
-    ----------
-    title : str
-    paragraphs : sequence of str
-        Text before the tables.
-    tables : sequence of PageTable
-    links : sequence of (name, relative path)
-        Files that the page links to.
-    """
-    require_for_html()
-    return (
-        templates()
-        .get_template("table_page.html.j2")
-        .render(
-            title=visible(title, 150),
-            policy=content_policy(),
-            styles="",
-            paragraphs=[prose(paragraph) for paragraph in paragraphs],
-            links=[(visible(name, 100), quote(target)) for name, target in links],
-            tables=[shown_table(table) for table in tables],
-        )
-    )
-
-
 @functools.cache
-def templates() -> Environment:
-    """Return the templates of all pages, which escape what they are given."""
+def _templates() -> Environment:
+    """Return the templates, which escape what they are given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -130,12 +100,10 @@ def templates() -> Environment:
     )
 
 
-def content_policy(script: str = "") -> str:
-    """Return the content security policy: inline styles and drawings, the given script, and nothing external."""
-    allowed = ["default-src 'none'", "style-src 'unsafe-inline'"]
-    if script:
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        allowed.append(f"script-src 'sha256-{digest}'")
+def _content_policy() -> str:
+    """Return the content security policy: inline styles and drawings, the page's script, and nothing external."""
+    digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
+    allowed = ["default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'"]
     return "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
 
 
@@ -252,19 +220,19 @@ def html(
     versions = {part for entry in suite.entries for part in entry.result.versions}
     alphas = sorted({entry.result.alpha for entry in suite.entries})
     limits = limits_of(suite)
-    template = templates().get_template("report.html.j2")
+    template = _templates().get_template("report.html.j2")
     return template.render(
         title=plain.visible(suite.title, 150),
         about=about(suite),
         glossary=GLOSSARY,
-        policy=content_policy(_script()),
+        policy=_content_policy(),
         script=Markup(_script()),
         n_audits=len(suite.entries),
         groups=_groups(suite, audits),
         warnings=[
             (heading(kind, len(own)), own)
             for kind in KINDS
-            if (own := [audit for audit in audits if kind in audit["plain_text"]])
+            if (own := [audit for audit in audits if kind in audit["cautions"]])
         ],
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
@@ -296,7 +264,7 @@ def html(
             if (accepted := entry.accepted) is not None
         ],
         drawings=overviews,
-        tables=[shown_table(table) for table in tables],
+        tables=[_shown_table(table) for table in tables],
         topics=[
             (plain.visible(each.id, 100), plain.prose(each.statement), plain.prose(each.source))
             for each in suite.topics
@@ -325,7 +293,7 @@ def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, An
     """For each verdict in reading order: count, first audits, number of further audits, and what to do."""
     counts, advice = plain.verdict_counts(suite), what_to_do(suite)
     found = []
-    for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED):
+    for verdict in plain.READING_ORDER:
         own = [audit for audit in audits if audit["verdict"] == verdict.value]
         named = [] if verdict is Verdict.NOT_REFUTED else own[:_MOST_NAMED]
         found.append(
@@ -432,7 +400,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "sentence": sentence,
         "remarks": remarks,
-        "plain_text": [one.kind for one in read_with],
+        "cautions": [one.kind for one in read_with],
         "claim": plain.visible(plain.stated(result), 100),
         "short_bound": plain.visible(plain.found(result)),
         "exact": plain.exact_text(entry),
@@ -466,9 +434,9 @@ def _replay(table: ReplayTable) -> dict[str, Any]:
 
 def _sort_keys(entry: Entry) -> dict[str, str]:
     """The numbers by which the script sorts cells whose text sorts differently; empty if unknown."""
-    result, order = entry.result, (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
+    result = entry.result
     numbers = {
-        "verdict": order.index(result.verdict),
+        "verdict": plain.READING_ORDER.index(result.verdict),
         "bound": result.worst.estimate if isinstance(result, StatementResult) else result.bound,
         "exact": plain.exact(entry),
         "excess": plain.detectable(result),

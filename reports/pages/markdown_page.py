@@ -108,7 +108,7 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
 def _next_steps(suite: Suite, today: datetime.date) -> list[str]:
     """A line for each verdict that occurs: how many, the most severe refuted claims, and what to do."""
     lines, counts, advice = [], plain.verdict_counts(suite), what_to_do(suite)
-    for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED):
+    for verdict in plain.READING_ORDER:
         own = [entry for entry in suite.entries if entry.result.verdict is verdict]
         named = [] if verdict is Verdict.NOT_REFUTED else own[:_MOST_NAMED]
         names = ", ".join(_named(each, today) for each in named)

@@ -22,7 +22,6 @@ IN_NO_AUDIT = (
     "data collection, security and access control",
 )
 """What no audit examines."""
-_ORDER = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
 
 
 def by_severity(entries: Sequence[Entry]) -> list[Entry]:
@@ -35,7 +34,7 @@ def by_severity(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _rank(entry: Entry) -> tuple[int, bool, float]:
-    result, place = entry.result, _ORDER.index(entry.result.verdict)
+    result, place = entry.result, plain.READING_ORDER.index(entry.result.verdict)
     if not result.is_refuted:
         return place, False, 0.0
     if isinstance(result, StatementResult):
@@ -62,7 +61,7 @@ def limits_of(suite: Suite) -> Limits:
     alone = tuple(plain.visible(each.name, 100) for each in refuted if adjusted[id(each)] > FAMILY_WISE)
     if not n:
         return Limits(headline="", sentences=(), refuted_together=(), refuted_alone=())
-    alphas = sorted({entry.result.alpha for entry in suite.entries})
+    summed, alphas = _in_two_digits(total), sorted({entry.result.alpha for entry in suite.entries})
     of_each = " or ".join(map(plain.number, alphas))
     each = f"{percent(1 - alphas[0])} each" if len(alphas) == 1 else f"{percent(1 - alphas[-1])} or more each"
     if n == 1:
@@ -70,24 +69,22 @@ def limits_of(suite: Suite) -> Limits:
         sentences = [f"The limits of this audit hold together with confidence {percent(1 - total)}."]
     elif total < 1.0:
         headline = (
-            f"family-wise alpha {_up(total)} (alpha {of_each} each), confidence {percent(1 - total)} for all together"
+            f"family-wise alpha {summed} (alpha {of_each} each), confidence {percent(1 - total)} for all together"
         )
         sentences = [
             f"All lower bounds and intervals of the {n:,} audits hold together with confidence {percent(1 - total)}: "
-            f"the probability that any is wrong is at most {_up(total)}, the sum of the alphas."
+            f"the probability that any is wrong is at most {summed}, the sum of the alphas."
         ]
     else:
-        headline = (
-            f"alpha {of_each} each, confidence {each}; no family-wise confidence, as the alphas sum to {_up(total)}"
-        )
+        headline = f"alpha {of_each} each, confidence {each}; no family-wise confidence, as the alphas sum to {summed}"
         sentences = [
             f"Each bound holds with its own confidence ({each}). All {n:,} bounds together have no stated confidence, "
-            f"because the alphas sum to {_up(total)}."
+            f"because the alphas sum to {summed}."
         ]
     if n > 1 and total > FAMILY_WISE:
         sentences.append(
             f"For bounds that hold together with 95% confidence, repeat the audits with alpha at most "
-            f"{_down(FAMILY_WISE / n)}."
+            f"{_in_two_digits(FAMILY_WISE / n, math.floor)}."
         )
     sentences += [plain.held_together(suite)] if n > 1 else []
     if any(isinstance(entry.result, AuditResult) and entry.result.findings for entry in suite.entries):
@@ -113,16 +110,7 @@ def limits_of(suite: Suite) -> Limits:
     return Limits(headline=headline, sentences=tuple(sentences), refuted_together=together, refuted_alone=alone)
 
 
-def _up(value: float) -> str:
-    """The value in two digits, never rounded down."""
-    return _rounded(value, math.ceil)
-
-
-def _down(value: float) -> str:
-    return _rounded(value, math.floor)
-
-
-def _rounded(value: float, to_integer: Callable[[float], int]) -> str:
+def _in_two_digits(value: float, to_integer: Callable[[float], int] = math.ceil) -> str:
     digits = 1 - math.floor(math.log10(value))
     scaled = round(value * 10.0**digits, 9)
     return f"{to_integer(scaled) / 10.0**digits:.2g}"

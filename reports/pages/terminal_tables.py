@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...audit.claims.claim import Claim
@@ -20,6 +21,7 @@ from ...audit.results.audit_result import FINAL_SHARE, AuditResult, Verdict
 from ...audit.sampling.block_plan import main_runs, pilot_runs, with_pilot
 from ..plain_text import (
     MARKS,
+    READING_ORDER,
     acceptance_note,
     counted,
     detectable_text,
@@ -96,20 +98,20 @@ def plan_table(
     from rich.table import Table
     from rich.text import Text
 
-    rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
+    plan = _Plan(claim, power, alpha, q)
+    rows = [plan.row_of_excess(excess) for excess in resolutions]
     if not resolutions and not runs:
         room = claim.max_strength - claim.strength
         excesses = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
-        rows = [row for excess in excesses if (row := _row_if_possible(claim, excess, power, alpha, q)) is not None]
-    rows += [_row_of(claim, checked("runs", number), power, alpha, q) for number in runs]
-    event = _event_in_words(claim, q)
+        rows = [row for excess in excesses for row in plan.rows_if_possible(excess)]
+    rows += [plan.row_of_runs(checked("runs", number)) for number in runs]
     shown = Table(
         f"detectable\nexcess of {symbol(claim.strength_name)}",
         "runs on each\ndataset",
         "of which\npilot runs",
         "detectable excess,\nsequential audit",
         "probability of\nthe event on y",
-        title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {event}"),
+        title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {plan.event_in_words}"),
         title_justify="left",
         caption=_CAPTION if q is None else None,
         caption_justify="left",
@@ -117,7 +119,7 @@ def plan_table(
     for column in shown.columns:
         column.justify = "right"
     for excess, of_each, pilot, early, rate in rows:
-        of_event = "in bins" if q is None and claim.divergence_slopes else f"{rate:.3g}"
+        of_event = "in bins" if plan.is_in_bins else f"{rate:.3g}"
         shown.add_row(f"{excess:.4g}", f"{of_each:,}", f"{pilot:,}", f"{early:.3g}", of_event)
     return shown
 
@@ -125,67 +127,75 @@ def plan_table(
 Row = tuple[float, int, int, float, float]
 
 
-def _event_in_words(claim: Claim, q: float | None) -> str:
-    if q is not None:
-        return f"an event of probability {q:g}"
-    return "the best possible event" if claim.gaussian_mu is None else "Gaussian noise"
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The audit that is planned: its claim, power and alpha, and the probability of its event on y, if given."""
 
+    claim: Claim
+    power: float
+    alpha: float
+    q: float | None
 
-def _alternative(claim: Claim, excess: float, q: float | None) -> Alternative:
-    """Return the planned event: of the given probability, an event of Gaussian noise, or the best event."""
-    if q is not None:
-        return q
-    if claim.gaussian_mu is not None:
-        return GaussianNoise(SHARE)
-    return best_q(claim, resolution=min(excess, 0.99 * (claim.max_strength - claim.strength)))
+    @property
+    def is_in_bins(self) -> bool:
+        return self.q is None and bool(self.claim.divergence_slopes)
 
+    @property
+    def event_in_words(self) -> str:
+        if self.q is not None:
+            return f"an event of probability {self.q:g}"
+        return "the best possible event" if self.claim.gaussian_mu is None else "Gaussian noise"
 
-def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row:
-    """Return the row of an excess, with the runs that detect it."""
-    alternative = _alternative(claim, excess, q)
-    rate = event_of(claim, excess, alternative).q
-    if q is None and claim.divergence_slopes:
-        number = runs_by_divergence(claim, excess, alpha=alpha, power=power)
-        return excess, number, pilot_runs(number), _early(claim, number, power, alpha, q), rate
-    main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
-    number = with_pilot(main, rate)
-    return excess, number, number - main_runs(number, rate), _early(claim, number, power, alpha, q), rate
+    def alternative(self, excess: float) -> Alternative:
+        """Return the planned event: of the given probability, an event of Gaussian noise, or the best event."""
+        if self.q is not None:
+            return self.q
+        if self.claim.gaussian_mu is not None:
+            return GaussianNoise(SHARE)
+        return best_q(self.claim, resolution=min(excess, 0.99 * (self.claim.max_strength - self.claim.strength)))
 
+    def row_of_excess(self, excess: float) -> Row:
+        """Return the row of an excess, with the runs that detect it."""
+        claim, alpha, alternative = self.claim, self.alpha, self.alternative(excess)
+        rate = event_of(claim, excess, alternative).q
+        if self.is_in_bins:
+            number = runs_by_divergence(claim, excess, alpha=alpha, power=self.power)
+            return excess, number, pilot_runs(number), self.early(number), rate
+        power = power_of_the_test(self.power)
+        number = with_pilot(runs_needed(claim, alternative, resolution=excess, power=power, alpha=alpha), rate)
+        return excess, number, number - main_runs(number, rate), self.early(number), rate
 
-def _row_if_possible(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row | None:
-    """Return the row of an excess; None if no possible number of runs detects it."""
-    try:
-        return _row_for(claim, excess, power, alpha, q)
-    except OptionError:
-        return None
+    def rows_if_possible(self, excess: float) -> list[Row]:
+        """Return the row of an excess; none if no possible number of runs detects it."""
+        try:
+            return [self.row_of_excess(excess)]
+        except OptionError:
+            return []
 
+    def row_of_runs(self, number: int) -> Row:
+        """Return the row of a number of runs, with its detectable excess."""
+        excess, main, rate = self.detectable(number, self.alpha)
+        return excess, number, number - main, self.early(number), rate
 
-def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
-    """Return the row of a number of runs, with its detectable excess."""
-    found, main, rate = _detectable(claim, number, power, alpha, q)
-    return found, number, number - main, _early(claim, number, power, alpha, q), rate
+    def early(self, number: int) -> float:
+        """Return the detectable excess of a sequential audit, which is that of its final test."""
+        return self.detectable(number, FINAL_SHARE * self.alpha)[0]
 
-
-def _early(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> float:
-    """Return the detectable excess of a sequential audit, which is that of its final test."""
-    return _detectable(claim, number, power, FINAL_SHARE * alpha, q)[0]
-
-
-def _detectable(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> tuple[float, int, float]:
-    """Return the detectable excess of a number of runs, the main runs among them, and the event's probability on y."""
-    found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
-    if q is None and claim.divergence_slopes:
-        found = detectable_by_divergence(claim, number - main, main, main, alpha=alpha, power=power)
-        return found, main, event_of(claim, found, GaussianNoise(SHARE)).q if found < math.inf else 0.5
-    rate = 0.5
-    for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
-        alternative = _alternative(claim, found, q)
-        found = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(power))
-        if found == math.inf:
-            break
-        rate = event_of(claim, found, alternative).q
-        main = main_runs(number, rate)
-    return found, main, rate
+    def detectable(self, number: int, alpha: float) -> tuple[float, int, float]:
+        """Return the detectable excess of a number of runs, the main runs among them, and the event's chance on y."""
+        claim, main = self.claim, number - pilot_runs(number)
+        if self.is_in_bins:
+            excess = detectable_by_divergence(claim, number - main, main, main, alpha=alpha, power=self.power)
+            return excess, main, event_of(claim, excess, GaussianNoise(SHARE)).q if excess < math.inf else 0.5
+        excess, rate = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), 0.5
+        for _ in range(1 if self.q is not None else 3):  # the best event depends on the excess, and that on the event
+            alternative = self.alternative(excess)
+            excess = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(self.power))
+            if excess == math.inf:
+                break
+            rate = event_of(claim, excess, alternative).q
+            main = main_runs(number, rate)
+        return excess, main, rate
 
 
 # Table of audits at the end of a test session.
@@ -196,8 +206,7 @@ _WIDEST = 60
 
 def table_lines(entries: Sequence[Entry]) -> list[str]:
     """A line for each audit; inconclusive and refuted audits come last, next to the end of the output."""
-    late = (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)
-    ordered = sorted(entries, key=lambda entry: (late.index(entry.result.verdict), entry.name))
+    ordered = sorted(entries, key=lambda entry: (-READING_ORDER.index(entry.result.verdict), entry.name))
     rows = [_HEADINGS, *map(_row, ordered)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -284,49 +284,35 @@ class DPAudit:
         """
         __tracebackhide__ = True
         with self._audit(mechanism, (x, y), {"claim": claim, "neighbours": neighbours, **options}) as label:
-            return self._audited(label, mechanism, x, y, claim, neighbours, self._expectation(expect), options)
-
-    def _audited(
-        self,
-        label: str,
-        mechanism: Any,
-        x: Any,
-        y: Any,
-        claim: Any,
-        neighbours: Any,
-        expected: Verdict | None,
-        options: dict[str, Any],
-    ) -> AuditResult:
-        __tracebackhide__ = True
-        started = now()
-        refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
-        if (neighbours is None) == (x is None and y is None):
-            what = (
-                "x and y, or neighbours= to search for a pair"
-                if neighbours is None
-                else "x and y or neighbours=, not both"
-            )
-            raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
-        options = self._begin(label, options)
-        if checked("cells", options.get("cells", 0)) or self._is_limited(label, options):
-            options.setdefault("sequential", False)
-        options.setdefault("sequential", True)
-        if not options["sequential"]:
-            options.pop("seconds", None)
-        if neighbours is None:
-            options.pop("search_runs", None)
-            how = None
-            result: AuditResult = made(self._session, label, check, mechanism, x, y, claim=claim, **options)
-        else:
-            options.setdefault("keep_datasets", isinstance(neighbours, Domain) and not neighbours.lists_values)
-            options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
-            how = made(self._session, label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
-            result, x, y = how.audit, how.x, how.y
-        recounts = self._recounts(mechanism, x, y, result, options, label)
-        entry = Entry(name=label, result=result, recounts=recounts, expected=expected)
-        result.environment["seconds"] = round(now() - started, 3)
-        self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
-        return result
+            started, expected = now(), self._expectation(expect)
+            refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
+            if (neighbours is None) == (x is None and y is None):
+                what = (
+                    "x and y, or neighbours= to search for a pair"
+                    if neighbours is None
+                    else "x and y or neighbours=, not both"
+                )
+                raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
+            options = self._begin(label, options)
+            if checked("cells", options.get("cells", 0)) or self._is_limited(label, options):
+                options.setdefault("sequential", False)
+            options.setdefault("sequential", True)
+            if not options["sequential"]:
+                options.pop("seconds", None)
+            if neighbours is None:
+                options.pop("search_runs", None)
+                how = None
+                result: AuditResult = made(self._session, label, check, mechanism, x, y, claim=claim, **options)
+            else:
+                options.setdefault("keep_datasets", isinstance(neighbours, Domain) and not neighbours.lists_values)
+                options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
+                how = made(self._session, label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
+                result, x, y = how.audit, how.x, how.y
+            recounts = self._recounts(mechanism, x, y, result, options, label)
+            entry = Entry(name=label, result=result, recounts=recounts, expected=expected)
+            result.environment["seconds"] = round(now() - started, 3)
+            self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
+            return result
 
     def check(
         self, function: Callable[..., Any], *arguments: Any, expect: Verdict | str | None = None, **options: Any
@@ -342,49 +328,39 @@ class DPAudit:
         """
         __tracebackhide__ = True
         with self._audit(function, arguments, options) as label:
-            return self._checked(label, function, arguments, self._expectation(expect), options)
-
-    def _checked(
-        self,
-        label: str,
-        function: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        expected: Verdict | None,
-        options: dict[str, Any],
-    ) -> Any:
-        __tracebackhide__ = True
-        parameters = inspect.signature(function).parameters
-        is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-        if not is_open:
-            refuse_unknown({**self._marked, **options}, "dp_audit.check", "expect", *_OF_SEARCHES, *parameters)
-        takes_alpha = is_open or "alpha" in options or "alpha" in parameters
-        whole = self._begin(label, options, has_alpha=takes_alpha)
-        self._is_limited(label, whole)
-        given = {name: value for name, value in whole.items() if name in options or name in parameters}
-        if is_open:
-            given |= {name: whole[name] for name in ("alpha", "seed")}
-        result = function(*arguments, **given)
-        without_entry = (SensitivityResult, EquivalenceResult)
-        if not isinstance(result, (AuditResult, StatementResult, CanaryResult, *without_entry)):
-            raise OptionError(
-                f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
-                "returns an AuditResult, a StatementResult, a CanaryResult, an EquivalenceResult or a "
-                "SensitivityResult."
-            )
-        if not isinstance(result, SensitivityResult):
-            more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
-            if more > 1e-9 * result.alpha:
-                refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
-                if refusal:
-                    raise Failed(refusal)
-        if isinstance(result, without_entry):
-            verdict = _VERDICTS[result.verdict] if isinstance(result, EquivalenceResult) else result.verdict
-            if verdict is not (expected or Verdict.NOT_REFUTED):
-                self._fail(label, f"{_instead_of(expected)}{result}\n  seed    {whole['seed']}")
+            expected = self._expectation(expect)
+            parameters = inspect.signature(function).parameters
+            is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+            if not is_open:
+                refuse_unknown({**self._marked, **options}, "dp_audit.check", "expect", *_OF_SEARCHES, *parameters)
+            takes_alpha = is_open or "alpha" in options or "alpha" in parameters
+            whole = self._begin(label, options, has_alpha=takes_alpha)
+            self._is_limited(label, whole)
+            given = {name: value for name, value in whole.items() if name in options or name in parameters}
+            if is_open:
+                given |= {name: whole[name] for name in ("alpha", "seed")}
+            result = function(*arguments, **given)
+            without_entry = (SensitivityResult, EquivalenceResult)
+            if not isinstance(result, (AuditResult, StatementResult, CanaryResult, *without_entry)):
+                raise OptionError(
+                    f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
+                    "returns an AuditResult, a StatementResult, a CanaryResult, an EquivalenceResult or a "
+                    "SensitivityResult."
+                )
+            if not isinstance(result, SensitivityResult):
+                more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
+                if more > 1e-9 * result.alpha:
+                    refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
+                    if refusal:
+                        raise Failed(refusal)
+            if isinstance(result, without_entry):
+                verdict = _VERDICTS[result.verdict] if isinstance(result, EquivalenceResult) else result.verdict
+                if verdict is not (expected or Verdict.NOT_REFUTED):
+                    self._fail(label, f"{_instead_of(expected)}{result}\n  seed    {whole['seed']}")
+                return result
+            entry = Entry(name=label, result=result, expected=expected)
+            self._conclude(entry, Case(self._name, function, None, None, whole, None))
             return result
-        entry = Entry(name=label, result=result, expected=expected)
-        self._conclude(entry, Case(self._name, function, None, None, whole, None))
-        return result
 
     def canaries(self, scores: Any, included: Any, *, claim: Claim, **options: Any) -> CanaryResult:
         """Audit a claim on one training run, as `check_canaries` does; fail if it is refuted or inconclusive.

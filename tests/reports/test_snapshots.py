@@ -152,6 +152,7 @@ def printed(drawn):
 
 def without_drawings(page):
     """The page with each drawing's words in its place: what matplotlib writes changes with its version."""
+    page = re.sub(r"^\.s[0-9a-f]{7}\{.*\}\n", "", page, flags=re.MULTILINE)  # the styles of drawings
     return re.sub(r'<svg [^>]*aria-label="([^"]*)".*?</svg>', r"[\1]", page, flags=re.DOTALL)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from dpaudit import check_canaries, load
 from dpaudit.audit.canaries.plan import METHODS
 from dpaudit.audit.errors import DatasetError, UnknownNameError
 from dpaudit.reports.cli.dataset_arguments import read_scores
-from dpaudit.reports.cli.main import main
 from dpaudit.reports.cli.options import CANARY_METHODS
 
 INCLUDED = np.arange(100) % 5 < 2
@@ -19,21 +16,12 @@ SHOWN = np.linspace(0.0, 1.0, 100) + INCLUDED
 NAMES = ("score", "included")
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+@pytest.fixture(name="run")
+def canaries(run, tmp_path):
     """Runs the command in a folder with scores: (exit status, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
     rows = [f"{score},0,{flag}" for score, flag in zip(SHOWN, INCLUDED, strict=True)]
     (tmp_path / "scores.csv").write_text("\n".join(["score,flat,included", *rows]))
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dpaudit", "canaries", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
-
-    return call
+    return lambda *arguments: run("canaries", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -131,14 +119,13 @@ def test_several_files_are_several_runs(tmp_path):
     ("name", "content", "message"),
     [
         ("a.csv", b"", "a line of names and a line for each canary"),
-        ("a.csv", b"score,included\n1\n", r"line 2: 1 cell, and 2 in line 1"),
         ("a.csv", b"score,included\nhigh,1\n", "column 'score' of .* is not made of numbers"),
         ("a.csv", b"\xff\xfe", "cannot be read"),
         ("a.npy", b"no array", "cannot be read"),
         ("a.npz", b"PK no zip", "cannot be read"),
         ("a.txt", b"", "unknown ending; use .csv, .npy or .npz"),
     ],
-    ids=["empty", "short line", "text", "encoding", "npy", "npz", "ending"],
+    ids=["empty", "text", "encoding", "npy", "npz", "ending"],
 )
 def test_damaged_files_are_refused(name, content, message, tmp_path):
     (tmp_path / name).write_bytes(content)

@@ -134,10 +134,17 @@ def test_completion_can_be_shown_and_installed(tmp_path):
         assert "_DPAUDIT_COMPLETE=complete_bash" in shown
 
 
-def test_mistakes_and_the_version_wait_for_nothing_large():
-    for arguments in (["--version"], ["audit"], ["adit"], ["audit", "--epsilno", "1"]):
+def test_mistakes_the_help_and_the_version_wait_for_nothing_large():
+    for arguments in (["--version"], ["--help"], ["audit"], ["adit"], ["audit", "--epsilno", "1"]):
         code = f"import atexit, sys; atexit.register(lambda: print('\\n', *sorted(sys.modules))); {START}"
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
         modules = set(done.stdout.rpartition("\n \n")[2].split()) | set(done.stdout.split())
-        large = {"numpy", "scipy", "pydantic", *({"typer"} if arguments == ["--version"] else ())}
+        large = {
+            "numpy",
+            "scipy",
+            "joblib",
+            "matplotlib",
+            "pydantic",
+            *({"typer"} if arguments == ["--version"] else ()),
+        }
         assert not modules & large, arguments

@@ -136,7 +136,7 @@ def test_a_store_killed_before_its_first_note_is_resumed(tmp_path):
         pass
 
 
-def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
+def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch):
     """Ended between two cases, so that it takes no timing."""
     whole = folder / "whole"
     arguments = ["run", "D1", "--runs", "4000", "--seed", "4"]
@@ -159,11 +159,8 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
     refused = finished([*PAIR, "--out", str(out), "--resume"])
     assert "belongs to dpaudit run; repeat that command with --resume" in refused.stderr.replace("\n", " ")
     for changed in (["--seed", "0"], ["--alpha", "1e-5", "--seed", "5"], ["E3"], ["--runs", "1000"]):
-        monkeypatch.setattr(sys, "argv", ["dpaudit", "run", *changed, "--resume", str(out)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 2
-        assert "--resume keeps the first options" in capsys.readouterr().err
+        ended = finished(["run", *changed, "--resume", str(out)])
+        assert (ended.returncode, "--resume keeps the first options" in ended.stderr) == (2, True)
     assert finished(["run", "--resume", str(out)]).returncode in (0, 1)
     assert results(out) == results(whole)
 
@@ -208,11 +205,9 @@ def test_a_search_goes_on_too(folder, monkeypatch):
         (["run", "NOPE", "--out", "new"], "NOPE"),
     ],
 )
-def test_what_cannot_be_resumed_or_begun_leaves_nothing(folder, monkeypatch, capsys, arguments, said):
-    monkeypatch.setattr(sys, "argv", ["dpaudit", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err.replace(f"{folder}/", "")
+def test_what_cannot_be_resumed_or_begun_leaves_nothing(folder, arguments, said):
+    ended = finished(arguments)
+    assert ended.returncode == 2
+    assert said in ended.stderr.replace(f"{folder}/", "")
     assert not (folder / "new" / FILE).exists()
     assert not (folder / "nowhere").exists()

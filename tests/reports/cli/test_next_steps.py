@@ -12,7 +12,6 @@ import pytest
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
 from dpaudit.reports.cli.audit_commands import next_steps
-from dpaudit.reports.cli.main import main
 
 SEARCH = "      --search MODULE:OBJECT in place of --x and --y looks for the worst pair of neighbours"
 
@@ -42,15 +41,12 @@ def test_a_refutation_is_repeated_and_reported():
     ],
     ids=str,
 )
-def test_what_is_not_refuted_is_planned_more_finely(claim, options, monkeypatch, capsys):
+def test_what_is_not_refuted_is_planned_more_finely(claim, options, run):
     audited = result(1.0, claim)
     planned, other = next_steps(audited, has_runs=True, is_searched=False, out=None)
     assert planned.startswith(f"next: `dpaudit plan {options} --resolution ")
     assert other == SEARCH
-    monkeypatch.setattr(sys, "argv", ["dpaudit", *planned.split("`")[1].split()[1:]])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0, capsys.readouterr()
+    assert run(*planned.split("`")[1].split()[1:])[0] == 0
     assert float(planned.split("--resolution ")[1].split("`")[0]) < audited.resolution
 
 
@@ -100,14 +96,9 @@ def ended(stopped, resolution, wanted, claim):
 
 @pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_only_a_terminal_shows_them(tmp_path, monkeypatch, capsys, is_terminal):
+def test_only_a_terminal_shows_them(run, tmp_path, monkeypatch, is_terminal):
     (tmp_path / "counted_here.py").write_text("def f(x, size, rng):\n    return x + rng.laplace(size=size)\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     arguments = "audit counted_here:f --x 0 --y 1 --epsilon 1.5 --runs 2000 --bits false"
-    monkeypatch.setattr(sys, "argv", ["dpaudit", *arguments.split()])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
-    assert ("next: " in capsys.readouterr().out) is is_terminal
+    status, out, _ = run(*arguments.split())
+    assert (status, "next: " in out) == (0, is_terminal)

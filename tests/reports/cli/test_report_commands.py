@@ -14,39 +14,33 @@ from jsonschema import Draft202012Validator
 from dpaudit import Entry, PureDP, Suite, check, load, save
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.procedures.count_again import recount
-from dpaudit.reports.cli.main import main
+
+from ..examples import statement
 
 EVENT = Intervals(((1.0, math.inf),))
 
 
-def entry(scale, name="tests/test_it.py::test_noisy"):
+def entry(scale, stream):
     def noisy(answer, size, rng):
         return answer + rng.laplace(scale=scale, size=size)
 
-    result = check(noisy, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1)
-    again = recount(noisy, 1.0, 0.0, EVENT, stream=f"scale {scale}", runs=20_000, jobs=1)
-    return Entry(name=name, result=result, recounts=(again,))
+    result = check(noisy, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1, name="noisy [bold]")
+    again = recount(noisy, 1.0, 0.0, EVENT, stream=stream, runs=20_000, jobs=1)
+    return Entry(name="tests/test_it.py::test_noisy", result=result, recounts=(again,))
 
 
-ONE, OTHER = entry(1.0), entry(1.3)
+ONE, OTHER = entry(1.0, "before"), entry(1.3, "after")
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Runs a command in a folder of its own: its exit status, what it printed, and its complaint."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(name="run")
+def run_with_results(run, tmp_path):
+    """Runs a command in a folder with two files of results; its output is on one line."""
     for name, one in (("a", ONE), ("b", OTHER)):
         save(Suite(title=f"Suite {name}", entries=(one,)), tmp_path / f"{name}.json")
 
     def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["dpaudit", *arguments])
-        try:
-            main()
-            status = 0
-        except SystemExit as left:
-            status = left.code or 0
-        shown = capsys.readouterr()
-        return status, " ".join(shown.out.split()), shown.err
+        status, out, err = run(*arguments)
+        return status, " ".join(out.split()), err
 
     return call
 
@@ -115,17 +109,64 @@ def test_a_comparison_has_a_section_in_the_reports_of_now(run, tmp_path):
     assert "Before and after" not in (tmp_path / "alone" / "report.html").read_text()
 
 
+@pytest.fixture
+def compared(run, tmp_path):
+    """What a comparison of two lists of entries prints, and its exit status."""
+
+    def call(before, after):
+        for name, entries in (("a", before), ("b", after)):
+            save(Suite(title="", entries=tuple(entries)), tmp_path / f"{name}.json")
+        return run("compare", "a.json", "b.json")[:2]
+
+    return call
+
+
+def test_the_same_is_the_same(compared):
+    code, shown = compared([ONE], [ONE])
+    assert code == 0
+    assert "1 audit, 0 changed" in shown
+    assert "5,000 runs" in shown
+    assert "no p-value: the counts are equal and come from" in shown
+    code, shown = compared([ONE], [entry(1.0, "after")])
+    assert (code, "1 audit, 0 changed" in shown, "random numbers" in shown) == (0, True, False)  # false alarm: 1e-5
+    slope = Entry(name="slope", result=statement())
+    code, shown = compared([slope], [slope])
+    assert (code, "1 audit, 0 changed" in shown) == (0, True), "statements are shown too"
+
+
+def test_two_versions_saved_under_one_name(compared):
+    code, shown = compared([ONE], [entry(1.01, "before")])
+    assert code == 1
+    assert {"both", "counts", "save", "again"} <= set(shown.split()), "the words of a cell may be on several lines"
+    assert "(pytest --dp-audit-save=NAME)" in shown
+
+
+def test_other_noise_and_what_is_missing(compared):
+    code, shown = compared([ONE, replace(ONE, name="gone")], [OTHER, replace(ONE, name="new")])
+    assert code == 1
+    assert "3 audits, 2 changed" in shown
+    for words in ("Pr[output ≥ 1 | y] was", "the audit is missing", "new: it was not recorded before"):
+        assert words in shown
+
+
+def test_what_cannot_be_compared_is_neither_changed_nor_a_pass(compared):
+    none = replace(ONE, recounts=())
+    code, shown = compared([none], [none])
+    assert code == 3
+    assert "1 audit, 0 changed, 1 not compared" in shown
+    assert "nothing to compare: neither file has" in shown
+    assert compared([none, ONE], [none, replace(ONE, name="new")])[0] == 1
+    assert compared([], [])[0] == 3
+
+
 def test_compare_alone_writes_nothing(run, tmp_path):
     before = set(tmp_path.iterdir())
     assert run("compare", "a.json", "b.json")[0] == 1
     assert set(tmp_path.iterdir()) == before
 
 
-def test_the_schema_is_that_of_the_files(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["dpaudit", "schema"])
-    with pytest.raises(SystemExit):
-        main()
-    validator = Draft202012Validator(json.loads(capsys.readouterr().out))
+def test_the_schema_is_that_of_the_files(run, tmp_path):
+    validator = Draft202012Validator(json.loads(run("schema")[1]))
     body = json.loads((tmp_path / "a.json").read_text())
     validator.validate(body)
     assert not validator.is_valid({**body, "schema": 10**6})

@@ -75,9 +75,9 @@ def test_a_caution_is_for_review_in_sarif_and_no_alert(weak, silenced):
 def test_the_card_says_what_was_silenced(weak, silenced):
     suite = Suite(title="t", entries=(weak, silenced))
     first, second = json.loads(privacy_card(suite, today=DAY))["audits"]
-    assert first["plain_text"] == ["the smallest detectable excess (6.1) is larger than the claim (1)"]
+    assert first["cautions"] == ["the smallest detectable excess (6.1) is larger than the claim (1)"]
     assert "the health check serial-dependence, which was silenced" in second["not_examined"]
-    assert second["plain_text"] == ["silenced health checks: serial-dependence"]
+    assert second["cautions"] == ["silenced health checks: serial-dependence"]
     (row,) = (line for line in privacy_card_markdown(suite, today=DAY).splitlines() if line.startswith("| weak"))
     assert "| not refuted | 6.1 | the smallest detectable excess (6.1) is larger than the claim (1) |" in row
 

@@ -15,7 +15,7 @@ from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
-from dpaudit.reports import html, markdown
+from dpaudit.reports import PageCell, PageTable, html, markdown
 from dpaudit.reports.figures.figure_style import THEMED
 from dpaudit.reports.figures.forest_figure import before_after_figure, compared_bounds, forest
 from dpaudit.reports.figures.svg_figure import svg
@@ -229,6 +229,25 @@ def test_the_page_of_a_comparison_has_the_figure():
     assert "A move of a bound alone is not a change." in section
     bare = html(suite_of(same=FINE), comparisons=compared(text=(STATEMENT, STATEMENT)))
     assert "<svg " not in bare[bare.index('id="before"') : bare.index('id="limits"')]
+
+
+COVERAGE = PageTable(
+    id="coverage",
+    title="Coverage <of all>",
+    caption="Two callables.",
+    columns=("Callable", "Status"),
+    rows=(("a.b", PageCell("refuted", "refuted", "at 1 < 2")), ("c.d", "audited")),
+)
+REMARK = '<span class="soft"><bdi>at 1 &lt; 2</bdi></span>'
+
+
+def test_a_table_is_a_section_of_a_report_with_a_link():
+    page = html(suite_of(), tables=[COVERAGE])
+    assert '<h2 id="coverage"><bdi>Coverage &lt;of all&gt;</bdi></h2>' in page
+    assert '<a href="#coverage" class="wide"><bdi>Coverage &lt;of all&gt;</bdi></a>' in page
+    assert f'<td data-label="Status" class="refuted"><bdi>refuted</bdi><br>{REMARK}</td>' in page
+    assert '<th scope="row"><bdi>c.d</bdi></th>' in page
+    assert 'id="coverage"' not in html(suite_of())
 
 
 def test_an_accepted_refutation_is_named_as_such():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit import load
+from dpaudit.reports.pytest_plugin.session import AuditSession, Settings, setting_from_text
 
 from .sessions import HEAD, MECHANISMS, ONE_OF_EACH, has_outcomes, run, text_of
 
@@ -175,24 +176,47 @@ def test_a_resolution_sizes_the_audit(full_project):
     assert "; runs for resolution 0.5, 60 s each, seed 0" in shown
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("alpha", "0", "use a probability, 0 < alpha < 1"),
+        ("alpha", "nan", "use a probability, 0 < alpha < 1"),
+        ("budget", "2", "use a probability, 0 < budget < 1"),
+        ("runs", "3", "use a whole number of runs, 40 or more"),
+        ("runs", "inf", "use a whole number of runs"),
+        ("seed", "-1", "use a whole number >= 0"),
+        ("seconds", "soon", "use a positive number of seconds"),
+        ("resolution", "0", "use a positive number"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(name, text, rule):
+    with pytest.raises(ValueError, match=f"--dp-audit-{name} .* is '{text}'; {rule}"):
+        setting_from_text(name, text)
+
+
+@pytest.mark.parametrize("name", ["../../main", "/main", "a//main", "..", "C:\\main", "..\\main"])
+def test_a_baseline_lies_in_its_folder(name, tmp_path):
+    with pytest.raises(ValueError, match="would not lie in"):
+        AuditSession(settings=Settings(), baselines=tmp_path).baseline_path(name)
+
+
+@pytest.mark.parametrize(("audits", "alpha"), [(-1, 0.01), (True, 0.01), (1, 2), (1, "small")])
+def test_a_marker_out_of_range_is_refused(audits, alpha, tmp_path):
+    with pytest.raises(ValueError, match="; use "):
+        AuditSession(settings=Settings(), baselines=tmp_path).plan("test", audits, alpha)
+
+
 REFUSED = {
     "--dp-audit-alpha=0": "use a probability, 0 < alpha < 1",
-    "--dp-audit-alpha=nan": "use a probability, 0 < alpha < 1",
-    "--dp-audit-budget=2": "use a probability, 0 < budget < 1",
-    "--dp-audit-runs=3": "use a whole number of runs, 40 or more",
-    "--dp-audit-runs=inf": "use a whole number of runs",
-    "--dp-audit-seed=-1": "use a whole number >= 0",
-    "--dp-audit-seconds=soon": "use a positive number of seconds",
-    "--dp-audit-resolution=0": "use a positive number",
     "--dp-audit-report=r.txt": "ends in .json, .html or .md",
     "--dp-audit-report=r": "ends in .json, .html or .md",
-    **{f"--dp-audit-{do}={name}": "would not lie in" for do in ("save", "compare") for name in
-       ("../../main", "/main", "a//main", "..", "C:\\main", "..\\main")},
+    "--dp-audit-save=../../main": "would not lie in",
+    "--dp-audit-compare=a//main": "would not lie in",
     "--dp-audit-alpha=0.01": "2 tests add up to 0.02, above the error budget 0.01",
-}  # fmt: skip
+}
 
 
-def test_a_wrong_option_is_an_error_at_once(project):
+def test_a_wrong_option_or_marker_is_an_error_at_once(project):
     project.makepyfile(ONE_OF_EACH)
     for option, rule in REFUSED.items():
         result = run(project, option)
@@ -200,14 +224,9 @@ def test_a_wrong_option_is_an_error_at_once(project):
         assert rule in text_of(result), option
     assert "--dp-audit-budget=0.02" in text_of(result)
     run(project, "--dp-audit-alpha=0.01", "--dp-audit-budget=0.02").assert_outcomes(passed=1, failed=1)
-
-
-def test_a_wrong_marker_is_an_error(project):
-    for option in ("audits=-1", "alpha=2", "audits=True", "alpha='small'"):
-        project.makepyfile(f"import pytest\n@pytest.mark.dp_audit({option})\ndef test_it(dp_audit): pass\n")
-        result = run(project)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR, option
-        assert "use " in text_of(result), option
+    project.makepyfile("import pytest\n@pytest.mark.dp_audit(audits=-1)\ndef test_it(dp_audit): pass\n")
+    result = run(project)
+    assert (result.ret, "use a whole number >= 0" in text_of(result)) == (pytest.ExitCode.USAGE_ERROR, True)
 
 
 def test_what_has_a_budget_of_its_own(project):
@@ -296,6 +315,9 @@ def test_what_a_test_patches_is_audited(project):
             dp_audit(looped.noisy, 1.0, 0.0, claim=PureDP(1.0))
         """
     )
+    result = run(project)
+    result.assert_outcomes(failed=1)
+    assert "REFUTED" in text_of(result)
 
 
 def test_alphas_of_audits_without_a_row_are_counted(project):
