@@ -43,13 +43,7 @@ def next_size(total: int, runs: int) -> int:
 
 
 def batch_sizes(runs: int) -> list[int]:
-    """Return the size of each batch of an audit with `runs` runs that does not refute.
-
-    Examples
-    --------
-    >>> batch_sizes(100)
-    [32, 8, 8, 8, 8, 8, 8, 8, 8, 4]
-    """
+    """Return the size of each batch of an audit with `runs` runs that does not refute."""
     sizes, total = [], 0
     while total < runs:
         sizes.append(next_size(total, runs))

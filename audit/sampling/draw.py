@@ -61,18 +61,14 @@ def plan_blocks(
 ) -> Plan:
     """Return the plan for a sampler, with a block size from `runs` and from the shape of one output, drawn here.
 
-    Parameters
-    ----------
-    runs : int, optional
-        Runs of the audit on each dataset; by default blocks have the maximum size.
-    is_stateful : bool, optional
-        Whether the mechanism carries state; by default its first run shows it.
+    Without `runs`, blocks have the maximum size. Without `is_stateful`, the first run shows whether the mechanism
+    carries state.
     """
     for side, dataset in zip(SIDES, (x, y), strict=True):
         refuse_iterator(dataset, side)
     one = Plan(sampler, x, y, seed, 1, 1)
     before = identity_of_mechanism(sampler.function) if is_stateful is None else None
-    ((_, [first]),) = _run(one, [DrawBlocks("x", 0, (1,))])
+    ((_, [first]),) = _run(one, [DrawBlocks("x", first=0, sizes=(1,))])
     if before is not None:
         is_stateful = before != identity_of_mechanism(sampler.function)
     if sampler.form is None:
@@ -90,7 +86,7 @@ def plan_blocks(
 
 def _form_of(plan: Plan, first: Outputs) -> Form:
     """Return the form of the outputs, of which the first is given; a function of one run is called for records only."""
-    may_be_named = plan.sampler.is_block or plan.sampler.is_picked
+    may_be_named = plan.sampler.is_block or plan.sampler.call.part is not None
     if not (may_be_named or first.ndim == 2 or isinstance(first[0], tuple | Dictionary | Raised | None)):
         return Form()
     ((_, form),) = _run(plan, [LearnForm(1 if plan.sampler.is_block else _FORM_RUNS)])
@@ -135,49 +131,40 @@ def count_hits(
 ) -> tuple[BlockCounts, BlockCounts]:
     """Draw main-phase outputs on each dataset, and count them in the event and in the cells of partitions.
 
-    Parameters
-    ----------
-    runs, runs_y : int
-        Outputs on x and on y; as many on y as on x by default.
-    shapes : dict, optional
-        Shape of a single pilot output on x and on y, () or (n_coords,); a block with another shape is an error. None if
-        outputs may vary in length.
-    others : tuple of Event
-        Other events, counted in each block too.
-    progress : callable, optional
-        Called with the number of runs just finished, on both datasets together.
+    As many runs are drawn on y as on x by default. `shapes` are those of a single pilot output (`shapes_of`); a block
+    with another one is an error. `progress` is called with the number of runs just finished, on both datasets together.
     """
-    sizes = {"x": _sizes(runs, plan.block), "y": _sizes(runs if runs_y is None else runs_y, plan.block)}
+    sizes: dict[Side, list[int]] = {
+        "x": _sizes(runs, plan.block),
+        "y": _sizes(runs if runs_y is None else runs_y, plan.block),
+    }
     cut = {side: parts(each, sum(map(len, sizes.values())), plan.blocks_of_task) for side, each in sizes.items()}
     tasks = [
-        CountBlocks(event, partitions, shapes, side, first, part, others)
+        CountBlocks(side, event, partitions, shapes, others, first=first, sizes=part)
         for pair in zip_longest(*([(side, *part) for part in cut[side]] for side in SIDES))  # in turns
         for side, first, part in filter(None, pair)
     ]
-    n_cells = sum(each.n_cells for each in partitions)
-    kept = {
-        side: BlockCounts.of(
-            np.zeros(len(sizes[side]), np.int64),
-            np.array(sizes[side], np.int64),
-            np.zeros((len(sizes[side]), BLOCK_MARKS), np.uint64),
-            np.zeros(n_cells, np.int64),
-            Counter(),
-            np.zeros((len(others), len(sizes[side])), np.int64),
-        )
-        for side in SIDES
-    }
-    for task, (blocks, cells, raised) in _run(plan, tasks):
-        own = kept[task.side]
-        own.cells[:] += cells
-        own.raised.update(dict(raised))
-        place, n_events = slice(task.first, task.first + len(blocks)), task.n_events
-        hits = np.array([numbers[:n_events] for numbers in blocks], np.int64)
-        marks = np.array([numbers[n_events:] for numbers in blocks], np.uint64)
-        own.hits[place], own.others[:, place] = hits[:, 0], hits[:, 1:].T
-        own.fingerprints[place], own.orders[place], own.stretches[place] = marks[:, 0], marks[:, 1], marks[:, 2:]
+    n_events, n_cells = 1 + len(others), sum(partition.n_cells for partition in partitions)
+    blocks: dict[Side, list[Any]] = {side: [None] * len(sizes[side]) for side in SIDES}
+    cells = {side: np.zeros(n_cells, np.int64) for side in SIDES}
+    raised = {side: Counter[str]() for side in SIDES}
+    for task, (counted, in_cells, exceptions) in _run(plan, tasks):
+        blocks[task.side][task.first : task.first + len(counted)] = counted
+        cells[task.side] += in_cells
+        raised[task.side].update(dict(exceptions))
         if progress is not None:
             progress(sum(task.sizes))
-    return kept["x"], kept["y"]
+    on_x, on_y = (
+        BlockCounts.of(
+            np.array([numbers[:n_events] for numbers in blocks[side]], np.int64).reshape(-1, n_events),
+            sizes[side],
+            np.array([numbers[n_events:] for numbers in blocks[side]], np.uint64).reshape(-1, BLOCK_MARKS),
+            cells[side],
+            raised[side],
+        )
+        for side in SIDES
+    )
+    return on_x, on_y
 
 
 def count_pairs(
@@ -193,50 +180,38 @@ def count_pairs(
 ) -> tuple[PairCounts, BlockCounts, BlockCounts, MainCounts]:
     """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
 
-    Parameters
-    ----------
-    events : tuple of Event or None
-        The event for p on x, and the event for p on y; None is never hit.
-    rare : tuple of Event or None
-        The same, of outputs seen on one dataset only.
-    final, partitions : tuple of Event, tuple of Partition or PlainEvents
-        Counted in addition on each dataset.
-
-    Returns
-    -------
-    pairs : PairCounts
-    blocks_x, blocks_y : BlockCounts
-        With the hits of the first event, or of the second if the first is None.
-    counted : MainCounts
-        Counts of `final` and `partitions`.
+    `events` are that for p on x and that for p on y; None is never hit. `rare` are the same, of outputs seen on one
+    dataset only. `final` and `partitions` are counted in addition on each dataset: the last counts. The blocks have
+    the hits of the first event, or of the second if the first is None.
     """
     sizes = _sizes(runs, plan.block)
-    found: list[Any] = [None] * len(sizes)
+    blocks: list[Any] = [None] * len(sizes)
     cut = parts(sizes, len(sizes), plan.blocks_of_task)
-    tasks = [CountPairs(events, rare, final, partitions, shapes, first_block + first, part) for first, part in cut]
+    tasks = [
+        CountPairs(events, rare, final, partitions, shapes, first=first_block + first, sizes=part)
+        for first, part in cut
+    ]
     raised = {side: Counter[str]() for side in SIDES}
-    n_cells = sum(each.n_cells for each in partitions)
+    n_cells = sum(partition.n_cells for partition in partitions)
     hits, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
-    for task, (counted, on_x, on_y, own_hits, own_cells) in _run(plan, tasks):
+    for task, (counted, on_x, on_y, final_hits, in_cells) in _run(plan, tasks):
         start = task.first - first_block
-        found[start : start + len(counted)] = counted
+        blocks[start : start + len(counted)] = counted
         for side, times in zip(SIDES, (on_x, on_y), strict=True):
             raised[side].update(dict(times))
-        hits += own_hits
-        cells += own_cells
-    numbers = np.array([each for each, _ in found], np.int64).reshape(-1, PAIR_NUMBERS)
-    marks = np.array([each for _, each in found], np.uint64).reshape(-1, 2 * BLOCK_MARKS)
-    both, only_p, only_q, _ = (numbers[:, :4] if events[0] is not None else numbers[:, 4:8]).T
+        hits += final_hits
+        cells += in_cells
+    numbers = np.array([pairs for pairs, _ in blocks], np.int64).reshape(-1, PAIR_NUMBERS)
+    marks = np.array([marks for _, marks in blocks], np.uint64).reshape(-1, 2 * BLOCK_MARKS)
+    both, only_p, only_q, _ = np.hsplit(numbers[:, :4] if events[0] is not None else numbers[:, 4:8], 4)
     hits_x, hits_y = both + only_p, both + only_q
     if events[0] is None:
         hits_x, hits_y = hits_y, hits_x
-    every, no_cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
-    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], no_cells, raised["x"])
-    blocks_y = BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], no_cells, raised["y"])
+    no_cells = np.zeros(0, np.int64)
     return (
         PairCounts.from_numbers(numbers.sum(axis=0).tolist()),
-        blocks_x,
-        blocks_y,
+        BlockCounts.of(hits_x, sizes, marks[:, :BLOCK_MARKS], no_cells, raised["x"]),
+        BlockCounts.of(hits_y, sizes, marks[:, BLOCK_MARKS:], no_cells, raised["y"]),
         MainCounts((runs, runs), hits, cells),
     )
 
@@ -250,7 +225,7 @@ def draw_pilot(
     """
     sizes = _sizes(runs, plan.block)
     cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
-    tasks = [DrawBlocks(side, first_block + first, part) for side in sides for first, part in cut]
+    tasks = [DrawBlocks(side, first=first_block + first, sizes=part) for side in sides for first, part in cut]
     found: dict[Side, list[Any]] = {side: [None] * len(sizes) if side in sides else [] for side in SIDES}
     held = 0
     for task, blocks in _run(plan, tasks):

@@ -71,18 +71,11 @@ ELSEWHERE = Provenance(where="outputs made elsewhere")
 
 
 def provenance_of(mechanism: Any) -> Provenance:
-    """Return the provenance of a function, method, `functools.partial` or object; a wrapper counts as its own code.
-
-    Examples
-    --------
-    >>> import statistics
-    >>> provenance_of(statistics.fmean).where
-    'statistics:fmean'
-    >>> len(provenance_of(statistics.fmean).fingerprint), provenance_of(len).fingerprint
-    (16, '')
-    """
+    """Return the provenance of a function, method, `functools.partial` or object; a wrapper counts as its own code."""
     module, name, codes = loaded_code(mechanism)
-    return Provenance(where=f"{module}:{name}", package=package_of(module), fingerprint=_fingerprint(codes))
+    words = "\n".join(map(words_of, codes)).encode("utf-8", "surrogatepass")
+    fingerprint = hashlib.sha256(words).hexdigest()[:16] if codes else ""
+    return Provenance(where=f"{module}:{name}", package=package_of(module), fingerprint=fingerprint)
 
 
 def loaded_code(mechanism: Any) -> tuple[str, str, list[CodeType]]:
@@ -121,12 +114,6 @@ def _codes_of(kind: type) -> Iterator[CodeType]:
         for part in (value, *(getattr(value, name, None) for name in ("fget", "fset", "__func__"))):
             if isinstance(part, FunctionType):
                 yield part.__code__
-
-
-def _fingerprint(codes: list[CodeType]) -> str:
-    if not codes:
-        return ""
-    return hashlib.sha256("\n".join(map(words_of, codes)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def words_of(code: CodeType) -> str:
@@ -181,32 +168,19 @@ def source_of(mechanism: Any) -> dict[str, dict[str, str | int]]:
     The path is relative to the working directory, or to the folder of installed packages, and has forward slashes.
     There is none for code without a file (a prompt, a notebook, a builtin), for a file elsewhere, whose path would
     reveal the layout of a machine, and for adapters, which do not hold the mechanism's code.
-
-    Returns
-    -------
-    dict
-        Under ``source``: ``file``, ``line``, ``sha256`` of the file's bytes, and ``below``, which is "working
-        directory" or "installed packages".
-
-    Examples
-    --------
-    >>> import statistics
-    >>> source_of(len), source_of(eval("lambda rows, rng: 0"))
-    ({}, {})
     """
     module, _, codes = loaded_code(mechanism)
     if not codes or f"{module}.".startswith(ADAPTERS):
         return {}
     file = codes[0].co_filename
     line = min(code.co_firstlineno for code in codes if code.co_filename == file)
-    below, path = _relative(Path(file))
-    if path is None:
-        return {}
+    below, path = "installed packages", below_packages(Path(file))
     try:
-        content = Path(file).read_bytes()
-    except OSError:  # the code came from elsewhere, or its file is gone
+        if path is None:
+            below, path = "working directory", Path(file).resolve().relative_to(Path.cwd().resolve()).as_posix()
+        digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except (ValueError, OSError):  # the code came from elsewhere, or its file is gone
         return {}
-    digest = hashlib.sha256(content).hexdigest()
     return {"source": {"file": path, "line": line, "sha256": digest, "below": below}}
 
 
@@ -217,16 +191,6 @@ def below_packages(path: Path) -> str | None:
             at = len(path.parts) - 1 - path.parts[::-1].index(marker)
             return "/".join(path.parts[at + 1 :])
     return None
-
-
-def _relative(path: Path) -> tuple[str, str | None]:
-    """The root that a file lies below, and its path from there."""
-    if (installed := below_packages(path)) is not None:
-        return "installed packages", installed
-    try:
-        return "working directory", path.resolve().relative_to(Path.cwd().resolve()).as_posix()
-    except (ValueError, OSError):
-        return "", None
 
 
 _OWN_NAME = __name__.partition(".")[0]
@@ -251,14 +215,6 @@ def identity(value: Any, package: str = "") -> Identity:
 
     The user's functions and classes are hashed by their code and everything it names; installed libraries, except
     `package`, by name and version. An object may define its own identity in a method `__audit_identity__`.
-
-    Examples
-    --------
-    >>> identity([1.0, "a"]) == identity([1.0, "a"]), identity([1.0, "a"]) == identity([1.0, "b"])
-    (True, False)
-    >>> from functools import partial
-    >>> identity(partial(pow, 2)).hash == identity(partial(pow, 3)).hash
-    False
     """
     walk = _Walk(package)
     walk.add(value)

@@ -70,15 +70,6 @@ def pick_from_run(output: Any, choice: OutputPart, name: str, *, is_block: bool 
     """Return the part of one output, or of an output of many runs, with its name unless a function picked it.
 
     Raise a `MechanismError` if the output has no such part.
-
-    Examples
-    --------
-    >>> pick_from_run({"stats": {"mean": 1.5}}, "stats.mean", "m")
-    Part(name='stats.mean', value=1.5)
-    >>> pick_from_run((1.5, 2.5), 1, "m"), pick_from_run((1.5, 2.5), max, "m")
-    (Part(name='output[1]', value=2.5), 2.5)
-    >>> pick_from_run((1.5, 2.5), "coordinate 1", "m")
-    Part(name='output[1]', value=2.5)
     """
     if callable(choice):
         return _called(choice, output, name, " (it is given the outputs of all runs together)" if is_block else "")
@@ -95,13 +86,7 @@ def pick_from_run(output: Any, choice: OutputPart, name: str, *, is_block: bool 
 
 
 def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
-    """Return the part of a block of runs as a block sampler returns it; a function is given the whole block.
-
-    Examples
-    --------
-    >>> pick_from_block(np.array([[1.5, 2.5], [3.5, 4.5]]), 1, "m")
-    Part(name='output[1]', value=array([2.5, 4.5]))
-    """
+    """Return the part of a block of runs as a block sampler returns it; a function is given the whole block."""
     if not callable(choice) and isinstance(raw, (list, tuple)):
         return [pick_from_run(output, choice, name) for output in raw]
     if not callable(choice) and is_column(raw) and choice in (0, raw.name):
@@ -110,13 +95,7 @@ def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
 
 
 def _place_of_vector(output: Any, choice: str | int) -> str | int:
-    """Return the place that a text such as "coordinate 3", "output[3]" or "3" means in outputs without named parts.
-
-    Examples
-    --------
-    >>> _place_of_vector([1.5, 2.5], "coordinate 1"), _place_of_vector({"1": 1.5}, "1"), _place_of_vector([0], "mean")
-    (1, '1', 'mean')
-    """
+    """Return the place that a text such as "coordinate 3", "output[3]" or "3" means in outputs without named parts."""
     if isinstance(choice, int) or (found := _PLACE.fullmatch(choice)) is None:
         return choice
     is_named = isinstance(output, Mapping) or _parts(output) is not None
@@ -150,13 +129,7 @@ def _at_path(value: Any, path: str, is_block: bool) -> Any:
 
 
 def _with_dots(path: str) -> str:
-    """Return a path as events print it with dots only.
-
-    Examples
-    --------
-    >>> _with_dots("weights[1]"), _with_dots("output['a'][0]")
-    ('weights.1', 'a.0')
-    """
+    """Return a path as events print it with dots only: "output['a'][0]" is "a.0"."""
     return re.sub(r"\[(['\"]?)(.*?)\1\]", r".\2", path).removeprefix("output.")
 
 
@@ -256,19 +229,31 @@ class Mechanism(Protocol):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
 
 
-class Call(Protocol):
-    """How a sampler calls the mechanism, with the names of its parameters for the size and the generator."""
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Calls a mechanism, naming the size and the generator as it does, and picks the audited part of its output."""
+
+    mechanism: Callable[..., Any]
+    size_name: str | None  # None for a function of one run
+    rng_name: str | None
+    part: OutputPart | None = None
+    label: str = ""  # of the mechanism, for messages
 
     @property
-    def function(self) -> Callable[..., Any]: ...
+    def function(self) -> Callable[..., Any]:
+        """What identifies the mechanism and is sent to workers; with a part, never called."""
+        return self.mechanism if self.part is None else functools.partial(self.mechanism, self.part)
 
-    @property
-    def size_name(self) -> str | None: ...
-
-    @property
-    def rng_name(self) -> str | None: ...
-
-    def __call__(self, dataset: Any, *rest: Any) -> Any: ...
+    def __call__(self, dataset: Any, *rest: Any) -> Any:
+        named: dict[str, Any] = {}
+        if self.size_name is not None:
+            named[self.size_name] = rest[0]
+        if self.rng_name is not None:
+            named[self.rng_name] = rest[-1]
+        output = self.mechanism(dataset, **named)
+        if self.part is None:
+            return output
+        return (pick_from_run if self.size_name is None else pick_from_block)(output, self.part, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,15 +267,18 @@ class Sampler:
     """
 
     call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
-    is_block: bool  # whether one call draws a block of runs, in threads, or a single run, in processes
     name: str  # in messages and results
     check_pair: Callable[[Any, Any, float], Any] | None = None
     answers: Answers = field(default_factory=users_answers, compare=False)
     form: Form | None = None
-    is_picked: bool = False  # whether outputs are a part of the mechanism's, which may have a name
     latest: dict[int, Any] | None = field(default=None, compare=False, repr=False)
     block_seconds: float | None = field(default=None, compare=False)
     shows_data: bool = field(default=True, compare=False)  # whether messages may have rows of the datasets
+
+    @property
+    def is_block(self) -> bool:
+        """Whether one call draws a block of runs, in threads, or a single run, in processes."""
+        return self.call.size_name is not None
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -339,7 +327,7 @@ class Sampler:
             return form_of_block(self._in_time(lambda: self.drawn(dataset, size, rng)))
 
         def learned() -> Form | None:
-            runs = (self._run(dataset, rng) for _ in range(size))
+            runs = (self._called(dataset, rng) for _ in range(size))
             with under(self.answers):
                 seen = (output for output in runs if output is not None and not isinstance(output, Raised))
                 first = next(seen, None)
@@ -349,20 +337,27 @@ class Sampler:
 
     def drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """Return `size` outputs: of a block sampler as it returns them, of a function of one run as plain outputs."""
-        if not self.is_block:
-            with under(self.answers):
-                return [self._snapshot(self._run(dataset, rng)) for _ in range(size)]
+        with under(self.answers):
+            if not self.is_block:
+                return [self._snapshot(self._called(dataset, rng)) for _ in range(size)]
+            block = self._called(dataset, size, rng)
+        self._refuse_shared(block)
+        return block
+
+    def _called(self, *arguments: Any) -> Any:
+        """Call the mechanism; return an exception of a single run as its output, and explain any other."""
         try:
-            with under(self.answers):
-                block = self.call(dataset, size, rng)
-        except AuditError:  # one of this library's mechanisms refuses the dataset
+            return self.call(*arguments)
+        except AuditError:  # a mechanism or adapter of this library refuses the dataset or the library
             raise
         except _ENDING as error:
             raise self._refusal_of(error) from error
         except Exception as error:
-            said = described(error, shows_data=self.shows_data)
+            if not self.is_block:
+                return Raised(type(error).__qualname__)
+            cause, size = described(error, shows_data=self.shows_data), arguments[1]
             raise MechanismError(
-                f"{self.name} raised {said} while drawing a block of {size} runs. A block sampler must not "
+                f"{self.name} raised {cause} while drawing a block of {size} runs. A block sampler must not "
                 "raise; pass a dataset of the right kind, or a function of one run, whose exceptions count as outputs.",
                 mechanism=self.name,
                 size=size,
@@ -371,8 +366,6 @@ class Sampler:
             if _receives_signals():
                 raise
             raise self._refusal_of(error) from error
-        self._refuse_shared(block)
-        return block
 
     def _refuse_shared(self, drawn: Any) -> None:
         """Raise a `MechanismError` if a block or an output lies in the memory of another thread's latest one."""
@@ -397,20 +390,6 @@ class Sampler:
             return simple
         with own_arithmetic():
             return plain_output(output, self.name)
-
-    def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
-        try:
-            return self.call(dataset, rng)
-        except AuditError:  # an adapter refuses the dataset or the library: not an output of the mechanism
-            raise
-        except _ENDING as error:
-            raise self._refusal_of(error) from error
-        except Exception as error:
-            return Raised(type(error).__qualname__)
-        except BaseException as error:
-            if _receives_signals():
-                raise
-            raise self._refusal_of(error) from error
 
     def _refusal_of(self, error: BaseException) -> MechanismError:
         """Return the error for an exception of the mechanism that would end the audit."""
@@ -452,7 +431,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature: only one argument is safe to pass
-        return Sampler(_Call(function, None, None), False, label, own_check, block_seconds=limit)
+        return Sampler(Call(function, None, None), label, own_check, block_seconds=limit)
     first, others = parameters[:1], parameters[1:]
     takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
     names = {p.name for p in others if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
@@ -468,26 +447,8 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
             mechanism=label,
             parameters=shown,
         )
-    is_block = _SIZE in names
-    call = _Call(function, _SIZE if is_block else None, generators[0] if generators else None)
-    return Sampler(call, is_block, label, own_check, block_seconds=limit)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """Passes the dataset first, then the number of runs and the generator under the function's parameter names."""
-
-    function: Callable[..., Any]
-    size_name: str | None
-    rng_name: str | None
-
-    def __call__(self, dataset: Any, *rest: Any) -> Any:
-        named: dict[str, Any] = {}
-        if self.size_name is not None:
-            named[self.size_name] = rest[0]
-        if self.rng_name is not None:
-            named[self.rng_name] = rest[-1]
-        return self.function(dataset, **named)
+    call = Call(function, _SIZE if _SIZE in names else None, generators[0] if generators else None)
+    return Sampler(call, label, own_check, block_seconds=limit)
 
 
 def mechanism_name(mechanism: Any) -> str:
@@ -512,36 +473,15 @@ def mechanism_name(mechanism: Any) -> str:
 def picked(mechanism: Any, output: OutputPart | None) -> Sampler:
     """Return the sampler of a mechanism whose outputs are a part of its outputs; all of them for None.
 
-    What is computed from an output keeps every claim that the whole output keeps.
-
-    Parameters
-    ----------
-    mechanism : callable, object or Sampler
-        As in `check`.
-    output : str, int, callable or None
-        A column, key, field or attribute, or a path of these joined by dots; a place; or a function, which is given
-        one output, or the whole block of a block sampler.
-
-    Raises
-    ------
-    OptionError
-        If `output` is none of these.
-    MechanismError
-        When runs are drawn, if an output has no such part.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def stats(rows, rng):
-    ...     return {"mean": sum(rows) / len(rows), "count": len(rows)}
-    >>> picked(stats, "count").draw([1.5, 2.5], 2, np.random.default_rng(1))
-    array([2, 2])
+    A part keeps every claim that the whole output keeps. A function is given one output, or the whole block of a block
+    sampler. Raise an `OptionError` if `output` picks nothing, and a `MechanismError` when runs are drawn if an output
+    has no such part.
     """
     sampler, choice = as_sampler(mechanism), check_choice(output)
     if choice is None:
         return sampler
-    call = _Picked(sampler.call, choice, sampler.is_block, sampler.name)
-    return replace(sampler, call=call, is_picked=True, name=name_of_part(sampler.name, choice))
+    call = replace(sampler.call, part=choice, label=sampler.name)
+    return replace(sampler, call=call, name=name_of_part(sampler.name, choice))
 
 
 def name_of_part(name: str, choice: OutputPart) -> str:
@@ -554,35 +494,7 @@ def name_of_part(name: str, choice: OutputPart) -> str:
 def provenance_of_part(sampler: Sampler) -> Provenance:
     """Return the provenance of a sampler's mechanism; its fingerprint covers the part that is picked."""
     found = provenance_of(sampler.function)
-    if not isinstance(sampler.call, _Picked):
+    if (part := sampler.call.part) is None:
         return found
-    choice = sampler.call.choice
-    own = str(provenance_of(choice)) if callable(choice) else repr(choice)
-    return replace(found, fingerprint=hashlib.sha256(f"{found.fingerprint} {own}".encode()).hexdigest()[:16])
-
-
-@dataclass(frozen=True, slots=True)
-class _Picked:
-    """Calls a mechanism and returns a part of its output, or of its block."""
-
-    call: Call
-    choice: OutputPart
-    is_block: bool
-    name: str
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The mechanism with what is picked, by which the two are identified and sent to workers; never called."""
-        return functools.partial(self.call.function, self.choice)
-
-    @property
-    def size_name(self) -> str | None:
-        return self.call.size_name
-
-    @property
-    def rng_name(self) -> str | None:
-        return self.call.rng_name
-
-    def __call__(self, dataset: Any, *rest: Any) -> Any:
-        drawn = self.call(dataset, *rest)
-        return (pick_from_block if self.is_block else pick_from_run)(drawn, self.choice, self.name)
+    picker = str(provenance_of(part)) if callable(part) else repr(part)
+    return replace(found, fingerprint=hashlib.sha256(f"{found.fingerprint} {picker}".encode()).hexdigest()[:16])

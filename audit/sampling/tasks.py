@@ -7,7 +7,7 @@ process. `owners` are objects in it that may be of the user's types. `fits` tell
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,18 +52,10 @@ class BlockCounts:
     others: Hits = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
     @classmethod
-    def of(
-        cls,
-        hits: Labels,
-        sizes: Labels,
-        marks: Marks,
-        cells: Labels,
-        raised: Counter[str],
-        others: Hits | None = None,
-    ) -> BlockCounts:
-        """Return the counts for `marks` of shape (blocks, 6)."""
-        more = np.zeros((0, len(sizes)), np.int64) if others is None else others
-        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, more)
+    def of(cls, hits: Hits, sizes: Sequence[int], marks: Marks, cells: Labels, raised: Counter[str]) -> BlockCounts:
+        """Return the counts for hits of shape (blocks, events) and marks of shape (blocks, 6)."""
+        runs = np.array(sizes, np.int64)
+        return cls(hits[:, 0], runs, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, hits[:, 1:].T)
 
     @property
     def contents(self) -> bytes:
@@ -175,16 +167,9 @@ PAIR_NUMBERS = 2 * len(_FATES) + len(_GUESSES) + 4
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Counts of pairs of runs, one on each dataset.
+    """Counts of pairs of runs, one on each dataset, for the event likelier on x (`first`), on y (`second`), and both.
 
-    Attributes
-    ----------
-    first, second : JointCounts
-        For the event likelier on x, and for the event likelier on y.
-    both : PairedGuesses
-        For both events together.
-    rare : tuple of Counts
-        Hits of two events that exclude each other, seen on one dataset only, the one likelier on x first.
+    `rare` has the hits of two events that exclude each other, seen on one dataset only, the one likelier on x first.
     """
 
     first: JointCounts
@@ -213,7 +198,10 @@ def pair_numbers(events: Events, rare: Events, x: Outputs, y: Outputs) -> tuple[
     y_first, y_second = _masks(events, y)
     first, second = _fates(x_first, y_first), _fates(y_second, x_second)
     guesses = _guesses(*_apart(x_first, x_second), *_apart(y_second, y_first), runs=len(x))
-    return *first, *second, *guesses, *_rare_hits(rare, x, y)
+    if rare == (None, None):
+        return *first, *second, *guesses, 0, 0, 0, 0
+    on_x, on_y = (_apart(*_masks(rare, outputs)) for outputs in (x, y))
+    return *first, *second, *guesses, *(_times(side[event]) for event in (0, 1) for side in (on_x, on_y))
 
 
 def _masks(events: Events, outputs: Outputs) -> tuple[Mask, Mask]:
@@ -247,14 +235,6 @@ def _guesses(right_x: Mask, wrong_x: Mask, right_y: Mask, wrong_y: Mask, *, runs
     return both_right, one_each, one_right, both_wrong, one_wrong, unguessed
 
 
-def _rare_hits(rare: Events, x: Outputs, y: Outputs) -> tuple[int, ...]:
-    """Hits on x and on y of each of two events alone."""
-    if rare == (None, None):
-        return 0, 0, 0, 0
-    on_x, on_y = (_apart(*_masks(rare, outputs)) for outputs in (x, y))
-    return tuple(_times(side[event]) for event in (0, 1) for side in (on_x, on_y))
-
-
 Shapes = dict[str, tuple[int, ...]] | None
 RaisedTimes = tuple[str, int]
 
@@ -262,29 +242,45 @@ _MARK = 1 << 64  # above all marks
 _MARKED_OF_MANY = 8  # one in eight blocks of a block sampler has its stretches hashed, which takes 30 µs
 
 
-@dataclass(frozen=True, slots=True)
-class DrawBlocks:
-    """Draws blocks of the pilot."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Blocks:
+    """Successive blocks of a task, by the number of the first and the runs in each."""
 
-    side: Side
     first: int
     sizes: tuple[int, ...]
-    owners: Sequence[Any] = field(default=(), init=False)
 
     @property
     def blocks(self) -> int:
         return len(self.sizes)
 
     @property
+    def numbered(self) -> Iterable[tuple[int, int]]:
+        """The number of each block with its size."""
+        return enumerate(self.sizes, start=self.first)
+
+    @property
+    def span(self) -> str:
+        n_blocks = len(self.sizes)
+        return f"block {self.first}" if n_blocks == 1 else f"blocks {self.first} to {self.first + n_blocks - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawBlocks(_Blocks):
+    """Draws blocks of the pilot."""
+
+    side: Side
+    owners: Sequence[Any] = field(default=(), init=False)
+
+    @property
     def words(self) -> str:
-        return f"{_blocks_in_words(self.first, len(self.sizes))} of the pilot runs on {self.side}"
+        return f"{self.span} of the pilot runs on {self.side}"
 
     @property
     def key(self) -> str:
         return f"{self.words}, {sum(self.sizes)} outputs"
 
     def __call__(self, plan: Plan) -> list[Outputs]:
-        return [plan.draw("pilot", self.side, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+        return [plan.draw("pilot", self.side, number, size) for number, size in self.numbered]
 
     def fits(self, result: Any) -> bool:
         return (
@@ -335,15 +331,13 @@ class LearnForm:
 
 
 @dataclass(frozen=True, slots=True)
-class CountBlocks:
+class CountBlocks(_Blocks):
     """Counts main runs on one dataset: (hits of each event, marks) of each block, and cells and exceptions of all."""
 
+    side: Side
     event: Event | None
     partitions: tuple[Counted, ...]
     shapes: Shapes
-    side: Side
-    first: int
-    sizes: tuple[int, ...]
     others: tuple[Event, ...] = ()
 
     @property
@@ -355,19 +349,15 @@ class CountBlocks:
         return 1 + len(self.others)
 
     @property
-    def blocks(self) -> int:
-        return len(self.sizes)
-
-    @property
     def words(self) -> str:
-        return f"{_blocks_in_words(self.first, len(self.sizes))} of the main runs on {self.side}"
+        return f"{self.span} of the main runs on {self.side}"
 
     @property
     def key(self) -> str:
         return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.others, self.partitions))}"
 
     def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
-        counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+        counted = [self._count(plan, number, size) for number, size in self.numbered]
         numbers, cells, raised = zip(*counted, strict=True)
         return list(numbers), np.sum(cells, axis=0), _added(raised)
 
@@ -401,7 +391,7 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class CountPairs:
+class CountPairs(_Blocks):
     """Counts pairs of main runs: (`pair_numbers`, marks) of each block, and exceptions.
 
     Hits of the events of the `final` test and cells of `partitions` are counted in addition.
@@ -412,8 +402,6 @@ class CountPairs:
     final: tuple[Event, ...]
     partitions: tuple[Counted, ...]
     shapes: Shapes
-    first: int
-    sizes: tuple[int, ...]
 
     @property
     def owners(self) -> Sequence[Any]:
@@ -426,7 +414,7 @@ class CountPairs:
 
     @property
     def words(self) -> str:
-        return f"{_blocks_in_words(self.first, len(self.sizes))} of the main runs"
+        return f"{self.span} of the main runs"
 
     @property
     def key(self) -> str:
@@ -434,7 +422,7 @@ class CountPairs:
         return f"{self.words}, {sum(self.sizes)} pairs counted by {counted_by}"
 
     def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes], Labels, Labels]:
-        counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+        counted = [self._count(plan, number, size) for number, size in self.numbered]
         pairs, on_x, on_y, finals = zip(*counted, strict=True)
         hits, cells = (np.sum([getattr(each, name) for each in finals], axis=0) for name in ("hits", "cells"))
         return list(pairs), _added(on_x), _added(on_y), hits, cells
@@ -523,10 +511,6 @@ def _are_pairs(counted: Any, size: int) -> bool:
 
 def _marks(plan: Plan, number: int, outputs: Outputs) -> tuple[int, ...]:
     return block_marks(outputs, with_stretches=not plan.sampler.is_block or number % _MARKED_OF_MANY == 0)
-
-
-def _blocks_in_words(first: int, count: int) -> str:
-    return f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
 
 
 def _are_within(numbers: Any, ends: Sequence[int]) -> bool:

@@ -63,26 +63,25 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
     try:
         for number, result in _results(plan, tasks, limit):
             yield pending.pop(number), result
-    except BrokenExecutor as error:
-        raise MechanismError(
-            f"a worker process that ran {name} died ({error}); it may have run out of memory, or the mechanism "
-            f"ended it. Unfinished: {_first(pending)}, seed {plan.seed}. Use jobs=1 to see the cause.",
-            mechanism=name,
-        ) from error
-    except (CancelledError, TimeoutError, multiprocessing.TimeoutError) as error:
-        if limit is None or isinstance(error, CancelledError):  # not the audit's limit: the connection was lost
-            raise MechanismError(
-                f"the workers that ran {name} cannot be reached ({error}). Unfinished: {_first(pending)}, seed "
-                f"{plan.seed}.",
-                mechanism=name,
-            ) from error
-        raise MechanismError(
-            f"{name} took longer than {plan.sampler.block_seconds:g} seconds for a block, without a moment for other "
-            f"threads, or a cluster lost the workers that ran it. Unfinished: {_first(pending)}, seed {plan.seed}; "
-            "allow more with block_seconds=, or use jobs=1 to see where it hangs.",
-            mechanism=name,
-            seconds=plan.sampler.block_seconds,
-        ) from error
+    except (BrokenExecutor, CancelledError, TimeoutError, multiprocessing.TimeoutError) as error:
+        tasks_left = " or ".join(task.words for task in list(pending.values())[:_SHOWN]) or "nothing"
+        unfinished = f"Unfinished: {tasks_left}, seed {plan.seed}"
+        facts: dict[str, Any] = {"mechanism": name}
+        if isinstance(error, BrokenExecutor):
+            reason = (
+                f"a worker process that ran {name} died ({error}); it may have run out of memory, or the mechanism "
+                f"ended it. {unfinished}. Use jobs=1 to see the cause."
+            )
+        elif limit is None or isinstance(error, CancelledError):  # not the audit's limit: the connection was lost
+            reason = f"the workers that ran {name} cannot be reached ({error}). {unfinished}."
+        else:
+            facts["seconds"] = plan.sampler.block_seconds
+            reason = (
+                f"{name} took longer than {plan.sampler.block_seconds:g} seconds for a block, without a moment for "
+                f"other threads, or a cluster lost the workers that ran it. {unfinished}; allow more with "
+                "block_seconds=, or use jobs=1 to see where it hangs."
+            )
+        raise MechanismError(reason, **facts) from error
 
 
 def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator[tuple[int, Any]]:
@@ -173,7 +172,9 @@ def _in_processes(
             with ctrl_c_waiting():
                 results = parallel(joblib.delayed(work)(parcel, part) for part in parts)
             for result in results:
-                yield _told(plan, result)
+                number, value, changed = result.open()
+                plan.changed.update(changed)
+                yield number, value
         finally:
             if isinstance(results, Generator):
                 with warnings.catch_warnings(action="ignore", category=UserWarning):  # of tasks that nobody waits for
@@ -320,13 +321,6 @@ def _is_alive(number: int) -> bool:
     return True
 
 
-def _told(plan: Plan, result: Parcel) -> tuple[int, Any]:
-    """Return a task's number and result, and note in the plan which datasets it changed."""
-    number, value, changed = result.open()
-    plan.changed.update(changed)
-    return number, value
-
-
 def _in_worker(parcel: Parcel, plan: Plan, number: int, task: Task) -> Parcel:
     # A module of the mechanism may seed these on import, alike in every worker.
     random.seed()
@@ -336,8 +330,3 @@ def _in_worker(parcel: Parcel, plan: Plan, number: int, task: Task) -> Parcel:
         plan.watch_datasets()
     done = _done(plan, number, task)
     return pack((*done, plan.changed_here() if is_looked_at else ()), [], plan.sampler.name)
-
-
-def _first(pending: dict[int, AnyTask]) -> str:
-    """Describe the first unfinished tasks."""
-    return " or ".join(task.words for task in list(pending.values())[:_SHOWN]) or "nothing"

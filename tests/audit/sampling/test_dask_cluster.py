@@ -94,7 +94,10 @@ def test_the_work_is_done_there(two_workers):
 
     plan = plan_blocks(as_sampler(whose), 0, 1, 0, None)
     with joblib.parallel_config("dask"):
-        drawn = [outputs for _, (outputs,) in spread(plan, [DrawBlocks("x", number, (1,)) for number in range(8)])]
+        drawn = [
+            outputs
+            for _, (outputs,) in spread(plan, [DrawBlocks("x", first=number, sizes=(1,)) for number in range(8)])
+        ]
     assert set(np.concatenate(drawn).tolist()) <= {*two_workers.run(os.getpid).values()}
 
 

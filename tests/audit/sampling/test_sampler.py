@@ -17,7 +17,6 @@ from dpaudit.audit import errors
 from dpaudit.audit.errors import AuditError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.events.named_parts import Part
 from dpaudit.audit.events.outputs import Raised, as_outputs
-from dpaudit.audit.sampling.draw import draw_block
 from dpaudit.audit.sampling.sampler import (
     Mechanism,
     as_sampler,
@@ -49,46 +48,6 @@ class CallableOnly:
         return dataset + rng.random()
 
 
-def block(dataset, size, rng):
-    return dataset + rng.random(size)
-
-
-def block_without_generator(dataset, size):
-    return np.full(size, dataset)
-
-
-def block_with_another_name(dataset, size, generator):
-    return dataset + generator.random(size)
-
-
-def block_keywords(dataset, *, rng, size):
-    return dataset + rng.random(size)
-
-
-def block_in_another_order(dataset, rng, size):
-    return dataset + rng.random(size)
-
-
-def block_with_options(dataset, scale=2.0, *, size, rng=None):
-    return dataset + scale * rng.random(size)
-
-
-def single(dataset, rng):
-    return dataset + rng.random()
-
-
-def single_with_another_name(dataset, random_state):
-    return dataset + random_state.random()
-
-
-def single_keyword(dataset, *, rng):
-    return dataset + rng.random()
-
-
-def single_with_rng_among_options(dataset, scale=1.0, rng=None, **options):
-    return dataset + scale * rng.random()
-
-
 def scaled(dataset, scale, size, rng):
     return dataset + scale * rng.random(size)
 
@@ -100,8 +59,10 @@ def draw(function, size=5, dataset=1.0, seed=3):
 @pytest.mark.parametrize(
     "function",
     [
-        block, block_with_another_name, block_keywords, block_in_another_order, Adder(), Adder().sample,
-        functools.partial(scaled, scale=1.0), lambda d, size, rng: d + rng.random(size),
+        lambda d, size, rng: d + rng.random(size), lambda d, size, generator: d + generator.random(size),
+        lambda d, *, rng, size: d + rng.random(size), lambda d, rng, size: d + rng.random(size),
+        lambda d, scale=1.0, *, size, rng=None: d + scale * rng.random(size),
+        Adder(), Adder().sample, functools.partial(scaled, scale=1.0),
     ],
 )  # fmt: skip
 def test_block_samplers_get_all_three(function):
@@ -109,17 +70,12 @@ def test_block_samplers_get_all_three(function):
     np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
 
 
-def test_block_samplers_may_leave_the_generator_and_have_options():
-    assert as_sampler(block_without_generator).is_block
-    assert draw(block_without_generator).tolist() == [1.0] * 5
-    np.testing.assert_array_equal(draw(block_with_options), 1.0 + 2.0 * np.random.default_rng(3).random(5))
-
-
 @pytest.mark.parametrize(
     "function",
     [
-        single, single_with_another_name, single_keyword, single_with_rng_among_options, CallableOnly(),
-        functools.partial(single), lambda d, rng: d + rng.random(),
+        lambda d, rng: d + rng.random(), lambda d, random_state: d + random_state.random(),
+        lambda d, *, rng: d + rng.random(), lambda d, scale=1.0, rng=None, **options: d + scale * rng.random(),
+        CallableOnly(), functools.partial(lambda d, rng: d + rng.random()),
     ],
 )  # fmt: skip
 def test_single_runs_are_looped_with_one_generator(function):
@@ -127,14 +83,15 @@ def test_single_runs_are_looped_with_one_generator(function):
     np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
 
 
-@pytest.mark.parametrize(("function", "dataset", "output"), [(len, [1, 2], 2), (max, [4, 2], 4), (abs, -3.0, 3.0)])
-def test_builtins_get_the_dataset_alone(function, dataset, output):
+@pytest.mark.parametrize(
+    ("function", "dataset", "output"),
+    [
+        (len, [1, 2], 2), (max, [4, 2], 4), (abs, -3.0, 3.0), (lambda *data: data[0], 7, 7),
+        (lambda d, **options: len(options), 1, 0), (lambda d, size: np.full(size, d), 1.0, 1.0),
+    ],
+)  # fmt: skip
+def test_builtins_and_others_get_what_they_take_alone(function, dataset, output):
     assert draw(function, 3, dataset).tolist() == [output] * 3
-
-
-def test_variadic_functions_get_the_dataset_alone():
-    assert draw(lambda *data: data[0], 2, 7).tolist() == [7, 7]
-    assert draw(lambda d, **options: len(options), 2).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +102,7 @@ def test_variadic_functions_get_the_dataset_alone():
         (lambda size, rng: 1, r"takes \(size, rng\)"), (lambda d, scale, rng: 1, r"takes \(d, scale, rng\)"),
         (lambda d, scale, size, rng: 1, r"takes \(d, scale, size, rng\)"),
         (lambda *, dataset, rng: 1, r"takes \(dataset, rng\)"), (lambda d, a, b: 1, r"takes \(d, a, b\)"),
+        (lambda d, size, rng, /: 1, r"takes \(d, size, rng\)"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_called_is_refused(function, message):
@@ -153,28 +111,13 @@ def test_what_cannot_be_called_is_refused(function, message):
     assert "mechanism" in caught.value.facts
 
 
-def positional_only(d, size, rng, /):
-    return d + rng.random(size)
-
-
-def test_positional_only_parameters_are_served_or_refused():
-    """They cannot be passed by name; without them every run would raise a TypeError that is not an output."""
-    try:
-        sampler = as_sampler(positional_only)
-    except MechanismError:
-        return
-    np.testing.assert_array_equal(
-        sampler.draw(1.0, 5, np.random.default_rng(3)), 1.0 + np.random.default_rng(3).random(5)
-    )
-
-
 def test_protocol_and_names():
     assert isinstance(Adder(), Mechanism)
-    assert not isinstance(block, Mechanism)
+    assert not isinstance(scaled, Mechanism)
     assert mechanism_name(functools.partial(functools.partial(scaled), scale=1)) == "scaled"
     assert mechanism_name(Adder()) == "Adder"
     assert mechanism_name(lambda d: d) == "<lambda>"
-    assert as_sampler(block, "mine").name == "mine"
+    assert as_sampler(Adder(), "mine").name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -267,11 +210,6 @@ def test_a_mechanism_of_this_library_refuses_a_dataset_in_its_own_words():
         draw(ExponentialMechanism(1.0), dataset=[0.0, math.nan])
 
 
-def pressed():
-    """Send the signal of Ctrl-C."""
-    signal.raise_signal(signal.SIGINT)
-
-
 def closed():
     raise GeneratorExit
 
@@ -280,38 +218,21 @@ def out_of_memory():
     raise MemoryError
 
 
-@pytest.mark.parametrize("single_run", [True, False])
-def test_a_key_is_not_an_output(single_run):
-    def function(dataset, rng):
-        pressed()
-
-    def block(dataset, size, rng):
-        pressed()
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with pytest.raises(KeyboardInterrupt):
-        draw_block(function if single_run else block, 0, "main", "x", 0, 3, seed=1)
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.parametrize("single_run", [True, False])
+@pytest.mark.parametrize("is_block", [False, True])
 @pytest.mark.parametrize(
-    ("act", "words"),
+    ("act", "error", "words"),
     [
-        (closed, "stopped raised GeneratorExit and would end the audit"),
-        (out_of_memory, "stopped ran out of memory, which is a fault of the machine and not an output"),
+        (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt, "^$"),  # Ctrl-C
+        (closed, MechanismError, "stopped raised GeneratorExit and would end the audit"),
+        (out_of_memory, MechanismError, "stopped ran out of memory, which is a fault of the machine"),
     ],
 )
-def test_what_a_mechanism_raises_itself_does_not_end_the_audit_without_a_word(single_run, act, words):
-    def stopped(dataset, rng):
-        act()
-
-    def block(dataset, size, rng):
-        act()
-
-    block.__name__ = "stopped"
-    with pytest.raises(MechanismError, match=words):
-        draw_block(stopped if single_run else block, 0, "main", "x", 0, 3, seed=1)
+def test_a_key_is_not_an_output_and_nothing_else_ends_the_audit_without_a_word(is_block, act, error, words):
+    sampler = as_sampler((lambda d, size, rng: act()) if is_block else (lambda d, rng: act()), "stopped")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(error, match=words):
+        sampler.draw(0, 3, np.random.default_rng(1))
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("depth", [102, 5_000])
@@ -380,29 +301,25 @@ def test_parts_of_one_run(output, choice, name, value):
     assert pick_from_run(output, choice, "m") == Part(name, value)
 
 
-BLOCK = {"mean": np.array([1.5, 2.5]), "n": np.array([1, 2])}
+COLUMNS, MATRIX = {"mean": np.array([1.5, 2.5]), "n": np.array([1, 2])}, np.array([[1, 2], [3, 4]])
+STRUCTURED = np.array([(1.5, 1), (2.5, 2)], dtype=[("mean", "f8"), ("n", "i8")])
 
 
 @pytest.mark.parametrize(
-    "block",
-    [BLOCK, pd.DataFrame(BLOCK), np.array([(1.5, 1), (2.5, 2)], dtype=[("mean", "f8"), ("n", "i8")])],
-    ids=["dictionary", "frame", "array"],
-)
-def test_parts_of_a_block(block):
-    part = pick_from_block(block, "mean", "m")
-    assert (part.name, list(part.value)) == ("mean", [1.5, 2.5])
+    ("block", "choice", "name", "values"),
+    [
+        (COLUMNS, "mean", "mean", [1.5, 2.5]), (pd.DataFrame(COLUMNS), "mean", "mean", [1.5, 2.5]),
+        (STRUCTURED, "mean", "mean", [1.5, 2.5]), (pd.DataFrame(COLUMNS), 1, "n", [1, 2]), (STRUCTURED, 1, "n", [1, 2]),
+        (pd.Series([1.5, 2.5], name="v"), 0, "v", [1.5, 2.5]), ({"w": MATRIX}, "w[1]", "w[1]", [2, 4]),
+        ({"w": MATRIX}, "w.0", "w.0", [1, 3]), (MATRIX, 1, "output[1]", [2, 4]),
+    ],
+)  # fmt: skip
+def test_parts_of_a_block(block, choice, name, values):
+    part = pick_from_block(block, choice, "m")
+    assert (part.name, list(part.value)) == (name, values)
 
 
-def test_places_in_a_block():
-    assert pick_from_block(pd.DataFrame(BLOCK), 1, "m").name == "n"
-    structured = np.array([(1.5, 1), (2.5, 2)], dtype=[("mean", "f8"), ("n", "i8")])
-    assert pick_from_block(structured, 1, "m").name == "n"
-    assert pick_from_block(pd.Series([1.5, 2.5], name="v"), 0, "m").name == "v"
-    assert pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w[1]", "m").value.tolist() == [2, 4]
-    assert pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w.0", "m").value.tolist() == [1, 3]
-    with pytest.raises(MechanismError, match=r"'w\[2\]' is not a part"):
-        pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w[2]", "m")
-    assert pick_from_block(np.array([[1, 2], [3, 4]]), 1, "m").value.tolist() == [2, 4]
+def test_parts_of_a_list_of_outputs():
     assert pick_from_block([(1, 2), (3, 4)], 1, "m") == [Part("output[1]", 2), Part("output[1]", 4)]
     assert pick_from_block([{"a": 1}, {"a": 2}], "a", "m") == [Part("a", 1), Part("a", 2)]
 
@@ -443,10 +360,19 @@ def test_a_function_that_raises_is_an_error_and_no_outcome():
         pick_from_run(1.0, lambda output: 1 / 0, "m")
     with pytest.raises(MechanismError, match=r"KeyError: 5 for an output of m \(it is given the outputs of all runs"):
         pick_from_block({"a": np.zeros(2)}, lambda output: output[5], "m")
-    with pytest.raises(MechanismError, match="output='mean' is not a part of an output of m, which has 2 coordinates"):
-        pick_from_block(np.zeros((9, 2)), "mean", "m")
-    with pytest.raises(MechanismError, match="not a part of an output of m, which has no parts; leave out output="):
-        pick_from_block(np.zeros(9), "output[0]", "m")
+
+
+@pytest.mark.parametrize(
+    ("block", "choice", "words"),
+    [
+        (np.zeros((9, 2)), "mean", "output='mean' is not a part of an output of m, which has 2 coordinates"),
+        (np.zeros(9), "output[0]", "not a part of an output of m, which has no parts; leave out output="),
+        ({"w": MATRIX}, "w[2]", r"'w\[2\]' is not a part"),
+    ],
+)
+def test_absent_parts_of_a_block_are_named(block, choice, words):
+    with pytest.raises(MechanismError, match=words):
+        pick_from_block(block, choice, "m")
 
 
 @pytest.mark.parametrize("choice", [1, "1", "[1]", "output[1]", "coordinate 1"])

@@ -114,17 +114,6 @@ def test_noise_is_never_repeated(make, noisy):
     assert len(np.unique(noise.round(9))) > 9_990
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "is_stateful"),
-    [
-        (Own(), True), (closure(), True), (in_pairs(), True), (counting(), True), (seeded, False), (entropy, False),
-        (lambda dataset, rng: dataset + rng.laplace(), False),
-    ],
-)  # fmt: skip
-def test_state_is_what_a_run_changes(mechanism, is_stateful):
-    assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2).is_stateful == is_stateful
-
-
 class Settings(NamedTuple):
     scale: float
     limits: tuple[float, float] = (0.0, 0.1)
@@ -184,23 +173,20 @@ def with_settings(settings, dataset, rng):
     return dataset + rng.laplace(scale=settings.scale)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Frozen(0.1), Frozen(np.float64(0.1)), Frozen(0.1, table=pd.DataFrame({"a": [0.1]})), Frozen(0.1).noisy,
-        Frozen(float("nan")).__call__, Slotted(0.1), Slotted(0.1).sample,
-        functools.partial(with_settings, Settings(0.1)), functools.partial(with_settings, Frozen(0.1)),
-        functools.partial(Frozen(0.1).noisy), functools.partial(Frozen(0.1)), picked(Frozen(0.1).noisy, "mean"),
-    ],
-    ids=range(12),
-)  # fmt: skip
-def test_objects_that_hold_numbers_have_no_state(mechanism):
-    assert not plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 1).is_stateful
+STATELESS = [
+    seeded, entropy, lambda dataset, rng: dataset + rng.laplace(), Frozen(0.1), Frozen(np.float64(0.1)),
+    Frozen(0.1, table=pd.DataFrame({"a": [0.1]})), Frozen(0.1).noisy, Frozen(float("nan")).__call__, Slotted(0.1),
+    Slotted(0.1).sample, functools.partial(with_settings, Settings(0.1)), functools.partial(with_settings, Frozen(0.1)),
+    functools.partial(Frozen(0.1).noisy), functools.partial(Frozen(0.1)), picked(Frozen(0.1).noisy, "mean"),
+]  # fmt: skip
+STATEFUL = [
+    Own(), closure(), in_pairs(), counting(), FrozenCounter(0.1), Drifting(0.1), functools.partial(FrozenCounter(0.1)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("mechanism", [FrozenCounter(0.1), Drifting(0.1), functools.partial(FrozenCounter(0.1))])
-def test_what_a_run_changes_in_a_frozen_object_is_state(mechanism):
-    assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 1).is_stateful
+@pytest.mark.parametrize("mechanism", [*STATELESS, *STATEFUL], ids=range(22))
+def test_state_is_what_a_run_changes(mechanism):
+    assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2).is_stateful == (mechanism in STATEFUL)
 
 
 @pytest.mark.parametrize("is_installed", [False, True])
@@ -220,9 +206,8 @@ def test_threads_share_an_object_and_its_state():
     assert not result.is_refuted
 
 
-@pytest.mark.parametrize("sequential", [False, True])
-def test_a_result_says_that_one_process_drew_all(sequential):
-    result = check(Own(), 0.0, 1.0, claim=PureDP(1.0), runs=600, sequential=sequential, jobs=2, alpha=1e-6)
+def test_a_result_says_that_one_process_drew_all():
+    result = check(Own(), 0.0, 1.0, claim=PureDP(1.0), runs=600, jobs=2, alpha=1e-6)
     assert "the mechanism keeps state from run to run, so one process drew all runs" in str(result)
     assert not result.findings
     assert not result.is_refuted
