@@ -45,7 +45,6 @@ from ....audit.power import (
     alternatives,
     betting_test_power,
     critical_curve,
-    guess_test_power,
     joint_test_power,
 )
 from ..core.bench_json import Figures, Value, at_most, columns, timed
@@ -267,10 +266,10 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "guess_test.guesses_in_batch": lambda g: guess_test.guesses_in_batch(
         g.counts, g.counts.swapped(), np.random.default_rng(1)
     ),
-    "guess_test_power.guess_resolution": lambda g: guess_test_power.guess_resolution(
+    "joint_test_power.guess_resolution": lambda g: joint_test_power.guess_resolution(
         _CLAIM, g.guesses, alpha=ALPHA, power=0.95
     ),
-    "guess_test_power.equivalent_runs": lambda g: guess_test_power.equivalent_runs(_CLAIM, g.guesses),
+    "joint_test_power.equivalent_runs": lambda g: joint_test_power.equivalent_runs(_CLAIM, g.guesses),
     "alternatives.events_of": lambda g: alternatives.events_of(_CLAIM, alternatives.AsLikely(0.49, _Q))(g.excess),
     "critical_curve.critical_curve": lambda g: critical_curve.critical_curve(_CLAIM, g.runs, g.runs, _Q, ALPHA, g.near),
     "boundary_test.hits_needed": lambda g: boundary_test.hits_needed(g.near, g.runs, g.runs, _CLAIM, 1.645),
