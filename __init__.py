@@ -11,8 +11,8 @@ from dpaudit.audit.replay.registered import register_primitives
 from dpaudit.audit.results.result import show_with
 
 if TYPE_CHECKING:
+    from .audit.canaries.canary_tests import epsilon_from_guesses
     from .audit.canaries.check_canaries import check_canaries
-    from .audit.canaries.epsilon_from_guesses import epsilon_from_guesses
     from .audit.canaries.plan_canaries import CanaryPlan, plan_canaries
     from .audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
     from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
@@ -71,7 +71,7 @@ _WHERE = {
     name: module
     for module, names in {
         "canaries.check_canaries": "check_canaries",
-        "canaries.epsilon_from_guesses": "epsilon_from_guesses",
+        "canaries.canary_tests": "epsilon_from_guesses",
         "canaries.plan_canaries": "CanaryPlan plan_canaries",
         "claims.claim": "Claim ApproxDP GaussianDP PureDP",
         "claims.mironov_propositions": "NFoldComposition ProbabilityPreservation",

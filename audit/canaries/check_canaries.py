@@ -23,12 +23,28 @@ from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import Verdict, largest_excess
 from ..results.canary_result import CanaryResult, best_guesses, score_sketch
 from ..sampling.object_identity import versions
-from .canary_draws import REPLACED, CanaryDraws, Coins, Flags, canary_draws, check_coins, paired
+from .canary_draws import (
+    REPLACED,
+    CanaryDraws,
+    Coins,
+    Flags,
+    canary_draws,
+    check_coins,
+    paired,
+    right_from_both_ends,
+    right_from_one_end,
+    right_of_pairs,
+)
 from .canary_tests import refuted_strength, tail
-from .guess_order import right_from_both_ends, right_from_one_end, right_of_pairs
-from .plan import fixed_numbers, plan_tests, said_by
-from .plan_canaries import CanaryPlan, enough_canaries
-from .smallest_excess import all_right, smallest_excess
+from .plan_canaries import (
+    CanaryPlan,
+    all_right,
+    enough_canaries,
+    fixed_numbers,
+    plan_tests,
+    said_by,
+    smallest_excess,
+)
 
 _POWER = 0.95
 _CHANCE = 1e-3  # probability of a note about signs where the scores show nothing

@@ -1,23 +1,181 @@
-"""`plan_canaries` says what an audit of so many canaries can show, before the training."""
+"""Which tests share alpha, and what an audit of so many canaries can show: decided before any score is seen."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..claims.claim import Claim, claim_at
+import numpy as np
+from scipy.special import bdtrik
+
+from ..claims.claim import ApproxDP, Claim, PureDP, claim_at
 from ..errors import OptionError
-from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Said
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Kind, Said
 from ..guesses.guess_bets import guess_numbers
+from ..inference.binomial_tails import Array
 from ..inference.boundary_test import check_test_alpha
+from ..inference.guess_test import is_concave, is_symmetric
 from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import confidence, rounded_down, shorten
 from .canary_draws import FEWEST, MOST
-from .canary_tests import refuted_strength
-from .plan import fixed_numbers, plan_tests, said_by
-from .smallest_excess import all_right, smallest_excess
+from .canary_tests import ceilings, has_lines, refuted_strength, refutes
+
+METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
+
+_RATIO, _FEWEST = 4, 12  # of numbers of guesses that are tested one by one or tried for bets, and the least of them
+_SMALL_SLIP = 0.05  # share of alpha that bets may lose to δ without other tests beside them
+_HALVINGS = 30
+_ROUNDING = 1e-6  # of a number of guesses
+_PRECISION, _LEAST = 1e-3, 1e-9  # of the excess, and of the strength
+
+
+def fixed_numbers(canaries: int) -> tuple[int, ...]:
+    """Numbers of guesses for tests of a fixed number: half of all canaries, an eighth and so on; all, if they are few.
+
+    A leak is rarely seen in more than half of the canaries.
+    """
+    numbers = [canaries // 2 if canaries >= 2 * _FEWEST else canaries]
+    while numbers[-1] >= _RATIO * _FEWEST:
+        numbers.append(round(numbers[-1] / _RATIO))
+    return tuple(reversed(numbers))
+
+
+def _shared(kind: Kind, numbers: tuple[int, ...], alpha: float) -> tuple[CanaryTest, ...]:
+    return tuple(CanaryTest(kind, number, alpha / len(numbers)) for number in numbers)
+
+
+def plan_tests(
+    method: str, numbers: tuple[int, ...] | None, claim: Claim, shape: CanaryGuesses, alpha: float
+) -> tuple[CanaryTest, ...]:
+    """Return the tests of a method, with shares that add up to alpha.
+
+    By default bets have all of alpha, as long as δ costs them little at the claim; if it costs them more, half of alpha
+    goes to counts. Claims of curves are tested by the recursion: bets would see a curve as one line.
+
+    Parameters
+    ----------
+    method : str
+        One of `METHODS`.
+    numbers : tuple of int, optional
+        Numbers of guesses for the tests of a fixed number; by default `fixed_numbers`.
+    claim : Claim
+    shape : CanaryGuesses
+        How many canaries there are and what is said of them.
+    alpha : float
+    """
+    if not isinstance(method, str) or method not in METHODS:
+        raise OptionError(f"method={shorten(method)} is unknown; use one of {', '.join(METHODS)}.", method=method)
+    if method not in ("auto", "f-dp") and not has_lines(claim):
+        raise OptionError(
+            f"method={method!r} knows pure, approximate and Gaussian claims and privacy profiles, not {claim}; "
+            'use "f-dp".',
+            method=method,
+        )
+    if method == "steinke" and shape.probability != 0.5:
+        raise OptionError('method="steinke" is for fair coins; use "betting", "counts" or "f-dp".', method=method)
+    fixed = numbers or fixed_numbers(shape.canaries)
+    bets = CanaryTest("betting", shape.canaries, alpha)
+    if method == "betting":
+        return (bets,)
+    if method in ("counts", "steinke", "f-dp"):
+        return _shared(method, fixed, alpha)  # type: ignore[arg-type]
+    if numbers is not None:
+        return _shared("counts" if isinstance(claim, (PureDP, ApproxDP)) else "f-dp", fixed, alpha)
+    if not isinstance(claim, (PureDP, ApproxDP)):
+        return _shared("f-dp", fixed, alpha)
+    slip = ceilings(claim, shape)[0].slip(shape.canaries)
+    if slip <= _SMALL_SLIP * alpha:
+        return (bets,)
+    return CanaryTest("betting", shape.canaries, alpha / 2), *_shared("counts", fixed, alpha / 2)
+
+
+def said_by(say: Said | None, claim: Claim, probability: float) -> Said:
+    """Return what is guessed: both answers, or "in" for unequal coins and claims that depend on the direction."""
+    if not (is_concave(claim) and is_concave(claim.reversed())):
+        raise OptionError(
+            f"the boundary of {claim} is not concave, but the mean over canaries is taken inside it; claim the "
+            "smallest concave boundary above it.",
+            claim=claim,
+        )
+    can_be_both = probability == 0.5 and is_symmetric(claim)
+    if say == "both" and not can_be_both:
+        raise OptionError(
+            'say="both" needs fair coins and a claim that is the same in both directions; use "in" or "out".', say=say
+        )
+    return say or ("both" if can_be_both else "in")
+
+
+def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> Array:
+    """Share of right guesses that the claim allows where so many canaries are guessed on average.
+
+    Right guesses have the rate F(w) where wrong ones have the rate w, and F(w) + w is the share that is guessed.
+    """
+    share = np.array(numbers, dtype=np.float64) / guesses.canaries
+    prior = 1.0 if guesses.said == "both" else guesses.prior
+    most = 1.0 if guesses.said == "both" else 1.0 - prior
+    boundary = claim.reversed() if guesses.said == "out" else claim
+    low, high = np.zeros_like(share), np.full_like(share, most)
+    for _ in range(_HALVINGS):
+        wrong = 0.5 * (low + high)
+        is_less = prior * boundary.max_power(wrong / most)[0] + wrong < share
+        low, high = np.where(is_less, wrong, low), np.where(is_less, high, wrong)
+    return np.clip(1.0 - high / share, 0.0, 1.0)
+
+
+def all_right(guesses: CanaryGuesses, most: int) -> CanaryGuesses:
+    """The guesses if all were right, of which at most so many can be."""
+    return replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
+
+
+def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
+    """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
+
+    Each canary then tells its coin as clearly as the claim at that strength allows, independently of the others. With
+    probability `power` at least as many guesses are right as are assumed, for one of the numbers of guesses.
+    """
+    tried = [(test, number) for test in tests for number in _numbers(test, guesses)]
+
+    def is_detected(strength: float) -> bool:
+        numbers = [number for _, number in tried]
+        rates = best_rates(claim.with_strength(strength), guesses, numbers)
+        # Fewer right guesses than the first whole number at which the distribution function exceeds 1 − power have at
+        # most that probability.
+        right = np.ceil(np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0) - _ROUNDING)
+        return any(
+            refutes(test, claim, _guessed(guesses, number, int(some)))
+            for (test, number), some in zip(tried, right, strict=True)
+        )
+
+    most = claim.max_strength if math.isfinite(claim.max_strength) else claim.strength + 40.0
+    low, high = claim.strength, most * (1.0 - 1e-9)
+    if not is_detected(high):
+        return math.inf
+    while high - low > max(_PRECISION * (high - claim.strength), _LEAST * max(high, _LEAST)):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if is_detected(middle) else (middle, high)
+    return high - claim.strength
+
+
+def _numbers(test: CanaryTest, guesses: CanaryGuesses) -> list[int]:
+    """The number of guesses of a test, or for bets some that count: all canaries, a quarter and so on."""
+    if test.kind != "betting":
+        return [test.guesses]
+    wanted = float(test.guesses)
+    found: list[int] = []
+    while wanted >= _FEWEST or not found:
+        found.append(min(guesses.numbers, key=lambda number: abs(number - wanted)))
+        wanted /= _RATIO
+    return found
+
+
+def _guessed(guesses: CanaryGuesses, number: int, right: int) -> CanaryGuesses:
+    """So many right guesses among a number, as late as possible, and none after it: no other number refutes more."""
+    numbers = np.array(guesses.numbers)
+    late = np.clip(right - (number - numbers), 0, right)
+    return replace(guesses, right=tuple(late.tolist()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

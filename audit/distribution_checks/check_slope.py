@@ -160,24 +160,14 @@ def check_slope(
 def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slope: float, alpha: float) -> list[Point]:
     """Compare the slope of the log-probabilities with the stated slope: in a fit to all candidates, and for pairs.
 
-    The first point is the maximum-likelihood fit, with half of alpha. Counts of a multinomial law with
-    log-probabilities a + b u(r) are fitted as independent Poisson counts with that log mean, because the likelihood in
-    b is the same. The interval contains the slopes b with n·KL(b̂ ‖ b) ≤ ln(2/alpha), where KL is the divergence of the
-    law of one run. By Chernoff's bound for an exponential family it misses with probability at most alpha, for any
-    number of runs.
-
-    The other points, in the order of the candidates, are ln(p/p_best)/(u − u_best) of each candidate below the best.
-    Among the runs that chose one of the two, the count of the candidate is binomial, so these limits are exact.
+    The first point is the maximum-likelihood fit, with half of alpha, as that of independent Poisson counts, whose
+    likelihood in the slope is the same (Baker 1994). Its interval is Chernoff's. The other points, in the order of the
+    candidates, are ln(p/p_best)/(u − u_best) of each candidate below the best, with exact limits.
 
     Parameters
     ----------
     u, counts : ndarray, shape (K,)
         The candidates' utilities, not all equal, and the number of runs that chose each.
-
-    References
-    ----------
-    Baker (1994), The multinomial-Poisson transformation. Boucheron, Lugosi & Massart (2013), Concentration
-    inequalities, Section 2.2 (Chernoff's bound).
     """
     points = [Point(at="the fit", **fit_slope(u, counts, alpha / 2), low=slope, high=slope)]
     best, below = int(u.argmax()), np.flatnonzero(u < u.max())

@@ -142,12 +142,8 @@ def chi_square_distance(hits: npt.NDArray[np.int64], chances: Array) -> float:
 def chi_square_radius(n: int, chances: tuple[float, ...], *, alpha: float) -> float:
     """Return a distance that n draws exceed with probability at most `alpha`, for alpha >= `LEAST_SIMULATED`.
 
-    It is the r-th largest of M simulated distances, r = `safe_rank`. The radius is too small with probability at most
-    1e-6. The seed is fixed, so the radius is reproducible.
-
-    References
-    ----------
-    Wilks (1941), Determination of sample sizes for setting tolerance limits.
+    It is the r-th largest of M simulated distances, r = `safe_rank` (Wilks 1941), with a fixed seed. The radius is too
+    small with probability at most 1e-6.
     """
     samples, law, rng = math.ceil(_SIMULATED_BEYOND / alpha), np.array(chances), np.random.default_rng(0)
     distances = np.concatenate(
@@ -161,11 +157,7 @@ def chi_square_radius(n: int, chances: tuple[float, ...], *, alpha: float) -> fl
 
 
 def safe_rank(samples: int, alpha: float) -> int:
-    """Return the largest r for which Pr[Bin(samples, alpha) < r] is at most 1e-6.
-
-    With probability at least 1 − 1e-6 over the `samples` independent draws, another draw exceeds the r-th largest with
-    probability at most `alpha`.
-    """
+    """Return the largest r for which Pr[Bin(samples, alpha) < r] is at most 1e-6."""
     from scipy.stats import binom
 
     return int(binom.ppf(_UNLUCKY, samples, alpha))
@@ -174,8 +166,7 @@ def safe_rank(samples: int, alpha: float) -> int:
 def cell_limits(hits: npt.NDArray[np.int64], n: int, *, alpha: float) -> tuple[Array, Array]:
     """Return exact limits for the probability of each cell, shape (cells,), with joint confidence 1 − alpha.
 
-    The limits are Clopper and Pearson's, and the cells share alpha equally. They are valid far in the tails and for few
-    hits, where the chi-square law is not, and where simulation is not possible.
+    The limits are Clopper and Pearson's, valid also for few hits, and the cells share alpha equally.
     """
     return limits(hits.astype(np.float64), n, alpha=alpha / (2 * len(hits)))
 
@@ -191,11 +182,7 @@ def cell_words(cell: tuple[float, float]) -> str:
 
 
 def least(distance: Callable[[float], float], allowed: tuple[float, float]) -> float:
-    """Return the distance from the nearest law with an allowed scale.
-
-    If the true law is allowed, the least distance is at most the distance from the true law, so the minimisation adds
-    no error. As a function of the scale a distance falls and then rises, so a search finds its minimum.
-    """
+    """Return the distance from the nearest law with an allowed scale; a distance falls and then rises in the scale."""
     from scipy.optimize import minimize_scalar
 
     if allowed[0] == allowed[1]:

@@ -113,15 +113,8 @@ class NoiseLaw(ABC):
     def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
         """Estimate the mean from values of this law, shape (n,); the interval is wrong with probability ≤ `alpha`.
 
-        This default is for symmetric laws with any scale and centre. For values X symmetric about m, and given their
-        sizes, Σ(X − m)/√Σ(X − m)² is a sum of fixed numbers with random signs (Efron). It exceeds x on either side with
-        probability at most 3.178 (1 − Φ(x)) (Bentkus & Dzindzalieta), so the interval holds for any number of values.
-        Asymmetric laws require a scale of at most `most`.
-
-        References
-        ----------
-        Efron (1969), Student's t-test under symmetry conditions. Bentkus & Dzindzalieta (2015), A tight Gaussian bound
-        for weighted sums of Rademacher random variables, Theorem 1.1.
+        This default is for symmetric laws with any scale and centre, by a bound on sums with random signs (Efron 1969;
+        Bentkus & Dzindzalieta 2015, Theorem 1.1). Asymmetric laws require a scale of at most `most`.
         """
         n, middle = len(noise), float(noise.mean())
         reach = -float(ndtri(min(alpha / (2 * _RADEMACHER), 0.5)))
@@ -230,13 +223,9 @@ class ExponentialNoise(NoiseLaw):
 class GumbelNoise(NoiseLaw):
     """Distribution function exp(−exp(−x/scale)), of mode 0 and mean .5772 scale, as in report-noisy-max.
 
-    |X|/scale and X/scale have moment generating functions in closed form. The intervals use Chernoff's bound and are
-    conservative for any number of draws. The interval of the scale is 1.6 times as wide as the narrowest asymptotic
-    interval: 1.3 times because Σ|X| is not sufficient, and 1.2 times because of the bound.
-
-    References
-    ----------
-    Boucheron, Lugosi & Massart (2013), Concentration inequalities, Section 2.2.
+    The intervals use Chernoff's bound and are conservative for any number of draws. The interval of the scale is 1.6
+    times as wide as the narrowest asymptotic interval: 1.3 times because Σ|X| is not sufficient, and 1.2 times because
+    of the bound.
     """
 
     is_symmetric: ClassVar[bool] = False
@@ -362,8 +351,7 @@ def _gamma_interval(total: float, n: int, alpha: float) -> Interval:
 def _chernoff_limits(log_mgf: Any, n: int, alpha: float) -> tuple[float, float]:
     """Return limits that contain the mean of n draws with probability at least 1 − alpha; `log_mgf` is K on (−1, 1).
 
-    Pr[mean ≥ (K(θ) + ln(2/alpha)/n)/θ] ≤ alpha/2 for every θ > 0, and likewise below: any θ gives valid limits, so the
-    search for the best θ need not be exact.
+    Any θ gives valid limits, so the search for the best θ need not be exact.
     """
     from scipy.optimize import minimize_scalar
 

@@ -1,20 +1,11 @@
 """Bets on guesses, at all numbers of guesses together: each guess is made after what was revealed before.
 
-A right guess multiplies the wealth of a share κ in [0, 1) by 1 + κ e^{−t}, a wrong one by 1 − κ, where t are log-odds.
-The average over a few shares is the wealth W(t), which falls as t grows for any guesses. The statistic is the
-largest t that the guesses refute at a fixed level a, at the best number of guesses:
+A right guess multiplies the wealth of a share κ in [0, 1) by 1 + κ e^{−t}, a wrong one by 1 − κ, where t are log-odds;
+W(t) is the average over a few shares. The statistic is the largest t that the guesses refute at a fixed level a, at the
+best number of guesses: T = sup {t: max_k W(t) after G_k guesses ≥ 1/a}. {T ≥ t} is the event that few enough guesses
+are wrong at one of the G_k, and its probability for a walk of coins is computed exactly (`walk_crossing`).
 
-    T = sup {t: max_k W(t) after G_k guesses ≥ 1/a}.
-
-Without slips the right guesses stay below a walk of coins whose log-odds are what the claim allows, and {T ≥ t} is the
-event that few enough of them are wrong at one of the G_k. Its probability for the walk is computed exactly
-(`walk_crossing`), which gives more power than Ville's inequality. For (ε, δ)-DP
-
-    Pr[T ≥ t] ≤ Pr[walk crosses] + m δ (1 − σ).
-
-T is one number and claims are nested, so every strength for which this is at most alpha may be refuted at once.
-
-Proof: docs/proofs/canaries.md
+Proof: docs/proofs/canaries.md, theorem 1
 
 References
 ----------
@@ -31,13 +22,13 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import expit
 
 from ..inference.binomial_tails import Array
+from .guess_counts import LARGEST_LOG_ODDS
 
 # The probability that few enough of a walk's guesses are wrong at one of several numbers of guesses.
 
 _WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial law is cut
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed
 _DIRECT = 512  # length up to which sums are formed directly
-_LARGEST_LOG_ODDS = 700.0  # log-odds that doubles can hold
 
 
 @lru_cache(maxsize=1 << 12)
@@ -72,7 +63,7 @@ def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odd
 
 def _binomial(trials: int, log_odds: float) -> tuple[Array, int]:
     """Return the law of the wrong ones of so many guesses without its far tails, and its first value."""
-    odds = math.exp(min(max(-log_odds, -_LARGEST_LOG_ODDS), _LARGEST_LOG_ODDS))  # of a wrong guess
+    odds = math.exp(min(max(-log_odds, -LARGEST_LOG_ODDS), LARGEST_LOG_ODDS))  # of a wrong guess
     wrong = float(expit(-log_odds))
     mean, spread = trials * wrong, math.sqrt(trials * wrong * float(expit(log_odds)))
     mode = min(math.floor((trials + 1) * wrong), trials)

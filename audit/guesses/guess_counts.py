@@ -1,30 +1,67 @@
-"""How likely so many right guesses are, at most, if the number of guesses was fixed before.
+"""How often a claim lets an observer guess right whether canaries were included, if the number of guesses was fixed.
 
-Of m canaries G are guessed, and V guesses are right. Without slips V is at most binomial with probability σ. With them
+A coin of its own includes each canary with probability π, ½ unless stated. For (ε, δ)-DP towards a change of any one
+canary, right guesses have the rate F(b) = e^t b + d at most where wrong ones have the rate b (`Ceiling`); a claim given
+by a concave boundary has F⁻¹ in place of the line. Of m canaries G are guessed, and V guesses are right: `count_tail`
+is the largest Pr[V ≥ v] under a line, and `is_impossible` bounds it under a whole curve.
 
-    Pr[V ≥ v] ≤ β + m δ β (1 − β)/(v b(v)),   β = Pr[Bin(G, σ) ≥ v], b(v) = Pr[Bin(G, σ) = v],
-
-and this is attained. The factor of δ is at most m (1 − σ).
-
-Proof: docs/proofs/canaries.md
+Proof: docs/proofs/canaries.md, theorems 2 and 3
 
 References
 ----------
-Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run, Theorem 5.2, bound the same probability by
-β + 2 m δ max_i Pr[v > Bin(G, σ) ≥ v − i]/i.
+Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run, Theorem 5.2. Mahloujifar, Melis &
+Chaudhuri (2024), Auditing f-differential privacy in one run, Theorem 3.2 and Algorithm 3: the same recursion.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr
-
-from .guess_ceiling import Ceiling
+from scipy.special import bdtr, expit
 
 _AT_ONCE, _NEGLIGIBLE = 64, 1e-17  # terms of a sum at once, and what may be left out of it, relative
-_FARTHEST = 700.0  # log-odds that doubles can hold
+LARGEST_LOG_ODDS = 700.0
+"""Log-odds that doubles can hold."""
+_STILL = 1e-13  # of the probability so far: steps that add less end the recursion, which then refutes nothing
+_ROUNDING = 1e-9  # of the number of guesses, relative
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """A line F(b) = e^log_odds · b + slip above the rate of right guesses, given the rate of wrong ones.
+
+    Parameters
+    ----------
+    log_odds : float
+        Logarithm of the largest odds of a right guess; ε for fair coins.
+    delta : float
+        What the line adds, for each canary.
+    """
+
+    log_odds: float
+    delta: float
+
+    @property
+    def wrong(self) -> float:
+        """1 − σ: least probability of a wrong guess without a slip, with all its digits."""
+        return float(expit(-self.log_odds))
+
+    def slip(self, canaries: int) -> float:
+        """Largest probability that the guesses on so many canaries escape the ceiling."""
+        return canaries * self.delta * self.wrong
+
+
+def line(epsilon: float, delta: float, *, probability: float = 0.5, both: bool) -> Ceiling:
+    """Return the ceiling of (ε, δ)-DP: for guesses of both kinds (fair coins), or of "in" alone.
+
+    Guesses of "out" alone are guesses of "in" with coins of probability 1 − π.
+    """
+    if both:
+        return Ceiling(epsilon, delta)
+    return Ceiling(epsilon + math.log(probability) - math.log1p(-probability), probability * delta)
 
 
 def right_tail(right: int, guesses: int, ceiling: Ceiling) -> float:
@@ -45,7 +82,7 @@ def count_tail(right: int, guesses: int, canaries: int, ceiling: Ceiling) -> flo
 def _tail_over_mass(right: int, guesses: int, ceiling: Ceiling, most: float) -> float:
     """β/b(v) = Σ_k b(v + k)/b(v), which does not underflow as both of them do; or a part of it above `most`."""
     total, last, start, size = 1.0, 1.0, right, _AT_ONCE
-    odds = math.exp(min(ceiling.log_odds, _FARTHEST))
+    odds = math.exp(min(ceiling.log_odds, LARGEST_LOG_ODDS))
     while start < guesses and total <= most:
         at = np.arange(start, min(start + size, guesses), dtype=np.float64)
         ratios = (guesses - at) / (at + 1.0) * odds
@@ -67,3 +104,32 @@ def steinke_tail(right: int, guesses: int, canaries: int, ceiling: Ceiling) -> f
     between = bdtr(guesses - right + fewer, guesses, ceiling.wrong) - tail
     found = tail + 2.0 * canaries * ceiling.delta * float((between / fewer).max())
     return found if found <= 0.5 else 1.0
+
+
+def is_impossible(tail: float, right: int, guesses: int, canaries: int, inverse: Callable[[float], float]) -> bool:
+    """Whether Pr[V ≥ right] < `tail` for every mechanism that keeps the curve.
+
+    Parameters
+    ----------
+    tail : float
+        In (0, 1).
+    right, guesses, canaries : int
+        right <= guesses <= canaries.
+    inverse : callable
+        F⁻¹: the least rate of wrong guesses for a rate of right ones.
+    """
+    if right <= 0:
+        return False
+    above = right * tail / canaries  # A_c
+    below = (guesses - right) * tail / canaries  # canaries guessed wrong, V ≥ c
+    enough = guesses / canaries * (1.0 + _ROUNDING)
+    for count in range(right - 1, -1, -1):
+        least = inverse(min(above, 1.0))
+        added = least - below
+        if added <= _STILL * below:
+            return False
+        above += count / (guesses - count) * added
+        below = least
+        if above + below > enough:
+            return True
+    return False

@@ -81,7 +81,6 @@ class Coupling:
     both: int  # pairs with both outputs in the upper half
     expected: float  # mean of `both` in independent runs
     error: float  # its standard deviation
-    chance: float  # bound on the probability of such an extreme count in independent runs, over all lags
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,6 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
         both=counted[3],
         expected=float(expected[most]),
         error=math.sqrt(variance[most]),
-        chance=chance,
     )
 
 

@@ -15,6 +15,7 @@ from ..inference.boundary_test import check_alpha, largest_strength
 from .alternatives import Alternative, AlternativeEvent, event_of
 
 SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]
+_REPETITIONS = 400  # simulated audits: an error of 3% of the excess where measured
 
 
 def found_share(
@@ -24,8 +25,6 @@ def found_share(
     q: Alternative,
     *,
     alpha: float,
-    repetitions: int = 400,
-    seed: int = 0,
     until: float = 1.0,
 ) -> float:
     """Return the share of simulated audits that refute the claim; it is within .025 of the true power.
@@ -40,7 +39,7 @@ def found_share(
     until : float
         A share that is enough to know: once it is reached the simulation ends, and returns what it has reached.
     """
-    rng, event = np.random.default_rng(seed), event_of(claim, excess, q)
+    rng, event = np.random.default_rng(0), event_of(claim, excess, q)
     p, rate = event.p, event.q
     batches = sizes(event) if callable(sizes) else sizes
     if not batches:
@@ -48,11 +47,11 @@ def found_share(
     line = best_line(claim, p, rate, float(sum(batches)))
     bets = BETS / (line.slope + line.intercept)
     gains = np.array([np.log1p(bets * (value - line.intercept)) for value in (1.0 - line.slope, 1.0, -line.slope, 0.0)])
-    log_wealth = np.zeros((repetitions, len(bets)))
-    found = np.zeros(repetitions, dtype=np.bool_)
+    log_wealth = np.zeros((_REPETITIONS, len(bets)))
+    found = np.zeros(_REPETITIONS, dtype=np.bool_)
     enough = -math.log(alpha)
     for size in batches:
-        hits_q = rng.binomial(size, rate, repetitions)
+        hits_q = rng.binomial(size, rate, _REPETITIONS)
         both = rng.binomial(hits_q, p)
         only_p = rng.binomial(size - hits_q, p)
         joint = np.stack([both, only_p, hits_q - both, size - hits_q - only_p], axis=1)
@@ -71,8 +70,7 @@ def sequential_resolution(
 ) -> float:
     """Return the smallest excess that a sequential audit finds with probability `power`, to a relative 1%.
 
-    The stopping rule is simulated with 400 repetitions, which adds an error of 3% where measured. The value is infinite
-    if no excess is found with that power. The parameters are those of `found_share`.
+    The value is infinite if no excess is found with that power. The parameters are those of `found_share`.
     """
     check_alpha(alpha)
     rate = q if isinstance(q, float) else 0.1

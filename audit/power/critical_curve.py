@@ -261,9 +261,9 @@ def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Arra
     return np.maximum(bracket.critical(n), allowed + 1.0)
 
 
-def likely_hits(m: int, q: float) -> tuple[float, float]:
-    """Return the least and the largest number of hits on y for which the curve is accurate."""
-    reach = _LIKELY * math.sqrt(m * q * (1.0 - q)) + 2.0
+def likely_hits(m: int, q: float, deviations: float = _LIKELY, more: float = 2.0) -> tuple[float, float]:
+    """Return the least and the largest likely number of hits on y; by default those for which the curve is accurate."""
+    reach = deviations * math.sqrt(m * q * (1.0 - q)) + more
     return max(float(math.floor(m * q - reach)), 0.0), min(float(math.ceil(m * q + reach)), float(m))
 
 

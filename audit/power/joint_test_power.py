@@ -1,4 +1,4 @@
-"""Power of the exact test: the smallest detectable excess of an audit, and the runs that a given excess needs.
+"""Power of the exact tests of one event and of guesses: the smallest detectable excess, and the runs that it needs.
 
 The power is summed over both counts, given the critical numbers of hits on x (`critical_curve`). `alternatives` defines
 the event for which the power is stated.
@@ -10,12 +10,13 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betainc, ndtri
 
 from ..claims.claim import Claim
 from ..errors import OptionError
 from ..inference.binomial_tails import Array, upper_tail
-from ..inference.boundary_test import check_alpha, root_from_below
+from ..inference.boundary_test import check_alpha, largest_strength, root_from_below
+from ..inference.guess_test import Guesses
 from .alternatives import Alternative, event_of, events_of, power_at
 from .critical_curve import critical_curve, likely_hits
 
@@ -179,14 +180,14 @@ class _Power:
 
     @classmethod
     def of(cls, claim: Claim, runs_x: int, runs_y: int, q: float, alpha: float) -> _Power:
-        ends = np.unique(np.round(np.linspace(*_range_of_hits(runs_y, q, 6.0, 20.0), _BLOCKS)))
+        ends = np.unique(np.round(np.linspace(*likely_hits(runs_y, q, 6.0, 20.0), _BLOCKS)))
         middle = np.floor(0.5 * (ends + np.append(ends[0], ends[:-1] + 1.0)))
         critical = critical_curve(claim, runs_x, runs_y, q, alpha, middle)
         return cls(runs_x, runs_y, ends, critical, _mass(ends, runs_y, q), likely_hits(runs_y, q))
 
     def covers(self, q: float) -> bool:
         """Return whether the likely hits on y at another rate are among those at which the curve was computed."""
-        low, high = _range_of_hits(self.runs_y, q, _KNOWN, 0.0)
+        low, high = likely_hits(self.runs_y, q, _KNOWN, 0.0)
         return self.known[0] <= low and high <= self.known[1]
 
     def at_rate(self, q: float) -> _Power:
@@ -214,6 +215,49 @@ def _check_probability(name: str, value: float) -> None:
         raise OptionError(f"{name}={value!r} is not inside (0, 1); use 0 < {name} < 1.", **{name: value})
 
 
-def _range_of_hits(runs: int, q: float, deviations: float, more: float) -> tuple[float, float]:
-    reach = deviations * math.sqrt(runs * q * (1.0 - q)) + more
-    return max(0.0, math.floor(runs * q - reach)), min(float(runs), math.ceil(runs * q + reach))
+def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:
+    """Return the smallest excess of a claim with a `log_ratio` that the test finds with probability `power`.
+
+    The alternative keeps the frequency of right guesses, and those of wrong ones fall as the excess grows; the number
+    of guesses is taken as its mean. Infinite if no excess is found with that power.
+    """
+    each, unit = claim.log_ratio, claim.with_strength(1.0).log_ratio
+    if each is None or unit is None:
+        raise OptionError(f"{claim} is not a limit on the log likelihood ratio alone.", claim=claim)
+    right = guesses.right + 0.5
+    usual = 1.0 / (1.0 + math.exp(-each))
+
+    def is_missed(excess: float) -> bool:
+        likelier = 1.0 / (1.0 + math.exp(-(each + excess * unit)))
+        made = round(right / likelier)
+        return _more(_exceeded(alpha, made, usual), made, likelier) < power
+
+    found = largest_strength(is_missed, 700.0 / unit, tolerance=1e-4)
+    return math.inf if found >= 0.99 * 700.0 / unit else max(found, 1e-12)
+
+
+def _more(hits: int, runs: int, p: float) -> float:
+    """Return the probability of more than this many hits."""
+    return float(betainc(hits + 1.0, runs - hits, p)) if hits < runs else 0.0
+
+
+def _exceeded(alpha: float, runs: int, p: float) -> int:
+    """Return the fewest hits that are exceeded with probability at most `alpha`; scipy.stats takes long to import."""
+    low, high = -1, runs
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _more(middle, runs, p) <= alpha else (middle, high)
+    return high
+
+
+def equivalent_runs(claim: Claim, guesses: Guesses) -> int:
+    """Return with how many runs on each dataset hits in independent runs would show as small an excess as the guesses.
+
+    Right and wrong guesses exclude each other, which adds to the variance of the distance from the boundary.
+    """
+    w = (guesses.wrong + 0.5) / (guesses.runs + 1.0)
+    near = 1e-3 * min(w, 1.0 - w)
+    power, _ = claim.max_power(np.array([w - near, w, w + near]))
+    c, slope = min(float(power[1]), 1.0 - w), float(power[2] - power[0]) / (2.0 * near)
+    apart = c * (1.0 - c) + slope**2 * w * (1.0 - w)
+    return max(1, int(guesses.runs * apart / (apart + 2.0 * slope * c * w)))

@@ -33,8 +33,7 @@ from ..inference.divergence_test import telling_divergence
 from ..inference.guess_test import Guesses
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
 from ..power.betting_test_power import sequential_resolution
-from ..power.guess_test_power import equivalent_runs, guess_resolution
-from ..power.joint_test_power import resolution
+from ..power.joint_test_power import equivalent_runs, guess_resolution, resolution
 from ..results.audit_result import Basis, OtherDirection, largest_excess
 from ..sampling.batches import late_batches
 from ..sampling.block_plan import main_runs

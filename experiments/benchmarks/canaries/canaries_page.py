@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import chi2, chi2_contingency, norm
 
-from ....audit.canaries.canary_draws import CanaryDraws
+from ....audit.canaries.canary_draws import CanaryDraws, right_from_both_ends
 from ....audit.canaries.check_canaries import check_canaries
-from ....audit.canaries.guess_order import right_from_both_ends
-from ....audit.canaries.plan import fixed_numbers, plan_tests
+from ....audit.canaries.plan_canaries import fixed_numbers, plan_tests
 from ....audit.claims.claim import ApproxDP, GaussianDP
 from ....audit.errors import OptionError
 from ....audit.guesses.canary_guesses import CanaryGuesses

@@ -14,17 +14,14 @@ import numpy.typing as npt
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
-from ....audit.canaries.canary_draws import CanaryDraws
-from ....audit.canaries.canary_tests import has_lines, refutes
+from ....audit.canaries.canary_draws import CanaryDraws, right_from_both_ends
+from ....audit.canaries.canary_tests import epsilon_from_guesses, has_lines, refutes
 from ....audit.canaries.check_canaries import check_canaries
-from ....audit.canaries.epsilon_from_guesses import epsilon_from_guesses
-from ....audit.canaries.guess_order import right_from_both_ends
-from ....audit.canaries.plan import METHODS, fixed_numbers, plan_tests
+from ....audit.canaries.plan_canaries import METHODS, fixed_numbers, plan_tests
 from ....audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ....audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ....audit.guesses.guess_bets import guess_numbers, largest_refuted
-from ....audit.guesses.guess_ceiling import Ceiling
-from ....audit.guesses.guess_counts import count_tail
+from ....audit.guesses.guess_counts import Ceiling, count_tail
 from ....audit.inference.binomial_tails import probability_limits
 from ....mechanisms.laws.laws import GaussianLaw
 from ..core.bench_json import CERTAIN, Figures, Row, Value, at_least, at_most, columns

@@ -8,7 +8,6 @@ from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.distinguishers.event_choice import choose_event, choose_event_each_way
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
-from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.health.findings import Finding, HealthCheck
@@ -37,39 +36,37 @@ CONSTANTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("sequential", [False, True])
-@pytest.mark.parametrize("name", CONSTANTS)
-def test_a_constant_says_nothing(name, sequential):
+@pytest.mark.parametrize(
+    ("name", "sequential"), [*((name, False) for name in CONSTANTS), ("zero", True), ("tuple", True)]
+)
+def test_a_constant_says_nothing_unless_its_check_is_silenced(name, sequential):
     result = audit(CONSTANTS[name], sequential=sequential)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert checks(result) == {CONSTANT}
     assert "all 1,000 runs on x and 1,000 on y gave the same output" in str(result)
     assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
+    if name in ("zero", "tuple"):
+        silenced = audit(CONSTANTS[name], sequential=sequential, ignore="constant-output")
+        assert (silenced.verdict, silenced.findings) == (Verdict.NOT_REFUTED, ())
+        others = [other.value for other in HealthCheck if other is not CONSTANT]
+        assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
 
 
-@pytest.mark.parametrize("sequential", [False, True])
-@pytest.mark.parametrize("name", ["zero", "tuple"])
-def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
-    silenced = audit(CONSTANTS[name], sequential=sequential, ignore="constant-output")
-    assert (silenced.verdict, silenced.findings) == (Verdict.NOT_REFUTED, ())
-    others = [other.value for other in HealthCheck if other is not CONSTANT]
-    assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
+@pytest.mark.parametrize(
+    ("on_x", "on_y", "sequential"),
+    [
+        (0, 1, False), (0, 1, True), (float("nan"), 0.0, False), ("a", None, True), ((1, 2), (1, 3), False),
+        (True, False, False), (0, ValueError(), False),
+    ],
+)  # fmt: skip
+def test_two_constants_stay_refuted(on_x, on_y, sequential):
+    def constant(d, rng):
+        if d and isinstance(on_y, ValueError):
+            raise on_y
+        return on_y if d else on_x
 
-
-@pytest.mark.parametrize("sequential", [False, True])
-@pytest.mark.parametrize("pair", [(0, 1), (float("nan"), 0.0), ("a", None), ((1, 2), (1, 3)), (True, False)])
-def test_two_constants_stay_refuted(pair, sequential):
-    assert audit(lambda d: pair[d], sequential=sequential).is_refuted
-    assert audit(lambda d, rng: pair[0] if d == 0 or rng.random() < 0.01 else pair[1], sequential=sequential).is_refuted
-
-
-def test_a_constant_and_an_exception_stay_refuted():
-    def raises_on_y(d):
-        if d:
-            raise ValueError
-        return 0
-
-    assert audit(raises_on_y).is_refuted
+    assert audit(constant, sequential=sequential).is_refuted
+    assert audit(lambda d, rng: on_x if rng.random() < 0.01 else constant(d, rng), sequential=sequential).is_refuted
 
 
 def test_a_constant_that_is_left_after_the_pilot_is_no_constant():
@@ -93,25 +90,17 @@ def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
     )
 
 
-def of_event(evidence, verdict=Verdict.NOT_REFUTED):
-    return event_findings(evidence, verdict)
-
-
 VARIED = np.random.default_rng(0).normal(size=100)
 
 
 @pytest.mark.parametrize("hits", [0, 10_000])
 def test_an_event_that_all_runs_share(hits):
-    (found,) = of_event(made(hits, hits))
+    (found,) = event_findings(made(hits, hits), Verdict.NOT_REFUTED)
     assert found.check is IDLE
     often = "all" if hits else "none"
     assert f"(output ≥ 0) occurred in {often} of 10,000 runs on x and 10,000 on y" in str(found)
     assert str(found).endswith("Silence this check with ignore='idle-event'.")
-
-
-def test_a_silenced_check_of_the_event_leaves_no_finding():
-    settings = {"runs": 2_000, "ignore": "idle-event"}
-    assert audit(lambda d, rng: f"{rng.random():.17g}", **settings).findings == ()
+    assert audit(lambda d, rng: f"{rng.random():.17g}", runs=2_000, ignore="idle-event").findings == ()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +111,7 @@ def test_a_silenced_check_of_the_event_leaves_no_finding():
     ],
 )  # fmt: skip
 def test_other_counts_are_no_idle_event(hits, verdict):
-    assert of_event(made(*hits), verdict) == []
+    assert event_findings(made(*hits), verdict) == []
 
 
 def test_an_audit_of_too_few_runs_says_that_nothing_recurs_unless_another_check_has_failed():
@@ -186,11 +175,6 @@ def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
     assert alarms <= stats.binom.isf(1e-7, 600, 0.4)
 
 
-def test_exceptions_alone_on_one_side_stay_refuted():
-    assert str(Raised("KeyError")) == "raises KeyError"
-    assert audit(lambda d: {0: 1}[d]).is_refuted
-
-
 def identifiers(count, *, leak=False):
     """Return one of `count` names in each run; with `leak`, x and y have different names."""
 
@@ -233,15 +217,15 @@ def test_texts_that_never_come_again_are_audited_by_their_parts():
         assert result.bound > 0.5
 
 
-@pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize(
-    "mechanism",
+    ("mechanism", "sequential"),
     [
-        lambda answer, rng: f"{rng.integers(1 << 40):x}:{answer}",
-        lambda answer, rng: f"count={answer + rng.laplace(scale=0.25)}",
-        lambda answer, rng: b"%f" % (answer + rng.laplace(scale=0.25)),
+        (lambda answer, rng: f"{rng.integers(1 << 40):x}:{answer}", False),
+        (lambda answer, rng: f"count={answer + rng.laplace(scale=0.25)}", False),
+        (lambda answer, rng: f"count={answer + rng.laplace(scale=0.25)}", True),
+        (lambda answer, rng: b"%f" % (answer + rng.laplace(scale=0.25)), False),
     ],
-    ids=["the answer itself", "all digits", "six digits"],
+    ids=["the answer itself", "all digits", "all digits, in batches", "six digits"],
 )
 def test_a_violation_in_texts_that_hardly_come_again_is_found(mechanism, sequential):
     """Overfitted events are frequent in the training runs and never occur in others; parts of the texts do."""
@@ -250,11 +234,11 @@ def test_a_violation_in_texts_that_hardly_come_again_is_found(mechanism, sequent
     assert result.findings == ()
 
 
-@pytest.mark.parametrize("count", [1_000, 75_000, 100_000])
+@pytest.mark.parametrize("count", [1_000, 100_000])
 def test_many_identifiers(count):
     """Correct identifiers that hardly repeat in a pilot raise no alarm; disjoint identifiers are refuted."""
     for sequential in (False, True) if count == 100_000 else (False,):
-        settings = {"runs": 15_000 if count == 75_000 else 4_000, "sequential": sequential, "bits": False}
+        settings = {"runs": 4_000, "sequential": sequential, "bits": False}
         assert audit(identifiers(count), **settings).findings == ()
         leaking = audit(identifiers(count, leak=True), **settings)
         assert leaking.is_refuted

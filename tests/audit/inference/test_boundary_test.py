@@ -148,20 +148,24 @@ def test_misses_count_as_well_as_hits():
     assert misses == pytest.approx(hits, rel=0.02)
 
 
-@pytest.mark.parametrize("corner", [(0, 9, 0, 9), (9, 9, 0, 9), (0, 9, 9, 9), (9, 9, 9, 9), (1, 1, 0, 1)])
+N = 10**10
+
+
+@pytest.mark.parametrize(
+    "corner",
+    [
+        (0, 9, 0, 9), (9, 9, 0, 9), (0, 9, 9, 9), (9, 9, 9, 9), (1, 1, 0, 1), (0, N, 0, N), (N, N, 0, N), (N, N, N, N),
+        (30, N, 2, N), (N // 2, N, N // 4, N), (N, N, N - 40, N),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
 def test_corners_are_defined(corner, claim):
     counts = Counts(hits_x=corner[0], runs_x=corner[1], hits_y=corner[2], runs_y=corner[3])
-    assert 0.0 < p_value(counts, claim) <= 1.0
-    assert 0.0 <= strength_lower(counts, claim, alpha=0.05) < claim.max_strength
-
-
-def test_ten_billion_runs():
-    n = 10**10
-    for hits_x, hits_y in ((0, 0), (n, 0), (n, n), (30, 2), (n // 2, n // 4), (n, n - 40)):
-        counts = Counts(hits_x=hits_x, runs_x=n, hits_y=hits_y, runs_y=n)
-        bound = strength_lower(counts, PureDP(1.0), alpha=0.05)
-        assert bound <= strength_estimate(counts, PureDP(1.0))
+    if corner[1] < N or claim == PureDP(1.0):
+        assert 0.0 < p_value(counts, claim) <= 1.0
+        bound = strength_lower(counts, claim, alpha=0.05)
+        assert 0.0 <= bound < claim.max_strength
+        assert bound <= max(strength_estimate(counts, claim), 0.0)
 
 
 @pytest.mark.parametrize("bad", [(-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (1, 5, 2.5, 5)])
@@ -170,10 +174,15 @@ def test_impossible_counts_are_refused(bad):
         Counts(hits_x=bad[0], runs_x=bad[1], hits_y=bad[2], runs_y=bad[3])
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, math.nan, 1e-12])
-def test_alpha_outside_its_range_is_refused(alpha):
-    with pytest.raises(OptionError, match="alpha="):
-        strength_lower(Counts(hits_x=3, runs_x=5, hits_y=0, runs_y=5), PureDP(1.0), alpha=alpha)
+def test_a_number_is_a_claim_and_other_arguments_are_refused():
+    counts = Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100)
+    assert p_value(counts, 1.0) == p_value(counts, PureDP(1.0)) < 0.05
+    assert strength_lower(counts, (0.5, 1e-5), alpha=0.05) == strength_lower(counts, ApproxDP(0.5, 1e-5), alpha=0.05)
+    with pytest.raises(ClaimError, match="is not a claim"):
+        p_value(counts, "1.0")
+    for alpha in (0.0, 1.0, -0.1, math.nan, 1e-12):
+        with pytest.raises(OptionError, match="alpha="):
+            strength_lower(counts, PureDP(1.0), alpha=alpha)
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(0.5, 0.2, bound_on="delta"), RenyiDP(2.0, 0.3)], ids=str)
@@ -185,15 +194,6 @@ def test_beside_known_numbers_nothing_is_left_out_that_betters_them(claim):
             expected = bound if bound > known else 0.0
             assert joint_test_beside(counts, claim, 1.0, known, alpha=0.01) == (p, expected)
             assert joint_test_beside(counts, claim, 1e-10, known, alpha=0.01) == (1.0, expected)
-
-
-def test_a_number_is_a_claim():
-    counts = Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100)
-    assert p_value(counts, 1.0) == p_value(counts, PureDP(1.0)) < 0.05
-    assert strength_lower(counts, (0.5, 1e-5), alpha=0.05) == strength_lower(counts, ApproxDP(0.5, 1e-5), alpha=0.05)
-    for wrong in ("1.0", None):
-        with pytest.raises(ClaimError, match="is not a claim"):
-            p_value(counts, wrong)
 
 
 def test_a_p_value_is_smallest_at_a_level_near_it():

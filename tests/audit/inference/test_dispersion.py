@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import xlogy
-from scipy.stats import binom, fisher_exact, hypergeom
+from scipy.stats import binom, hypergeom
 
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.dispersion import (
@@ -164,20 +164,6 @@ def test_the_probability_that_a_head_comes_again_is_exact(outputs, length):
         assert found == pytest.approx(alike, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: dispersion_p_value([3], [2]), lambda: dispersion_p_value([-1, 2], [2, 2]),
-        lambda: dispersion_p_value([1, 1], [2]), lambda: dispersion_p_value([0], [0]),
-        lambda: pairs_within_p_value(3, 2, [9]), lambda: pairs_within_p_value(1, 5, [9]),
-        lambda: pairs_within_p_value(-1, 2, [9]),
-    ],
-)  # fmt: skip
-def test_impossible_counts_are_refused(call):
-    with pytest.raises(OptionError):
-        call()
-
-
 RARE = 1e-8
 
 
@@ -224,15 +210,11 @@ def test_copies_of_all_outputs_are_found_and_counted(copies):
     assert found == copies
 
 
-def test_few_copies_prove_nothing():
-    values = np.concatenate([np.arange(10_000), np.arange(100)])
-    assert copies_p_value(numbers_of(values), len(values))[0] == 1.0
+def test_copies_of_a_part_are_found_among_many_outputs_but_few_copies_prove_nothing():
+    some, few = (np.concatenate([np.arange(10_000), np.arange(size)]) for size in (1_000, 100))
+    assert copies_p_value(numbers_of(some), len(some))[0] < RARE
+    assert copies_p_value(numbers_of(few), len(few))[0] == 1.0
     assert copies_p_value(numbers_of([1, 1]), 2)[0] > 0.1
-
-
-def test_copies_of_a_part_are_found_among_many_outputs():
-    values = np.concatenate([np.arange(10_000), np.arange(1_000)])
-    assert copies_p_value(numbers_of(values), len(values))[0] < RARE
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.3, 1.0, 1.5, 2.0, 2.5, 5.0, 12.0])
@@ -265,18 +247,6 @@ def test_it_is_twice_a_tail():
         assert change_p_value(h, n, k, m) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
 
 
-def test_near_the_two_sided_test_of_scipy():
-    for table in ([[30, 70], [50, 50]], [[3, 997], [20, 980]], [[400, 600], [480, 520]]):
-        (h, rest), (k, other) = table
-        own = change_p_value(h, h + rest, k, k + other)
-        assert 0.9 < own / fisher_exact(table).pvalue < 1.2
-
-
-def test_symmetry():
-    assert change_p_value(3, 50, 11, 40) == pytest.approx(change_p_value(11, 40, 3, 50), rel=1e-12)
-    assert change_p_value(3, 50, 11, 40) == pytest.approx(change_p_value(47, 50, 29, 40), rel=1e-12)
-
-
 def test_large_and_extreme_counts():
     assert change_p_value(0, 10**9, 0, 10**9) == 1.0
     assert change_p_value(10**9, 10**9, 10**9, 10**9) == 1.0
@@ -285,7 +255,16 @@ def test_large_and_extreme_counts():
     assert change_p_value(10**8, 10**9, 10**8 + 30_000, 10**9) == pytest.approx(0.02535, rel=1e-3)
 
 
-@pytest.mark.parametrize("counts", [(-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (0, 5, 1, 0)])
-def test_impossible_counts(counts):
-    with pytest.raises(OptionError, match="impossible"):
-        change_p_value(*counts)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dispersion_p_value([3], [2]), lambda: dispersion_p_value([-1, 2], [2, 2]),
+        lambda: dispersion_p_value([1, 1], [2]), lambda: dispersion_p_value([0], [0]),
+        lambda: pairs_within_p_value(3, 2, [9]), lambda: pairs_within_p_value(1, 5, [9]),
+        lambda: pairs_within_p_value(-1, 2, [9]), lambda: change_p_value(-1, 5, 0, 5),
+        lambda: change_p_value(6, 5, 0, 5), lambda: change_p_value(0, 0, 0, 5), lambda: change_p_value(0, 5, 1, 0),
+    ],
+)  # fmt: skip
+def test_impossible_counts_are_refused(call):
+    with pytest.raises(OptionError):
+        call()

@@ -14,8 +14,13 @@ from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.audit.inference.guess_test import Guesses, guess_test
 from dpaudit.audit.power.alternatives import best_q
 from dpaudit.audit.power.critical_curve import RegionProbabilities, critical_curve, likely_hits
-from dpaudit.audit.power.guess_test_power import equivalent_runs, guess_resolution
-from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
+from dpaudit.audit.power.joint_test_power import (
+    equivalent_runs,
+    guess_resolution,
+    power_of_test,
+    resolution,
+    runs_needed,
+)
 
 CASES = [
     (PureDP(1.0), 0.18, 0.02), (PureDP(1.0), 1e-4, 0.5), (ApproxDP(1.0, 0.05), 0.05, 0.05),

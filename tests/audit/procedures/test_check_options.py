@@ -12,6 +12,7 @@ import pytest
 
 import dpaudit
 import dpaudit as dp
+from dpaudit.audit.claims.claim import claim_at
 from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError, UnknownOptionError
@@ -42,37 +43,39 @@ def test_the_first_screen_of_the_help_is_what_a_call_thinks_of():
     ],
 )  # fmt: skip
 def test_numbers_are_claims(given, claim):
-    assert dp.check(noisy, [1, 2], [1], claim=given, **FEW).claim == claim
-    assert dp.find_worst_pair(noisy, [([1], [])], claim=given, adjacency="add-remove", **FEW).audit.claim == claim
+    """In a call, and as the attribute of a mechanism."""
+    assert claim_at(given, 1.0) == claim
+
+    def ok(answer, size, rng):
+        return answer + rng.laplace(size=size)
+
+    ok.claim = given
+    said = stated(ok, None, None, "")
+    assert (said.claim, said.source) == (claim, "the claim of ok")
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("0.5", r"it is text, so write claim=PureDP\(0\.5\)"),
-        ("pure", "use PureDP"),
+        ("0.5", r"it is text, so write claim=PureDP\(0\.5\)"), ("pure", "use PureDP"),
         (dp.PureDP, r"it is a class, so write PureDP\(…\)"),
         ({"epsilon": 1.0}, r"write PureDP\(epsilon=1\.0\)"),
         ({"epsilon": 1.0, "delta": 1e-5}, r"write ApproxDP\(epsilon=1\.0, delta=1e-05\)"),
-        ({"mu": 1.0}, r"write GaussianDP\(mu=1\.0\)"),
-        ((1.0, 1e-5, 3), "is not a claim"),
-        (True, "is not a claim"),
-        (10**400, "epsilon=inf is not allowed"),
-        (-1.0, "epsilon"),
-        ((1.0, 2.0), "delta"),
+        ({"mu": 1.0}, r"write GaussianDP\(mu=1\.0\)"), ((1.0, 1e-5, 3), "is not a claim"), (True, "is not a claim"),
+        (10**400, "epsilon=inf is not allowed"), (-1.0, "epsilon"), ((1.0, 2.0), "delta"),
     ],
-)
+)  # fmt: skip
 def test_other_claims_are_refused_with_what_to_write(given, message):
     with pytest.raises(ClaimError, match=message):
-        dp.check(noisy, [1, 2], [1], claim=given, **FEW)
+        claim_at(given, 1.0)
 
 
-def search(**options):
-    return dp.find_worst_pair(noisy, [], **options)
+def search(mechanism=noisy, **options):
+    return dp.find_worst_pair(mechanism, [], **options)
 
 
-def audit(**options):
-    return dp.check(noisy, [1], [2], **options)
+def audit(mechanism=noisy, **options):
+    return dp.check(mechanism, [1], [2], **options)
 
 
 @pytest.mark.parametrize("function", [audit, search])
@@ -121,33 +124,55 @@ def test_every_public_check_refuses_what_is_no_option(call, said):
         call()
 
 
-@pytest.mark.parametrize("function", [audit, search])
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("sequential", "no", "sequential='no' is unknown; use a bool"),
-        ("keep_datasets", 2, "keep_datasets=2 is unknown; use a bool"),
-        ("name", 5, "name=5 is not a name; use one line of text"),
-        ("name", " ", "name=' ' is not a name; use one line of text"),
+def untouched(dataset, size, rng):
+    raise AssertionError("a run was drawn")
+
+
+REFUSED = [
+    *((audit, option, value, message) for option, value, message in [
+        *(("alpha", a, "alpha=") for a in (0, 1, -0.1, 1.5, math.nan, 1e-12, "0.05", True)),
+        *(("runs", r, "is not a number of runs") for r in (39, 0, 100.5, True, math.nan, math.inf, -(10**30))),
+        *(("seed", s, "is not a seed") for s in (-1, 1.5, True, math.nan)),
+        *(("resolution", r, "is not an excess") for r in (0, -1.0, math.inf, math.nan, True)),
+        *(("distance", d, "distance=") for d in (0, 1.5, -1, math.nan, math.inf, True)),
+        ("jobs", 0, "jobs=0"), ("seconds", 1.0, "sequential=True"), ("claim", str, "is not a claim"),
+        ("name", " ", "name=' ' is not a name; use one line"),
         ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"),
-        ("bits", np.array(["warn"]), 'is unknown; use "warn", True or False'),
-        ("alpha", "0.05", "alpha='0.05' is not an allowed error probability"),
-        ("alpha", True, "alpha=True is not an allowed error probability"),
-        ("distance", True, "distance=True is not a distance"),
-        ("resolution", True, "resolution=True is not an excess"),
+        ("keep_datasets", 2, "keep_datasets=2 is unknown; use a bool"),
         ("block_seconds", True, "block_seconds=True is not a time limit"),
-        ("runs", True, "runs=True is not a number of runs"),
-        ("runs", -(10**30), "is not a number of runs"),
         ("on_look", 5, "on_look=5 cannot be called; use a function"),
+        ("store", "", "store='' is empty, has a null character"),
+    ]),
+    *((function, option, value, message) for function in (audit, search) for option, value, message in [
+        ("sequential", "no", "sequential='no' is unknown; use a bool"),
+        ("name", 5, "name=5 is not a name; use one line of text"),
+        ("bits", np.array(["warn"]), 'is unknown; use "warn", True or False'),
         ("on_look", print, "on_look is for sequential audits"),
         ("ignore", None, "ignore=None is not a health check; use one of repeated-blocks"),
-        ("store", "", "store='' is empty, has a null character"),
         ("store", 5, "store=5 is not a store; name a folder"),
-    ],
-)
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "option", "value", "message"), REFUSED)
 def test_a_value_that_cannot_be_is_refused_before_the_first_run(function, option, value, message):
     with pytest.raises((OptionError, ClaimError), match=message):
-        function(claim=1.0, adjacency="local", **{option: value})
+        function(
+            **{"claim": 1.0, "adjacency": "local" if function is search else None, option: value}, mechanism=untouched
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"sequential": True, "alpha": 2e-9}, OptionError, "use alpha > "),
+        ({"cells": 8, "alpha": 1.1e-9}, OptionError, "use alpha > "),
+        ({"x": [1, 2, 3], "y": [2, 2], "adjacency": "add-remove"}, AdjacencyError, "2 rows only in x, 1 only in y"),
+    ],
+)
+def test_an_audit_that_cannot_be_costs_no_run(options, error, message):
+    with pytest.raises(error, match=message):
+        dp.check(untouched, **{"x": [1], "y": [2], "claim": 1.0, **options})
 
 
 def test_numbers_that_are_no_floats():
@@ -261,29 +286,14 @@ def test_what_a_mechanism_says_is_taken():
         dp.check(Noisy(), 0.0, 2.0, runs=200)
 
 
-def test_what_the_caller_says_comes_first():
+def test_what_the_caller_says_comes_first_and_a_search_takes_what_the_mechanism_says():
     result = dp.check(Noisy(), 0.0, 2.0, claim=dp.PureDP(3.0), adjacency=Local(), runs=200)
     assert (result.claim, result.claim_source) == (dp.PureDP(3.0), "")
     assert result.pair.adjacency == str(Local())
     assert dp.check(Noisy(), 0.0, 1.0, runs=200, claim_source="by ear").claim_source == "by ear"
-
-
-def test_a_search_takes_it_too():
-    found = dp.find_worst_pair(Noisy(), Answers(), runs=2_000, search_runs=2_000, jobs=1)
-    assert (found.audit.claim, found.audit.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
-    assert found.audit.pair.adjacency == str(dp.Within("l1"))
-
-
-@pytest.mark.parametrize(
-    ("claim", "taken"), [(1.0, dp.PureDP(1.0)), ((1, 1e-5), dp.ApproxDP(1.0, 1e-5)), ([2.0, 0.0], dp.PureDP(2.0))]
-)
-def test_numbers_are_claims_here_too(claim, taken):
-    def ok(answer, size, rng):
-        return answer + rng.laplace(size=size)
-
-    ok.claim = claim
-    said = stated(ok, None, None, "")
-    assert (said.claim, said.source) == (taken, "the claim of ok")
+    found = dp.find_worst_pair(Noisy(), Answers(), runs=2_000, search_runs=2_000, jobs=1).audit
+    assert (found.claim, found.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
+    assert found.pair.adjacency == str(dp.Within("l1"))
 
 
 @pytest.mark.parametrize(

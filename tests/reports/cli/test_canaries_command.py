@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit import check_canaries, load
-from dpaudit.audit.canaries.plan import METHODS
+from dpaudit.audit.canaries.plan_canaries import METHODS
 from dpaudit.audit.errors import DatasetError, UnknownNameError
 from dpaudit.reports.cli.dataset_arguments import read_scores
 from dpaudit.reports.cli.options import CANARY_METHODS

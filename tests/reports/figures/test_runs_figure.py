@@ -10,7 +10,7 @@ from dpaudit import PureDP, epsilon_lower
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.power.guess_test_power import guess_resolution
+from dpaudit.audit.power.joint_test_power import guess_resolution
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.reports.figures.series_figures import Projection, draw_projection, projection_of
 from dpaudit.reports.figures.svg_figure import drawings_of, save_figures, svg
