@@ -86,7 +86,7 @@ def _place(key: Any) -> tuple[int, float, int, str]:
     if isinstance(key, numbers.Real):
         try:
             number = float(key)
-            rest = key - int(number) if kind is int and abs(number) >= _EXACT else 0
+            rest = int(key) - int(number) if kind is int and abs(number) >= _EXACT else 0
             return 0, number, rest, ""
         except (OverflowError, ValueError):
             pass
