@@ -14,7 +14,7 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.sampling import workers
-from dpaudit.audit.sampling.draw import count_hits, draw_pilot, plan_blocks
+from dpaudit.audit.sampling.draw import count_hits, draw_pilot, parts, plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint
 from dpaudit.audit.sampling.sampler import as_sampler
 
@@ -116,6 +116,16 @@ def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
         assert side.hits.tolist() == other.hits.tolist()
         assert side.stretches.tolist() == other.stretches.tolist()
         assert (side.stretches.any(axis=1) == (np.arange(len(side.hits)) % 8 == 0)).all()
+
+
+@pytest.mark.parametrize("least", [1, 3, 335])
+def test_tasks_hold_all_blocks_in_order(least):
+    for n_blocks in (1, 256, 257, 600, 20_000):
+        sizes = list(range(n_blocks))
+        tasks = list(parts(sizes, n_blocks, least))
+        assert [size for _, task in tasks for size in task] == sizes
+        assert [first for first, _ in tasks] == [task[0] for _, task in tasks]
+        assert min(len(task) for _, task in [*tasks[:-1], (0, sizes[:least])]) >= min(least, n_blocks)
 
 
 def test_all_streams_differ():

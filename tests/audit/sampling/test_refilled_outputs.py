@@ -4,7 +4,7 @@ import contextlib
 import enum
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import joblib
@@ -164,6 +164,11 @@ def test_threads_that_fill_one_array_are_refused(mechanism, is_shared):
     refused = pytest.raises(MechanismError, match="in two threads") if is_shared else contextlib.nullcontext()
     with joblib.parallel_config("threading"), refused:
         count_hits(plan, None, None, 40_000)
+
+
+def test_one_thread_may_fill_its_array_again():
+    sampler = replace(as_sampler(in_array), latest={})
+    assert [len(sampler.draw(0.0, 5, np.random.default_rng(0))) for _ in range(2)] == [5, 5]
 
 
 class Single(enum.Enum):
