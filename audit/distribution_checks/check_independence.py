@@ -157,6 +157,7 @@ class _TwoCalls:
     """Draws a block in two successive calls with one generator; `_calls` splits it again."""
 
     sampler: Sampler
+    size_name: str = "size"  # it draws blocks
 
     @property
     def function(self) -> Callable[..., Any]:

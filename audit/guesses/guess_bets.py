@@ -5,7 +5,7 @@ W(t) is the average over a few shares. The statistic is the largest t that the g
 best number of guesses: T = sup {t: max_k W(t) after G_k guesses ≥ 1/a}. {T ≥ t} is the event that few enough guesses
 are wrong at one of the G_k, and its probability for a walk of coins is computed exactly (`walk_crossing`).
 
-Proof: docs/proofs/canaries.md, theorem 1
+Proof: docs/proofs/canaries.md
 
 References
 ----------

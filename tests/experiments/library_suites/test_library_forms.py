@@ -23,7 +23,7 @@ from dpaudit.experiments.library_suites.opendp_forms import number_space
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.run_target import example_of
 
-from ...reports.cli.test_main import run
+from ...reports.cli.conftest import run
 
 __all__ = ["run"]
 

@@ -19,7 +19,7 @@ from dpaudit.experiments.library_suites.coverage import Status, coverage_of_run
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.run_plan import run_plan
 
-from ...reports.cli.test_main import run
+from ...reports.cli.conftest import run
 
 __all__ = ["run"]
 
