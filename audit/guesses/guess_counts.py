@@ -5,7 +5,7 @@ canary, right guesses have the rate F(b) = e^t b + d at most where wrong ones ha
 by a concave boundary has F⁻¹ in place of the line. Of m canaries G are guessed, and V guesses are right: `count_tail`
 is the largest Pr[V ≥ v] under a line, and `is_impossible` bounds it under a whole curve.
 
-Proof: docs/proofs/canaries.md, theorems 2 and 3
+Proof: docs/proofs/canaries.md
 
 References
 ----------
