@@ -71,25 +71,19 @@ class Dictionary(Unordered):
         return f"{{{', '.join(f'{printed(key)}: {printed(value)}' for key, value in self.entries)}}}"
 
 
-_EXACT = 1 << 53  # doubles hold all integers up to this
-
-
 def _place(key: Any) -> tuple[int, float, int, str]:
     """Return the place of a canonical key in the order."""
-    kind = type(key)
-    if kind is str:
+    if type(key) is str:
         return 1, 0.0, 0, repr(key)
-    if kind is int and -_EXACT < key < _EXACT:
-        return 0, float(key), 0, ""
     if isinstance(key, Mark):
         return -1, 0.0, 0, key.value
-    if isinstance(key, numbers.Real):
-        try:
-            number = float(key)
-            rest = int(key) - int(number) if kind is int and abs(number) >= _EXACT else 0
-            return 0, number, rest, ""
-        except (OverflowError, ValueError):
-            pass
+    try:
+        if type(key) is int:
+            return 0, float(key), key - int(float(key)), ""
+        if isinstance(key, numbers.Real):
+            return 0, float(key), 0, ""
+    except (OverflowError, ValueError):
+        pass
     return 1, 0.0, 0, outcome_text(key)
 
 

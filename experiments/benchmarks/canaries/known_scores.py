@@ -98,7 +98,7 @@ def _worst_law(canaries: int, delta: float) -> npt.NDArray[np.float64]:
     """The law of right answers that attains theorem 2 at the smallest count with a bound of at most .05."""
     ceiling = Ceiling(_EPSILON, delta)
     count = next(v for v in range(1, canaries + 1) if count_tail(v, canaries, canaries, ceiling) <= 0.05)
-    law = binom.pmf(np.arange(canaries + 1), canaries, ceiling.right)
+    law = binom.pmf(np.arange(canaries + 1), canaries, 1.0 - ceiling.wrong)
     tail = law[count:].sum()
     step = canaries * delta / (count * law[count])  # of h = P/b, at the count
     low = 1.0 - step * tail
