@@ -130,10 +130,11 @@ def test_what_shows_in_part_keeps_its_claim(mechanism, x, y, claim):
 
 def forked(rows):
     read, write = os.pipe()
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         os.write(write, repr(float(len(rows) + np.random.laplace())).encode())  # noqa: NPY002
         os._exit(0)
-    os.wait()
+    os.waitpid(child, 0)
     os.close(write)
     with os.fdopen(read) as pipe:
         return float(pipe.read())

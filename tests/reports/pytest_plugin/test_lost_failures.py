@@ -19,10 +19,11 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the test forks")
 IN_A_CHILD = """
 def test_child(dp_audit):
     audit(dp_audit, good, *BAD[1:])
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         with contextlib.suppress(BaseException): audit(dp_audit, *BAD)
         os._exit(0)
-    os.wait()
+    os.waitpid(child, 0)
 """
 
 
@@ -39,13 +40,14 @@ def slow(rows, size, rng):
 
 def in_child(dp_audit, mechanism):
     audit(dp_audit, good, *BAD[1:])
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         try: audit(dp_audit, mechanism, *BAD[1:])
         finally: os._exit(0)
+    return child
 
 def test_ends(dp_audit):
-    in_child(dp_audit, ends)
-    os.wait()
+    os.waitpid(in_child(dp_audit, ends), 0)
 
 def test_outlasted(dp_audit):
     in_child(dp_audit, slow)
