@@ -201,7 +201,7 @@ def _of_one_column(name: str, column: Column, cells: Sequence[Any] | None, codes
     features = dict(zip(words, counts, strict=True))
     if isinstance(column, NumericColumn):
         values = np.zeros(0) if cells is None else numbers_of(cells)
-        values = values[~np.isnan(values)]
+        values = values[~np.isnan(values)] + 0.0  # of the zeros, the one that rows put first would be the least
         for word, ends in (("min", values.min), ("max", values.max)):
             features[f"{name}: {word}"] = float(ends()) if len(values) else math.nan
     return features

@@ -88,6 +88,12 @@ def test_counts_add_up_and_the_order_of_rows_does_not_matter(rows, random):
     assert repr(dp.table_features(shuffled, COLUMNS)) == repr(features)
 
 
+def test_zeros_of_either_sign_are_one_least_number():
+    tables = ([("f", zero), ("f", -zero)] for zero in (0.0, -0.0))
+    first, second = (dp.table_features(rows, COLUMNS) for rows in tables)
+    assert repr(first) == repr(second)
+
+
 def test_rows_break_the_declaration_in_all_columns_or_in_one():
     tables = dp.Tables(COLUMNS)
     new = "value outside the domain"
