@@ -177,7 +177,7 @@ def _in_processes(
                 yield number, value
         finally:
             if isinstance(results, Generator):
-                with warnings.catch_warnings(action="ignore", category=UserWarning):  # of tasks that nobody waits for
+                with _ended_in_silence():
                     results.close()
 
 
@@ -189,6 +189,23 @@ def _with_streams() -> Iterator[None]:
             if getattr(getattr(sys, name, None), "closed", True):
                 stack.enter_context(change(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
         yield
+
+
+@contextmanager
+def _ended_in_silence() -> Iterator[None]:
+    """Print nothing of joblib's about tasks that nobody waits for, nor what its thread raises as it hands them out."""
+    former = threading.excepthook
+
+    def hook(raised: threading.ExceptHookArgs) -> None:
+        if type(raised.thread).__name__ != "_ExecutorManagerThread":
+            former(raised)
+
+    threading.excepthook = hook
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            yield
+    finally:
+        threading.excepthook = former
 
 
 @cache

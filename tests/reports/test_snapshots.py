@@ -18,19 +18,19 @@ from rich.console import Console
 from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
-from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Recount, Suite, Topic
 from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
-from dpaudit.audit.results.canary_result import CanaryResult, ScoreSketch
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table
 from dpaudit.reports.pages.terminal_tables import comparison_table
+
+from ..audit.records.by_hand import CANARIES
 
 FOLDER = Path(__file__).with_name("snapshots")
 TODAY = datetime.date(2027, 1, 31)
@@ -97,29 +97,6 @@ STATEMENT = StatementResult(
     ),
     environment={"repeat": "pytest 'test_it.py::test_slope'"},
 )  # fmt: skip
-GUESSED = (CanaryTest("betting", 1_000, 0.025), CanaryTest("counts", 100, 0.0125), CanaryTest("counts", 1_000, 0.0125))
-CANARIES = CanaryResult(
-    mechanism="train | <b>tag</b>",
-    claim=ApproxDP(1.0, 1e-5),
-    claim_source="accountant",
-    adjacency="add-remove",
-    coins="independent",
-    canaries=1_000,
-    included=489,
-    guesses=CanaryGuesses(canaries=1_000, numbers=(10, 100, 1_000), right=(10, 96, 700)),
-    tests=GUESSED,
-    carried=GUESSED[1],
-    alpha=0.05,
-    p_value=1e-10,
-    bound=1.9345,
-    resolution=0.25,
-    ceiling=5.6,
-    seed=7,
-    sketch=ScoreSketch(
-        edges=(-1.0, 0.0, 1.0, 2.0), inside=(100, 89, 300), outside=(300, 111, 100), said_out=-0.5, said_in=1.5
-    ),
-    environment={"seconds": 0.5},
-)
 AGAIN = Recount(
     event=HALF_LINE, counts=Counts(hits_x=10, runs_x=100, hits_y=4, runs_y=100), forms=(("number", 9, 9),), looked_at=9,
     seed=3, stream="baseline main",
