@@ -171,7 +171,7 @@ def _among(outputs: Outputs, values: tuple[Any, ...]) -> Mask:
     """Return whether each number, or each row of a matrix, is among the values."""
     try:
         hash(values)
-    except TypeError:  # a file may hold values that are no outputs
+    except TypeError:  # a file may hold values that cannot be outputs
         values = tuple(value for value in values if isinstance(value, Hashable))
     wanted = _wanted(values, outputs.dtype, outputs.shape[1] if outputs.ndim == 2 else None)
     rows = outputs if outputs.ndim == 2 else outputs[:, None]

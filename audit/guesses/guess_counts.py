@@ -1,6 +1,6 @@
 """How often a claim lets an observer guess right whether canaries were included, if the number of guesses was fixed.
 
-A coin of its own includes each canary with probability π, ½ unless stated. For (ε, δ)-DP towards a change of any one
+Independent coins include each canary with probability π, ½ unless stated. For (ε, δ)-DP towards a change of any one
 canary, right guesses have the rate F(b) = e^t b + d at most where wrong ones have the rate b (`Ceiling`); a claim given
 by a concave boundary has F⁻¹ in place of the line. Of m canaries G are guessed, and V guesses are right: `count_tail`
 is the largest Pr[V ≥ v] under a line, and `is_impossible` bounds it under a whole curve.

@@ -69,7 +69,7 @@ class Evaluations(Comparisons[Compared]):
     _repeated: int = 0
 
     def has_room(self, share: float) -> bool:
-        """As in any search; there is no room either after the deadline, or for a query that changes its answers."""
+        """As in any search, but only until the deadline, and while the query repeats its answers."""
         return (
             max(self.evaluations, self.tried) < share * self.most
             and (self.pairs > 0 or self.failed < _MOST_FAILED)

@@ -64,7 +64,7 @@ class Answer:
 class Change:
     """How far two answers are apart."""
 
-    size: float  # norm of the difference; infinite if there is no bound on it
+    size: float  # norm of the difference; infinite if nothing bounds it
     reason: str = ""  # why the change is infinite
     only_x: tuple[str, ...] = ()  # names of parts that only one answer has
     only_y: tuple[str, ...] = ()

@@ -99,6 +99,10 @@ def balanced(dataset, size, rng):
     return dataset - 2.0 * np.sign(uniform - 0.5) * np.log(1.0 - 2.0 * np.abs(uniform - 0.5))
 
 
+def noise_again(dataset, size, rng):
+    return dataset + rng.permutation(np.repeat(rng.laplace(size=size // 5 + 1), 5)[:size])
+
+
 def pool(dataset, size, rng):
     return dataset + rng.choice(rng.laplace(size=size), size)
 
@@ -174,6 +178,8 @@ PLANTED = [
     # The first run on x, for the shape, advances its stream by one: pairs of runs then depend on earlier runs.
     (lambda: one_stream("words"), 3_000, SHARED, EARLY),
     (lambda: one_stream("vectors"), 3_000, SHARED, LATE | {"alpha": 1e-6}),
+    (lambda: balanced, 400_000, UNSTEADY, LATE), (lambda: rounded_pool, 40_000, SERIAL, LATE),
+    (lambda: noise_again, 20_000, SERIAL, EARLY), (lambda: noise_again, 20_000, SERIAL, LATE),
 ]  # fmt: skip
 
 

@@ -133,7 +133,8 @@ def test_the_bound_approaches_the_divergence(rho):
 
 def test_high_orders_are_seen_in_few_runs():
     """Gaussian noise with twice the divergence of order 32: 4.5 standard errors at the nearest laws allowed."""
-    assert run(np.sqrt(0.4 / 32), RenyiDP(32, 0.1), 100_000, pilot=100_000).bound > 0.1
+    for seed in range(3):
+        assert run(np.sqrt(0.4 / 32), RenyiDP(32, 0.1), 100_000, pilot=100_000, seed=seed).bound > 0.1
 
 
 @pytest.mark.parametrize("order", [1.0, 1.25, 2.0, 64.0])
@@ -151,8 +152,8 @@ def test_the_soft_clip(order):
 
 def test_noise_at_the_claim_is_rarely_refuted():
     claim = ZeroConcentratedDP(0.5)
-    refuted = sum(run(1.0, claim, 1_000, seed=seed, pilot=200, alpha=0.2).p_value <= 0.2 for seed in range(20))
-    assert refuted <= binom.isf(1e-6, 20, 0.2)
+    refuted = sum(run(1.0, claim, 1_000, seed=seed, pilot=200, alpha=0.2).p_value <= 0.2 for seed in range(30))
+    assert refuted <= binom.isf(1e-6, 30, 0.2)
 
 
 def test_more_runs_than_can_be_shuffled():

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import math
+import statistics
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
@@ -76,7 +77,9 @@ def triangles(graph):
 
 
 KNOWN = [
+    pytest.param(len, WIDE, "add-remove", "l1", 1.0, id="count"),
     pytest.param(len, WIDE, "replace", "l1", 0.0, id="count of a public size"),
+    pytest.param(clipped_sum, WIDE, "add-remove", "l1", 1.0, id="sum, a row more"),
     pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "add-remove", "l1", 1.0, id="sum of signs, a row more"),
     pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "replace", "l1", 2.0, id="sum of signs, another row"),
     pytest.param(mean, Rows(finite=True, low=-5.0, high=5.0, size=5), "replace", "l1", 1 / 5, id="mean of five"),
@@ -85,15 +88,20 @@ KNOWN = [
     ),
     pytest.param(mean, WIDE, "add-remove", "l1", 1.0, id="mean of any number"),
     pytest.param(variance, UNIT, "replace", "l1", 4 / 25, id="variance"),
+    pytest.param(statistics.median, UNIT, "replace", "l1", 1.0, id="median"),
     pytest.param(lambda rows: np.quantile(rows, 0.75), UNIT, "replace", "l1", 1.0, id="quantile"),
     pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "add-remove", "l1", 1.0, id="histogram, a row more"),
+    pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l1", 2.0, id="histogram, another row"),
     pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l2", math.sqrt(2), id="histogram in l2"),
     pytest.param(second_moments, Rows(low=(0.0, 0.0), high=(1.0, 1.0)), "add-remove", "l2", 2.0, id="matrix"),
+    pytest.param(summary, WIDE, "add-remove", "l1", 2.0, id="dictionary"),
     pytest.param(summary, WIDE, "add-remove", "linf", 1.0, id="largest of a dictionary"),
     pytest.param(lambda a: np.minimum(a, 1.5), Answers(4), Within("l1", 0.5), "l1", 0.5, id="answers"),
     pytest.param(np.abs, Answers(3, -2.0, 2.0), "linf", "l2", math.sqrt(3), id="answers in l2"),
     pytest.param(lambda v: v * v, Values(range(20)), "local", "l1", 19.0**2, id="values"),
     pytest.param(totals, Rows(low=(0, 0.0), high=(9, 50.0), rows_per_user=2), UserLevel(0), "l1", 8.0, id="users"),
+    pytest.param(nx.Graph.number_of_edges, Graphs(6), "edge", "l1", 1.0, id="edges"),
+    pytest.param(nx.Graph.number_of_edges, Graphs(6), "node", "l1", 5.0, id="edges of a node"),
     pytest.param(triangles, Graphs(6), "node", "l1", 10.0, id="triangles of a node"),
     pytest.param(triangles, Graphs(6), "edge", "l1", 4.0, id="triangles of an edge"),
 ]
