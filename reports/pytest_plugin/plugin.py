@@ -147,7 +147,7 @@ def _mentions(function: Any, seen: set[Any]) -> bool:
         code = waiting.pop()
         words |= {*code.co_names, *(each for each in code.co_consts if isinstance(each, str))}
         waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
-    named = [function.__globals__[each] for each in words & function.__globals__.keys()]
+    named = [function.__globals__[name] for name in words & function.__globals__.keys()]
     named += [getattr(each, word, None) for each in named if isinstance(each, ModuleType) for word in words]
     called = {each for each in named if isinstance(each, FunctionType) and not _is_installed(each)} - seen
     return bool(words & _OF_HOOKS) or any(_mentions(each, seen) for each in called)
