@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from textwrap import TextWrapper
 from typing import Any
 
 _SHOWN = 80  # characters of a value in a message or summary
 _LINE = 120  # characters of a line of a verdict
-_REMARK = TextWrapper(
-    _LINE, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-)
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
@@ -122,11 +118,20 @@ def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
     REFUTED: epsilon >= 2, claimed 1 (95% confidence)
       note: a remark
     """
-    first, *parts = re.split(r"(?<=[;)]) ", sentence)
-    lines = [first]
-    for part in parts:
-        if len(lines[-1]) + 1 + len(part) <= _LINE - 2 * (len(lines) > 1):
+    blocks = [_filled(re.split(r"(?<=[;)]) ", sentence), 0)]
+    blocks += [_filled(re.split(r"[\n\v\f\r ]", each.expandtabs().rstrip(" \n\v\f\r")), 2) for each in remarks]
+    return "\n".join(blocks)
+
+
+def _filled(parts: list[str], indent: int) -> str:
+    """The parts in lines with an indent, which is larger from the second line on."""
+    lines, width = parts[:1], _LINE - indent
+    for part in parts[1:]:
+        if len(lines[-1]) + 1 + len(part) <= width:
             lines[-1] += f" {part}"
-        else:
+        elif part:
+            lines[-1] = lines[-1].rstrip(" ")
             lines.append(part)
-    return "\n".join(["\n  ".join(lines), *(_REMARK.fill(remark) for remark in remarks)])
+            width = _LINE - indent - 2
+    text = f"\n{' ' * (indent + 2)}".join(lines)
+    return " " * indent * bool(text) + text

@@ -51,9 +51,10 @@ _SAME, _NUMBERS = frozenset({str, bool, type(None)}), frozenset({int, float})
 _PLAIN, _NESTED = _SAME | _NUMBERS, frozenset({dict, list})
 ROUNDED = 2.0**sys.float_info.mant_dig
 """From here on floating-point numbers skip integers, and many readers round them."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
 _MOST_NAMED = 3  # results in the title of a suite without a title
-_DEEPEST = 60  # nesting of objects in an entry
+_DEEPEST = 60  # nesting of objects in an entry, the first around entry and environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,9 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():  # counts the new objects as old, which are not searched at once
+            gc.freeze()
+            gc.unfreeze()
         if was_enabled:
             gc.enable()
 
@@ -143,7 +147,8 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
 def _restorable_data(entry: Entry) -> dict[str, Any]:
     """The data of an entry; a `RecordError` if they do not restore it."""
     data = _entry_data(entry)
-    _restored({"type": "Suite", "title": "", "entries": [data]}, {"audits": [_plain(entry.result.environment)]})
+    with _refusals():
+        _restored_entry(data, _plain(entry.result.environment))
     return data
 
 
@@ -168,7 +173,7 @@ def json_text(value: Any, levels: int) -> str:
 
 def _pieces(value: Any, levels: int, margin: str) -> Iterator[str]:
     if not levels or not value or not isinstance(value, (dict, list, Iterator)):
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = _ENCODER.encode(value)
         yield text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
         return
     is_object = isinstance(value, dict)
@@ -220,46 +225,57 @@ def from_json(text: str) -> Suite:
     return _restored(body["suite"], body.get("environment", {}))
 
 
-def _restored(whole: dict[str, Any], environment: Any) -> Suite:
-    """The suite of these data, whose entries are removed as they are read, to save memory."""
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise a `RecordError` in place of the errors that wrong data of results cause."""
     try:
-        every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
-        if not all(isinstance(each, dict) for each in every):
-            raise TypeError("an environment is not an object")
-        held, entries = whole["entries"], list[Entry]()
-        if not isinstance(held, list):
-            raise TypeError("the entries are not a list")
-        for place, audit in zip(range(len(held)), environment.get("audits", []), strict=True):
-            if _depth((held[place], audit)) > _DEEPEST:
-                raise ValueError(f"objects nested more than {_DEEPEST} deep")
-            entry = read_data(held[place])
-            if not isinstance(entry, Entry):
-                raise TypeError(f"expected an Entry, found {type(entry).__name__}")
-            entry.result.environment.update(audit)
-            entries.append(entry)
-            held[place] = None
-        suite = read_data(whole | {"entries": []})
-        if not isinstance(suite, Suite):
-            raise TypeError(f"expected a Suite, found {type(suite).__name__}")
-        return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
+        yield
     except AuditError as error:
         raise RecordError(f"the results contain an impossible value: {error}") from error
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
 
 
+@_refusals()
+def _restored(whole: dict[str, Any], environment: Any) -> Suite:
+    """The suite of these data, whose entries are removed as they are read, to save memory."""
+    every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
+    if not all(isinstance(each, dict) for each in every):
+        raise TypeError("an environment is not an object")
+    held, entries = whole["entries"], list[Entry]()
+    if not isinstance(held, list):
+        raise TypeError("the entries are not a list")
+    for place, audit in zip(range(len(held)), environment.get("audits", []), strict=True):
+        entries.append(_restored_entry(held[place], audit))
+        held[place] = None
+    suite = read_data(whole | {"entries": []})
+    if not isinstance(suite, Suite):
+        raise TypeError(f"expected a Suite, found {type(suite).__name__}")
+    return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
+
+
+def _restored_entry(data: Any, environment: dict[str, Any]) -> Entry:
+    entry = read_data(data, _DEEPEST - 1)
+    if not isinstance(entry, Entry):
+        raise TypeError(f"expected an Entry, found {type(entry).__name__}")
+    _check_depth(environment, _DEEPEST - 1)
+    entry.result.environment.update(environment)
+    return entry
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _depth(value: Any) -> int:
-    """Depth of nested objects and lists."""
-    deepest, level = 0, [value]
+def _check_depth(value: Any, room: float) -> None:
+    """Raise a `ValueError` if the levels of objects and lists are more than `room`."""
+    level = [value] if type(value) in _NESTED else []
     while level:
+        if not room:
+            raise ValueError(f"objects nested more than {_DEEPEST} deep")
         inner = [each.values() if isinstance(each, dict) else each for each in level]
         level = [part for parts in inner for part in parts if type(part) in _NESTED]
-        deepest += 1
-    return deepest
+        room -= 1
 
 
 def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> None:
@@ -375,29 +391,40 @@ def plain_data(value: Any) -> Any:
     return {"type": "Opaque", "text": printed(value)}
 
 
-def read_data(value: Any) -> Any:
-    """Restore a value from the data that `plain_data` returned.
+def read_data(value: Any, room: float = math.inf) -> Any:
+    """Restore a value from the data that `plain_data` returned; a `ValueError` if they nest more than `room` deep.
 
     Raises
     ------
     AuditError, TypeError, ValueError, KeyError
         If the data is invalid.
     """
-    if isinstance(value, list):
-        return tuple(value if _PLAIN.issuperset(map(type, value)) else [read_data(part) for part in value])
-    if not isinstance(value, dict):
+    if type(value) not in _NESTED:
         return value
+    if not room:
+        _check_depth(value, room)
+    room -= 1
+    if type(value) is list:
+        is_plain = _PLAIN.issuperset(map(type, value))
+        return tuple(value if is_plain else [read_data(part, room) for part in value])
     if "type" in value:
         kind: Any = TYPES[value["type"]]
         form = _form(kind)
-        found = kind(
-            **{name: part if type(part) in _PLAIN else read_data(part) for name, part in value.items() if name in form}
-        )
-        for name, (hint, fits) in form.items():
+        parts = {  # by names of the class: those of the file are other objects, which makes slow keywords
+            name: part if type(part := value[name]) in _PLAIN else read_data(part, room)
+            for name in form
+            if name in value
+        }
+        if len(parts) + 1 < len(value):
+            _check_depth([value[name] for name in value.keys() - form.keys()], room + 1)
+        found = kind(**parts)
+        for name, (sure, fits) in form.items():
             part = getattr(found, name)
-            if type(part) is not hint and not fits(part):
+            if type(part) not in sure and not fits(part):
                 raise TypeError(f"{kind.__name__}.{name} holds {shorten(part)}")
         return found
+    if room < math.inf:
+        _check_depth(value, room + 1)
     if "enum" in value:
         return ENUMS[value["enum"]](value["value"])
     if "int" in value:
@@ -414,9 +441,18 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 
 
 @functools.cache
-def _form(kind: type[Any]) -> dict[str, tuple[Any, Callable[[Any], bool]]]:
-    """The declared type of each field, and the function that says whether a value has it."""
-    return {name: (hint, _fitting(hint)) for name, hint in hints_of(kind).items()}
+def _form(kind: type[Any]) -> dict[str, tuple[frozenset[type[Any]], Callable[[Any], bool]]]:
+    """Of each field the types whose values all fit, and the function that says whether another value does."""
+    return {name: (_sure(hint), _fitting(hint)) for name, hint in hints_of(kind).items()}
+
+
+def _sure(hint: Any) -> frozenset[type[Any]]:
+    """The types whose values all have the declared type of a field; a type that is missing takes longer to check."""
+    if get_origin(hint) in (Union, UnionType):
+        return frozenset().union(*map(_sure, get_args(hint)))
+    is_class = isinstance(hint, type) and hint not in _NUMBERS
+    known: tuple[Any, ...] = (*_PLAIN, *TYPES.values(), *ENUMS.values())
+    return frozenset(kind for kind in known if kind is hint or hint is Any or (is_class and issubclass(kind, hint)))
 
 
 def _fitting(hint: Any) -> Callable[[Any], bool]:
@@ -431,16 +467,16 @@ def _fitting(hint: Any) -> Callable[[Any], bool]:
         return lambda value: any(fits(value) for fits in options)
     if origin is tuple and arguments[-1] is Ellipsis:
         of_part = _fitting(arguments[0])
-        exactly = frozenset(arguments[:1])
+        sure = _sure(arguments[0])
         return lambda value: (
-            isinstance(value, tuple) and (exactly.issuperset(map(type, value)) or all(map(of_part, value)))
+            isinstance(value, tuple) and (sure.issuperset(map(type, value)) or all(map(of_part, value)))
         )
     if origin is tuple:
-        parts = [_fitting(part) for part in arguments]
+        parts = [(_sure(part), _fitting(part)) for part in arguments]
         return lambda value: (
             isinstance(value, tuple)
             and len(value) == len(parts)
-            and all(fits(part) for fits, part in zip(parts, value, strict=True))
+            and all(type(part) in sure or fits(part) for (sure, fits), part in zip(parts, value, strict=True))
         )
     if hint is int:
         return lambda value: isinstance(value, int) and not isinstance(value, bool)

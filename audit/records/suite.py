@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
 import math
 import sys
 from dataclasses import dataclass, field
@@ -399,11 +400,18 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         if len(result.points) > 1:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
-    for name in COLUMNS.keys() - own.keys():
-        # Asked of the class: a result looks long for the name that was meant by one that it lacks.
-        values = (getattr(source, name) for source in sources if hasattr(type(source), name))
-        own[name] = next((value for value in values if value is not None), None)
-    return {name: _scalar(own[name], kind) for name, kind in COLUMNS.items()}
+    for source in sources:
+        kind: Any = type(source)
+        for name in _columns_of(kind):
+            if name not in own and (value := getattr(source, name)) is not None:
+                own[name] = value
+    return {name: _scalar(own.get(name), kind) for name, kind in COLUMNS.items()}
+
+
+@functools.cache
+def _columns_of(kind: type[Any]) -> tuple[str, ...]:
+    """The columns that a class has, since a result searches long for a name that it lacks."""
+    return tuple(name for name in COLUMNS if hasattr(kind, name))
 
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")

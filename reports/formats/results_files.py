@@ -52,6 +52,8 @@ def strict_json(value: Any, levels: int) -> str:
 
 
 def _strict(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
         return {_strict(name): _strict(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -60,8 +62,6 @@ def _strict(value: Any) -> Any:
         return repr(value)
     if isinstance(value, int) and abs(value) >= ROUNDED:
         return str(value)
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     return value
 
 

@@ -447,6 +447,20 @@ def test_deep_nesting_is_refused(opening, depth):
     assert not is_read(TEXT.replace('"noisy count"', deep))
 
 
+@pytest.mark.parametrize("start", ["[", '{"a": ', '{"enum": "Mark", "a": ', '{"type": "Opaque", "text": "", "a": '])
+def test_the_data_of_an_entry_nest_59_deep_also_where_they_are_ignored(start):
+    for depth in (58, 59):
+        value = json.loads(start * depth + "1" + ("]" if start == "[" else "}") * depth)
+        for key in ("name", "unknown"):
+            try:
+                from_json(json.dumps(changed((*ENTRY_AT, key), value)))
+                message = ""
+            except RecordError as error:
+                message = str(error)
+            assert ("nested more than 60" in message) is (depth == 59)
+            assert bool(message) is (depth == 59 or key == "name")
+
+
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-1, 3), st.just(10**400), st.floats(), st.text(max_size=3))
 TAGS = st.sampled_from(["type", "enum", "int", "float", "dict", "value", "a"])
 JSON = st.recursive(SCALARS, lambda part: st.lists(part, max_size=3) | st.dictionaries(TAGS, part, max_size=3))
@@ -546,7 +560,7 @@ def test_entries_have_a_line_each_and_are_read_once_before_they_are_written(tmp_
     """So the time is in proportion to their number, and a change of one audit is a change of one line."""
     entries = tuple(dataclasses.replace(ONE.entries[0], name=name) for name in "abcdefgh")
     made, read = [], json_codec.read_data
-    monkeypatch.setattr(json_codec, "read_data", lambda data: made.append(read(data)) or made[-1])
+    monkeypatch.setattr(json_codec, "read_data", lambda *data: made.append(read(*data)) or made[-1])
     save(Suite(title="t", entries=entries), tmp_path / "r.json")
     assert [one for one in made if isinstance(one, Entry)] == list(entries)
     lines = (tmp_path / "r.json").read_text(encoding="utf-8").splitlines()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from itertools import product
+from textwrap import TextWrapper
 
 import numpy as np
 import pytest
@@ -248,6 +249,18 @@ def test_remarks_are_broken_into_lines():
     assert lines[5].startswith("    word word")
     assert lines[-1] == "  answers  aligned"
     assert len(lines[4]) <= 120
+
+
+@pytest.mark.parametrize("spaces", [(" ",), (" ", " ", "  ", "\n", "\t", "\r\n", "\v", "\xa0")])
+def test_remarks_are_filled_as_by_the_standard_library(spaces):
+    rng = np.random.default_rng(1)
+    filler = TextWrapper(
+        120, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    for _ in range(2_000):
+        lengths = rng.choice([1, 2, 7, 30, 130], size=rng.integers(1, 40), p=[0.3, 0.3, 0.3, 0.09, 0.01])
+        remark = "".join("a-;)é"[i % 5] * length + rng.choice(spaces) for i, length in enumerate(lengths))
+        assert verdict_text("S", [remark]) == f"S\n{filler.fill(remark)}"
 
 
 def test_the_evidence_is_what_is_tested():
