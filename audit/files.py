@@ -100,11 +100,11 @@ def check_target(path: Path) -> os.stat_result | None:
     return found
 
 
-def write_atomically(path: AnyPath, text: str) -> None:
-    """Write a text file: at any time, also after a crash, the path holds all of the old or all of the new content.
+def write_atomically(path: AnyPath, content: str | bytes) -> None:
+    """Write a file: at any time, also after a crash, the path holds all of the old or all of the new content.
 
     Missing folders are created. A file that is replaced keeps its mode, and its owner and group as far as this user may
-    set them. Lone surrogates, which UTF-8 cannot encode, are written as escapes.
+    set them. Lone surrogates of a text, which UTF-8 cannot encode, are written as escapes.
 
     Raises
     ------
@@ -119,7 +119,8 @@ def write_atomically(path: AnyPath, text: str) -> None:
     temporary = target.with_name(f".dpaudit-{secrets.token_hex(8)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _write_new(temporary, text.encode("utf-8", "backslashreplace"), former)
+        encoded = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+        _write_new(temporary, encoded, former)
         try:
             os.replace(temporary, target)
         except BaseException:

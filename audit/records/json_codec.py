@@ -116,12 +116,12 @@ def told_apart(suite: Suite) -> list[str]:
 
 def to_json(suite: Suite) -> str:
     """Return the suite as JSON text with a line for each entry, from which `from_json` restores an equal suite."""
-    return _text(suite, _entry_data)
+    return _content(suite, _entry_data).decode()
 
 
 @uncollected()
-def _text(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> str:
-    """The suite as JSON text, for which each entry is made into data in its turn."""
+def _content(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> bytes:
+    """The suite as JSON, for which each entry is made into data in its turn."""
     derived = {
         "verdicts": {
             name: entry.result.verdict.value for name, entry in zip(told_apart(suite), suite.entries, strict=True)
@@ -134,7 +134,7 @@ def _text(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> str:
     whole["entries"] = map(data_of, suite.entries)
     audits = (_plain(entry.result.environment) for entry in suite.entries)
     environment = {"suite": _plain(suite.environment), "audits": audits}
-    return json_text({"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}, levels=3)
+    return json_bytes({"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}, levels=3)
 
 
 def _entry_data(entry: Entry) -> dict[str, Any]:
@@ -152,14 +152,14 @@ def _restorable_data(entry: Entry) -> dict[str, Any]:
     return data
 
 
-def json_text(value: Any, levels: int) -> str:
-    """Return JSON with a line for each part of the upper `levels` of objects, lists and iterators.
+def json_bytes(value: Any, levels: int) -> bytes:
+    """Return JSON in UTF-8 with a line for each part of the upper `levels` of objects, lists and iterators.
 
     Lone surrogates, which UTF-8 cannot encode, are escaped.
 
     Examples
     --------
-    >>> print(json_text({"a": [{"b": 1, "c": [2]}, 3], "d": []}, levels=2), end="")
+    >>> print(json_bytes({"a": [{"b": 1, "c": [2]}, 3], "d": []}, levels=2).decode(), end="")
     {
      "a": [
       {"b": 1, "c": [2]},
@@ -168,24 +168,23 @@ def json_text(value: Any, levels: int) -> str:
      "d": []
     }
     """
-    return "".join([*_pieces(value, levels, "\n"), "\n"])
+    return b"".join([*_pieces(value, levels, b"\n"), b"\n"])
 
 
-def _pieces(value: Any, levels: int, margin: str) -> Iterator[str]:
+def _pieces(value: Any, levels: int, margin: bytes) -> Iterator[bytes]:
     if not levels or not value or not isinstance(value, (dict, list, Iterator)):
-        text = _ENCODER.encode(value)
-        yield text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+        yield _ENCODER.encode(value).encode("utf-8", "backslashreplace")
         return
     is_object = isinstance(value, dict)
-    yield "[{"[is_object]
+    yield b"{" if is_object else b"["
     parts = value.items() if isinstance(value, dict) else (("", part) for part in value)
     for place, (name, part) in enumerate(parts):
-        yield f"{',' * (place > 0)}{margin} "
+        yield b"," * (place > 0) + margin + b" "
         if is_object:
-            yield from _pieces(str(name), 0, "")
-            yield ": "
-        yield from _pieces(part, levels - 1, f"{margin} ")
-    yield f"{margin}{']}'[is_object]}"
+            yield from _pieces(str(name), 0, b"")
+            yield b": "
+        yield from _pieces(part, levels - 1, margin + b" ")
+    yield margin + (b"}" if is_object else b"]")
 
 
 def _plain(value: Any) -> Any:
@@ -310,10 +309,10 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> Non
         )
     try:
         from_json(to_json(dataclasses.replace(results, entries=())))
-        text = _text(results, _restorable_data)
+        content = _content(results, _restorable_data)
     except RecordError as error:
         raise RecordError(f"these results would not be read again, so nothing was written: {error}") from error
-    write_atomically(target, text)
+    write_atomically(target, content)
 
 
 def _suite_of(results: Mapping[str, Checked], title: str) -> Suite:

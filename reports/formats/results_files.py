@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ...audit.errors import OptionError, RecordError
 from ...audit.files import regular
-from ...audit.records.json_codec import ROUNDED, json_text
+from ...audit.records.json_codec import ROUNDED, json_bytes
 from ...audit.records.suite import Entry, Scalar, Suite
 from ...audit.results.audit_result import AuditResult
 from ..pages.audit_facts import repetition
@@ -34,7 +34,7 @@ _OF_COUNTS: Final = frozenset({"bound", "estimate", "p_value", "resolution"})
 
 
 def strict_json(value: Any, levels: int) -> str:
-    """Return JSON as `json_text` does, in which infinite and undefined numbers and whole numbers from 2⁵³ on are text.
+    """Return JSON as `json_bytes` does, in which infinite and undefined numbers and whole numbers from 2⁵³ on are text.
 
     Lone surrogates, which UTF-8 cannot encode, are written as visible escapes.
 
@@ -48,7 +48,7 @@ def strict_json(value: Any, levels: int) -> str:
      "9007199254740992"
     ]
     """
-    return json_text(_strict(value), levels)
+    return json_bytes(_strict(value), levels).decode()
 
 
 def _strict(value: Any) -> Any:
