@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from dpaudit import experiments
-from dpaudit.audit.families import event_families
 from dpaudit.audit.procedures import conclude, sequential
 from dpaudit.audit.procedures.detectable_excess import Detectable
 from dpaudit.audit.sampling import batches
@@ -57,16 +56,6 @@ def learned_seldom(monkeypatch):
     They make the same runs, so health checks, stores and workers see the same blocks; only the bets are worse.
     """
     monkeypatch.setattr(sequential, "_OFTEN", 3.0)
-
-
-@pytest.fixture
-def without_trees(monkeypatch):
-    """Learns no trees from outputs of several parts, which take most of the time of a small audit of fixed size.
-
-    Such audits then choose their event among all others, as sequential audits do. Tests of what only trees find keep
-    them.
-    """
-    monkeypatch.setattr(event_families, "forest", lambda *_: None)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ ROOMS = [
     "audit.printing", "audit.errors", "audit.clock", "audit.extras", "audit.files", "audit.options", "audit.settings",
     "audit.known_options", "audit.floating_point_errors", "audit.random_streams", "audit.progress",
     "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.guesses", "audit.power",
-    "audit.families", "audit.distinguishers", "audit.sampling",
+    "audit.portfolio", "audit.sampling",
     "audit.health", "audit.results", "audit.records", "audit.store",
     "audit.procedures", "audit.canaries", "audit.replay", "audit.search", "audit.sensitivity",
     "audit.distribution_checks",
@@ -44,7 +44,7 @@ ROOMS = [
     "experiments.benchmarks.canaries", "experiments.benchmarks",
 ]  # fmt: skip
 """Files and folders in their order: each imports from those before it, and from itself."""
-APART = {("audit.distinguishers", "audit.sampling"), ("audit.search", "audit.distribution_checks")}
+APART = {("audit.portfolio", "audit.sampling"), ("audit.search", "audit.distribution_checks")}
 """Neighbours in the order that do not import each other either."""
 
 
@@ -318,8 +318,8 @@ def test_the_reader_of_imports_sees_them(source, package, found):
     ("module", "name"),
     [
         (("audit", "claims", "claim"), ("audit", "events", "outputs", "Outputs")),
-        (("audit", "distinguishers", "event_choice"), ("audit", "sampling", "plan", "Plan")),
-        (("audit", "sampling", "plan"), ("audit", "distinguishers", "event_choice", "Choice")),
+        (("audit", "portfolio", "choice"), ("audit", "sampling", "plan", "Plan")),
+        (("audit", "sampling", "plan"), ("audit", "portfolio", "choice", "Choice")),
         (("mechanisms", "noise", "laplace"), ("mechanisms", "faulty", "twin", "Twin")),
         (("experiments", "benchmarks", "core", "page"), ("experiments", "benchmarks", "all_pages", "PAGES")),
         (("reports", "pages", "html_page"), ("reports", "cli", "main", "main")),

@@ -35,7 +35,7 @@ from .outputs import (
     row_keys,
     tally,
 )
-from .scores import Number, Score
+from .scores import Number, Reading, Score
 
 Mask = npt.NDArray[np.bool_]
 
@@ -227,24 +227,6 @@ class Scored(Event):
 def _listed(names: list[str], conjunction: str) -> str:
     shown = [*names[:6], *([f"… ({len(names)} kinds)"] if len(names) > 6 else [])]
     return f" {conjunction} ".join(shown)
-
-
-@dataclass(frozen=True, slots=True)
-class ExceptFor(Event):
-    """Outputs whose score lies in a union of intervals, except that the listed outcomes are the other way round.
-
-    A list of all outcomes in the event would take megabytes for a vector; a score and its exceptions do not.
-    """
-
-    event: Scored
-    exceptions: Outcomes
-
-    def contains(self, outputs: Outputs) -> Mask:
-        return self.event.contains(outputs) ^ self.exceptions.contains(outputs)
-
-    def __str__(self) -> str:
-        some = ", ".join(outcome_words(value) for value in self.exceptions.values[:_EXAMPLES])
-        return f"{self.event} except for {len(self.exceptions.values):,} outcomes such as {some}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,67 +432,49 @@ class OutcomeCells(Partition):
 
 
 @dataclass(frozen=True, slots=True)
-class PlainEvents:
-    """Events that need no model of the outputs: single outcomes, and runs of neighbouring cells of a number.
+class ColumnCells:
+    """The cells of several scores, one score after the other.
 
     Attributes
     ----------
-    outcomes : OutcomeCells, optional
-        Each outcome is an event, and so are all others together.
-    edges : tuple of float
-        Increasing; cell i holds the numbers above edge i − 1 and up to edge i. One, two, four, … neighbouring cells are
-        an event, up to half of them.
+    scores : tuple of Score
+    edges : tuple of tuple of float
+        For each score, increasing. Its first cell lies below all of them, the next ones begin at an edge each, and
+        outputs without a score are in one more.
     """
 
-    outcomes: OutcomeCells | None
-    edges: tuple[float, ...] = ()
-    column_names: tuple[str, ...] = ()
+    scores: tuple[Score, ...]
+    edges: tuple[tuple[float, ...], ...]
 
     @property
-    def _stretches(self) -> list[tuple[int, int]]:
-        """First cell of each stretch, and the cell after its last."""
-        cells = len(self.edges) + 1
-        widths = [1 << power for power in range((cells // 2).bit_length())]
-        return [(start, start + width) for width in widths for start in range(cells - width + 1)]
-
-    @property
-    def n_outcomes(self) -> int:
-        """Number of single outcomes; all others together count as one."""
-        return 0 if self.outcomes is None else self.outcomes.n_cells
+    def sizes(self) -> tuple[int, ...]:
+        """Number of cells of each score."""
+        return tuple(len(edges) + 2 for edges in self.edges)
 
     @property
     def n_cells(self) -> int:
-        """Number of events."""
-        return self.n_outcomes + len(self._stretches)
-
-    def event(self, index: int) -> Event:
-        """Return one of the events."""
-        if self.outcomes is not None and index < self.n_outcomes:
-            return self.outcomes.event(index)
-        start, end = self._stretches[index - self.n_outcomes]
-        ends = (-math.inf, *self.edges, math.inf)
-        low = ends[start] if start == 0 else math.nextafter(ends[start], math.inf)
-        return Intervals(((low, ends[end]),), column_names=self.column_names)
+        """Number of cells of all scores together."""
+        return sum(self.sizes)
 
     def count(self, outputs: Outputs) -> Labels:
-        """Return the number of outputs in each event, shape (events,)."""
-        found = np.zeros(0, np.int64) if self.outcomes is None else self.outcomes.count(outputs)
-        if not self._stretches:
-            return found
-        numbers = as_numbers(outputs) if outputs.ndim == 1 else np.zeros(0)
-        numbers = numbers[numbers == numbers]
-        places = np.searchsorted(np.array(self.edges), numbers, side="left")
-        below = np.concatenate([[0], np.bincount(places, minlength=len(self.edges) + 1).cumsum()])
-        starts, ends = np.array(self._stretches).T
-        return np.concatenate([found, below[ends] - below[starts]])
+        """Return the number of outputs in each cell, shape (cells,)."""
+        reading, found = Reading(outputs), [np.zeros(0, np.int64)]
+        for score, edges in zip(self.scores, self.edges, strict=True):
+            found.append(np.bincount(cells_of(reading.values(score), np.array(edges)), minlength=len(edges) + 2))
+        return np.concatenate(found)
 
     def fits(self, counts: Labels, runs: int) -> bool:
         """Whether these are possible counts of `runs` outputs."""
-        is_whole = self.outcomes is None or self.outcomes.fits(counts[: self.n_outcomes], runs)
-        return is_whole and bool(((counts >= 0) & (counts <= runs)).all())
+        parts = np.split(counts, np.cumsum(self.sizes)[:-1])
+        return bool((counts >= 0).all()) and all(int(part.sum()) == runs for part in parts)
 
 
-Counted: TypeAlias = Partition | PlainEvents
+def cells_of(values: Array, edges: Array) -> Labels:
+    """Return the cell of each number: how many edges are at most as large; one more than all edges for NaN."""
+    return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
+
+
+Counted: TypeAlias = Partition | ColumnCells
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,11 +200,14 @@ class Derived(Columns):
         """Return a column, shape (runs,), from the other columns, each of which `read` returns."""
 
     def read(self, outputs: Outputs) -> Matrix:
-        columns = self.of.read(outputs)
-        return np.array([self.from_columns(columns.__getitem__, column) for column in range(len(self.names))])
+        return self.of_columns(self.of.read(outputs))
 
     def column(self, outputs: Outputs, column: int) -> Matrix:
         return self.from_columns(partial(self.of.column, outputs), column)
+
+    def of_columns(self, columns: Matrix) -> Matrix:
+        """Return all columns, for the other columns of shape (columns, runs)."""
+        return np.array([self.from_columns(columns.__getitem__, column) for column in range(len(self.names))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +238,7 @@ class Statistics(Derived):
 
     def column(self, outputs: Outputs, column: int) -> Matrix:
         if column < OF_ALL:
-            return self.of_columns(self.of.read(outputs), column)
+            return self.from_columns(self.of.read(outputs).__getitem__, column)
         return Derived.column(self, outputs, column)
 
     def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
@@ -244,10 +247,6 @@ class Statistics(Derived):
                 return list(_TOGETHER.values())[column]([read(place) for place in self.places])
             a, b = self._pairs[column - OF_ALL]
             return np.asarray(read(b) - read(a))
-
-    def of_columns(self, columns: Matrix, statistic: int) -> Matrix:
-        """Return one of the statistics for columns of shape (columns, runs)."""
-        return self.from_columns(columns.__getitem__, statistic)
 
 
 # Column by column: along an axis, the rounding of a sum can depend on the number of runs.
@@ -375,7 +374,3 @@ class Parities(Derived):
         members = [(read(place), at) for place, at in self.sets[column]]
         above = sum((values >= at).astype(np.float64) for values, at in members) % 2.0
         return np.where(np.any([np.isnan(values) for values, _ in members], axis=0), np.nan, above)
-
-    def of_columns(self, columns: Matrix) -> Matrix:
-        """Return the parities for columns of shape (columns, runs)."""
-        return np.array([self.from_columns(columns.__getitem__, column) for column in range(len(self.sets))])

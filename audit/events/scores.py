@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .features import LAST_WORDS, Columns, last_digits, last_digits_of
+from .features import LAST_WORDS, Columns, Derived, Matrix, last_digits, last_digits_of
 from .outputs import Outputs, as_numbers, as_vectors, coordinate_words, is_vector, output_words
 
 Array = npt.NDArray[np.float64]
@@ -178,48 +178,6 @@ class Additive(Score):
         names, most = self.columns.names, [column for column, _ in size.most_common()]
         named = ", ".join(names[column] for column in most[:_NAMED])
         return f"score({named}{f', … {len(most)} in all' if len(most) > _NAMED else ''})"
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A decision tree with numbered nodes: go to `lefts` if the column is at most the threshold, else to `rights`.
-
-    A leaf has column −1 and adds its value.
-    """
-
-    columns: tuple[int, ...]
-    thresholds: tuple[float, ...]
-    lefts: tuple[int, ...]
-    rights: tuple[int, ...]
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Forest(Score):
-    """The sum of decision trees over the columns of an output; NaN is above every threshold."""
-
-    columns: Columns
-    trees: tuple[Tree, ...]
-
-    def values(self, outputs: Outputs) -> Array:
-        return self.add_up(self.columns.read(outputs))
-
-    def add_up(self, columns: Array) -> Array:
-        """Return the score for columns of shape (columns, runs)."""
-        score, runs = np.zeros(columns.shape[1]), np.arange(columns.shape[1])
-        for tree in self.trees:
-            at, thresholds = np.array(tree.columns), np.array(tree.thresholds)
-            lefts, rights = np.array(tree.lefts), np.array(tree.rights)
-            node = np.zeros(len(runs), dtype=np.int64)
-            while (at[node] >= 0).any():  # a leaf stays where it is
-                goes_left = columns[at[node], runs] <= thresholds[node]
-                node = np.where(at[node] < 0, node, np.where(goes_left, lefts[node], rights[node]))
-            score += np.array(tree.values)[node]
-        return score
-
-    def __str__(self) -> str:
-        used = {column for tree in self.trees for column in tree.columns if column >= 0}
-        return f"score by {len(self.trees)} trees of {len(used)} columns"
 
 
 # Scores by how a number is written: its lowest bit, remainders, decimals, last digits and the sign of zero.
@@ -405,3 +363,34 @@ class NegativeZero(OfScore):
 
     def __str__(self) -> str:
         return str(self.of)
+
+
+class Reading:
+    """The scores of some outputs, whose columns are read once for all of them."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self.outputs = outputs
+        self._read: dict[int, tuple[Columns, Matrix]] = {}  # with the columns, so that no id is used again
+
+    def values(self, score: Score) -> Array:
+        """Return the score of each output, as `score.values` does."""
+        match score:
+            case Column(columns, column) if isinstance(columns, Derived):
+                return columns.from_columns(self.columns(columns.of).__getitem__, column)
+            case Column(columns, column):
+                return np.asarray(self.columns(columns)[column])
+            case Additive():
+                return score.add_up(self.columns(score.columns))
+            case OfScore():
+                return score.of_values(self.values(score.of))
+        return score.values(self.outputs)
+
+    def columns(self, columns: Columns) -> Matrix:
+        """Return the columns, shape (columns, runs), as `columns.read` does."""
+        if id(columns) not in self._read:
+            if isinstance(columns, Derived):
+                read = columns.of_columns(self.columns(columns.of))
+            else:
+                read = columns.read(self.outputs)
+            self._read[id(columns)] = columns, read
+        return self._read[id(columns)][1]

@@ -1,7 +1,7 @@
 """Health checks for runs that are not independent draws.
 
 The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
-checks of events, thirty-nine checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
+checks of events, thirty-two checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
 a million. Runs on one dataset have three more checks, but none of a main phase or an event. Outputs drawn elsewhere
 have eight such checks. The checks of datasets raise no false alarms.
 
@@ -333,7 +333,7 @@ _MARKED = 128  # most pilot blocks whose stretches are compared
 _PARTS = 16
 _IN_PARTS = f"{_PARTS} parts of the main phase"
 _WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps state."
-_EVENTS = "hits", "hits of the second event", "hits of the third event"  # those that are tested
+_EVENTS = "hits", "hits of the second event"  # those that are tested
 _LENGTHS = 8  # bound on the number of different stretch lengths
 
 

@@ -16,8 +16,6 @@ from ..claims.claim import Claim, ClaimAtDistance, as_claim, claim_at
 from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, as_adjacency, on_tuples
 from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
-from ..distinguishers.choice import Choice, directed_shares
-from ..distinguishers.learned_partition import plain_events
 from ..errors import ClaimError, DatasetError, OptionError
 from ..events.events import with_names
 from ..events.features import noting_left_out
@@ -28,14 +26,14 @@ from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
 from ..inference.boundary_test import Counts, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
-from ..inference.outcome_test import most_outcomes
 from ..known_options import unknown_option, with_known_options
 from ..options import LEAST_RUNS, MOST_RUNS, Bits, Progress, check_sequential, checked, checked_seed
+from ..portfolio.choice import Choice, directed_shares
 from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..power.joint_test_power import power_of_test, runs_needed
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of, seed_of_coins
-from ..results.audit_result import FINAL_SHARE, RESERVE_SHARE, AuditResult, Look, Pair, Settings, largest_excess
+from ..results.audit_result import FINAL_SHARE, AuditResult, Look, Pair, Settings, largest_excess
 from ..sampling.block_plan import MemoryPart, Plan, main_runs, pilot_runs, with_pilot
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.object_identity import source_of
@@ -88,10 +86,8 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
     alternatives: list[Alternative] = []
     for _ in range(2):
         pilot = run_pilot(plan, claim, needed, settings.alpha, bits=settings.bits is True, both=True)
-        net = plain_events(pilot.x, pilot.y, most_outcomes(settings.net_alpha(of_alpha)))
         choice, share = pilot.choice, pilot.runs / needed
-        in_reserve = (choice.opposite is not None) + (choice.bold is not None)
-        alpha = settings.event_alpha(of_alpha, has_net=net is not None) * (1 - RESERVE_SHARE * in_reserve)
+        alpha = settings.event_alpha(of_alpha, has_net=pilot.net is not None)
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
         tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim
@@ -369,7 +365,7 @@ def draw_fixed_size(
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = now()
-    portfolio = Portfolio.of(pilot.choice, pilot.x, pilot.y, settings, n_cells=n_cells)
+    portfolio = Portfolio.of(pilot.choice, pilot.net, pilot.x, pilot.y, settings, n_cells)
     event, *others = portfolio.events
     runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
     main = count_hits(

@@ -19,15 +19,12 @@ from scipy.special import ndtri
 from ..claims.claim import ApproxDP, PureDP
 from ..clock import now
 from ..datasets.description import summarise
-from ..distinguishers.event_choice import choose_event
-from ..distinguishers.learned_partition import learn_cells
 from ..errors import InconclusiveError, OptionError, RefutedError
 from ..events.events import OutcomeCells, with_names
 from ..events.features import noting_left_out
 from ..events.named_parts import without_class
 from ..events.outputs import as_outputs, merge
 from ..events.records import Form
-from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
@@ -35,6 +32,7 @@ from ..health.run_independence import examine_draws
 from ..inference.boundary_test import check_test_alpha, directed, strength_lower
 from ..known_options import with_known_options
 from ..options import Bits, Progress, checked_seed
+from ..portfolio.partitions import learn_cells
 from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
 from ..progress import told
@@ -50,7 +48,7 @@ from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
 from ..sampling.tasks import total_counts
 from .check import check
 from .count_cells import as_cell_counts
-from .pilot import draw_checked, run_notes
+from .pilot import choose_on, draw_checked, run_notes
 
 # Two versions of a mechanism as one mechanism, whose dataset names the version to run.
 
@@ -325,11 +323,9 @@ def check_equivalence(
         if tell is not None:
             tell(2 * size)
         names = plan.sampler.column_names
-        claim, split = ApproxDP(0.0, margin, bound_on="delta"), PilotSplit.in_half(x, y)
+        claim = ApproxDP(0.0, margin, bound_on="delta")
         with noting_left_out() as left_out:
-            choice = choose_event(split, claim, runs - size, alpha / 2)
-            if choice.shows_nothing:  # a common event then estimates the distance better than a rare one
-                choice = choose_event(split, claim, runs - size, alpha / 2, deep=True)
+            choice = choose_on(x, y, claim, runs - size, alpha / 2, bits=False, is_last=True).choice
         partition = learn_cells(x, y, cells)
         counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
         if isinstance(partition, OutcomeCells):

@@ -132,7 +132,7 @@ def check_outputs(
     settings.check_shares()
     with noting_left_out() as left_out:
         pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
-        portfolio = Portfolio.of(pilot.choice, pilot.x, pilot.y, settings)
+        portfolio = Portfolio.of(pilot.choice, pilot.net, pilot.x, pilot.y, settings)
         counted = MainCounts.of(portfolio.events, portfolio.partitions, main_x, main_y)
     evidence = FixedSizeEvidence(
         kept=replace(pilot, column_names=form.names),

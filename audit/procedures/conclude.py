@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..clock import now
-from ..distinguishers.choice import Choice
-from ..distinguishers.learned_partition import recur
-from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
-from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored, sketch, with_names
+from ..events.events import Apart, Event, Intervals, Outcomes, Scored, sketch, with_names
 from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
+from ..events.scores import Additive, Column, Weighted
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
-from ..inference.boundary_test import LEAST_ALPHA, Counts, Direction, clears, directed, joint_test, joint_test_beside
+from ..inference.boundary_test import Counts, Direction, directed, joint_test
 from ..inference.divergence_test import DivergenceTest, divergence_test
 from ..inference.guess_test import guess_test, guesses_by_coins
-from ..inference.outcome_test import outcome_test
+from ..inference.net_test import net_test
+from ..portfolio.choice import Choice
+from ..portfolio.low_bits import FALSE_WARNING, look_at_bits
+from ..portfolio.partitions import recur
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import (
     FINAL_SHARE,
-    RESERVE_SHARE,
     AuditResult,
     FixedSizeResult,
     OtherDirection,
@@ -41,7 +41,7 @@ from .detectable_excess import (
     detectable_sequentially,
     shows_no_difference,
 )
-from .pilot import Evidence, FixedSizeEvidence, SequentialEvidence, is_of_columns
+from .pilot import Evidence, FixedSizeEvidence, SequentialEvidence
 
 # Health checks of the counts: outputs vary, the event occurs in some runs only, and as often as in the pilot.
 
@@ -75,8 +75,8 @@ def pilot_findings(
     """Sides on which the event's frequency in the main runs cannot be reconciled with its frequency in the pilot.
 
     With probability at least 1 − a the frequencies of all half-lines of a score lie within √(ln(2/a)/2n) of their
-    probabilities; an interval is the difference of two half-lines. An event settled by the learning half alone, as
-    happens if hardly any output occurs twice, counts as one half-line of one score.
+    probabilities; an interval is the difference of two half-lines. A learned score is left out: each half of the pilot
+    is scored by what the other half taught.
 
     References
     ----------
@@ -87,8 +87,8 @@ def pilot_findings(
     if ends is None or choice.pilot_runs == 0 or any(_explains(finding) for finding in findings):
         return []
     log_share = math.log(2.0 * 4.0 / alpha)  # two sides and two phases
-    # The pilot chooses up to three times, as it is made longer once or twice.
-    reach = ends * math.sqrt((log_share + math.log(3.0 * _SCORES)) / (2.0 * choice.pilot_runs))
+    # The pilot chooses up to twice, as it is made longer once.
+    reach = ends * math.sqrt((log_share + math.log(2.0 * _SCORES)) / (2.0 * choice.pilot_runs))
     found = []
     for side, pilot_hits, hits, runs in (
         ("x", choice.pilot_hits_x, counts.hits_x, counts.runs_x),
@@ -107,14 +107,14 @@ def pilot_findings(
 
 
 def ends_of(event: Event) -> int | None:
-    """Number of half-lines whose indicators add up to that of the event, with signs."""
+    """Number of half-lines whose indicators add up to that of the event, with signs; None of a learned score."""
     match event:
-        case Scored() | ExceptFor():
+        case Scored(score, _) if not isinstance(score, Additive):
             return ends_of(event.event)
         case Intervals():
             return max(1, sum(math.isfinite(end) for pair in event.intervals for end in pair) + event.others)
-        case Outcomes():  # one of a chain of nested sets, ordered by the pilot's other half
-            return 1
+        case Outcomes():
+            return max(1, 2 * len(event.values))
     return None
 
 
@@ -132,7 +132,7 @@ def _constant_output(evidence: Evidence) -> list[Finding]:
         return []
     if bool(evidence.kept.choice.event.contains(first)[0]) != bool(counts.hits_x):
         return []
-    known, output = evidence.uncounted_runs - evidence.kept.counted, outcome_list(first)[0]
+    known, output = evidence.uncounted_runs, outcome_list(first)[0]
     runs_x, runs_y = counts.runs_x + known, counts.runs_y + known
     return [
         Finding(
@@ -185,7 +185,6 @@ def _is_decided(counts: Counts) -> bool:
 
 
 _LITTLE = 0.1  # share of the claim that the runs must rule out before they say that the data do not matter
-_WORTH_TESTING = 1.0  # standard errors above the claim from which an event is tested in the reserve
 
 
 def conclude(
@@ -253,7 +252,7 @@ def conclude(
         ]
     net, bins = (of.portfolio.net, of.portfolio.bins) if isinstance(of, FixedSizeEvidence) else (None, None)
     if net is not None:
-        own |= {"net_events": net.n_cells, "net_alpha": tested.net_alpha}
+        own |= {"net_events": net.n_events, "net_alpha": tested.net_alpha}
     if bins is not None and found.basis == "gaussian":
         learned_from, counted = int(bins.known_x.sum()), (of.counts.runs_x, of.counts.runs_y)
         level = errors["alpha"] if tested.divergence is None else tested.divergence.alpha
@@ -277,7 +276,6 @@ def conclude(
         counts=tested.counts,
         opposite=tested.opposite,
         divergence=tested.divergence,
-        reserve_alpha=tested.reserve_alpha,
         alpha=settings.alpha,
         p_value=tested.p_value,
         bound=tested.bound,
@@ -310,8 +308,14 @@ def _learned(evidence: Evidence) -> Learned:
     is_discrete = recur(evidence.kept.x, evidence.kept.y)
     events = [choice.event] + ([] if choice.opposite is None else [choice.opposite.event])
     ends = 0 if is_discrete else max(0 if isinstance(event, Outcomes) else ends_of(event) or 1 for event in events)
-    is_of_many = not is_discrete and any(is_of_columns(event) for event in events)
+    is_of_many = not is_discrete and any(_is_of_columns(event) for event in events)
     return Learned(choice.pilot_counts, ends, is_discrete, is_of_many)
+
+
+def _is_of_columns(event: Event) -> bool:
+    """Whether the event is one of an output's several columns, or of a sum over them."""
+    whole = event.event if isinstance(event, Apart) else event
+    return isinstance(whole, Scored) and isinstance(whole.score, (Weighted, Column, Additive))
 
 
 def _of_silence(settings: Settings, evidence: Evidence, tested: _Tested) -> tuple[str, ...]:
@@ -337,8 +341,6 @@ class _Tested:
     ----------
     event_alpha, net_alpha : float
         Error probabilities of the test of the chosen event, or of both events, and of the tests of plain events.
-    reserve_alpha : float
-        Error probability of the tests beside it: of one direction alone, and of a bold event.
     opposite : OtherDirection, optional
         The event of the other direction, if both decide together.
     divergence : DivergenceTest, optional
@@ -352,7 +354,6 @@ class _Tested:
     bound: float
     event_alpha: float
     net_alpha: float = 0.0
-    reserve_alpha: float = 0.0
     opposite: OtherDirection | None = None
     divergence: DivergenceTest | None = None
 
@@ -395,51 +396,40 @@ def _divergence(settings: Settings, evidence: FixedSizeEvidence, share: float) -
 
 
 def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: float) -> _Tested:
-    """Test the chosen event, and the net of plain events."""
-    net, (alpha, _) = evidence.portfolio.net, _shares(settings, evidence, share)
-    chosen = _chosen(settings, evidence, alpha)
-    if net is None:
-        return replace(chosen, p_value=min(1.0, chosen.p_value * (settings.alpha / alpha)))
-    level, (hits, *_) = settings.net_alpha(share), evidence.portfolio.split(evidence.counted)
-    single = outcome_test(*hits, *evidence.counted.runs, settings.claim, alpha=level)
-    p_value = min(1.0, chosen.p_value * (settings.alpha / alpha))
-    chosen = replace(chosen, p_value=p_value, net_alpha=level)
-    if single is None:
-        return chosen
-    chosen = replace(chosen, p_value=min(p_value, single.p_value * settings.alpha / level))
-    if single.bound <= max(chosen.bound, settings.claim.strength):
-        return chosen
-    return replace(
-        chosen,
-        event=net.event(single.index),
-        likelier_on=single.likelier_on,
-        counts=single.counts,
-        opposite=None,
-        bound=single.bound,
-    )
-
-
-def _chosen(settings: Settings, evidence: FixedSizeEvidence, alpha: float) -> _Tested:
-    """Test what the pilot chose: one event or two together, and on small shares of alpha each alone and a bold event.
-
-    What refutes the claim and has the largest bound is reported; the p-value is the smallest alpha at which any does.
-    """
-    choice, counts = evidence.kept.choice, evidence.counts
-    others = list(zip(choice.others, evidence.other_counts, strict=True))
-    reserve = [(each, hits, RESERVE_SHARE) for each, hits in others if each is choice.bold]
-    if choice.opposite is not None:
-        reserve += [(each, hits, 0.5 * RESERVE_SHARE) for each, hits in ((choice, counts), others[0])]
-    reserve = [(each, hits, share) for each, hits, share in reserve if share * alpha > LEAST_ALPHA]
-    level = alpha * (1.0 - sum(share for *_, share in reserve))
+    """Test the chosen event, or both together, and the net; the event with the largest bound decides."""
+    choice, counts, net = evidence.kept.choice, evidence.counts, evidence.portfolio.net
+    alpha, _ = _shares(settings, evidence, share)
     if choice.opposite is None:
-        tested = _of_one(settings, choice, counts, level)
+        tested = _of_one(settings, choice, counts, alpha)
     else:
-        tested = _of_both(settings, choice, counts, others[0][1], level, evidence.coins)
-    small = [_in_reserve(settings, each, hits, share * alpha, tested) for each, hits, share in reserve]
-    p_values = (each.p_value * alpha / each.event_alpha for each in (tested, *small))
-    best = max((tested, *small), key=lambda each: each.bound if each.bound > settings.claim.strength else 0.0)
-    shown = best if best.bound > settings.claim.strength else tested
-    return replace(shown, p_value=min(1.0, *p_values), event_alpha=level, reserve_alpha=alpha - level)
+        tested = _of_both(settings, choice, counts, evidence.other_counts[0], alpha, evidence.coins)
+    tested = replace(tested, p_value=min(1.0, tested.p_value * (settings.alpha / alpha)))
+    if net is None:
+        return tested
+    level, (in_cells, *_) = settings.net_alpha(share), evidence.portfolio.split(evidence.counted)
+    tested, (on_x, on_y) = replace(tested, net_alpha=level), in_cells
+    plain = net_test(
+        net.hits(on_x),
+        net.hits(on_y),
+        *evidence.counted.runs,
+        settings.claim,
+        net.weights,
+        alpha=level,
+        known=tested.bound,
+    )
+    if plain is None:
+        return tested
+    tested = replace(tested, p_value=min(tested.p_value, plain.p_value * settings.alpha / level))
+    if plain.bound <= tested.bound:
+        return tested
+    return replace(
+        tested,
+        event=net.event(plain.index),
+        likelier_on=plain.likelier_on,
+        counts=plain.counts,
+        opposite=None,
+        bound=plain.bound,
+    )
 
 
 def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
@@ -447,17 +437,6 @@ def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) ->
     held = directed(settings.claim, counts, choice.likelier_on)
     p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
     return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha)
-
-
-def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float, tested: _Tested) -> _Tested:
-    """The same in the reserve; numbers that cannot be reported beside those of the test are left at 1 and 0."""
-    held = directed(settings.claim, counts, choice.likelier_on)
-    p, bound = 1.0, 0.0
-    # Below that the p-value exceeds the reserve's share of alpha, so at all of alpha it is 1.
-    if clears(held.counts, held.claim, _WORTH_TESTING):
-        beside = (tested.p_value * alpha / tested.event_alpha, max(tested.bound, settings.claim.strength))
-        p, bound = joint_test_beside(held.counts, held.claim, *beside, alpha=alpha)
-    return _Tested(choice.event, choice.likelier_on, counts, p, bound, alpha)
 
 
 def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float, seed: int) -> _Tested:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..distinguishers.learned_partition import learn_cells
 from ..errors import OptionError
 from ..events.events import Labels, Partition, with_names
 from ..events.outputs import merge
@@ -16,6 +15,7 @@ from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_draws
 from ..known_options import with_known_options
 from ..options import Progress, checked_seed
+from ..portfolio.partitions import learn_cells
 from ..progress import told
 from ..results.cell_result import CellCounts
 from ..sampling.block_plan import pilot_runs

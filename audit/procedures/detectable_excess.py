@@ -26,11 +26,10 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
-from ..distinguishers.event_value import CAUTION
-from ..distinguishers.learned_partition import number_of_bins
 from ..inference.boundary_test import Counts, largest_strength
 from ..inference.divergence_test import telling_divergence
 from ..inference.guess_test import Guesses
+from ..portfolio.partitions import number_of_bins
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
 from ..power.betting_test_power import sequential_resolution
 from ..power.joint_test_power import equivalent_runs, guess_resolution, resolution
@@ -41,6 +40,7 @@ from ..sampling.block_plan import main_runs
 SHARE = 0.75  # clearance of a learned event, relative to the best one's, in 19 of 20 choices of a rare event
 _OF_TYPICAL = SHARE / (1.0 - (1.0 - SHARE) * ndtri(0.75) / ndtri(0.975))
 """The same relative to the median choice: the loss of clearance is about the size of a normal error."""
+_CAUTION = 4.0  # standard errors by which early runs have to show an event before it is bet on
 _LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
 _LATER_KNOWN = 2.0  # the same for outcomes, which have no ends to learn; audits refute from 0.5 to 1
 _FAR = 0.8  # share of the standard errors needed by the best test below which nothing is simulated
@@ -266,7 +266,7 @@ def learned_after(claim: Claim, event: AlternativeEvent, *, later: float = _LATE
     after a few times as many runs nearly every audit has learned the event.
     """
     runs = np.geomspace(32, 1e12, 400)
-    away = CAUTION / (2.0 * np.sqrt(runs / 2))
+    away = _CAUTION / (2.0 * np.sqrt(runs / 2))
     angle_p = np.maximum(math.atan2(math.sqrt(event.p), math.sqrt(event.p_rest)) - away * math.sqrt(0.5), 0.0)
     angle_q = np.minimum(math.asin(math.sqrt(event.q)) + away * math.sqrt(0.5), math.pi / 2)
     shows = claim.rough_strength_of(

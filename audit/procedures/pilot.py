@@ -15,39 +15,20 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..datasets.description import number_text
-from ..distinguishers.choice import Choice, directed_shares
-from ..distinguishers.contenders import winner
-from ..distinguishers.coupling import relative_error
-from ..distinguishers.event_choice import choose_event, expected_excess
-from ..distinguishers.event_value import normal_quantile
-from ..distinguishers.learned_partition import Bins, learn_bins, learn_cells, plain_events
 from ..errors import MechanismError, described
-from ..events.events import Counted, Event, ExceptFor, Labels, Partition, PlainEvents, Scored
+from ..events.events import Counted, Event, Labels, Partition
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
-from ..events.scores import Additive, Column, Forest, Weighted
-from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..inference.boundary_test import Counts
 from ..inference.divergence_test import DivergenceTest
-from ..inference.outcome_test import most_outcomes
-from ..random_streams import Stream, seed_of
+from ..portfolio.choice import Choice, choose_event, choose_seen, directed_shares, expected_excess
+from ..portfolio.columns import cuts_of
+from ..portfolio.net import Net
+from ..portfolio.partitions import Bins, learn_bins, learn_cells, recur
 from ..results.audit_result import Look, OtherDirection, Settings, Stop
 from ..results.cell_result import CellCounts
-from ..sampling.block_plan import (
-    DEEP_MOST,
-    DEEP_SHARE,
-    FEW_HITS,
-    LARGEST_ERROR,
-    LONG_SHARE,
-    ROUGH_ERROR,
-    ROUGH_SHARE,
-    MemoryPart,
-    Plan,
-    check_shape,
-    note_of_cut,
-    pilot_runs,
-)
-from ..sampling.draw import count_hits, draw_pilot, shapes_of
+from ..sampling.block_plan import Plan, check_shape, grown_pilot_runs, note_of_cut, pilot_runs
+from ..sampling.draw import draw_pilot
 from ..sampling.tasks import BlockCounts, MainCounts, no_blocks, raised_in
 
 # Outputs drawn on a pair before its audit, with which the pilot begins.
@@ -63,18 +44,13 @@ class EarlierDraws:
         The plan that drew them, with a seed other than the audit's.
     blocks_x, blocks_y : list of ndarray
         Outputs block by block, in the order drawn.
-    coupled_x, coupled_y : list of ndarray
-        Blocks of the runs that chose the pair, with the same random numbers on x and on y. The event may be chosen on
-        them too. Nothing else sees them: they are too like each other, and they are why the pair was chosen.
-    suggested : Choice, optional
-        The event by which the search ranked the pair, with its hits in coupled runs that it was not chosen on.
+    suggested : Event, optional
+        The event by which the search ranked the pair, with its direction.
     """
 
     plan: Plan
     blocks_x: list[Outputs]
     blocks_y: list[Outputs]
-    coupled_x: list[Outputs] = field(default_factory=list)
-    coupled_y: list[Outputs] = field(default_factory=list)
     suggested: Choice | None = None
 
     @property
@@ -85,44 +61,18 @@ class EarlierDraws:
     def __str__(self) -> str:
         """What determines the outputs, apart from mechanism and datasets."""
         sizes = ", ".join(map(str, dict.fromkeys(map(len, self.blocks_x))))
-        coupled = sum(map(len, self.coupled_x))
-        before = f", after {coupled:,} that were coupled" if coupled else ""
-        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}{before}"
+        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}"
 
     def at_most(self, runs: int) -> EarlierDraws | None:
         """The first whole blocks, of at most `runs` runs on each dataset together; None if the first one has more."""
-        alone = _fitting_draws(self.blocks_x, runs)
-        if alone == 0:
+        fitting = sum(total <= runs for total in accumulate(map(len, self.blocks_x)))
+        if fitting == 0:
             return None
-        coupled = _fitting_draws(self.coupled_x, runs - sum(map(len, self.blocks_x[:alone])))
-        return EarlierDraws(
-            self.plan,
-            self.blocks_x[:alone],
-            self.blocks_y[:alone],
-            self.coupled_x[:coupled],
-            self.coupled_y[:coupled],
-            self.suggested if coupled else None,
-        )
-
-    def before(self, x: Outputs, y: Outputs) -> tuple[Outputs, Outputs]:
-        """The coupled outputs followed by these, on x and on y."""
-        all_x, all_y = merge([*self.coupled_x, x], [*self.coupled_y, y])
-        return all_x, all_y
-
-
-def _fitting_draws(blocks: list[Outputs], runs: int) -> int:
-    """How many of the first blocks have at most `runs` runs together."""
-    return sum(total <= runs for total in accumulate(map(len, blocks)))
+        return replace(self, blocks_x=self.blocks_x[:fitting], blocks_y=self.blocks_y[:fitting])
 
 
 _SAME = 100  # outputs compared first, because most outputs vary
-_CLOSE = 0.5  # largest error of coupled runs, as a share of that of independent runs, with which they choose the event
-_MANY_MORE = 2  # times the usual pilot that a fortieth of the runs has to be
-_RUNOFF = 1.5  # times the kept runs that a pilot has to want before further ones are counted
-# Fewest runs of a last pilot that takes a common event if it shows nothing. In a shorter one the best event is not so
-# rare that it could show no excess.
-_SHORT = 400
-_DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
+_NUMBERS = 4_000_000  # coordinates of vectors on each side in a grown pilot: 32 megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +92,8 @@ class Pilot:
         How many of the outputs on each dataset, the first ones, a search drew before.
     column_names : tuple of str
         Names of the columns of outputs, for the texts of a result; empty if they have none.
-    counted : int
-        Further runs on each dataset that chose among a few events, and were only counted.
+    net : Net, optional
+        The plain events to be tested beside it.
     """
 
     choice: Choice
@@ -154,12 +104,12 @@ class Pilot:
     notes: tuple[str, ...] = ()
     searched: int = 0
     column_names: tuple[str, ...] = ()
-    counted: int = 0
+    net: Net | None = None
 
     @property
     def runs(self) -> int:
         """Runs on each dataset that the audit itself drew."""
-        return len(self.x) - self.searched + self.counted
+        return len(self.x) - self.searched
 
 
 def run_pilot(
@@ -174,8 +124,8 @@ def run_pilot(
 ) -> Pilot:
     """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event, or one for each direction.
 
-    The pilot begins with the outputs drawn `earlier`, and only the missing ones are drawn. The event may be chosen on
-    the coupled ones of these too (`choose_on`); its hits are those in independent runs.
+    The pilot begins with the outputs drawn `earlier`, and only the missing ones are drawn. It is drawn at its grown
+    size where outputs have several columns, and made longer once where it promises no bound.
 
     Raises
     ------
@@ -186,51 +136,36 @@ def run_pilot(
     size = plan.may_keep(wanted)
     earlier = None if earlier is None else earlier.at_most(plan.most_kept)
     had = 0 if earlier is None else earlier.runs
+    old_x, old_y = ([], []) if earlier is None else (earlier.blocks_x, earlier.blocks_y)
     blocks_x, blocks_y = _drawn(plan.for_pilot(size), size - had)
-    first = blocks_x[0] if earlier is None or not earlier.blocks_x else earlier.blocks_x[0]
-    longest = [min(runs // share, DEEP_MOST) for share in (LONG_SHARE, DEEP_SHARE)]
-    again = any(each >= _RUNOFF * size and plan.may_keep(_fitting(each, width(first))) <= size for each in longest)
-    pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both, again=again)
-    longer = longer_pilot(pilot.choice, runs, width(pilot.x))
-    # At most twice: to an eighth of the runs, and to a third if that shows nothing.
-    while (more := plan.may_keep(longer.runs)) > len(pilot.x):
-        again = longer.wanted >= _RUNOFF * more
-        more_x, more_y = _drawn(plan.for_pilot(more), more - len(pilot.x), first_block=len(blocks_x))
+    chosen: Chosen | None = None
+    while True:
+        all_x, all_y = old_x + blocks_x, old_y + blocks_y
+        check_blocks(all_x, all_y, plan.sampler.is_block, plan.sampler.name)
+        x, y = merge(all_x, all_y)
+        refuse_if_all_raised(plan, x, y)
+        longest = plan.may_keep(longest_pilot(runs, width(x)))
+        is_last = len(x) >= longest
+        if is_last or not has_columns(x, y):
+            main, suggested = runs - len(x) + had, None if earlier is None else earlier.suggested
+            chosen = choose_on(x, y, claim, main, alpha, suggested, bits=bits, both=both, is_last=is_last)
+            if is_last or chosen.promise > 0.0:
+                break
+        more_x, more_y = _drawn(plan.for_pilot(longest), longest - len(x), first_block=len(blocks_x))
         blocks_x, blocks_y = blocks_x + more_x, blocks_y + more_y
-        pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both, again=again)
-        if not pilot.choice.shows_nothing:
-            break
-        longer = longer_pilot(pilot.choice, runs, width(pilot.x))
-    if longer.wanted >= _RUNOFF * len(pilot.x):
-        pilot = _after_runoff(plan, pilot, claim, runs, alpha, longer.wanted - len(pilot.x))
-    return replace(pilot, notes=pilot.notes + note_of_cut(max(size, had), wanted, plan.output_bytes))
-
-
-def _after_runoff(plan: Plan, pilot: Pilot, claim: Claim, runs: int, alpha: float, counted: int) -> Pilot:
-    """The pilot with the best of its events in `counted` fresh runs, which only count them."""
-    memory = None if plan.memory is None else MemoryPart(plan.memory, "the pilot, counted")
-    apart = replace(plan, seed=seed_of(plan.seed, Stream.RUNOFF), memory=memory)
-    choice = pilot.choice
-    tried = [choice, *choice.others, *choice.contenders]
-    first, *others = dict.fromkeys(each.event for each in tried)
-    shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
-    on_x, on_y = count_hits(apart, first, shapes, counted, others=tuple(others))
-    counts = MainCounts.of_blocks(on_x, on_y).counts
-    hits = {event: (each.hits_x, each.hits_y) for event, each in zip((first, *others), counts, strict=True)}
-
-    def fresh(each: Choice) -> Choice:
-        return replace(each.with_hits(*hits[each.event], counted), contenders=())
-
-    opposite, bold = (each and fresh(each) for each in (choice.opposite, choice.bold))
-    own = replace(fresh(choice), opposite=opposite, bold=bold)
-    main = runs - pilot.runs - counted
-    best = winner(own, map(fresh, choice.contenders), claim, main, normal_quantile(alpha))
-    notes = tuple(
-        f"{exception} was raised in {times:,} of {counted:,} pilot runs on {side} that were only counted"
-        for side, blocks in (("x", on_x), ("y", on_y))
-        for exception, times in sorted(blocks.raised.items())
+    if x.ndim == 2:  # vectors are large, so keep a single copy
+        all_x, all_y = (_cut(side, blocks) for side, blocks in ((x, all_x), (y, all_y)))
+    return Pilot(
+        chosen.choice,
+        all_x,
+        all_y,
+        x,
+        y,
+        note_of_cut(max(size, had), wanted, plan.output_bytes),
+        searched=had,
+        column_names=plan.sampler.column_names,
+        net=chosen.net,
     )
-    return replace(pilot, choice=best, notes=notes, counted=counted)
 
 
 def _drawn(plan: Plan, runs: int, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
@@ -280,47 +215,15 @@ def split_pilot(
 ) -> tuple[Pilot, Outputs, Outputs]:
     """Outputs drawn elsewhere, split into the pilot at their beginning and the main outputs to count."""
     x, y = merge([xs], [ys])
-    size = pilot_runs(runs)
     last = longest_pilot(runs, width(x))
-    choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, None, bits=bits, is_last=last <= size)
-    longer = longer_pilot(choice, runs, width(x))
-    while longer.runs > size:
-        size = longer.runs
-        choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, longer, bits=bits, is_last=last <= size)
-        if not choice.shows_nothing:
+    size = last if has_columns(x[: pilot_runs(runs)], y[: pilot_runs(runs)]) else pilot_runs(runs)
+    while True:
+        chosen = choose_on(x[:size], y[:size], claim, runs - size, alpha, bits=bits, both=True, is_last=size >= last)
+        if size >= last or chosen.promise > 0.0:
             break
-        longer = longer_pilot(choice, runs, width(x))
-    return Pilot(choice, [x[:size]], [y[:size]], x[:size], y[:size]), x[size:], y[size:]
-
-
-def _pilot(
-    plan: Plan,
-    earlier: EarlierDraws | None,
-    blocks_x: list[Outputs],
-    blocks_y: list[Outputs],
-    claim: Claim,
-    runs: int,
-    alpha: float,
-    longer: Longer | None,
-    *,
-    bits: bool,
-    both: bool,
-    again: bool,
-) -> Pilot:
-    drawn = sum(map(len, blocks_x))
-    if earlier is not None:
-        blocks_x, blocks_y = earlier.blocks_x + blocks_x, earlier.blocks_y + blocks_y
-    check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
-    x, y = merge(blocks_x, blocks_y)
-    refuse_if_all_raised(plan, x, y)
-    if x.ndim == 2:  # vectors are large, so keep a single copy
-        blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
-    is_last = plan.may_keep(longest_pilot(runs, width(x))) <= len(x)
-    choice = choose_on(
-        x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both, again=again, is_last=is_last
-    )
-    names = plan.sampler.column_names
-    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn, column_names=names)
+        size = last
+    kept = x[:size], y[:size]
+    return Pilot(chosen.choice, [kept[0]], [kept[1]], *kept, net=chosen.net), x[size:], y[size:]
 
 
 def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
@@ -328,66 +231,23 @@ def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
     return np.split(outputs, np.cumsum([len(block) for block in blocks])[:-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Longer:
-    """A longer pilot: its runs on each dataset, 0 if the first was long enough, and whether a rare event is wanted.
-
-    `wanted` are the runs that it would have if outputs took no memory.
-    """
-
-    runs: int
-    is_deep: bool
-    wanted: int = 0
-
-
-def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
-    """The longer pilot that a choice calls for.
-
-    A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
-    enough to tell it from others, or it is one of several columns. A fortieth if a pilot that an audit of many runs
-    hardly notices may know it better.
-    """
-    is_deep = _is_rare(choice)
-    if is_unsure(choice) or is_of_columns(choice.event):
-        wanted = runs // (DEEP_SHARE if is_deep else LONG_SHARE)
-    elif _is_rough(choice, ROUGH_ERROR) and runs // ROUGH_SHARE >= _MANY_MORE * pilot_runs(runs):
-        wanted = runs // ROUGH_SHARE
-    else:
-        return Longer(0, is_deep=False)
-    wanted = min(wanted, DEEP_MOST)
-    return Longer(_fitting(wanted, width), is_deep, wanted)
-
-
 def longest_pilot(runs: int, width: int) -> int:
-    """The pilot of an audit whose event is rare, or in which nothing is seen."""
-    return _fitting(min(runs // DEEP_SHARE, DEEP_MOST), width)
+    """The pilot of outputs with several columns, or of an audit that a shorter one promises nothing."""
+    return max(pilot_runs(runs), min(grown_pilot_runs(runs), _NUMBERS // max(width, 1)))
 
 
-def _fitting(runs: int, width: int) -> int:
-    """How many of so many pilot runs of vectors are kept at most."""
-    return min(runs, _DEEP_NUMBERS // max(width, 1))
+def has_columns(x: Outputs, y: Outputs) -> bool:
+    """Whether outputs have several numbers and hardly recur, so that scores have to be learned."""
+    return (x.dtype == object or width(x) > 1) and not recur(x, y)
 
 
-def is_unsure(choice: Choice) -> bool:
-    """Whether an event is rare, shows nothing, or has a likelihood ratio that is not known well."""
-    return _is_rough(choice, LARGEST_ERROR) or _is_rare(choice)
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a pilot chose: the event or pair of events, the net, and the strength that the bound is likely to reach."""
 
-
-def is_of_columns(event: Event) -> bool:
-    """Whether the event is one of an output's several columns, or of a sum over them."""
-    scored = event.event if isinstance(event, ExceptFor) else event
-    return isinstance(scored, Scored) and isinstance(scored.score, (Weighted, Column, Additive, Forest))
-
-
-def _is_rough(choice: Choice, error: float) -> bool:
-    """Whether the standard error of the log ratio is a larger share of it than `error`."""
-    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    return fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > error * math.log(more / fewer)
-
-
-def _is_rare(choice: Choice) -> bool:
-    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    return choice.shows_nothing or (more > 0 and fewer < FEW_HITS)
+    choice: Choice
+    net: Net | None
+    promise: float
 
 
 def choose_on(
@@ -396,64 +256,28 @@ def choose_on(
     claim: Claim,
     main: int,
     alpha: float,
-    longer: Longer | None,
-    earlier: EarlierDraws | None = None,
+    suggested: Choice | None = None,
     *,
     bits: bool,
     both: bool = False,
-    again: bool = False,
     is_last: bool = False,
-) -> Choice:
-    """The event chosen on a pilot for `main` main runs.
+) -> Chosen:
+    """The events chosen on a pilot for `main` main runs.
 
-    `longer` is the pilot that the choice before called for; None for a first choice. If it is the last, as no longer
-    pilot can be kept, a common event is taken where it shows nothing, unless it is very short.
-
-    Coupled runs drawn `earlier` serve too if they know the ratio of an event much better than as many others would: the
-    event is chosen anew, on these and the first half of x and y, and its hits are those in the second half. If it is
-    tested in one direction alone, the event by which the search ranked the pair is taken instead where it shows more
-    with a standard error subtracted than the chosen one without, which is then tested in reserve. The contenders are
-    kept if fresh runs choose `again`.
+    The event by which a search ranked the pair is taken instead where it shows more, less a standard error.
     """
-
-    def chosen(on_x: Outputs, on_y: Outputs) -> Choice:
-        return choose_event(
-            PilotSplit.in_half(on_x, on_y),
-            claim,
-            main,
-            alpha,
-            deep=longer is not None and longer.is_deep,
-            settle=is_last and len(on_x) >= _SHORT,
-            bits=bits,
-            both=both,
-            with_contenders=again,
-        )
-
-    if earlier is None or earlier.suggested is None:
-        return chosen(x, y)
-    suggested, coupled = earlier.suggested, merge(earlier.coupled_x, earlier.coupled_y)
-    error = relative_error(suggested.event, *coupled)
-    if error > _CLOSE:
-        choice = chosen(x, y)
-        if relative_error(choice.event, *coupled) > _CLOSE:
-            return choice
-    half = len(x) // 2
-    choice = chosen(*earlier.before(x[:half], y[:half])).counted_on(x[half:], y[half:])
-    if again:
-        choice = replace(choice, contenders=(*choice.contenders, suggested))
-    alone = suggested.counted_on(x[half:], y[half:])
-    is_seen = max(alone.pilot_hits_x, alone.pilot_hits_y) > 0
-    if not is_seen or choice.opposite is not None or choice.event == suggested.event:
-        return choice
-    own = expected_excess(choice, claim, main, alpha, caution=0.0)
-    shown = max(
-        expected_excess(suggested, claim, main, alpha, caution=error),
-        expected_excess(alone, claim, main, alpha, caution=1.0),
-    )
-    if shown <= own:
-        return choice
-    reserve = choice if choice.bold is None or choice.bold.event == suggested.event else choice.bold
-    return replace(alone, bold=replace(reserve, bold=None) if both else None, contenders=(choice, *choice.contenders))
+    cuts = cuts_of(x, y, bits=bits)
+    choice, promise = choose_event(cuts, claim, main, alpha, both=both, is_last=is_last)
+    if choice is None:
+        choice = max(choose_seen(x, y), key=lambda one: directed_shares(one)[0] - directed_shares(one)[1])
+        promise = -math.inf if choice.shows_nothing else 0.0
+    if suggested is not None and choice.opposite is None:
+        counted = suggested.counted_on(x, y)
+        own = expected_excess(choice, claim, main, alpha, caution=0.0)
+        shown = expected_excess(counted, claim, main, alpha, caution=1.0)
+        if shown > own:
+            choice, promise = counted, max(promise, claim.strength + shown)
+    return Chosen(choice, Net.of(cuts, claim, main) if cuts else None, promise)
 
 
 def width(outputs: Outputs) -> int:
@@ -527,7 +351,7 @@ class Portfolio:
     ----------
     choice : Choice
         The chosen events.
-    net : PlainEvents, optional
+    net : Net, optional
         Plain events, each of which is tested.
     cells : Partition, optional
         Cells of outputs for the likelihood ratio, if the caller asked for them.
@@ -536,21 +360,17 @@ class Portfolio:
     """
 
     choice: Choice
-    net: PlainEvents | None
+    net: Net | None
     cells: Partition | None
     bins: Bins | None
 
     @classmethod
     def of(
-        cls, choice: Choice, x: Outputs, y: Outputs, settings: Settings, share: float = 1.0, n_cells: int = 0
+        cls, choice: Choice, net: Net | None, x: Outputs, y: Outputs, settings: Settings, n_cells: int = 0
     ) -> Portfolio:
-        """The chosen events with what else is tested, learned from the same outputs; tested on a share of alpha."""
-        return cls(
-            choice,
-            plain_events(x, y, most_outcomes(settings.net_alpha(share))),
-            learn_cells(x, y, n_cells) if n_cells else None,
-            learn_bins(x, y, choice, settings.claim),
-        )
+        """The chosen events with what else is tested, learned from the same outputs."""
+        cells = learn_cells(x, y, n_cells) if n_cells else None
+        return cls(choice, net, cells, learn_bins(x, y, choice, settings.claim))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -560,12 +380,14 @@ class Portfolio:
     @property
     def partitions(self) -> tuple[Counted, ...]:
         """Net, cells and bins, as far as there are any; `split` returns their counts."""
-        wanted: tuple[Counted | None, ...] = (self.net, self.cells, None if self.bins is None else self.bins.partition)
+        net, bins = None if self.net is None else self.net.cells, None if self.bins is None else self.bins.partition
+        wanted: tuple[Counted | None, ...] = (net, self.cells, bins)
         return tuple(each for each in wanted if each is not None)
 
     def split(self, counted: MainCounts) -> Split:
-        """Main runs on x and on y in the net, in the cells, and in the bins."""
-        ends = np.cumsum([0 if each is None else each.n_cells for each in (self.net, self.cells)])
+        """Main runs on x and on y in the cells of the net, in the cells, and in the bins."""
+        net = None if self.net is None else self.net.cells
+        ends = np.cumsum([0 if each is None else each.n_cells for each in (net, self.cells)])
         (net_x, cells_x, bins_x), (net_y, cells_y, bins_y) = (np.split(side, ends) for side in counted.cells)
         return (net_x, net_y), (cells_x, cells_y), (bins_x, bins_y)
 

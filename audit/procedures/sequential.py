@@ -25,18 +25,15 @@ import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..clock import now
-from ..distinguishers.choice import Choice
-from ..distinguishers.event_choice import choose_event_each_way
-from ..distinguishers.event_value import DIRECTIONS
-from ..distinguishers.learned_partition import Bins, learn_bins
 from ..events.events import Counted, Event, Labels, Partition
 from ..events.outputs import Outputs, merge
-from ..families.one_sided_sets import one_sided_sets
-from ..families.pilot_split import PilotSplit
 from ..inference.betting_test import GRADED_BETS, NO_PAIRS, BetCounts, JointCounts, Line, Wealth, best_lines, drift
 from ..inference.boundary_test import Counts, Direction
 from ..inference.divergence_test import Divergence, Divergences, DivergenceTest, log_gain, smoothed
 from ..inference.guess_test import Guesses, guesses_in_batch, is_symmetric
+from ..portfolio.choice import DIRECTIONS, Choice, choose_each_way, choose_seen, seen_on_one_dataset
+from ..portfolio.columns import cuts_of
+from ..portfolio.partitions import Bins, learn_bins
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import FINAL_SHARE, Look, OtherDirection, Settings, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
@@ -46,14 +43,12 @@ from ..sampling.tasks import Events, MainCounts, PairCounts, no_blocks
 from .pilot import (
     EarlierDraws,
     FixedSizeEvidence,
-    Longer,
     Pilot,
     Portfolio,
     SequentialEvidence,
     check_blocks,
     choose_on,
-    is_unsure,
-    longer_pilot,
+    has_columns,
     longest_pilot,
     refuse_if_all_raised,
     width,
@@ -70,6 +65,7 @@ _RARE_HITS = 2  # outputs seen on one dataset only that are bet on
 # Standard errors that are added to an event's distance above its line before the largest bet is computed, so that an
 # event further below it is not bet on; and the distance below it from which rare events are not bet on.
 _DOUBT, _RARE_DOUBT = 0.5, 1.0
+_FEW_HITS, _LARGEST_ERROR = 50, 0.125  # of an event whose ratio is known well
 _NO_EVENT: Seen = (1e-9, 0.5, 1e9)  # frequencies that no bet is placed on: of an event on the other side only
 
 
@@ -121,8 +117,8 @@ class Bets:
 
     @property
     def could_learn(self) -> bool:
-        """Whether an event is missing, or too rare for its likelihood ratio to be known well."""
-        return any(choice is None or is_unsure(choice) for choice in self.choices)
+        """Whether an event is missing, or the likelihood ratio of one is not known well."""
+        return any(choice is None or _is_unsure(choice) for choice in self.choices)
 
     @property
     def bound(self) -> float:
@@ -130,19 +126,20 @@ class Bets:
         n_refuted = self.wealth.n_refuted(self.alpha)
         return self.members[n_refuted - 1] if n_refuted else 0.0
 
-    def learned(self, x: Outputs, y: Outputs, *, anew: bool = True) -> Bets:
-        """The bets after learning from these outputs: rare events always, and the others if learned `anew`."""
-        choices, split = self.choices, PilotSplit.in_half(x, y)
-        if anew:
-            choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
+    def learned(self, x: Outputs, y: Outputs) -> Bets:
+        """The bets after learning from these outputs."""
+        cuts = cuts_of(x, y, bits=self.bits)
+        choices = choose_each_way(cuts, self.claim, len(x), self.alpha)
+        if choices == (None, None):
+            choices = choose_seen(x, y)
         seen = [_frequencies(choice) for choice in choices]
-        rare = one_sided_sets(split, least=_RARE_HITS) if self.is_symmetric else (None, None)
+        rare: Events = (None, None)
         if self.is_symmetric:
+            first, second = seen_on_one_dataset(cuts, _RARE_HITS)
+            rare = None if first is None else first.event, None if second is None else second.event
             hits = sum(event.count(side) for event, side in zip(rare, (x, y), strict=True) if event is not None)
             seen += [_mean(*seen), _smoothed(hits, 0, 2 * len(x)) if hits else _NO_EVENT]
-        bins = self.bins
-        if anew or bins is None:
-            bins = learn_bins(x, y, next(each for each in choices if each is not None), self.claim)
+        bins = learn_bins(x, y, next(each for each in choices if each is not None), self.claim)
         return replace(self, choices=choices, rare=rare, bins=bins).placed_by(seen).with_divergences()
 
     def with_divergences(self) -> Bets:
@@ -310,6 +307,12 @@ def _frequencies(choice: Choice | None) -> Seen:
     return _smoothed(*(hits if choice.likelier_on == "x" else hits[::-1]), choice.pilot_runs)
 
 
+def _is_unsure(choice: Choice) -> bool:
+    """Whether the standard error of the log ratio is more than an eighth of it."""
+    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
+    return fewer < _FEW_HITS or math.sqrt(1.0 / fewer + 1.0 / more) > _LARGEST_ERROR * math.log(more / fewer)
+
+
 def _smoothed(hits_p: int, hits_q: int, runs: int) -> Seen:
     return (hits_p + 0.5) / (runs + 1.0), (hits_q + 0.5) / (runs + 1.0), float(runs)
 
@@ -383,8 +386,6 @@ class FinalTest:
         Runs after which the event is chosen.
     earlier : EarlierDraws, optional
         Runs of a search that the event is chosen on too; none after the choice.
-    longer : Longer, optional
-        The longer pilot that the last choice called for, if it was put off.
     portfolio : Portfolio, optional
         What is counted, once it is chosen.
     counted : MainCounts, optional
@@ -395,7 +396,6 @@ class FinalTest:
     runs: int
     due: int
     earlier: EarlierDraws | None = None
-    longer: Longer | None = None
     portfolio: Portfolio | None = None
     counted: MainCounts | None = None
 
@@ -431,19 +431,17 @@ class FinalTest:
 
     def chosen_on(self, x: Outputs, y: Outputs, done: int, most: int) -> FinalTest:
         """The event chosen on the kept outputs, as the pilot of an audit of fixed size does; or a later due time."""
-        settings = self.settings
-        alpha, bits = FINAL_SHARE * settings.alpha, settings.bits is True
-        main, longer = self.runs - done, self.longer
-        is_last = min(longest_pilot(self.runs, width(x)), most) <= done + self.searched
-        choice = choose_on(
-            x, y, settings.claim, main, alpha, longer, self.earlier, bits=bits, both=True, is_last=is_last
-        )
-        if longer is None or choice.shows_nothing:
-            longer = longer_pilot(choice, self.runs, width(x))
-            due = min(longer.runs, most)
-            if due > done + self.searched:
-                return replace(self, due=due, longer=longer)
-        return replace(self, earlier=None, portfolio=Portfolio.of(choice, x, y, settings, FINAL_SHARE))
+        settings, had = self.settings, done + self.searched
+        longest = min(longest_pilot(self.runs, width(x)), most)
+        is_last = longest <= had
+        if not is_last and has_columns(x, y):
+            return replace(self, due=longest)
+        suggested = None if self.earlier is None else self.earlier.suggested
+        alpha, bits, main = FINAL_SHARE * settings.alpha, settings.bits is True, self.runs - done
+        chosen = choose_on(x, y, settings.claim, main, alpha, suggested, bits=bits, both=True, is_last=is_last)
+        if not is_last and chosen.promise <= 0.0:
+            return replace(self, due=longest)
+        return replace(self, earlier=None, portfolio=Portfolio.of(chosen.choice, chosen.net, x, y, settings))
 
     def after(self, x: Outputs, y: Outputs) -> FinalTest:
         """The counts after these outputs."""
@@ -476,9 +474,8 @@ class FinalTest:
 # Runs on each dataset, and numbers in vectors, that are kept to learn events from. An event learned from too few runs
 # would stay to the end.
 _KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
-# Growth of the total after which events are learned anew, and rare events: up to so many runs, and beyond.
-_OFTEN, _RARELY = 1.3, 2.0
-_MANY, _MANY_RARE = 10_000, 100_000
+# Growth of the total after which events are learned anew: up to so many runs, and beyond.
+_OFTEN, _RARELY, _MANY = 1.3, 2.0, 10_000
 _ENOUGH = 250_000  # runs from which an event is learned anew only where it is not yet known well
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 # Blocks that a batch is cut into, depending on its size alone: for a looped function, with at least as many runs each,
@@ -576,7 +573,7 @@ class _Audit:
         self.pairs, self.rare_hits = (NO_PAIRS, NO_PAIRS), np.zeros((2, 2), np.int64)
         self.looks: list[Look] = []
         self.done = self.n_blocks = 0
-        self.learned = self.learned_rare = self.searched  # runs on which events were learned last
+        self.learned = self.searched  # runs on which events were learned last
         self.clock = Clock(until)
         self.begun: Begun | None = None  # the next batch, if an earlier session has begun it
         self.is_cut = self.has_run = self.is_replayable = False
@@ -688,10 +685,9 @@ class _Audit:
         kept = self.searched + sum(map(len, self.kept_x))
         seen, last = self.searched + self.done, self.searched + self.most
         is_known = self.learned >= _ENOUGH and not self.bets.could_learn
-        anew = _is_due(self.learned, seen, last, _MANY) and not is_known
-        if anew or _is_due(self.learned_rare, seen, last, _MANY_RARE):
-            self.learned, self.learned_rare = kept if anew else self.learned, kept
-            self.bets = self.bets.learned(*self._all_kept(), anew=anew)
+        if _is_due(self.learned, seen, last) and not is_known:
+            self.learned = kept
+            self.bets = self.bets.learned(*self._all_kept())
 
     def _all_kept(self) -> tuple[Outputs, Outputs]:
         """The outputs of the search, and those that were kept."""
@@ -732,9 +728,9 @@ def _coins(root: int, number: int, pairs: PairCounts, in_bins: tuple[Labels, Lab
     return np.random.default_rng(sequence_of(seed_of_coins(root, *seen), Stream.BATCHES, number))
 
 
-def _is_due(learned: int, done: int, most: int, many: int) -> bool:
-    """Whether something learned from so many runs, of at most `most`, is learned again after `done` runs."""
-    growth = _RARELY if learned > many else _OFTEN
+def _is_due(learned: int, done: int, most: int) -> bool:
+    """Whether events learned from so many runs, of at most `most`, are learned again after `done` runs."""
+    growth = _RARELY if learned > _MANY else _OFTEN
     return learned < most and done >= min(growth * learned, most)
 
 

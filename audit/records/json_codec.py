@@ -23,7 +23,6 @@ from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
-from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
 from ..events import events, features, leaves, scores, text_columns
 from ..events.named_parts import Dictionary, Mark
@@ -36,6 +35,7 @@ from ..health.findings import Finding, HealthCheck
 from ..inference.boundary_test import Counts
 from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
+from ..portfolio.low_bits import LowBits
 from ..printing import shorten
 from ..results.audit_result import AuditResult, FixedSizeResult, Look, OtherDirection, Pair, SequentialResult, Verdict
 from ..results.canary_result import CanaryResult, ScoreSketch
@@ -71,10 +71,10 @@ TYPES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
-        ProbabilityPreservation, NFoldComposition, events.Intervals, events.Outcomes, events.Scored, events.ExceptFor,
+        ProbabilityPreservation, NFoldComposition, events.Intervals, events.Outcomes, events.Scored,
         events.Apart, scores.Number, scores.Weighted, scores.Column, scores.DifferentSizes, scores.LowestBit,
         scores.Residue, scores.Remainder, scores.Decimals, scores.Units, scores.TrailingZeros, scores.LastDigits,
-        scores.NegativeZero, scores.Additive, scores.Forest, scores.Tree, features.Coordinates,
+        scores.NegativeZero, scores.Additive, features.Coordinates,
         features.OrderStatistics, features.Released, features.Conditional, features.Products, features.Parities,
         features.Statistics, leaves.Leaves, leaves.Summaries, leaves.KeyedValues, text_columns.TextColumn,
         text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding, Look,

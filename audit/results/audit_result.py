@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..claims.claim import Claim, GroupClaim
-from ..distinguishers.low_bits_warning import FALSE_WARNING, LowBits
 from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
@@ -19,6 +18,7 @@ from ..inference.divergence_test import DivergenceTest
 from ..inference.guess_test import Guesses
 from ..inference.multiplicity import Ledger
 from ..options import Bits, check_fields, checked
+from ..portfolio.low_bits import FALSE_WARNING, LowBits
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up, shorten
 from ..sampling.object_identity import Provenance
@@ -360,11 +360,9 @@ class AuditResult(ClaimResult):
     resolution_basis : {"event", "gaussian", "common"}
         Whether the resolution is for an event as frequent as this one, for Gaussian noise, or for an event of
         probability 1/2.
-    reserve_alpha : float
-        Error probability of tests in reserve: of the better direction alone, beside the test of both, and of an event
-        that a cautious choice passes over; 0 if there are none.
     net_events : int
-        Number of plain events that were tested too, each by its counts: single outcomes, and stretches of a number.
+        Number of plain events that were tested too, each by its counts in both directions: half-lines and intervals of
+        every number in the outputs, and single outcomes.
     net_alpha : float
         Error probability of these tests together; 0 without them.
     pilot_runs : int
@@ -391,7 +389,6 @@ class AuditResult(ClaimResult):
     opposite: OtherDirection | None = None
     divergence: DivergenceTest | None = None
     resolution_basis: Basis = "event"
-    reserve_alpha: float = 0.0
     net_events: int = 0
     net_alpha: float = 0.0
     pilot_runs: int
@@ -410,8 +407,6 @@ class AuditResult(ClaimResult):
     def _shares_of_test(self, name: str, alpha: float) -> tuple[tuple[str, float], ...]:
         """The parts of the alpha of a test of fixed size."""
         beside = []
-        if self.reserve_alpha:
-            beside.append(("events in reserve", self.reserve_alpha))
         if self.net_events:
             beside.append((f"each of {self.net_events} plain events", self.net_alpha))
         if self.divergence is not None and (self.stopped is None or self.is_closed):
@@ -450,7 +445,6 @@ class AuditResult(ClaimResult):
             searched=0 <= self.searched < 2**63,
             divergence=self.divergence is None or isinstance(self.divergence, DivergenceTest),
             cells=self.cells is None or isinstance(self.cells, CellCounts),
-            reserve_alpha=0.0 <= self.reserve_alpha < self.alpha,
             net_alpha=0.0 <= self.net_alpha < self.alpha and (self.net_alpha > 0.0 or self.net_events == 0),
         )
         self._refuse_impossible(alpha=all(share > 0.0 for _, share in self.test_shares))
@@ -730,10 +724,8 @@ class SequentialResult(AuditResult):
 # The settings of an audit, known before any output is drawn.
 
 # Shares of alpha for the cells and for the net of plain events, if they are counted; the event test has the rest.
-_CELL_SHARE, _NET_SHARE = 0.1, 0.05
+_CELL_SHARE, _NET_SHARE = 0.1, 0.2
 _SMALLER_SHARE = 0.1  # of event and divergence test together, for the one that shows less in the pilot
-RESERVE_SHARE = 0.05
-"""Share of the event test's alpha for each direction alone, half of it for either, and for a bold event."""
 FINAL_SHARE = 0.5
 """Share of alpha for the final test of a sequential audit; the bets have the rest."""
 

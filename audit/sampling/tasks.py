@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..errors import MechanismError
-from ..events.events import Apart, Counted, Event, Labels, Mask, Partition, PlainEvents, Scored, count_both
+from ..events.events import Apart, ColumnCells, Counted, Event, Labels, Mask, Partition, Scored, count_both
 from ..events.outputs import Outputs, Raised
 from ..events.records import Form
 from ..inference.betting_test import JointCounts, PairedGuesses
@@ -462,8 +462,8 @@ def listed_in(counting: Any) -> Sequence[Any]:
     """The outcomes that an event or a partition lists."""
     if isinstance(counting, Apart):
         return [*listed_in(counting.event), *listed_in(counting.other)]
-    if isinstance(counting, PlainEvents):
-        return listed_in(counting.outcomes)
+    if isinstance(counting, ColumnCells):
+        return [value for score in counting.scores for value in getattr(score, "outcomes", ())]
     return getattr(counting, "values", ())
 
 

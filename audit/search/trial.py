@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
-from ..distinguishers.choice import Choice
-from ..distinguishers.coupling import relative_error
-from ..distinguishers.event_choice import choose_among, expected_excess
 from ..errors import AuditError, StoreError
+from ..events.events import Event
 from ..events.outputs import (
     Outputs,
     as_numbers,
@@ -29,9 +27,8 @@ from ..events.outputs import (
     row_keys,
     vector_width,
 )
-from ..families.event_families import Effort, event_families
-from ..families.low_bits import bit_families
-from ..families.pilot_split import PilotSplit
+from ..portfolio.choice import Choice, choose_among, expected_excess
+from ..portfolio.columns import cuts_of
 from ..procedures.pilot import EarlierDraws, are_same, check_blocks, refuse_if_all_raised
 from ..random_streams import Stream, seed_of
 from ..sampling.block_plan import SIDES, Plan
@@ -50,8 +47,6 @@ _CAUTIONS = (4.0, 2.0, 1.0)
 # less the larger it is.
 _STEADY, _BOLD = 2.0, 1.0
 _CERTAIN = 1e-3  # smallest standard error, as a share of the score or of the claim's strength
-_GRIDS = 2  # powers of two for outputs modulo a grid
-_QUICK = 25_000  # training runs up to which the quick event families are used
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +114,15 @@ def _judged(
     chosen_x: Outputs, chosen_y: Outputs, x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, bits: bool
 ) -> list[_Judged]:
     """Return the expected bounds, with standard errors, of a few events that are chosen on the first two samples."""
-    split = PilotSplit.in_half(chosen_x, chosen_y)
-    effort: Effort = "quick" if len(split.learn_x) < _QUICK else "sums"
-    families = [*event_families(split, effort=effort), *(bit_families(split, grids=_GRIDS) if bits else ())]
-    chosen = choose_among(families, claim, runs, alpha, cautions=_CAUTIONS)
-    if chosen[0] is None:
+    cuts = cuts_of(chosen_x, chosen_y, bits=bits)
+    chosen = choose_among(cuts, claim, runs, alpha, _CAUTIONS)
+    if not chosen:
         return []
     scale = relative_error(chosen[0].event, chosen_x, chosen_y)
     if scale < 1.0:
-        chosen += choose_among(families, claim, runs, alpha, cautions=[scale * caution for caution in _CAUTIONS])
+        chosen += choose_among(cuts, claim, runs, alpha, [scale * caution for caution in _CAUTIONS])
     judged = []
-    for event, likelier_on in dict.fromkeys((choice.event, choice.likelier_on) for choice in chosen if choice):
+    for event, likelier_on in dict.fromkeys((choice.event, choice.likelier_on) for choice in chosen):
         counted = Choice(event, likelier_on, event.count(x), event.count(y), len(x))
         value, *less = (
             claim.strength + expected_excess(counted, claim, runs, alpha, caution=caution)
@@ -235,6 +228,37 @@ def _apart(x: Floats, y: Floats) -> float:
         change = np.abs(np.log(spread_y / spread_x)) - _ERRORS / np.sqrt(runs - 1)
         widened = np.where(spread_x == spread_y, 0.0, np.clip(change, 0.0, _LARGEST))
     return float(np.sum(moved) + np.sum(widened))
+
+
+# Parts of a pilot that are compared, hits from which their spread says something, and the smallest and the largest
+# error it can show: runs that are opposite to each other have √2 times that of independent ones.
+_CHUNKS, _LEAST_HITS, _LEAST_ERROR, _MOST_ERROR = 32, 30, 0.02, 1.5
+
+
+def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
+    """Return the standard error of an event's log ratio over that of independent runs; .02 to 1.5.
+
+    Runs that share their random numbers are mostly hits together on x and y, so their ratio is known better; where they
+    are opposite, as for noise whose sign the data turn, it is known worse. The spread of the difference between equal
+    parts of the two samples shows by how much. Too few hits show nothing, and give 1.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.events import Intervals
+    >>> noise = np.random.default_rng(0).laplace(size=10_000)
+    >>> relative_error(Intervals(((1.0, np.inf),)), noise, noise + 0.1) < 0.4
+    True
+    """
+    size = len(x) // _CHUNKS
+    used = _CHUNKS * size
+    on_x, on_y = (np.count_nonzero(event.contains(side[:used]).reshape(_CHUNKS, size), axis=1) for side in (x, y))
+    hits_x, hits_y = int(on_x.sum()), int(on_y.sum())
+    if min(hits_x, hits_y) < _LEAST_HITS or max(hits_x, hits_y) > used - _LEAST_HITS:
+        return 1.0
+    p, q = hits_x / used, hits_y / used
+    variance = float(np.var(on_x / p - on_y / q, ddof=1)) / size
+    ratio = math.sqrt(variance / ((1.0 - p) / p + (1.0 - q) / q))
+    return min(max(ratio, _LEAST_ERROR), _MOST_ERROR)
 
 
 Ends = tuple[Hashable, Hashable]
@@ -383,22 +407,20 @@ class Trial:
     def independent(self, judge: Judge, most: int) -> EarlierDraws | None:
         """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.
 
-        Half as many as chose the pair, or `most`, are drawn with a seed of their own. The others, which are coupled,
-        may help to choose the event. A pair that was not chosen among others keeps its runs.
+        Half as many as chose the pair, or `most`, are drawn with another seed. A pair that was not chosen among others
+        keeps its runs.
         """
         if self.plan is None or not self.blocks_x:
             return None
         if not self.plan.is_coupled:
             return EarlierDraws(self.plan, self.blocks_x, self.blocks_y)
-        coupled, more = (self.blocks_x, self.blocks_y), max(min(self.runs // 2, most), 1)
+        more = max(min(self.runs // 2, most), 1)
         self.plan = judge.plan(self.candidate, self.number, is_coupled=False)
         self.blocks_x, self.blocks_y = draw_pilot(self.plan.for_pilot(more), more)
         self.alone = more
         if judge.progress is not None:
             judge.progress(2 * more)
-        return EarlierDraws(
-            self.plan, self.blocks_x, self.blocks_y, *coupled, None if self.score is None else self.score.choice
-        )
+        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y, None if self.score is None else self.score.choice)
 
     def forget(self) -> None:
         """Discard the outputs."""

@@ -129,8 +129,6 @@ GLOSSARY = (
     ("estimate", "the claim strength implied by the observed frequencies, with no allowance for sampling error."),
     ("event", "a set of outputs, chosen on pilot runs that are not counted; a sequential audit chooses it on earlier "
      "runs. “These events” in a verdict are two, one for each direction."),
-    ("events in reserve", "events tested beside the main event on a twentieth of alpha each: the better direction "
-     "alone, and one that a cautious choice passes over."),
     ("execution", "a run of a search, which counts those on all datasets together."),
     ("guess", "the dataset on which an output's event is likelier, in runs whose dataset is drawn by a coin; or "
      "whether a canary is in the training data."),

@@ -16,10 +16,10 @@ import pytest
 from rich.console import Console
 
 from dpaudit import ApproxDP, PureDP, Verdict
-from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.portfolio.low_bits import LowBits
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Recount, Suite, Topic

@@ -18,11 +18,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from ....audit.claims.claim import Claim, PureDP
-from ....audit.distinguishers.event_criterion import Criterion
 from ....audit.events.events import Apart, Event, Intervals, Outcomes
 from ....audit.inference.betting_test import BetCounts, JointCounts, Line, PairedGuesses, Wealth, best_line
 from ....audit.inference.boundary_test import Counts, strength_lower
 from ....audit.inference.guess_test import Guesses, coins_for, guess_test, guesses_by_coins, share_that_fits
+from ....audit.portfolio.criterion import Criterion
 from ....audit.sampling.batches import batch_sizes
 from ....mechanisms import (
     DiscreteGaussianLaw,
@@ -259,7 +259,7 @@ def known_bound(
         On each dataset. All of them are counted, or else as many as an audit counts, which draws its coins afterwards.
     """
     coins, fits = (2 * runs, 1.0) if is_whole else (coins_for(runs), share_that_fits(runs))
-    criterion = Criterion(claim, runs, float(-ndtri(alpha)), 0.0)
+    criterion = Criterion(claim, runs, float(-ndtri(alpha)))
 
     def expected(pair: KnownPair) -> float:
         return criterion.value_of_guesses(2 * runs * pair.right, 2 * runs * pair.wrong, runs, 0.0)

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from dpaudit import PureDP, check
 from dpaudit.audit.events.events import (
     Apart,
-    ExceptFor,
     Intervals,
     NumberCells,
     OutcomeCells,
     Outcomes,
     Scored,
+    count_both,
+    ways_apart,
     with_names,
 )
 from dpaudit.audit.events.features import Coordinates, Parities, Products
@@ -26,6 +27,7 @@ from dpaudit.audit.events.outputs import Raised, as_outputs, outcome_words
 from dpaudit.audit.events.scores import Additive, Column, DifferentSizes, LastDigits, LowestBit, Number, Weighted
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.records.json_codec import plain_data, read_data
+from dpaudit.audit.sampling.tasks import hits_of
 
 INF, NAN = math.inf, math.nan
 
@@ -130,14 +132,6 @@ def test_a_value_that_is_no_output_is_equal_to_none():
 def test_an_integer_that_no_double_holds_equals_no_double():
     assert Outcomes((2**60 + 1, 2.0)).contains(np.array([2.0**60, 2.0])).tolist() == [False, True]
     assert Outcomes(((2**60 + 1, 1), (2, 1))).contains(np.array([[2.0**60, 1.0], [2.0, 1.0]])).tolist() == [False, True]
-
-
-def test_exceptions_are_the_other_way_round():
-    rows = np.array([[0, 0], [1, 2], [3, 1], [0, 4]])
-    event = ExceptFor(Scored(Weighted((1.0, 1.0)), Intervals(((3.0, INF),))), Outcomes(((0, 0), (1, 2), (9, 9))))
-    assert event.contains(rows).tolist() == [True, False, True, True]
-    assert event.count(rows) == 3
-    assert str(event) == "1·coordinate 0 + 1·coordinate 1 ≥ 3 except for 3 outcomes such as (0, 0), (1, 2), (9, 9)"
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.int64, np.uint64, np.int16, np.bool_])
@@ -262,7 +256,6 @@ EVENTS = [
     (Scored(Column(TextColumns((TextColumn((0,), "length"),)), 0), HALF), TWO, "length of count ≥ 1.5"),
     (Scored(DifferentSizes(2), HALF), TWO, "number of different sizes among 2 coordinates ≥ 1.5"),
     (Apart(Scored(Weighted((0.0, 1.0)), HALF), Outcomes(((1, 2),))), TWO, "mean ≥ 1.5, but not (count, mean) = (1, 2)"),
-    (ExceptFor(Scored(Weighted((0.0, 1.0)), HALF), Outcomes((7,))), TWO, "mean ≥ 1.5 except for 1 outcomes such as 7"),
 ]  # fmt: skip
 
 
@@ -287,3 +280,43 @@ def test_the_form_of_a_record_is_told_in_words():
     mixed = as_outputs([(1.0, 2.0), {"other": 1.0}, None], 3, "m")
     leaves = with_names(learn_leaves(mixed, mixed), TWO)
     assert leaves.codes(0) == ["(count, mean)", "a record with other parts", "a value such as None"]
+
+
+def test_events_apart():
+    low, high, middle = (Intervals((pair,)) for pair in ((-INF, 0.0), (1.0, INF), (-1.0, 2.0)))
+    assert ways_apart(low, high) == [(low, high)]
+    ways = ways_apart(low, middle)
+    assert ways == [(low, Apart(middle, low)), (Apart(low, middle), middle), (Apart(low, middle), Apart(middle, low))]
+    outputs = np.array([-3.0, -0.5, 0.5, 1.5, 9.0])
+    assert [count_both(*way, outputs) for way in ways] == [(2, 2), (1, 3), (1, 2)]
+    assert count_both(low, high, outputs) == (2, 2)
+    assert count_both(Apart(low, middle), high, outputs) == (1, 2)
+    assert ways_apart(Outcomes((1, 2)), Outcomes((3,))) == [(Outcomes((1, 2)), Outcomes((3,)))]
+    assert len(ways_apart(Outcomes((1, 2)), Outcomes((2, 3)))) == 3
+    assert ways_apart(Outcomes((1, 2)), Outcomes((1, 2), others=True))[0][1] == Outcomes((1, 2), others=True)
+    assert len(ways_apart(Outcomes((1,)), Outcomes((1, 2), others=True))) == 1
+    assert len(ways_apart(Outcomes((3,)), Outcomes((1, 2), others=True))) == 3
+    assert str(Apart(low, middle)) == "output ≤ 0, but not -1 ≤ output ≤ 2"
+
+
+def test_events_that_share_a_score_are_counted_as_each_alone():
+    rows = np.random.default_rng(1).normal(size=(1_000, 3))
+    rows[:5, 1] = NAN
+    second, total = Weighted((0.0, 1.0, 0.0)), Weighted((1.0, 0.0, 1.0))
+    low, high = Intervals(((-INF, -0.5),)), Intervals(((0.5, INF),))
+    some = Intervals(((-0.1, 0.1), (0.3, 0.3), (2.0, 3.0)), others=True)
+    for scores in ((second, second, second), (second, second, total), (second, total, second)):
+        events = [Scored(score, event) for score, event in zip(scores, (low, high, some), strict=True)]
+        expected = [int(np.count_nonzero(event.contains(rows))) for event in events]
+        assert hits_of(events, rows) == [event.count(rows) for event in events] == expected
+        assert min(expected) > 0
+
+
+def test_a_score_that_events_share_is_read_once(monkeypatch):
+    read, real, outputs = [], Weighted.values, np.arange(20.0).reshape(10, 2)
+    monkeypatch.setattr(Weighted, "values", lambda score, outputs: read.append(score) or real(score, outputs))
+    sums, other = Weighted((1.0, 1.0)), Weighted((1.0, 0.0))
+    events = [Scored(score, Intervals(((low, INF),))) for score, low in ((other, 9.0), (sums, 5.0), (sums, 30.0))]
+    hits = hits_of(events, outputs)
+    assert (len(read), hits) == (2, [5, 9, 2])
+    assert hits == [event.count(outputs) for event in events]

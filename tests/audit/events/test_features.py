@@ -31,7 +31,6 @@ from dpaudit.audit.events.scores import (
     Column,
     Decimals,
     DifferentSizes,
-    Forest,
     LastDigits,
     LowestBit,
     NegativeZero,
@@ -39,7 +38,6 @@ from dpaudit.audit.events.scores import (
     Remainder,
     Residue,
     TrailingZeros,
-    Tree,
     Units,
     Weighted,
 )
@@ -140,7 +138,7 @@ def test_summaries():
     assert Summaries().names[2] == "smallest number in output"
 
 
-@pytest.mark.usefixtures("without_trees", "without_resolution")
+@pytest.mark.usefixtures("without_resolution")
 def test_a_number_that_is_released_anywhere():
     """A transcript that ends at a place by chance; where it is long, its smallest number tells the datasets apart."""
 
@@ -176,13 +174,6 @@ def test_differences_are_columns():
     columns = Coordinates(3, differences=True)
     assert columns.read(np.array([[1.0, 4.0, 2.0]])).ravel().tolist() == [1.0, 3.0, -2.0]
     assert columns.names[1] == "(coordinate 1 − coordinate 0)"
-
-
-def test_forest_follows_its_trees():
-    tree = Tree((0, -1, 1, -1, -1), (0.5, 0.0, 2.0, 0.0, 0.0), (1, -1, 3, -1, -1), (2, -1, 4, -1, -1), (0, 1, 0, 5, 9))
-    score = Forest(Coordinates(2), (tree, tree))
-    outputs = np.array([[0.5, 0.0], [1.0, 2.0], [1.0, 3.0], [NAN, NAN]])
-    assert score.values(outputs).tolist() == [2.0, 10.0, 18.0, 18.0]
 
 
 def test_leaves_of_unlike_outputs():
@@ -452,3 +443,32 @@ def test_decimal_nans_are_equal():
     result = check(fair, 0, 1, claim=PureDP(1.0), runs=2_000, jobs=2)
     assert result.verdict is Verdict.NOT_REFUTED
     assert not result.findings
+
+
+def test_columns_are_those_of_the_definition():
+    parities = Parities(Coordinates(3), (((0, 0.0), (1, 0.0), (2, 1.0)), ((0, 0.0), (2, 0.5))))
+    outputs = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, np.nan, 0.0]])
+    np.testing.assert_array_equal(parities.read(outputs), [[1, 0, np.nan], [0, 0, 1]])
+    many = Parities(Coordinates(9), (tuple((place, 0.0) for place in range(9)),))
+    assert many.names[0].endswith("[coordinate 5 ≥ 0] + … 9 in all")
+    products = Products(Coordinates(3), ((0, 1.0, 2, -1.0), (1, 0.0, 2, 0.0)))
+    np.testing.assert_array_equal(
+        products.read(np.array([[2.0, 3.0, 4.0], [0.0, np.nan, 1.0]])), [[5, -2], [12, np.nan]]
+    )
+    assert products.names == ("(coordinate 0 − 1)·(coordinate 2 − -1)", "(coordinate 1 − 0)·(coordinate 2 − 0)")
+    ordered, outputs = OrderStatistics(3), np.array([[3.0, 1.0, 2.0], [5.0, np.nan, 1.0]])
+    np.testing.assert_array_equal(ordered.read(outputs), [[1, 1], [2, 5], [3, np.nan], [1, 4], [1, np.nan]])
+    assert len(ordered.names) == 5
+    long = OrderStatistics(100, (0, 50, 99))
+    outputs = np.random.default_rng(0).permuted(np.tile(np.arange(100.0) ** 2, (3, 1)), axis=1)
+    assert long.read(outputs)[:, 0].tolist() == [0.0, 2500.0, 9801.0, 99.0, 197.0]
+    assert long.names[-1] == "(sorted coordinate 99 − sorted coordinate 98)"
+
+
+def test_columns_where_another_has_a_value():
+    leaves = learn_leaves(*[as_outputs([("a", 1.0), ("b", 2.0), ("a", 3.0)], 3, "m")] * 2)
+    read, key = 1, leaves.names.index("output[0]")
+    columns = Conditional(leaves, ((key, float(leaves.coded[0][1].index("b")), read), (key, -1.0, read)))
+    assert columns.names == ("(output[1] where output[0] = 'b')", "(output[1] where output[0] = anything else)")
+    outputs = as_outputs([("b", 5.0), ("a", 6.0), ("c", 7.0), "b"], 4, "m")
+    np.testing.assert_array_equal(columns.read(outputs), [[5.0, np.nan, np.nan, np.nan], [np.nan, np.nan, 7.0, np.nan]])

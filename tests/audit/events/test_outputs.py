@@ -143,7 +143,6 @@ def test_vectors_of_any_size(scale):
     assert check(vector, 3.0, 0.0, claim=PureDP(1.0), runs=2_000, jobs=1, bits=False).is_refuted
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_decimals_are_numbers_in_the_pilot_and_in_the_main_runs():
     def rounded(answer, rng):
         return "mean", Decimal(repr(round(answer + rng.laplace(), 3)))
@@ -298,7 +297,6 @@ def test_columns_are_the_values_of_keys_and_the_size():
     assert np.isfinite(read["output['b']"]).tolist() == [True, False, False, False, False]
 
 
-@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(("dogs", "keeps_zeros"), [(0, False), (3, True)])
 def test_a_key_that_is_left_out_or_moves_too_far_is_found(dogs, keeps_zeros):
     """A key without rows is left out, which its absence tells."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpaudit import CellCounts, PureDP, check, count_cells
-from dpaudit.audit.distinguishers.learned_partition import learn_cells, plain_events
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import NumberCells, OutcomeCells
+from dpaudit.audit.portfolio.partitions import learn_cells
 
 RNG = np.random.default_rng(5)
 ALPHA = 1e-8  # probability that a statement below is false
@@ -174,42 +174,6 @@ def test_counting_agrees_with_labels_and_events():
         assert counted.sum() == 500
         np.testing.assert_array_equal(counted, np.bincount(cells.labels(outputs), minlength=cells.n_cells))
         assert counted.tolist() == [cells.event(cell).count(outputs) for cell in range(cells.n_cells)]
-
-
-def test_plain_events_are_outcomes_and_stretches():
-    rng = np.random.default_rng(3)
-    x, y = np.clip(rng.normal(size=5_000), 0.0, math.inf), rng.normal(size=5_000)
-    x[0] = math.nan
-    net = plain_events(x, y, 100)
-    assert net is not None
-    assert net.outcomes is None
-    main = np.concatenate([np.clip(rng.normal(size=2_000), -1.0, math.inf), [math.nan, -math.inf, math.inf]])
-    counts = net.count(main)
-    assert counts.tolist() == [net.event(index).count(main) for index in range(net.n_cells)]
-    assert net.fits(counts, len(main))
-    assert not net.fits(counts, max(counts) - 1)
-    assert "output = 0" in {str(net.event(index)) for index in range(net.n_cells)}  # an atom has a cell to itself
-
-
-def test_plain_events_of_whole_numbers_are_both_and_never_too_many():
-    x, y = (np.random.default_rng(seed).integers(0, 40, 3_000) for seed in (1, 2))
-    net = plain_events(x, y, 1_000)
-    assert net is not None
-    assert net.n_outcomes == 40 + 1
-    counts = net.count(y)
-    assert counts.tolist() == [net.event(index).count(y) for index in range(net.n_cells)]
-    assert net.n_cells > net.n_outcomes
-    for most in (3, 30, 60):
-        fewer = plain_events(x, y, most)
-        assert fewer is not None
-        assert fewer.n_cells <= most
-    words = np.array(["yes", "no", "perhaps"] * 50, dtype=object)
-    named = plain_events(words, words, 100)
-    assert named is not None
-    assert named.edges == ()
-    assert named.n_cells == 4
-    coin = np.array([0, 1] * 50)
-    assert plain_events(coin, coin, 100) is None
 
 
 OPTIONS = [*({"cells": cells} for cells in (1, -1, 2.5, 1000)), {"cells": 8, "sequential": True}]

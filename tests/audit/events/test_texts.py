@@ -96,7 +96,6 @@ def valued(answer, rng):
     return Value(int(rng.integers(100)) + answer)
 
 
-@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("mechanism", [stamped, identified, valued])
 def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):

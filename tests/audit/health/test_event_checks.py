@@ -5,12 +5,10 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
-from dpaudit.audit.distinguishers.choice import Choice
-from dpaudit.audit.distinguishers.event_choice import choose_event, choose_event_each_way
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.scores import Weighted
-from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.portfolio.choice import Choice, choose_seen
 from dpaudit.audit.procedures import conclude
 from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
 from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot, Portfolio
@@ -251,9 +249,9 @@ def test_the_hits_of_an_event_of_last_resort_are_those_of_the_half_that_was_held
         np.array([Unlike(64 * int(number)) for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)
     ]
     parts[2][:30], parts[3][:10] = parts[0][:30], parts[0][30:40]
-    for way in choose_event_each_way(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05):
+    x, y = np.concatenate(parts[::2]), np.concatenate(parts[1::2])
+    on_x, on_y = choose_seen(x, y)
+    for way in (on_x, on_y):
         assert (way.pilot_hits_x, way.pilot_hits_y) == tuple(way.event.count(part) for part in parts[2:])
-    chosen = choose_event(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05)
-    assert (chosen.pilot_hits_x, chosen.pilot_hits_y, chosen.likelier_on) == (30, 10, "x")
-    swapped = choose_event(PilotSplit(parts[1], parts[0], parts[3], parts[2]), PureDP(1.0), 10_000, 0.05)
-    assert (swapped.pilot_hits_x, swapped.pilot_hits_y, swapped.likelier_on) == (10, 30, "y")
+    assert (on_x.pilot_hits_x, on_x.pilot_hits_y, on_x.likelier_on, on_x.shows_nothing) == (30, 10, "x", False)
+    assert (on_y.pilot_hits_x, on_y.pilot_hits_y, on_y.shows_nothing) == (0, 0, True)

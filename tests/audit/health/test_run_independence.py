@@ -339,14 +339,12 @@ HONEST = {
 SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVENT}
 
 
-@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
     result = audit(HONEST[name], 15_000 if name in ("not numbers", "lengths") else 60_000, y=0.1)
     assert checks(result) <= {SILENT.get(name)}
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
     """Equal laws on x and y with vectors and one exception in 500 runs: no refutation and no unsteady hits."""
 
@@ -452,7 +450,6 @@ BY_COLUMN = {
 }
 
 
-@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(
     ("audited", "kind"),
     [*(("check", kind) for kind in KINDS), ("cells", KINDS[2]), ("noise", KINDS[4]), ("equivalence", KINDS[0])],
@@ -563,10 +560,9 @@ def test_unsteady_hits_are_found_where_blocks_have_few_and_named_by_their_event(
     steady, unsteady = np.random.default_rng(3).poisson(1.0, 160).tolist(), [2] * 80 + [0] * 80
     assert alarms([np.zeros(4096)], blocks(unsteady, 1024), UNSTEADY)
     assert not alarms([np.zeros(4096)], blocks(steady, 1024), UNSTEADY)
-    for name, others in (("second", [unsteady, steady]), ("third", [steady, unsteady])):
-        counted = replace(blocks(steady, 1024), others=np.array(others))
-        found = examine(([np.zeros(4096)], [np.zeros(8)]), (counted, blocks([0], 8)), NONE)
-        assert any(f"hits of the {name} event on x vary" in finding.message for finding in found)
+    counted = replace(blocks(steady, 1024), others=np.array([unsteady]))
+    found = examine(([np.zeros(4096)], [np.zeros(8)]), (counted, blocks([0], 8)), NONE)
+    assert any("hits of the second event on x vary" in finding.message for finding in found)
 
 
 def serial_tail(n, p):

@@ -12,7 +12,6 @@ from dpaudit import check
 from dpaudit.audit.errors import AuditError, MechanismError, OptionError
 from dpaudit.audit.results.cell_result import CellCounts
 
-pytestmark = pytest.mark.usefixtures("without_trees")
 RNG = np.random.default_rng(1)
 FRAME = pd.DataFrame({"on_x": RNG.laplace(size=1_000), "on_y": RNG.laplace(size=1_000)})
 SHAPES = {

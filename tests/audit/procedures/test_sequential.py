@@ -110,8 +110,7 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=100_000, bits=False, jobs=1)
     assert result.is_refuted
     hits = (result.counts.hits_x, result.counts.hits_y)[:: 1 if result.likelier_on == "x" else -1]
-    assert hits[0] > 10
-    assert hits[1] == 0
+    assert hits[0] > 10 * hits[1]
     assert result.counts.runs_x == result.runs
 
 
@@ -176,7 +175,7 @@ def test_the_final_test_sees_every_outcome():
         if result in by_bets:  # they refute before the outcomes are tested
             assert shares == pytest.approx({"betting test": level, "final test": level})
         else:
-            assert shares[f"each of {result.net_events} plain events"] == pytest.approx(0.05 * level)
+            assert shares[f"each of {result.net_events} plain events"] == pytest.approx(0.2 * level)
         assert sum(shares.values()) == pytest.approx(result.alpha)
         assert (result.p_value <= result.alpha) == result.is_refuted
     assert any(str(result.event) in ("output = 2", "output = 3") for result in found)
@@ -294,7 +293,8 @@ def test_equal_coins_of_which_no_output_is_likelier_in_its_own_direction(seed):
 
 def test_an_event_that_was_unlucky_while_it_was_learned_is_bet_on_once_more_runs_show_it():
     """A caution about few runs does not last: the runs that follow are many more."""
-    x, y = (np.where(np.arange(4_000) % 50 < share, 1.0, 0.0) for share in (21, 20))
+    place = np.arange(4_000) % 50
+    x, y = (np.where(place < share, 1.0, np.where(place < 40, 2.0, 0.0)) for share in (21, 20))
     learned = sequential.Bets.start(PureDP(1.0), [1.0 + 1e-6], 0.05, False).learned(x, y)
     few = JointCounts(both=0, only_p=60, only_q=15, neither=25)
     many = JointCounts(both=0, only_p=60_000, only_q=15_000, neither=25_000)

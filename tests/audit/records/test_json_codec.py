@@ -23,9 +23,8 @@ from hypothesis import strategies as st
 
 import dpaudit as dp
 from dpaudit import PureDP, Verdict
-from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events.events import Apart, ExceptFor, Intervals, Outcomes, Scored, Sketch
+from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, Sketch
 from dpaudit.audit.events.features import (
     Conditional,
     Coordinates,
@@ -44,7 +43,6 @@ from dpaudit.audit.events.scores import (
     Column,
     Decimals,
     DifferentSizes,
-    Forest,
     LastDigits,
     LowestBit,
     NegativeZero,
@@ -52,7 +50,6 @@ from dpaudit.audit.events.scores import (
     Remainder,
     Residue,
     TrailingZeros,
-    Tree,
     Units,
     Weighted,
 )
@@ -61,6 +58,7 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.divergence_test import DivergenceTest
 from dpaudit.audit.inference.guess_test import Guesses
+from dpaudit.audit.portfolio.low_bits import LowBits
 from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.json_schema import json_schema, schema_text
@@ -165,7 +163,6 @@ CLAIMS = [
     dp.NFoldComposition(0.1, 4),
 ]  # fmt: skip
 HALF_LINE = Intervals(((0.5, INF),))
-EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2), (3, 4))))
 LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
 TEXTS = TextColumns((TextColumn((0,), "number", 2), TextColumn((), "word", "a"), TextColumn((), "end", 0, ("ab",))))
 COLOUR = enum.Enum("Colour", "RED")
@@ -179,7 +176,6 @@ SCORES = [
     Column(Parities(Coordinates(3), (((0, 0.5), (1, 0.0), (2, -0.5)),)), 0), Column(Summaries(), 2),
     Column(Statistics(Coordinates(3), (0, 2)), 5),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
-    Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
 ]  # fmt: skip
 STORED = [
     None, NAN, INF, -INF, True, -0.0, 1e-320, 2**53, -(2**200), "a\n\u2028é\U0001f600", "\udcff", (),
@@ -188,7 +184,7 @@ STORED = [
 ]  # fmt: skip
 TEXTS_ONLY = [COLOUR.RED, b"bytes", Fraction(1, 3), frozenset({1})]
 EVENTS = [
-    EXCEPTIONS, *(Scored(score, HALF_LINE) for score in SCORES), *(Outcomes((each, 1), others=True) for each in STORED),
+    *(Scored(score, HALF_LINE) for score in SCORES), *(Outcomes((each, 1), others=True) for each in STORED),
     Intervals(((-INF, math.nextafter(2.0, 0)),)), Intervals((), others=True), Outcomes(()), Outcomes(tuple(STORED)),
     Apart(Intervals(((0.1, 0.2),)), Outcomes((0.1,))),
 ]  # fmt: skip
@@ -201,7 +197,7 @@ RESULTS = [
     {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
     {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
-    {"opposite": OPPOSITE, "reserve_alpha": 0.0025, "event": Apart(HALF_LINE, Outcomes((1,)))},
+    {"opposite": OPPOSITE, "event": Apart(HALF_LINE, Outcomes((1,)))},
     {
         "divergence": DivergenceTest(
             order=1.5, way="both ways", bins=9, alpha=0.04, p_value=1.0, bound=0.0, estimate=0.4
@@ -415,7 +411,6 @@ def test_wrong_types_are_refused(value):
 
 GROUP = {"type": "GroupClaim", "base": {"type": "PureDP", "epsilon": 1.0}, "distance": 2}
 IMPOSSIBLE = {
-    "reserve_alpha": [0.05, -1, -0.06],
     "alpha": [2.0, 0, "high"],
     "p_value": [-1, 2],
     "likelier_on": ["z"],

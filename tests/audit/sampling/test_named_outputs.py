@@ -13,15 +13,12 @@ import dpaudit as dp
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events.outputs import as_outputs, tally
 from dpaudit.audit.events.records import Form, form_of
-from dpaudit.audit.families.low_bits import bit_families
-from dpaudit.audit.families.pilot_split import PilotSplit
+from dpaudit.audit.portfolio.low_bits import bit_columns
 from dpaudit.audit.results.equivalence_result import Equivalence
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.output_hashes import hashed_keys
 from dpaudit.audit.sampling.sampler import as_sampler, picked
 from dpaudit.audit.store.store_settings import code_of
-
-pytestmark = pytest.mark.usefixtures("without_trees")
 
 Pair = collections.namedtuple("Pair", "mean_age n")
 
@@ -429,8 +426,7 @@ def test_a_rare_output_of_another_kind_repeats():
 def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits(rng):
     """All coordinates of a block would take gigabytes."""
     x, y = rng.laplace(size=(2, 8, 6_000))
-    splits = [PilotSplit.in_half(x[:, :width], y[:, :width]) for width in (64, 6_000)]
-    first, whole = (len(list(bit_families(split))) for split in splits)
+    first, whole = (len(list(bit_columns(x[:, :width], y[:, :width]))) for width in (64, 6_000))
     assert first == whole > 0
 
 

@@ -196,7 +196,6 @@ def test_of_large_outputs_few_are_kept_and_drawn_at_a_time():
     assert plan.for_pilot(134).block <= 33
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
     def vectors(dataset, size, rng):
         return dataset + rng.laplace(size=(size, 2_000))

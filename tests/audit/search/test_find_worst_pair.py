@@ -57,7 +57,6 @@ PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst 
 ]
 
 
-@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("case", PAIRS, ids=lambda case: type(case[0]).__name__)
 def test_the_worst_pair_is_nearly_found(case):
     mechanism, domain, adjacency, options, worst = case
@@ -69,7 +68,6 @@ def test_the_worst_pair_is_nearly_found(case):
     adjacency.check(found.x, found.y, 1)
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_sparse_vectors_of_many_answers():
     no_noise, unscaled = f.SparseVectorWithoutQueryNoise(0.5), f.SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "jobs": 1}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpaudit import AddRemove, PureDP, Rows, Verdict, check, find_worst_pair
-from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.procedures.check import audit_pair
 from dpaudit.audit.procedures.pilot import EarlierDraws, run_pilot
 from dpaudit.audit.sampling import block_plan
@@ -95,15 +95,12 @@ def test_the_pilot_is_shorter_by_the_runs_of_the_search(domain, search_runs):
     assert audit.is_replayable
 
 
-def test_a_rare_event_makes_the_pilot_longer():
-    """The search's runs count towards the third of the runs that look for it."""
-
+def test_a_rare_event_is_found_with_the_runs_of_the_search():
     def leak(rows, size, rng):
         return np.where((rng.random(size) < 0.01) & (len(rows) > 0), 99.0, rng.laplace(size=size).round(2))
 
     found = find_worst_pair(leak, [([1], [])], search_runs=2_000, **OPTIONS)
-    assert found.audit.searched == 1_000
-    assert found.audit.pilot_runs == 20_000 // 3 - 1_000
+    assert (found.audit.searched, found.audit.pilot_runs) == (1_000, 1_000)
     assert found.is_refuted
 
 
@@ -218,7 +215,9 @@ def test_whole_blocks_are_kept_as_far_as_they_fit(monkeypatch):
     assert earlier.at_most(2) is None
     monkeypatch.setattr(block_plan, "KEPT", 16_000)  # a thousand outputs of two numbers
     found = find_worst_pair(pairs_of_lengths, [([1], [])], search_runs=4_000, **OPTIONS)
-    assert (found.audit.searched, found.audit.pilot_runs) == (0, 2_500), "a thousand are kept, the others counted"
+    assert (found.audit.searched, found.audit.pilot_runs) == (0, 1_000), (
+        "a thousand are kept, but blocks of the search are longer"
+    )
 
 
 def test_a_check_after_a_search_has_the_options_of_a_check():
@@ -227,39 +226,16 @@ def test_a_check_after_a_search_has_the_options_of_a_check():
     assert alone <= after
 
 
-@pytest.mark.parametrize(("shift", "is_taken"), [(0.1, True), (3.0, False)])
-def test_coupled_runs_that_know_a_ratio_well_choose_the_event(shift, is_taken):
-    """A rare event of the coupled runs, which others show once: taken where noise is shared by close outputs."""
+@pytest.mark.parametrize(("share", "is_taken"), [(0.8, True), (0.5, False)])
+def test_the_event_that_ranked_the_pair_is_taken_where_it_shows_more(share, is_taken):
+    """Every other thousandth of an interval: likelier on x together, and none of them is seen by itself."""
     plan, rng = plan_blocks(as_sampler(noisy_length), [1], [], 5, 1), np.random.default_rng(0)
-    alone = [np.r_[shift + rng.laplace(size=999), 50.0]], [rng.laplace(size=1_000)]
-    noise, coin = rng.laplace(size=8_000), rng.random(8_000)
-    coupled = [[np.where(coin < share, 50.0, noise + add)] for share, add in ((0.03, shift), (0.003, 0.0))]
-    hits = [int(np.sum(side[0] == 50.0)) for side in coupled]
-    suggested = Choice(Intervals(((50.0, np.inf),)), "x", *hits, 8_000)
-    pilot = run_pilot(plan, PureDP(0.05), 2_000, 0.05, earlier=EarlierDraws(plan, *alone, *coupled, suggested))
+    on_x, on_y = (rng.integers(0, 500, 2_000) / 500 + rng.random(2_000) / 1_000 for _ in range(2))
+    on_x, on_y = (side + (rng.random(2_000) > p) / 1_000 for side, p in ((on_x, share), (on_y, 0.5)))
+    suggested = Choice(Intervals(tuple((k / 500, k / 500 + 0.001) for k in range(500))), "x", 9, 1, 10)
+    earlier = EarlierDraws(plan, [on_x], [on_y], suggested)
+    pilot = run_pilot(plan, PureDP(0.05), 2_000, 0.05, earlier=earlier)
+    assert (pilot.runs, pilot.searched) == (0, 2_000)
     assert (pilot.choice.event == suggested.event) is is_taken
-    assert (pilot.runs, pilot.searched, len(pilot.x)) == (0, 1_000, 1_000)
-    assert pilot.choice.pilot_runs == 500 or not is_taken
-    for event in (pilot.choice, *pilot.choice.others):
-        last = slice(1_000 - event.pilot_runs, None)
-        assert (event.pilot_hits_x, event.pilot_hits_y) == (
-            event.event.count(pilot.x[last]),
-            event.event.count(pilot.y[last]),
-        )
-    assert all(other.event != pilot.choice.event for other in pilot.choice.others)
-
-
-def test_the_event_that_ranked_the_pair_is_taken_where_it_shows_more():
-    """The event chosen otherwise is then tested in reserve. Hits on coupled runs that are too good stand for luck."""
-
-    def outputs(coin, share):
-        return (coin < share).astype(float) + (coin < 0.03)
-
-    plan, rng = plan_blocks(as_sampler(noisy_length), [1], [], 5, 1), np.random.default_rng(0)
-    alone, coin = [[outputs(rng.random(1_000), share)] for share in (0.2, 0.1)], rng.random(8_000)
-    coupled, event = [[outputs(coin, share)] for share in (0.2, 0.1)], Intervals(((2.0, 2.0),))
-    for hits_x, is_taken in ((3_200, True), (200, False)):
-        earlier = EarlierDraws(plan, *alone, *coupled, Choice(event, "x", hits_x, 200, 4_000))
-        choice = run_pilot(plan, PureDP(0.05), 2_000, 0.05, both=True, earlier=earlier).choice
-        assert (choice.event == event) is is_taken
-        assert not is_taken or (choice.bold is not None and choice.bold.event != event)
+    hits = pilot.choice.event.count(on_x), pilot.choice.event.count(on_y)
+    assert not is_taken or (pilot.choice.pilot_hits_x, pilot.choice.pilot_hits_y) == hits

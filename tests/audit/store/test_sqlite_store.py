@@ -25,7 +25,7 @@ from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
 from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
 
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}

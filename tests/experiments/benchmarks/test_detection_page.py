@@ -83,7 +83,7 @@ def test_equal_laws_have_no_best_event():
     assert (found.p, found.q) == (0.5, 0.5)
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution", "without_trees")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 def test_quick_form_of_every_table(tmp_path, capsys, monkeypatch):
     """With fewer runs than on the command line."""
     for module, name, runs in FEWER:

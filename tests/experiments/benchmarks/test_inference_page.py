@@ -285,7 +285,7 @@ def call(monkeypatch, capsys, *arguments):
     return stop.value.code, *capsys.readouterr()
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
     """With fewer audits, of fewer runs, than on the command line; of less than three no target could be missed.
 

@@ -9,7 +9,7 @@ from dpaudit.reports import kinds_of
 from dpaudit.reports.cli.main import main
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 def test_the_quick_form_and_its_sample(capsys, monkeypatch):
     """One test, as the sample takes seconds to make and is kept; of half the runs."""
     monkeypatch.setattr(reports_page, "_RUNS", 50_000)

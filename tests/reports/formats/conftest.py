@@ -7,11 +7,11 @@ import math
 import pytest
 
 from dpaudit import ApproxDP, PureDP, Verdict
-from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.portfolio.low_bits import LowBits
 from dpaudit.audit.records.suite import Accepted, Entry, ReplayRow, ReplayTable, Suite
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.canary_result import CanaryResult

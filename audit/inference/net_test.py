@@ -1,0 +1,153 @@
+"""A net of plain events, such as single outcomes and intervals: each is tested on its own part of alpha.
+
+A pilot can rank the outcomes of a sampler only roughly: an outcome that is wrong by ten standard errors of the whole
+audit is wrong by two in a pilot of a twentieth, and two happen by chance. The counts of the main runs need no ranking:
+an event that the pilot did not see costs its part of alpha, not the audit. By the union bound, at least one of the
+exact tests refutes a claim that holds with probability at most alpha, and the largest of their bounds exceeds the true
+strength with probability at most alpha, for any parts that sum to 1 and were fixed before the runs.
+
+Only the tests that may refute are run: leaving out the others can only lower both probabilities.
+
+Proof: docs/proofs/choices.md
+
+References
+----------
+Genovese, Roeder & Wasserman (2006), False discovery control with p-value weighting, Section 3 (weighted Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from ..claims.claim import Claim
+from .binomial_tails import Array
+from .boundary_test import LEAST_ALPHA, Counts, Direction, arcsine_angle, directed, joint_test_beside
+
+_DIRECTIONS: tuple[Direction, ...] = ("x", "y")
+_EXACT = 5  # exact tests that are made: those with the largest rough bounds
+_NEAR = 400  # events whose rough bounds are computed, those that exceed their levels' quantiles by most
+_SHORT_OF = 0.8  # share of its level's quantile by which an event exceeds the claim that is worth a look
+_ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class NetTest:
+    """The event with the largest bound among all events of a net.
+
+    Attributes
+    ----------
+    index : int
+        Its place among the events.
+    likelier_on : {"x", "y"}
+        The direction tested.
+    counts : Counts
+        Its hits on each dataset.
+    p_value : float
+        Smallest alpha at which the tests of all events refute the claim; at most 1.
+    bound : float
+        Lower bound on the strength, at confidence 1 − alpha for all events together.
+    """
+
+    index: int
+    likelier_on: Direction
+    counts: Counts
+    p_value: float
+    bound: float
+
+
+def net_test(
+    hits_x: npt.NDArray[np.int64],
+    hits_y: npt.NDArray[np.int64],
+    runs_x: int,
+    runs_y: int,
+    claim: Claim,
+    weights: Array,
+    *,
+    alpha: float,
+    known: float = 0.0,
+) -> NetTest | None:
+    """Test the claim on every event, in both directions; None if no event comes near to a bound.
+
+    Where no bound exceeds the `known` one, the bound is 0 and the event the one that comes nearest.
+
+    Parameters
+    ----------
+    hits_x, hits_y : ndarray of int, shape (events,)
+        Hits of each event in runs from which neither the events nor their weights were learned.
+    runs_x, runs_y : int
+    claim : Claim
+        For an event that is likelier on x; its reverse is tested for events that are likelier on y.
+    weights : ndarray, shape (2, events)
+        The part of alpha of each event in the direction of x and of y; together at most 1.
+    alpha : float
+        Error probability of all tests together.
+    known : float
+        A bound of another test, beside which smaller ones are not computed.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> on_x, on_y = np.array([500, 300, 200]), np.array([500, 460, 40])
+    >>> found = net_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), np.full((2, 3), 1 / 6), alpha=0.01)
+    >>> found.index, found.likelier_on, found.bound > 1.0
+    (2, 'x', True)
+    """
+    levels = alpha * weights
+    is_tested = levels > LEAST_ALPHA
+    z = np.where(is_tested, -ndtri(np.where(is_tested, levels, 0.5)), np.inf)
+    sides = (hits_x, hits_y, runs_x, runs_y, claim), (hits_y, hits_x, runs_y, runs_x, claim.reversed())
+    tried: list[tuple[float, int, int]] = []
+    for way, (p, q, n, m, directed_claim) in enumerate(sides):
+        clear = clearance(p, q, n, m, directed_claim)
+        is_apart = p / n > q / m + 3.0 * np.sqrt(p / n**2 + q / m**2)
+        near = np.flatnonzero(is_tested[way] & ((clear > _SHORT_OF * z[way]) | is_apart))
+        near = near[np.argsort(-(clear - z[way])[near], kind="stable")[:_NEAR]]
+        rough = rough_bound(p[near], q[near], n, m, directed_claim, z[way, near])
+        tried += [(bound, way, place) for bound, place in zip(rough.tolist(), near.tolist(), strict=True)]
+    best: NetTest | None = None
+    p_value = 1.0
+    for _, way, place in sorted(tried, key=lambda one: -one[0])[:_EXACT]:
+        counts = Counts(hits_x=int(hits_x[place]), runs_x=runs_x, hits_y=int(hits_y[place]), runs_y=runs_y)
+        held, level = directed(claim, counts, _DIRECTIONS[way]), float(levels[way, place])
+        bound = joint_test_beside(held.counts, held.claim, 0.0, known, alpha=level)[1]
+        if best is None or bound > claim.strength:  # that of the largest rough bound, and of what refutes
+            own = joint_test_beside(held.counts, held.claim, 1.0, max(known, bound), alpha=level)[0]
+            p_value = min(p_value, own / float(weights[way, place]))
+        if best is None or bound > known:
+            best = NetTest(place, _DIRECTIONS[way], counts, 1.0, bound)
+        known = max(known, bound)
+    return None if best is None else replace(best, p_value=p_value)
+
+
+def clearance(
+    hits_p: npt.NDArray[np.int64] | Array, hits_q: npt.NDArray[np.int64] | Array, n: int, m: int, claim: Claim
+) -> Array:
+    """Return the standard errors by which frequencies of p exceed the boundary at those of q, on the arcsine scale."""
+    error_p, error_q = 0.5 / math.sqrt(n), 0.5 / math.sqrt(m)
+    angle = np.arcsin(np.sqrt((hits_q + 0.5) / (m + 1.0)))
+    here, beside = (
+        arcsine_angle(*claim.max_power(np.sin(at) ** 2, np.cos(at) ** 2))
+        for at in (angle, np.minimum(angle + error_q, math.pi / 2))
+    )
+    return np.asarray((np.arcsin(np.sqrt(hits_p / n)) - here) / np.hypot(error_p, beside - here))
+
+
+def rough_bound(
+    hits_p: npt.NDArray[np.int64] | Array,
+    hits_q: npt.NDArray[np.int64] | Array,
+    n: int,
+    m: int,
+    claim: Claim,
+    z: Array | float,
+) -> Array:
+    """Return the strength that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for none."""
+    p = np.arcsin(np.sqrt(hits_p / n)) - 0.5 * z / math.sqrt(n) * np.sin(_ANGLES)
+    q = np.arcsin(np.sqrt((hits_q + 0.5) / (m + 1.0))) + 0.5 * z / math.sqrt(m) * np.cos(_ANGLES)
+    p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
+    found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
+    return np.where(np.isnan(found), -math.inf, found)

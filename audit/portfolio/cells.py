@@ -1,0 +1,314 @@
+"""A column of the pilot's outputs, cut into cells: every event is a set of neighbouring cells of one column.
+
+Values that recur have cells of their own; the others are cut at quantiles, densely in both tails. A fitted curve gives
+the log ratio of each cell, and orders the cells; half-lines and runs of 1, 2, 4, … cells are the events of the net.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from ..events.events import Event, Intervals, Scored, cells_of
+from ..events.scores import Number, Score
+from ..inference.boundary_test import Direction
+from .curve import expected_log_ratio, shrunken_log_ratios
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Curve = Literal["ramps", "each"]
+
+RECURS, HALF_LINE = -1, 0
+"""Widths of events that are not runs of cells."""
+
+_TAILS, _EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
+_FEW = 512  # different values that all have a cell of their own
+_ATOMS, _RECURS = 512, 3  # most values with a cell of their own among others, and how often each occurs at least
+# Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
+# stretches as narrow as one that counts if values are spread evenly, and stretches that count at most.
+_SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
+_BESIDE, _BY_CHANCE, _MOST_CLUSTERS = 32, 1e-4, 32
+_CURVE = 700  # cells of a curve at most, whose fit takes the square of their number; more are joined
+_JOINED = 128
+_LONG = 4 * (_EVEN + 1) ** 2  # runs from which √runs even cells locate a kink better than 63
+_ROUNDED = 9  # digits: on a plateau the curve varies by rounding alone, which is no order
+
+
+class Listed(Score):
+    """A score whose events are lists of outcomes."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def event(self, where: Intervals) -> Event:
+        """The event that the score lies in the intervals."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A score of outputs with its values on the pilot, equally many on x and on y.
+
+    Attributes
+    ----------
+    score : Score
+    x, y : ndarray, shape (runs - first,)
+    first : int
+        The first run of the pilot that the values are of: the column was learned or picked on the runs before.
+    is_output : bool
+        Whether it is the output itself, the only number there is.
+    is_part : bool
+        Whether it is a part of the output, and not computed from several.
+    is_ratio : bool
+        Whether it was learned as a log ratio, so its own ratio has a slope.
+    curve : {"ramps", "each"}, optional
+        How the log ratio of the cells is estimated: by ramps, where neighbouring values have similar ratios; for each
+        cell by itself; None for a column of the net alone, as one of many.
+    """
+
+    score: Score
+    x: Array
+    y: Array
+    first: int = 0
+    is_output: bool = False
+    is_part: bool = False
+    is_ratio: bool = False
+    curve: Curve | None = "ramps"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """A column cut into cells.
+
+    Cell 0 lies below all edges, cell k from edge k - 1 up to edge k, the last but one from the last edge on; the last
+    cell holds outputs without a number.
+
+    Attributes
+    ----------
+    column : Column
+    edges : ndarray
+    hits_x, hits_y : ndarray, shape (cells,)
+    ratio : ndarray, shape (cells,), optional
+        The log ratio according to the curve, if there is one.
+    low, high, width : ndarray of int, shape (events,)
+        The first cell of each event of the net, the cell after its last, and how many coarse cells it has: `HALF_LINE`
+        for a half-line, `RECURS` for a value that recurs among many others, or a cluster.
+    """
+
+    column: Column
+    edges: Array
+    hits_x: Array
+    hits_y: Array
+    ratio: Array | None
+    low: Integers
+    high: Integers
+    width: Integers
+
+    @classmethod
+    def of(cls, column: Column) -> Cut | None:
+        """Cut a column; None if its finite values and missing ones do not vary."""
+        both = np.concatenate([column.x, column.y])
+        finite = np.sort(both[np.isfinite(both)])
+        clusters = [*_clusters(np.unique(column.x)), *_clusters(np.unique(column.y))]
+        coarse, atoms = _edges(finite, _EVEN, clusters)
+        edges = coarse
+        if column.is_output and len(column.x) > _LONG:
+            edges = np.union1d(coarse, _edges(finite, math.isqrt(len(column.x)))[0])
+        if len(edges) == 0 or (len(edges) == 1 and not np.isnan(both).any()):
+            return None
+        count = len(edges) + 2
+        cells_x, cells_y = cells_of(column.x, edges), cells_of(column.y, edges)
+        hits_x, hits_y = (np.bincount(side, minlength=count).astype(np.float64) for side in (cells_x, cells_y))
+        ratio = None
+        if column.curve == "ramps" and len(edges):
+            positions = _positions(both, np.concatenate([cells_x, cells_y]), edges)
+            ratio = _curve(positions, hits_x, hits_y, is_ratio=column.is_ratio)
+        elif column.curve == "each":
+            ratio = shrunken_log_ratios(hits_x, hits_y).round(_ROUNDED)
+        ends = np.concatenate([[0], 1 + np.searchsorted(edges, coarse), [count - 1, count]])
+        low, high, width = _runs_of_cells(len(ends) - 1)
+        low, high = ends[low], ends[high]
+        width[(width == 1) & np.isin(low, np.searchsorted(edges, atoms, side="right"))] = RECURS
+        return cls(column, edges, hits_x, hits_y, ratio, low, high, width)
+
+    @property
+    def runs(self) -> int:
+        """Runs on each dataset."""
+        return len(self.column.x)
+
+    @property
+    def fitted_cells(self) -> tuple[Array, Array]:
+        """Hits in each cell on x and on y as the curve expects them; those of the pilot without a curve."""
+        if self.ratio is None:
+            return self.hits_x, self.hits_y
+        hits, share = self.hits_x + self.hits_y, expit(self.ratio)
+        return np.minimum(hits * share, self.hits_x.sum()), np.minimum(hits * (1.0 - share), self.hits_y.sum())
+
+    def hits(self, cells: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """Hits in these cells on x and on y."""
+        return float(self.hits_x[cells].sum()), float(self.hits_y[cells].sum())
+
+    def fitted(self, cells: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """The same as the curve expects them, at most all runs."""
+        on_x, on_y = (min(float(side[cells].sum()), float(self.runs)) for side in self.fitted_cells)
+        return on_x, on_y
+
+    def in_events(self, hits: Array) -> Array:
+        """Hits in each event of the net, of hits in each cell."""
+        up_to = np.concatenate([[0.0], np.cumsum(hits)])
+        return np.asarray(up_to[self.high] - up_to[self.low])
+
+    def directed(self, likelier_on: Direction) -> tuple[Array, Array]:
+        """Hits in each cell, those on the likelier dataset first."""
+        return (self.hits_x, self.hits_y) if likelier_on == "x" else (self.hits_y, self.hits_x)
+
+    def places(self, event: int) -> Integers:
+        """The cells of an event of the net."""
+        return np.arange(self.low[event], self.high[event])
+
+    def event(self, cells: npt.NDArray[np.bool_]) -> Event:
+        """The event that the score lies in one of these cells."""
+        return event_of(self.column.score, self.edges, cells)
+
+
+def as_spread(scores: tuple[Array, Array], others: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Scores on x and on y with the order that they have and the distribution, on both together, of others.
+
+    A score that half of the pilot taught is smaller or larger than one that all of it taught, so a threshold on the one
+    means little to the other; places in the order do.
+    """
+    ordered, wanted = np.sort(np.concatenate(scores)), np.sort(np.concatenate(others))
+    on_x, on_y = (np.searchsorted(ordered, side) + np.searchsorted(ordered, side, side="right") for side in scores)
+    return wanted[(on_x - 1) // 2], wanted[(on_y - 1) // 2]  # equal scores have the middle of their places
+
+
+def cut_columns(columns: Iterable[Column]) -> list[Cut]:
+    """The columns that vary, cut into cells."""
+    return [cut for column in columns if (cut := Cut.of(column)) is not None]
+
+
+def event_of(score: Score, edges: Array, cells: npt.NDArray[np.bool_]) -> Event:
+    """The event that a score lies in one of the cells between these edges."""
+    numbers = cells[:-1]
+    starts = np.flatnonzero(numbers & ~np.concatenate([[False], numbers[:-1]]))
+    ends = np.flatnonzero(numbers & ~np.concatenate([numbers[1:], [False]]))
+    bounds = np.concatenate([[-math.inf], edges, [math.inf]])
+    intervals = tuple(
+        (float(bounds[start]), math.nextafter(bounds[end + 1], -math.inf) if end + 2 < len(bounds) else math.inf)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    )
+    where = Intervals(intervals, others=bool(cells[-1]))
+    return (
+        where
+        if isinstance(score, Number)
+        else score.event(where)
+        if isinstance(score, Listed)
+        else Scored(score, where)
+    )
+
+
+def _edges(values: Array, even: int, clusters: Sequence[tuple[float, float]] = ()) -> tuple[Array, Array]:
+    """Edges of the cells of sorted values, and those among many at which a value that recurs or a cluster begins."""
+    different, times = np.unique(values, return_counts=True)
+    if len(different) <= _FEW:
+        return different, different[:0]
+    levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
+    levels = np.union1d(levels, np.linspace(0.0, 1.0, even + 2)[1:-1])
+    at = values[np.rint(levels * (len(values) - 1)).astype(np.int64)]
+    commonest = np.argsort(-times, kind="stable")[:_ATOMS]
+    atoms = different[commonest[times[commonest] >= _RECURS]]
+    is_grid = 2 * times[times >= _RECURS].sum() > len(values)  # then a value that recurs is one like any other
+    if is_grid:
+        return np.unique(np.concatenate([at, atoms, np.nextafter(atoms, math.inf)])), atoms[:0]
+    starts, ends = np.array([*zip(atoms, atoms, strict=True), *clusters]).reshape(-1, 2).T
+    return np.unique(np.concatenate([at, starts, np.nextafter(ends, math.inf)])), starts
+
+
+def _clusters(values: Array) -> list[tuple[float, float]]:
+    """First and last values of narrow stretches of sorted values that are far denser than their neighbours.
+
+    In an evenly spread stretch the length of k spacings, in units of the mean spacing, is at most r with probability at
+    most rᵏ/k!.
+    """
+    values, found = values[np.isfinite(values)], list[tuple[float, float, float]]()
+    for k in _SPACINGS:
+        beside = max(_BESIDE, k)
+        if len(values) <= k + 2 * beside:
+            break
+        low, high = values[beside : len(values) - k - beside], values[beside + k : len(values) - beside]
+        before, after = low - values[: len(low)], values[k + 2 * beside :] - high
+        spacing = np.minimum(before, after) / beside
+        length = high - low
+        longest = math.exp((math.log(_BY_CHANCE / len(values)) + math.lgamma(k + 1.0)) / k)
+        dense = np.flatnonzero((length > 0.0) & (length < longest * spacing))
+        chance = k * np.log(length[dense] / spacing[dense]) - math.lgamma(k + 1.0)
+        found += zip(chance.tolist(), low[dense].tolist(), high[dense].tolist(), strict=True)
+    kept: list[tuple[float, float]] = []
+    for _, low_end, high_end in sorted(found):
+        if len(kept) < _MOST_CLUSTERS and all(high_end < start or end < low_end for start, end in kept):
+            kept.append((low_end, high_end))
+    return kept
+
+
+def _runs_of_cells(count: int) -> tuple[Integers, Integers, Integers]:
+    """First cell, cell after the last, and width of half-lines both ways (0) and of runs of 1, 2, 4, … cells."""
+    inner = np.arange(1, count)
+    low, high = [0 * inner, inner], [inner, np.full(count - 1, count)]
+    widths = [np.full(2 * len(inner), HALF_LINE)]
+    width = 1
+    while width < count - 1:
+        starts = np.arange(0, count - width + 1, max(width // 2, 1))
+        starts = starts[(starts > 0) & (starts + width < count)]
+        low.append(starts)
+        high.append(starts + width)
+        widths.append(np.full(len(starts), width))
+        width *= 2
+    return np.concatenate(low), np.concatenate(high), np.concatenate(widths)
+
+
+def _positions(values: Array, cells: Integers, edges: Array) -> Array:
+    """The mean of the finite values in each cell but the last; its lower edge where there is none."""
+    finite = np.isfinite(values)
+    hits = np.bincount(cells[finite], minlength=len(edges) + 2)[:-1]
+    sums = np.bincount(cells[finite], values[finite], minlength=len(edges) + 2)[:-1]
+    return np.maximum.accumulate(np.where(hits > 0, sums / np.maximum(hits, 1), np.append(edges[0], edges)))
+
+
+def _curve(at: Array, hits_x: Array, hits_y: Array, *, is_ratio: bool) -> Array | None:
+    """The log ratio of each cell; cells without hits have that of their neighbours. None for fewer than two cells."""
+    hit = np.flatnonzero(hits_x[:-1] + hits_y[:-1] > 0)
+    if len(hit) < 2:
+        return None
+    group = np.arange(len(hit))
+    if len(hit) > _CURVE:
+        hits = (hits_x + hits_y)[hit]
+        group = np.minimum(np.cumsum(hits) * _JOINED // (hits.sum() + 1), _JOINED - 1).astype(np.int64)
+        group = np.unique(group, return_inverse=True)[1]
+    first = hit[np.unique(group, return_index=True)[1]]
+    on_x, on_y = (np.bincount(group, side[hit]).astype(np.float64) for side in (hits_x, hits_y))
+    if len(first) < 3:
+        fitted = np.log((on_x + 0.5) / (on_y + 0.5))
+    else:
+        fitted = expected_log_ratio(at[first], on_x, on_y, sloped=is_ratio)
+    ratio = np.interp(np.arange(len(hits_x)), hit, fitted.round(_ROUNDED)[group])
+    without = hits_x[-1] + hits_y[-1] > 0
+    ratio[-1] = math.log((hits_x[-1] + 0.5) / (hits_y[-1] + 0.5)) if without else ratio[hit].mean()
+    return np.asarray(ratio)
+
+
+def from_the_inside(ratio: Array) -> Integers:
+    """Cells by decreasing ratio; cells of equal ratio by their distance to a cell of larger ratio."""
+    place = np.arange(len(ratio))
+    away = np.abs(place[:, None] - place).astype(np.float64)
+    away[:, -1] = away[-1] = len(ratio)  # outputs without a number are next to nothing
+    less, more = (
+        np.min(away, axis=1, initial=len(ratio), where=beyond)
+        for beyond in (ratio < ratio[:, None], ratio > ratio[:, None])
+    )
+    return np.lexsort((more - less, -ratio))

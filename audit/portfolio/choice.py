@@ -1,0 +1,437 @@
+"""The event of each direction with the largest expected bound, and whether both are tested together or one alone.
+
+By the Neyman-Pearson lemma the best events are {log ratio ≥ t}, and {log ratio ≤ t} for the other direction. The curve
+of a column orders its cells and proposes the best of these sets, and the pair of both, without caution: what the pilot
+cannot say is in the curve. Columns compete by what their curves expect, less errors of the pilot, since some column of
+many looks good by chance. The test never sees these runs, so the choice costs no alpha.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from ..claims.claim import Claim
+from ..events.events import Event, Outcomes
+from ..events.outputs import Outputs, tally
+from ..floating_point_errors import in_one_thread
+from ..inference.boundary_test import Counts, Direction
+from ..inference.guess_test import coins_for, is_symmetric
+from ..inference.net_test import clearance
+from .cells import HALF_LINE, RECURS, Cut, from_the_inside
+from .criterion import Criterion, Events
+
+DIRECTIONS: tuple[Direction, ...] = ("x", "y")
+# Standard errors of the pilot that are subtracted where proposals compete: from a set of a part of the output, from one
+# of a column that is computed from several, and from a column or a value that picked itself among hundreds.
+_OF_PART, _OF_SEVERAL, _PICKED = 1.0, 2.0, 3.0
+_LEAD = 2.0  # standard errors by which one direction leads where it is tested alone
+_DOUBT = 2.0  # standard errors less which a promise has to be positive, or the pilot grows
+_CLEAR = 3.0  # standard errors by which an outcome seen in the first half of a pilot has to differ in the second
+_SPARE = 2.0  # standard errors by which an event may exceed a probability of a half
+# Where the pilot shows nothing, an event is tested that could show an excess if there were one: of these shares of the
+# runs at least, as has its complement. If all outputs but one are rare, a smaller share has to do.
+_COMMON = (0.05, 0.005, 0.0005)
+_MOST_LISTED = 512  # outcomes of an event that is a list of what was seen
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The event to test and its direction, with the pilot counts that it was chosen on.
+
+    `shows_nothing` says that not even this event showed a difference between x and y. `opposite` is the event of the
+    other direction, where both are to be tested together; the two exclude each other.
+    """
+
+    event: Event
+    likelier_on: Direction
+    pilot_hits_x: int
+    pilot_hits_y: int
+    pilot_runs: int
+    shows_nothing: bool = False
+    opposite: Choice | None = None
+
+    @property
+    def others(self) -> tuple[Choice, ...]:
+        """The other event to count in the main runs, if there is one."""
+        return () if self.opposite is None else (self.opposite,)
+
+    @property
+    def pilot_counts(self) -> Counts:
+        """Hits in the runs on which the event was chosen, without those that its column was learned from."""
+        return Counts(
+            hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
+        )
+
+    def counted_on(self, x: Outputs, y: Outputs) -> Choice:
+        """The same event, with its hits in these independent outputs, equally many on x and on y."""
+        return replace(self, pilot_hits_x=self.event.count(x), pilot_hits_y=self.event.count(y), pilot_runs=len(x))
+
+    def as_large_as(self, share: float) -> bool:
+        """Whether the event has at least this share of the runs of either dataset, and its complement too."""
+        shares = self.pilot_hits_x / self.pilot_runs, self.pilot_hits_y / self.pilot_runs
+        return min(*shares, 1.0 - max(shares)) >= share
+
+
+def directed_shares(choice: Choice) -> tuple[float, float]:
+    """Frequencies of an event in the pilot, that of the likelier dataset first."""
+    shares = choice.pilot_hits_x / choice.pilot_runs, choice.pilot_hits_y / choice.pilot_runs
+    return shares if choice.likelier_on == "x" else shares[::-1]
+
+
+def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, caution: float) -> float:
+    """Expected excess over the claim of the bound from `runs` runs of an event; −∞ if the event is useless.
+
+    Computed from the pilot counts of the choice minus `caution` standard errors.
+    """
+    criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
+    hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
+    return float(criterion.values(Events(hits_x, hits_y, choice.pilot_runs, choice.likelier_on, caution))[0])
+
+
+def normal_quantile(alpha: float) -> float:
+    """The quantile of the normal distribution that an event has to exceed at this level."""
+    return max(float(-ndtri(alpha)), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """A set of cells of one column.
+
+    Attributes
+    ----------
+    cut : Cut
+    cells : ndarray of bool
+    likelier_on : {"x", "y"}
+    expected : tuple of float
+        Hits on x and on y by which proposals compete: those in the pilot of the output itself and of a plain event, and
+        what the curve expects of any other set.
+    caution : float
+        Standard errors of the pilot that are then subtracted.
+    value : float
+        What a test of this set alone should then show beyond the claim.
+    """
+
+    cut: Cut
+    cells: npt.NDArray[np.bool_]
+    likelier_on: Direction
+    expected: tuple[float, float]
+    caution: float
+    value: float = 0.0
+
+    @classmethod
+    def of_curve(cls, cut: Cut, places: npt.NDArray[np.int64], likelier_on: Direction) -> Proposal:
+        """The set of the cells at these places, which a curve has proposed."""
+        cells, column = _mask(cut, places), cut.column
+        caution = _OF_PART if column.is_part else _PICKED if column.first else _OF_SEVERAL
+        return cls(cut, cells, likelier_on, cut.hits(cells) if column.is_output else cut.fitted(cells), caution)
+
+    @classmethod
+    def plain(cls, cut: Cut, event: int, likelier_on: Direction, value: float = 0.0) -> Proposal:
+        """An event of the net."""
+        cells = _mask(cut, cut.places(event))
+        return cls(cut, cells, likelier_on, cut.hits(cells), _PICKED, value)
+
+    @property
+    def choice(self) -> Choice:
+        """The event."""
+        hits_x, hits_y = self.cut.hits(self.cells)
+        return Choice(self.cut.event(self.cells), self.likelier_on, round(hits_x), round(hits_y), self.cut.runs)
+
+    @property
+    def is_likelier(self) -> bool:
+        """Whether the pilot has more hits on its dataset than on the other."""
+        hits_x, hits_y = self.cut.hits(self.cells)
+        return bool(hits_x > hits_y if self.likelier_on == "x" else hits_y > hits_x)
+
+    def without(self, other: Proposal) -> Proposal:
+        """The set without the cells of another one of its column."""
+        if not (self.cells & other.cells).any():
+            return self
+        cells = self.cells & ~other.cells
+        own = self.cut.hits(cells) if self.cut.column.is_output else self.cut.fitted(cells)
+        return replace(self, cells=cells, expected=own)
+
+    def value_of(self, criterion: Criterion, hits: tuple[float, float], caution: float) -> float:
+        """What a test of this set alone should show beyond the claim, with these hits on x and on y."""
+        hits_x, hits_y = (np.array([side]) for side in hits)
+        return float(criterion.values(Events(hits_x, hits_y, self.cut.runs, self.likelier_on, caution))[0])
+
+    def seen(self, criterion: Criterion, caution: float) -> float:
+        """The same with the hits in the pilot."""
+        return self.value_of(criterion, self.cut.hits(self.cells), caution)
+
+
+def _mask(cut: Cut, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    cells = np.zeros(len(cut.hits_x), np.bool_)
+    cells[places] = True
+    return cells
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """Two disjoint sets of one column, the first likelier on x, by which datasets are guessed."""
+
+    on_x: Proposal
+    on_y: Proposal
+
+    def value_of(
+        self, criterion: Criterion, on_x: tuple[float, float], on_y: tuple[float, float], caution: float
+    ) -> float:
+        """What guesses by both sets should show beyond the claim, with these hits of either on x and on y."""
+        return criterion.value_of_guesses(on_x[0] + on_y[1], on_x[1] + on_y[0], self.on_x.cut.runs, caution)
+
+    def expected(self, criterion: Criterion, caution: float) -> float:
+        """The same with the hits by which proposals compete."""
+        return self.value_of(criterion, self.on_x.expected, self.on_y.expected, caution)
+
+    def seen(self, criterion: Criterion, caution: float) -> float:
+        """The same with the hits in the pilot."""
+        cut = self.on_x.cut
+        return self.value_of(criterion, cut.hits(self.on_x.cells), cut.hits(self.on_y.cells), caution)
+
+    def by_curve(self, criterion: Criterion) -> float:
+        """The same by the curve, without the noise of counts."""
+        cut = self.on_x.cut
+        return self.value_of(criterion, cut.fitted(self.on_x.cells), cut.fitted(self.on_y.cells), 0.0)
+
+    @property
+    def caution(self) -> float:
+        """Standard errors that are subtracted where pairs compete."""
+        return max(self.on_x.caution, self.on_y.caution)
+
+    @property
+    def choice(self) -> Choice:
+        """The set with the larger value, and the other one."""
+        first, second = sorted((self.on_x, self.on_y), key=lambda one: -one.value)
+        return replace(first.choice, opposite=second.choice)
+
+
+@in_one_thread
+def choose_event(
+    cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float, *, both: bool = False, is_last: bool = True
+) -> tuple[Choice | None, float]:
+    """The event with the largest expected lower bound from `runs` runs on each dataset, and what it promises.
+
+    In the last pilot, where no curve promises anything, it is the half-line or run of cells that differs most, or one
+    that is common; None if no column varies.
+
+    Parameters
+    ----------
+    cuts : sequence of Cut
+        The columns of the pilot.
+    claim : Claim
+        The claim to be tested: p on the likelier side against the boundary, or its reverse if that side is y.
+    runs, alpha : int, float
+        Runs on each dataset and error probability of the test.
+    both : bool
+        Whether an event of the other direction may be tested together with the best one.
+    is_last : bool
+        Whether no longer pilot can follow.
+
+    Returns
+    -------
+    choice : Choice, optional
+    promise : float
+        The strength that the bound is expected to reach, less two standard errors of the pilot.
+    """
+    criterion = Criterion(claim, runs, normal_quantile(alpha))
+    choice, promise = _chosen(_proposals(cuts, criterion), criterion, both=both)
+    if promise <= 0.0 and is_last:
+        clear, clear_promise = _chosen([_clearest(cuts, claim.with_strength(0.0))], criterion, both=both)
+        choice, promise = (clear, clear_promise) if clear_promise > 0.0 else (choice, promise)
+    if choice is None or (promise <= 0.0 and not choice.as_large_as(_COMMON[0])):
+        choice = _common(cuts, criterion) or choice
+    return choice, promise
+
+
+def choose_each_way(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float) -> tuple[Choice | None, Choice | None]:
+    """The best event for each direction, as in `choose_event`; None for a direction without a useful event.
+
+    For a claim that is the same in both directions, the complement of an event says the same in the other direction. So
+    events of probability above a half, on average over the datasets, are left to the other direction: the two events
+    then say different things, and a bet on both wins more.
+    """
+    criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
+    tried = [one for each in _proposals(cuts, criterion) for one in each.values()]
+    of_output = [cut for cut in cuts if cut.column.is_output]  # after a few runs, no curve has evidence for a ramp
+    tried += _best_plain(of_output, replace(criterion, is_small=is_symmetric(claim)), _OF_PART)
+    best: list[Choice | None] = []
+    for way in DIRECTIONS:
+        found = [one for one in tried if one.likelier_on == way and one.is_likelier and one.value > -math.inf]
+        best.append(max(found, key=lambda one: one.value).choice if found else None)
+    return best[0], best[1]
+
+
+def choose_among(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float, cautions: Sequence[float]) -> list[Choice]:
+    """For each caution the best of the curves' events and of half-lines, in either direction; none twice."""
+    criterion = Criterion(claim, runs, normal_quantile(alpha))
+    of_curves = [one for cut in cuts for one in _of_curve(cut, criterion)]
+    best: list[Proposal] = []
+    for caution in cautions:
+        tried = [replace(one, value=one.value_of(criterion, one.expected, caution)) for one in of_curves]
+        found = max((*tried, *_best_plain(cuts, criterion, caution)), key=lambda one: one.value, default=None)
+        if found is not None and found.value > -math.inf:
+            best.append(found)
+    return [one.choice for one in {(id(one.cut), one.likelier_on, one.cells.tobytes()): one for one in best}.values()]
+
+
+def _best_plain(cuts: Sequence[Cut], criterion: Criterion, caution: float) -> Iterator[Proposal]:
+    """For each column and direction the best half-line, or value that recurs, by its counts."""
+    for cut in cuts:
+        plain = np.flatnonzero(cut.width <= HALF_LINE)
+        hits_x, hits_y = cut.in_events(cut.hits_x)[plain], cut.in_events(cut.hits_y)[plain]
+        for way in DIRECTIONS:
+            values = criterion.values(Events(hits_x, hits_y, cut.runs, way, caution))
+            at = int(np.argmax(values))
+            yield Proposal.plain(cut, int(plain[at]), way, float(values[at]))
+
+
+def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None, Choice | None]:
+    """For each direction the event with most hits on its dataset, at least so many, and none on the other."""
+    found: list[Choice | None] = []
+    for way in DIRECTIONS:
+        best: tuple[float, Cut, int] | None = None
+        for cut in cuts:
+            own, other = (cut.in_events(side) for side in cut.directed(way))
+            hits = np.where(other == 0.0, own, 0.0)
+            at = int(hits.argmax())
+            if hits[at] >= least and (best is None or hits[at] > best[0]):
+                best = float(hits[at]), cut, at
+        found.append(None if best is None else Proposal.plain(best[1], best[2], way).choice)
+    return found[0], found[1]
+
+
+def choose_seen(x: Outputs, y: Outputs) -> tuple[Choice, Choice]:
+    """For each direction the outputs that the first half saw on its dataset, with their hits in the second half.
+
+    For outputs that never vary, or of which hardly any occurs twice.
+    """
+    half, found = len(x) // 2, []
+    for way, side in zip(DIRECTIONS, (x, y), strict=True):
+        times, names = tally(side[:half])
+        event = Outcomes(tuple(names[key] for key, _ in times.most_common(_MOST_LISTED)))
+        choice = Choice(event, way, 0, 0, 0).counted_on(x[half:], y[half:])
+        if choice.pilot_hits_x + choice.pilot_hits_y == 2 * choice.pilot_runs:  # the complement may yet occur
+            choice = replace(choice, event=replace(event, others=True), pilot_hits_x=0, pilot_hits_y=0)
+        p, q = directed_shares(choice)
+        clear = (p - q) * choice.pilot_runs > _CLEAR * math.sqrt((p + q) * choice.pilot_runs)
+        found.append(replace(choice, shows_nothing=not clear))
+    return found[0], found[1]
+
+
+_Proposals: TypeAlias = dict[Direction, Proposal]
+
+
+def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
+    """The best set of each column's fitted curve for each direction, and the clearest values that recur."""
+    proposing = criterion
+    if is_symmetric(criterion.claim):
+        criterion = replace(criterion, is_small=True, spare=_SPARE)
+        proposing = replace(criterion, runs=coins_for(criterion.runs) or criterion.runs)
+    of_columns = [{one.likelier_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
+    of_columns.append(_clearest(cuts, criterion.claim, recurring=True))
+    return [
+        {way: replace(one, value=one.value_of(criterion, one.expected, one.caution)) for way, one in of_column.items()}
+        for of_column in of_columns
+    ]
+
+
+def _of_curve(cut: Cut, criterion: Criterion) -> Iterator[Proposal]:
+    """The set that the curve of a column proposes in each direction, if the pilot has more hits on its dataset."""
+    if cut.ratio is None:
+        return
+    ascending, (fitted_x, fitted_y) = from_the_inside(cut.ratio), cut.fitted_cells
+    for direction, order in zip(DIRECTIONS, (ascending, ascending[::-1]), strict=True):
+        fit_x, fit_y = (np.minimum(side[order].cumsum(), cut.runs) for side in (fitted_x, fitted_y))
+        value = criterion.values(Events(fit_x, fit_y, cut.runs, direction, 0.0))
+        last = int(np.argmax(value))
+        one = Proposal.of_curve(cut, order[: last + 1], direction)
+        if np.isfinite(value[last]) and one.is_likelier:
+            yield one
+
+
+def _clearest(cuts: Sequence[Cut], claim: Claim, *, recurring: bool = False) -> _Proposals:
+    """For each direction the event of the net that exceeds a claim by most standard errors.
+
+    Of all events, or of values that recur among many others and of clusters; none that exceeds it by less than the
+    largest of as many errors hardly does.
+    """
+    found: _Proposals = {}
+    tried = sum(np.count_nonzero(cut.width == RECURS) if recurring else len(cut.low) for cut in cuts)
+    least = math.sqrt(2.0 * math.log(max(2 * tried, 1)))
+    for cut in cuts:
+        for way, directed in zip(DIRECTIONS, (claim, claim.reversed()), strict=True):
+            own, other = (cut.in_events(side) for side in cut.directed(way))
+            clear = clearance(own, other, cut.runs, cut.runs, directed)
+            if is_symmetric(claim):
+                clear[own + other > cut.runs] = -np.inf
+            if recurring:
+                clear[cut.width != RECURS] = -np.inf
+            at = int(np.argmax(clear))
+            if clear[at] > (found[way].value if way in found else least):
+                found[way] = Proposal.plain(cut, at, way, float(clear[at]))
+    return found
+
+
+def _common(cuts: Sequence[Cut], criterion: Criterion) -> Choice | None:
+    """The best half-line that is neither rare nor nearly certain; it shows nothing."""
+    for share in _COMMON:
+        plain = _best_plain(cuts, replace(criterion, least_share=share), 0.0)
+        best = max(plain, key=lambda one: one.value, default=None)
+        if best is not None and best.value > -math.inf:
+            return replace(best.choice, shows_nothing=True)
+    return None
+
+
+def _chosen(of_columns: Sequence[_Proposals], criterion: Criterion, *, both: bool) -> tuple[Choice | None, float]:
+    """The best pair of one column, or the best event alone, and what it promises; none without any bound."""
+    strength, one_way = criterion.claim.strength, replace(criterion, is_one_way=True)
+    alone = max((one for each in of_columns for one in each.values()), key=lambda one: one.value, default=None)
+    if alone is None:
+        return None, -math.inf
+    if both and is_symmetric(criterion.claim) and coins_for(criterion.runs):
+        pairs = [pair for each in of_columns if (pair := _paired(each, criterion)) is not None]
+        pair = max(pairs, key=lambda each: each.expected(criterion, each.caution), default=None)
+        if pair is not None and strength + pair.seen(criterion, 0.0) > 0.0:
+            value, less = pair.expected(criterion, 0.0), pair.expected(criterion, 1.0)
+            if alone.value_of(one_way, alone.expected, 0.0) < value + _LEAD * (value - less):
+                return pair.choice, strength + pair.expected(criterion, _DOUBT)
+    if strength + alone.seen(one_way, 0.0) <= 0.0:
+        return None, -math.inf
+    return alone.choice, strength + alone.value_of(one_way, alone.expected, _DOUBT)
+
+
+def _paired(proposals: _Proposals, criterion: Criterion) -> _Pair | None:
+    """The best pair of a column's events of both directions.
+
+    Beside the two proposals, each is tried with an event that is as likely as the other one: a boundary that is curved
+    wants events that are equally likely where they are unlikely.
+    """
+    on_x, on_y = (proposals.get(way) for way in DIRECTIONS)
+    if on_x is None or on_y is None or on_x.cut is not on_y.cut:
+        return None
+    tried = ((on_x, on_y), (_as_likely(on_x, on_y), on_y), (on_x, _as_likely(on_y, on_x)))
+    pairs = [_Pair(first.without(second), second.without(first)) for first, second in tried]
+    found = [pair for pair in pairs if all(sum(one.cut.hits(one.cells)) > 0.0 for one in (pair.on_x, pair.on_y))]
+    return max(found, key=lambda pair: pair.by_curve(criterion), default=None)
+
+
+def _as_likely(one: Proposal, other: Proposal) -> Proposal:
+    """The event of this one's curve that is as likely as the other one, each where it is unlikely."""
+    cut = one.cut
+    if cut.ratio is None:
+        return one
+    order = from_the_inside(cut.ratio)[:: 1 if one.likelier_on == "x" else -1]
+    unlikely = cut.directed(one.likelier_on)[1][order].cumsum()
+    wanted = cut.hits(other.cells)[1 if other.likelier_on == "x" else 0]
+    wider = Proposal.of_curve(cut, order[: int(np.argmin(np.abs(unlikely - wanted))) + 1], one.likelier_on)
+    return replace(wider, value=one.value)

@@ -1,0 +1,283 @@
+"""The columns of a pilot's outputs: every number that an event may be an interval of.
+
+An output that is a number is one column; a vector has its coordinates, and any other output its parts. To these come
+statistics of several columns, what picks itself on the first half of the pilot among thousands of candidates (a value
+given a key, a product of two columns, a parity, a key, a word of a text, a remainder), and learned log ratios.
+
+A learned column is scored crosswise: each half of the pilot by what the other half taught, so all runs count. A picked
+column is counted on the second half alone. The main runs are scored by what the whole pilot taught.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..events.features import OF_ALL, Columns, Coordinates, OrderStatistics, Released, Statistics, leave_out
+from ..events.leaves import KeyedValues, Summaries, learn_leaves
+from ..events.outputs import Outputs, as_vectors, vector_width
+from ..events.scores import Column as ColumnScore
+from ..events.scores import DifferentSizes, Number, Score, Weighted
+from ..events.text_columns import learn_texts
+from ..floating_point_errors import in_one_thread
+from .cells import Array, Column, Curve, Cut, as_spread, cut_columns
+from .learned import additive
+from .low_bits import bit_columns
+from .picks import clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
+from .table import table_columns
+
+_SINGLY = 64  # coordinates or parts that have columns of their own, those that differ most
+_CURVES = 8  # coordinates or parts at most that have curves of their own
+_COMPARED = 64  # columns at most whose pairs, products and parities are looked at
+_BINS = (8, 2)  # cells of a column in a learned sum: few keep weak signals in many columns, more follow strong ones
+_PICKED, _TOGETHER = 3, 24  # picks with columns of their own, and in a learned sum
+_CUTS = 15  # quantiles at which distribution functions are compared
+_RUNS, _NUMBERS = 20_000, 4_000_000  # most runs on each dataset for that, and most numbers in all columns together
+_FOR_CUTS = 2_000
+_RANKS, _ENDS, _BETWEEN = 64, 16, 32  # longest vector with all ranks; ranks of others at each end, and between
+
+
+@in_one_thread
+def cuts_of(x: Outputs, y: Outputs, *, bits: bool = False) -> list[Cut]:
+    """The columns of equally many outputs on x and on y, cut into cells; low bits only if asked for."""
+    return cut_columns([*columns_of(x, y), *(bit_columns(x, y) if bits else ())])
+
+
+def columns_of(x: Outputs, y: Outputs) -> Iterator[Column]:
+    """The columns of equally many outputs on x and on y, without those of low bits."""
+    width = vector_width(x, y, x, y)
+    if width:
+        yield from _of_vectors(as_vectors(x, width), as_vectors(y, width), width)
+    elif x.dtype == object:
+        yield from _of_objects(x, y)
+    else:
+        on_x, on_y = Number().values(x), Number().values(y)
+        yield Column(Number(), on_x, on_y, is_output=True, is_part=True)
+        yield from _digits(Number(), on_x, on_y, x, y)
+    yield from table_columns(x, y)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """Columns of numbers as read from the outputs on each dataset, shape (columns, runs)."""
+
+    columns: Columns
+    x: Array
+    y: Array
+
+    @classmethod
+    def of(cls, columns: Columns, x: Outputs, y: Outputs) -> _Read:
+        return cls(columns, columns.read(x), columns.read(y))
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def half(self) -> int:
+        """Runs in the first half."""
+        return int(self.x.shape[1] // 2)
+
+    def runs(self, start: int, end: int | None = None) -> _Read:
+        """The same columns of some of the runs."""
+        return _Read(self.columns, self.x[:, start:end], self.y[:, start:end])
+
+    def column(
+        self,
+        score: Score,
+        place: int,
+        first: int = 0,
+        *,
+        is_output: bool = False,
+        is_part: bool = False,
+        curve: Curve | None = "ramps",
+    ) -> Column:
+        """One of the columns, in the runs from the first one on."""
+        values = self.x[place, first:], self.y[place, first:]
+        return Column(score, *values, first=first, is_output=is_output, is_part=is_part, curve=curve)
+
+
+def _of_vectors(x: Outputs, y: Outputs, width: int) -> Iterator[Column]:
+    def score(place: int) -> Score:
+        return Weighted(tuple(float(place == other) for other in range(width)))
+
+    read = _Read.of(Coordinates(width), x, y)
+    yield from _singly(read, range(width), score, is_output=width == 1)
+    if width <= _CURVES:
+        for place in range(width):
+            yield from _digits(score(place), read.x[place], read.y[place])
+    if width == 1:
+        return
+    sizes = DifferentSizes(width)
+    ties_x, ties_y = sizes.values(x), sizes.values(y)
+    if min(np.nanmin(ties_x, initial=width), np.nanmin(ties_y, initial=width)) < width:
+        yield Column(sizes, ties_x, ties_y)
+    yield from _several(read, range(width))
+    if width > 2:
+        yield from _learned(_Read.of(Coordinates(width, differences=True), x, y), _BINS[:1])
+    if any(np.isnan(side).any() for side in (read.x, read.y)):
+        released = _Read.of(Released(width), x, y)
+        yield from _singly(
+            released, range(len(released)), lambda place: ColumnScore(released.columns, place), is_part=False
+        )
+        yield from _learned(released, _BINS[:1])
+    ranks: tuple[int, ...] = ()
+    if width > _RANKS:
+        between = np.linspace(_ENDS, width - 1 - _ENDS, _BETWEEN).round().astype(int).tolist()
+        ranks = tuple(sorted({*range(_ENDS), *between, *range(width - _ENDS, width)}))
+        leave_out("ranks", f"of {width:,} sorted coordinates, {len(ranks)} were read")
+    ordered = _Read.of(OrderStatistics(width, ranks), x, y)
+    distance = screened(ordered.x[:, : ordered.half], ordered.y[:, : ordered.half])
+    yield from _picked(ordered, np.argsort(-distance, kind="stable").tolist())
+
+
+def _of_objects(x: Outputs, y: Outputs) -> Iterator[Column]:
+    leaves = learn_leaves(x, y)
+
+    def score(place: int) -> Score:
+        is_whole = 1 <= place <= len(leaves.paths) and not leaves.paths[place - 1]
+        return Number() if is_whole else ColumnScore(leaves, place)
+
+    read, numbers = _Read.of(leaves, x, y), range(1, 1 + len(leaves.paths))
+    yield from _singly(read, leaves.kinds, score, curve="each")
+    yield from _singly(read, numbers, score, is_output=len(leaves.names) == 2 and leaves.paths == ((),))
+    if len(numbers) <= _CURVES:
+        for place in numbers:
+            yield from _digits(score(place), read.x[place], read.y[place])
+    if len(leaves.names) > 2:
+        yield from _several(read, leaves.numbers)
+    if len(leaves.names) > 2 and len(leaves.builds) > 1:
+        totals = _Read.of(Summaries(), x, y)
+        yield from _singly(totals, range(len(totals)), lambda place: ColumnScore(totals.columns, place), is_part=False)
+        yield from _learned(totals, _BINS[:1])
+    half = len(x) // 2
+    if have_keys(x, y) and (keys := clear_keys(x[:half], y[:half])):
+        yield from _picked(_Read.of(KeyedValues(tuple(keys[:_TOGETHER])), x, y))
+    if (texts := learn_texts(x[:half], y[:half])) is not None:
+        parts = _Read.of(texts, x, y)
+        distance = screened(parts.x[:, : parts.half], parts.y[:, : parts.half])
+        yield from _picked(parts, np.argsort(-distance, kind="stable").tolist())
+
+
+def _singly(
+    read: _Read,
+    places: Sequence[int],
+    score: Callable[[int], Score],
+    *,
+    is_output: bool = False,
+    is_part: bool = True,
+    curve: Curve = "ramps",
+) -> Iterator[Column]:
+    """A column for each place, or for those that differ most on the first half if there are very many."""
+    first, wanted = 0, list(places)
+    if len(wanted) > _SINGLY:
+        first = read.half
+        wanted = [wanted[at] for at in most_different(read.x[wanted, :first], read.y[wanted, :first], _SINGLY)]
+        leave_out("width", f"of {len(places):,} parts of outputs, the {_SINGLY} that differ most were examined singly")
+    for place in wanted:
+        has_curve = len(places) <= _CURVES
+        yield read.column(
+            score(place), place, first, is_output=is_output, is_part=is_part, curve=curve if has_curve else None
+        )
+
+
+def _several(read: _Read, numbers: Sequence[int]) -> Iterator[Column]:
+    """What several columns say together: statistics, learned sums, and what is picked among pairs and sets."""
+    if len(numbers) > 1:
+        statistics = Statistics(read.columns, tuple(numbers))
+        for place in range(len(statistics.names) if len(numbers) <= _COMPARED else OF_ALL):
+            x, y = (statistics.from_columns(side.__getitem__, place) for side in (read.x, read.y))
+            yield Column(ColumnScore(statistics, place), x, y, curve="ramps" if place < OF_ALL else None)
+    yield from _learned(read, _BINS)
+    if not 2 <= len(read) <= _COMPARED:
+        leave_out("pairs", f"of {len(read):,} parts of outputs, no pairs, products and parities were examined")
+        return
+    first = read.runs(0, read.half)
+    for pick in (clear_cases, clear_pairs, clear_parities):
+        picked = pick(read.columns, first.x, first.y)
+        if picked is not None:
+            yield from _picked(_Read(picked, picked.of_columns(read.x), picked.of_columns(read.y)))
+
+
+def _picked(read: _Read, order: Sequence[int] | None = None) -> Iterator[Column]:
+    """The first columns in an order that the first half of the runs gave, and a learned sum of all, on the second."""
+    half = read.half
+    for place in (range(len(read)) if order is None else order)[:_PICKED]:
+        yield read.column(ColumnScore(read.columns, place), place, half)
+    score = additive(read.columns, read.x[:, :half], read.y[:, :half], _BINS[0]) if len(read) > 1 else None
+    if score is not None:
+        yield Column(score, score.add_up(read.x[:, half:]), score.add_up(read.y[:, half:]), half, is_ratio=True)
+
+
+def _learned(read: _Read, bins: Sequence[int]) -> Iterator[Column]:
+    """Learned sums of all columns, scored crosswise."""
+    parts = read.runs(0, read.half), read.runs(read.half)
+    for number in bins:
+        first, second, whole = (additive(each.columns, each.x, each.y, number) for each in (*parts, read))
+        if first is None or second is None or whole is None:
+            continue
+        sides = [
+            as_spread((score.add_up(part.x), score.add_up(part.y)), (whole.add_up(part.x), whole.add_up(part.y)))
+            for score, part in zip((second, first), parts, strict=True)
+        ]
+        x, y = (np.concatenate([part[side] for part in sides]) for side in (0, 1))
+        yield Column(whole, x, y, is_ratio=True)
+
+
+def _digits(score: Score, x: Array, y: Array, *outputs: Outputs) -> Iterator[Column]:
+    """How a number is written: the clearest remainder, decimals, zeros at the end, last digits."""
+    half = len(x) // 2
+    for each, on_x, on_y in digit_scores(score, x, y, half, *outputs):
+        yield Column(each, on_x[half:], on_y[half:], half, curve="each")
+
+
+def screened(x: Array, y: Array) -> Array:
+    """Distance between the distribution functions of each column at 15 quantiles, in standard errors.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (columns, runs)
+        Columns of the outputs on each dataset, of which the first runs are used. NaN counts as the largest number.
+
+    Returns
+    -------
+    ndarray, shape (columns,)
+        √(runs/2) times the largest distance: the statistic of Kolmogorov and Smirnov, above 2.2 with probability 1e-4
+        for equal laws.
+    """
+    runs = max(min(x.shape[1], y.shape[1], _RUNS, _NUMBERS // max(len(x), 1)), 1)
+    found = np.zeros(len(x))
+    levels = np.linspace(0.0, 1.0, _CUTS + 2)[1:-1]
+    for place, (on_x, on_y) in enumerate(zip(x[:, :runs], y[:, :runs], strict=True)):
+        pooled = np.sort(np.concatenate([on_x[:_FOR_CUTS], on_y[:_FOR_CUTS]]))
+        cuts = np.unique(pooled[(levels * (len(pooled) - 1)).astype(np.int64)])
+        shares = [_shares(cuts, side) for side in (on_x, on_y)]
+        found[place] = math.sqrt(runs / 2) * float(np.abs(shares[0] - shares[1]).max())
+    return found
+
+
+def most_different(x: Array, y: Array, most: int) -> list[int]:
+    """The columns, in order, or the `most` that differ most between the datasets, if there are more.
+
+    By the distance between distribution functions, and the difference of means in all runs.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (columns, runs)
+    """
+    if len(x) <= most or min(x.shape[1], y.shape[1]) < 2:
+        return list(range(min(len(x), most)))
+    with np.errstate(all="ignore"):  # infinite and missing numbers
+        error = np.sqrt(x.var(axis=1) / x.shape[1] + y.var(axis=1) / y.shape[1])
+        apart = np.abs(x.mean(axis=1) - y.mean(axis=1)) / error
+    found = np.maximum(screened(x, y), np.where(np.isfinite(apart), apart, 0.0))
+    return sorted(np.argsort(-found, kind="stable")[:most].tolist())
+
+
+def _shares(cuts: Array, values: Array) -> Array:
+    """Share of the values up to each cut, and below it, shape (2·cuts,)."""
+    up_to = np.bincount(np.searchsorted(cuts, values, side="left"), minlength=len(cuts) + 1).cumsum()[:-1]
+    below = np.bincount(np.searchsorted(cuts, values, side="right"), minlength=len(cuts) + 1).cumsum()[:-1]
+    return np.concatenate([up_to, below]) / len(values)

@@ -1,0 +1,216 @@
+"""The outcomes of a pilot as a column: the log ratio of each, shrunk towards 0.
+
+Each half of the pilot is scored by what the other half taught, and the main runs by what both did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..events.events import Event, Intervals, Outcomes
+from ..events.features import leave_out
+from ..events.outputs import Outputs, outcome_key, outcome_list, row_keys
+from .cells import Array, Column, Integers, Listed, as_spread
+from .curve import shrunken_log_ratios
+
+_FEW = 64  # outcomes that are compared on the whole pilot, and whether or not they recur
+_SINGLE = 511  # of the commonest outcomes that have a place each
+_TWO = 2  # numbers, which a threshold tells apart
+_MOST_NUMBERS = 16_384  # numbers or words of known outcomes: at most 240 kB in a file of results, one line each
+_REPEATED, _RECURRING, _MOSTLY = 3, 0.2, 0.5  # hits of an outcome that recurs, and shares of runs in such outcomes
+MOST_OUTCOMES = 100_000
+"""Most different outcomes whose counts are kept, the commonest ones."""
+
+_CLOSE = 1 << 20  # as many possible rows of integers are counted in an array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableScore(Listed):
+    """A number for each listed outcome, such as its log ratio; 0 for any other."""
+
+    outcomes: Outputs
+    numbers: Array
+    column_names: tuple[str, ...] = ()
+    _places: dict[object, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {outcome_key(value): place for place, value in enumerate(outcome_list(self.outcomes))}
+        object.__setattr__(self, "_places", places)
+
+    def values(self, outputs: Outputs) -> Array:
+        if outputs.dtype != object:
+            different, inverse = _different(outputs)
+            keys = (outcome_key(value) for value in outcome_list(different))
+            places = np.array([self._places.get(key, -1) for key in keys], dtype=np.int64)[inverse]
+        else:
+            known = (self._places.get(outcome_key(value), -1) for value in outputs)
+            places = np.fromiter(known, dtype=np.int64, count=len(outputs))
+        return np.append(self.numbers, 0.0)[places]
+
+    def event(self, where: Intervals) -> Event:
+        others = bool(where.contains(np.zeros(1))[0])
+        listed = self.outcomes[where.contains(self.numbers) != others]
+        return Outcomes(tuple(outcome_list(listed)), others=others, column_names=self.column_names)
+
+    def __str__(self) -> str:
+        return f"log ratio of {len(self.numbers):,} outcomes"
+
+
+def _different(outputs: Outputs) -> tuple[Outputs, Integers]:
+    keys = row_keys(outputs) if outputs.ndim == 2 else outputs
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return outputs[first], inverse.reshape(-1)
+
+
+def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
+    """Columns of outcomes; none for outputs that hardly recur, and for two finite numbers.
+
+    One has a place for each of the commonest outcomes. Of many, which are hardly told apart on the whole pilot, another
+    one has the log ratios, scored crosswise.
+    """
+    half = len(x) // 2
+    table = count_outcomes([x[:half], y[:half], x[half:], y[half:]])
+    is_cut = x.dtype != object and x.ndim == 1 and bool(np.isfinite(table.values).all())
+    if len(table) < 2 or (len(table) == _TWO and is_cut):
+        return
+    hits = table.counts.sum(axis=0)
+    recurring = float(hits[hits >= _REPEATED].sum()) / max(int(hits.sum()), 1)
+    if len(table) > _FEW and recurring < _RECURRING:
+        return
+    most = min(_SINGLE, max(_MOST_NUMBERS // _width(table.values), 1))
+    places = np.argsort(-hits, kind="stable")[:most]
+    places = places[hits[places] >= _REPEATED]  # those seen once say nothing of how much outcomes differ
+    if len(places) == 0:
+        return
+    single = TableScore(table.values[places], np.arange(1.0, len(places) + 1.0))
+    is_few = len(table) <= _FEW
+    yield Column(single, single.values(x), single.values(y), is_part=True, curve="each" if is_few else None)
+    if is_few:
+        return
+    least = _REPEATED if recurring >= _MOSTLY or x.dtype.kind == "f" else 1
+    parts = table.counts[:2], table.counts[2:], table.counts[:2] + table.counts[2:]
+    first, second, whole = (_learned(table, counts, least) for counts in parts)
+    sides = [
+        as_spread((score.values(on_x), score.values(on_y)), (whole.values(on_x), whole.values(on_y)))
+        for score, on_x, on_y in ((second, x[:half], y[:half]), (first, x[half:], y[half:]))
+    ]
+    on_x, on_y = (np.concatenate([part[side] for part in sides]) for side in (0, 1))
+    yield Column(whole, on_x, on_y, is_ratio=True)
+
+
+def _learned(table: OutcomeCounts, counts: Integers, least: int) -> TableScore:
+    """The score that counts on x and on y teach, of outcomes with at least so many hits."""
+    hits_x, hits_y = counts.astype(np.float64)
+    known = np.flatnonzero(hits_x + hits_y >= least)
+    ratios = shrunken_log_ratios(hits_x[known], hits_y[known])
+    most = max(_MOST_NUMBERS // _width(table.values), 1)
+    listed = np.argsort(-(hits_x + hits_y)[known] * np.abs(ratios), kind="stable")[:most]
+    return TableScore(table.values[known[listed]], ratios[listed])
+
+
+def _width(values: Outputs) -> int:
+    """Numbers and words in an outcome, on average."""
+    if values.dtype != object:
+        return int(values.shape[1]) if values.ndim == 2 else 1
+    some = values[:100].tolist()
+    return max(sum(map(_words, some)) // len(some), 1)
+
+
+def _words(value: object) -> int:
+    return sum(map(_words, value)) if type(value) is tuple else 1
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """Different outcomes and how often each occurred in the four parts of a pilot.
+
+    Attributes
+    ----------
+    values : ndarray, shape (outcomes,) or (outcomes, n_coords)
+    counts : ndarray of int, shape (4, outcomes)
+        Outputs of the parts in their order: learned from on x and on y, held out on x and on y.
+    """
+
+    values: Outputs
+    counts: Integers
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def at(self, chosen: Integers | npt.NDArray[np.bool_]) -> OutcomeCounts:
+        """The chosen outcomes, by index or mask."""
+        return OutcomeCounts(self.values[chosen], self.counts[:, chosen])
+
+
+def count_outcomes(parts: Sequence[Outputs]) -> OutcomeCounts:
+    """Counts of the outcomes of the parts of a pilot; of more than 100,000 different ones, the commonest.
+
+    Examples
+    --------
+    >>> counted = count_outcomes([np.array(part) for part in ([7, 7], [3, 7], [7, 3], [5, 5])])
+    >>> counted.values.tolist(), counted.counts.tolist()
+    ([3, 5, 7], [[0, 0, 2], [1, 0, 1], [1, 0, 1], [0, 2, 0]])
+    """
+    if any(part.dtype == object for part in parts):
+        counted = _of_objects([outcome_list(part) for part in parts])
+    else:
+        counted = _of_numbers(np.concatenate(parts), [len(part) for part in parts])
+    if len(counted) > MOST_OUTCOMES:
+        common = np.argsort(-counted.counts.sum(axis=0), kind="stable")[:MOST_OUTCOMES]
+        if np.count_nonzero(counted.counts.sum(axis=0) > 1) > MOST_OUTCOMES:
+            leave_out("outcomes", f"of {len(counted):,} outcomes, the {MOST_OUTCOMES:,} commonest were counted singly")
+        counted = counted.at(np.sort(common))
+    return counted
+
+
+def _of_numbers(outputs: Outputs, sizes: list[int]) -> OutcomeCounts:
+    ends = np.cumsum(sizes)[:-1]
+    if outputs.dtype.kind in "iu" and outputs.size:
+        rows = outputs.reshape(len(outputs), -1)
+        least, most = rows.min(axis=0), rows.max(axis=0)
+        ranges = [int(high) - int(low) + 1 for low, high in zip(least, most, strict=True)]
+        if max(map(int, most)) < 1 << 62 and math.prod(ranges) < _CLOSE:
+            codes, counts = _of_close(rows, least, ranges, ends)
+            values = np.stack(np.unravel_index(codes, ranges), axis=1) + least.astype(np.int64)
+            return OutcomeCounts(values.astype(outputs.dtype).reshape(-1, *outputs.shape[1:]), counts)
+    keys = row_keys(outputs) if outputs.ndim == 2 else outputs
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    counts = np.array([np.bincount(part, minlength=len(first)) for part in np.split(place.reshape(-1), ends)])
+    return OutcomeCounts(outputs[first], counts)
+
+
+def _of_close(rows: Outputs, least: Outputs, ranges: list[int], ends: Integers) -> tuple[Integers, Integers]:
+    """Codes of the integer rows that occur, in the order of an array with these ranges, and their counts."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for column, (low, width) in enumerate(zip(least.tolist(), ranges, strict=True)):
+        codes *= width
+        codes += rows[:, column].astype(np.int64) - low
+    counts = np.array([np.bincount(part, minlength=math.prod(ranges)) for part in np.split(codes, ends)])
+    found = np.flatnonzero(counts.any(axis=0))
+    return found, counts[:, found]
+
+
+def _of_objects(parts: list[list[Any]]) -> OutcomeCounts:
+    places: dict[Any, int] = {}
+    values: list[Any] = []
+    tallies = []
+    for part in parts:
+        found = Counter(part)  # a key is computed once for equal outputs
+        hits: Counter[int] = Counter()
+        for value, times in found.items():
+            place = places.setdefault(outcome_key(value), len(values))
+            if place == len(values):
+                values.append(value)
+            hits[place] += times
+        tallies.append(hits)
+    counts = np.zeros((len(parts), len(values)), dtype=np.int64)
+    for row, hits in zip(counts, tallies, strict=True):
+        row[list(hits)] = list(hits.values())
+    return OutcomeCounts(np.fromiter(values, dtype=object, count=len(values)), counts)

@@ -1,0 +1,212 @@
+"""The net of plain events: its weights, its counts, and that the main runs change nothing of it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP
+from dpaudit.audit.events.events import Scored
+from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.events.scores import Reading
+from dpaudit.audit.inference.net_test import net_test
+from dpaudit.audit.portfolio.columns import cuts_of
+from dpaudit.audit.portfolio.net import Net
+from dpaudit.audit.procedures.pilot import longest_pilot, split_pilot
+
+WORDS = ("a", None, 1.5, ("a", 2.0), ("b", 3.0), True, ValueError)
+
+
+def numbers(rng, runs):
+    """Noise with an atom, a grid, infinities and NaN."""
+    found = np.where(rng.random(runs) < 0.1, 0.25, rng.laplace(size=runs))
+    odd = rng.random(runs)
+    found = np.where(odd < 0.1, np.round(found, 1), found)
+    return np.where(odd > 0.97, rng.choice([math.inf, -math.inf, math.nan, -0.0, 0.0], runs), found)
+
+
+def vectors(rng, runs):
+    found = np.round(rng.normal(size=(runs, 3)), 1)
+    found[rng.random(runs) < 0.1, 1] = np.nan
+    return found
+
+
+def objects(made):
+    return as_outputs(made, len(made), "m")
+
+
+def dictionaries(rng, runs):
+    rows = zip(rng.integers(0, 30, runs).tolist(), rng.laplace(size=runs).tolist(), strict=True)
+    return objects([{"key": f"k{key}", "n": value, "on": key > 12} for key, value in rows])
+
+
+def histograms(rng, runs):
+    keys = rng.integers(0, 90, (runs, 6)).tolist()
+    return objects([{f"k{key}": float(key % 4) + rng.random() for key in row} for row in keys])
+
+
+def texts(rng, runs):
+    return objects([f"mean {v:.3f} of {int(9 * v)} {'people' if v < 0.7 else 'rows'}" for v in rng.random(runs)])
+
+
+KINDS = {
+    "numbers": numbers,
+    "integers": lambda rng, runs: rng.geometric(0.2, runs) - rng.geometric(0.2, runs),
+    "many integers": lambda rng, runs: rng.integers(0, 10**7, runs) * 10,
+    "long integers": lambda rng, runs: 2**60 + rng.integers(0, 10**6, runs),
+    "vectors": vectors,
+    "wide vectors": lambda rng, runs: rng.normal(size=(runs, 66)),
+    "bits": lambda rng, runs: rng.integers(0, 2, (runs, 5)),
+    "dictionaries": dictionaries,
+    "histograms": histograms,
+    "texts": texts,
+    "kinds": lambda rng, runs: objects([WORDS[place] for place in rng.integers(0, 6, runs)]),
+}
+CLAIMS = [PureDP(0.0), PureDP(1.0), ApproxDP(0.5, 1e-3), GaussianDP(1.0), RenyiDP(2.0, 0.1)]
+
+
+def net_of(kind, claim=CLAIMS[0], *, runs=200, with_bits=False):
+    rng = np.random.default_rng(1)
+    return Net.of(cuts_of(kind(rng, runs), kind(rng, runs), bits=with_bits), claim, 10_000)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_counts_in_cells_are_those_of_every_event(kind):
+    net, fresh = net_of(kind), kind(np.random.default_rng(2), 300)
+    counted = net.cells.count(fresh)
+    assert net.cells.fits(counted, 300)
+    assert not net.cells.fits(counted, 299)
+    hits, read = net.hits(counted), [score.values(fresh) for score in net.cells.scores]
+    for index, own in enumerate(hits.tolist()):
+        event = net.event(index)
+        if isinstance(event, Scored) and index % 50:  # reading objects takes milliseconds
+            assert event.score is net.cells.scores[net.column[index]]
+            assert event.event.count(read[net.column[index]]) == own
+        else:
+            assert event.count(fresh) == own
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_pilot_hits_are_those_of_the_events(kind):
+    """In all runs that a column was not learned or picked on; sums and tables learned crosswise have none."""
+    rng = np.random.default_rng(1)
+    x, y = kind(rng, 300), kind(rng, 300)
+    for number, cut in enumerate(cuts_of(x, y)):
+        first = cut.column.first
+        assert cut.hits_x.sum() == cut.hits_y.sum() == cut.runs == 300 - first
+        if not cut.column.is_ratio or first > 0:
+            cells = np.random.default_rng(number).random(len(cut.hits_x)) < 0.5
+            event = cut.event(cells)
+            hits = event.count(x[first:]), event.count(y[first:])
+            assert hits == (cut.hits_x[cells].sum(), cut.hits_y[cells].sum()), str(event)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_weights_sum_to_one(kind):
+    rng = np.random.default_rng(1)
+    cuts = cuts_of(kind(rng, 200), kind(rng, 200))
+    for claim in CLAIMS:
+        net = Net.of(cuts, claim, 10_000)
+        assert net.weights.shape == (2, net.n_events)
+        assert net.weights.sum() == pytest.approx(1.0, abs=1e-12)
+        assert (net.weights > 0.0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_values_read_together_are_those_of_each_score(kind):
+    """Bit by bit, for every score of a net, and whatever the order in which they are read."""
+    net, fresh = net_of(kind, with_bits=True), kind(np.random.default_rng(3), 60)
+    for scores in (net.cells.scores, net.cells.scores[::-1]):
+        reading = Reading(fresh)
+        for score in scores:
+            np.testing.assert_array_equal(reading.values(score), score.values(fresh), str(score))
+    parts = np.concatenate([net.cells.scores[-1].values(part) for part in np.split(fresh, 4)])
+    np.testing.assert_array_equal(parts, net.cells.scores[-1].values(fresh))
+
+
+def test_outputs_that_are_not_numbers_are_in_no_interval():
+    x = np.random.default_rng(0).normal(size=2_000)
+    y = x.copy()
+    y[:200] = math.nan
+    net = Net.of(cuts_of(x, y), PureDP(0.0), 10_000)
+    odd = np.array([math.nan, *"ab"], dtype=object)
+    held = [net.event(index).contains(odd).all() for index in range(net.n_events)]
+    assert any(held)
+    assert not all(held)
+
+
+def test_outcomes_of_whole_numbers_are_events():
+    x, y = (np.random.default_rng(seed).integers(0, 40, 3_000) for seed in (1, 2))
+    net = Net.of(cuts_of(x, y), PureDP(0.0), 10_000)
+    words = {str(net.event(index)) for index in range(net.n_events)}
+    assert {f"output = {number}" for number in range(1, 39)} <= words
+
+
+def test_two_outcomes_have_no_net():
+    """Each is the complement of the other."""
+    for coin in (np.array([0, 1] * 50), np.array(["yes", "no"] * 50, dtype=object)):
+        assert Net.of(cuts_of(coin, coin), PureDP(1.0), 10_000) is None
+    assert Net.of([], PureDP(1.0), 10_000) is None
+    three = np.array(["yes", "no", "perhaps"] * 50, dtype=object)
+    assert Net.of(cuts_of(three, three), PureDP(1.0), 10_000) is not None
+
+
+def test_leading_events_have_the_largest_weights():
+    """A value that recurs is the only event that differs: it leads in its direction, and no overlapping event does."""
+    rng = np.random.default_rng(0)
+    x, y = (np.where(rng.random(5_000) < share, 7.0, rng.normal(size=5_000)) for share in (0.05, 0.01))
+    net = Net.of(cuts_of(x, y), PureDP(0.5), 100_000)
+    way, first = np.unravel_index(np.argmax(net.weights), net.weights.shape)
+    assert way == 0
+    assert net.event(int(first)).contains(np.array([7.0, 0.0])).tolist() == [True, False]
+    assert net.weights[0, first] > 0.1
+
+
+def found_by_net(draw_x, draw_y, claim, *, pilot=5_000, main=95_000, alpha=0.01):
+    """Net of a pilot, tested on fresh outputs."""
+    rng = np.random.default_rng(0)
+    net = Net.of(cuts_of(draw_x(rng, pilot), draw_y(rng, pilot)), claim, main)
+    on_x, on_y = (net.hits(net.cells.count(draw(rng, main))) for draw in (draw_x, draw_y))
+    tested = net_test(on_x, on_y, main, main, claim, net.weights, alpha=alpha)
+    return None if tested is None else (tested, net.event(tested.index))
+
+
+@pytest.mark.parametrize("kind", [KINDS[name] for name in ("numbers", "integers", "bits")])
+def test_equal_laws_are_not_refuted(kind):
+    """Each by chance with probability 1e-6."""
+    found = found_by_net(kind, kind, PureDP(0.0), alpha=1e-6, main=20_000)
+    assert found is None or found[0].bound == 0.0 or found[0].p_value > 1e-6
+
+
+def test_one_wrong_outcome_that_the_pilot_cannot_see_is_found():
+    """By ten standard errors of the main runs, and by two of the pilot."""
+
+    def wrong(rng, runs):
+        drawn = rng.integers(0, 100, runs)
+        return np.where((drawn == 37) & (rng.random(runs) < 0.35), 38, drawn)
+
+    tested, event = found_by_net(wrong, lambda rng, runs: rng.integers(0, 100, runs), PureDP(0.0), alpha=1e-5)
+    assert tested.bound > 0.05
+    assert tested.p_value < 1e-5
+    assert event.contains(np.array([37, 38])).tolist().count(True) == 1
+    assert event.contains(np.arange(100)).sum() == 1
+
+
+@pytest.mark.parametrize("kind", [numbers, vectors, texts])
+def test_the_main_runs_do_not_change_the_portfolio(kind):
+    """Outputs whose first runs are the same have the same events and weights, whatever the other runs show."""
+    rng, runs = np.random.default_rng(0), 4_000
+    first = [kind(rng, longest_pilot(runs, 3)) for _ in range(2)]
+    rest = [kind(rng, runs - len(first[0])) for _ in range(2)]
+    alike = [np.concatenate([side, more]) for side, more in zip(first, rest, strict=True)]
+    apart = [
+        np.concatenate([first[0], rest[0]]),
+        np.concatenate([first[1], np.repeat(rest[1][:1], len(rest[1]), axis=0)]),
+    ]
+    (one, *_), (other, _, main_y) = (split_pilot(*sides, PureDP(1.0), runs, 0.05) for sides in (alike, apart))
+    assert len(main_y) >= len(rest[1])
+    assert one.choice == other.choice
+    assert [str(score) for score in one.net.cells.scores] == [str(score) for score in other.net.cells.scores]
+    assert one.net.cells.edges == other.net.cells.edges
+    for name in ("low", "high", "column", "weights"):
+        np.testing.assert_array_equal(getattr(one.net, name), getattr(other.net, name))

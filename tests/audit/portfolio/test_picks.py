@@ -1,0 +1,250 @@
+"""Picks among thousands of candidates: each kind finds a leak that no column shows, and equal laws have none."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP
+from dpaudit.audit.events.features import Conditional, Coordinates
+from dpaudit.audit.events.leaves import KeyedValues, name_words
+from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.events.scores import Additive
+from dpaudit.audit.portfolio.choice import choose_event
+from dpaudit.audit.portfolio.columns import cuts_of
+from dpaudit.audit.portfolio.picks import (
+    _centre,
+    _of_all_sets,
+    _of_triples,
+    beyond_chance,
+    clear_cases,
+    clear_keys,
+    clear_pairs,
+    clear_parities,
+    have_keys,
+)
+from dpaudit.audit.records.json_codec import plain_data, read_data
+
+
+def parity(even, size, rng, width, chosen):
+    """Normals, of which the product of the chosen ones is positive with probability `even`."""
+    values = rng.normal(size=(size, width))
+    sign = np.where(rng.random(size) < even, 1.0, -1.0) * np.sign(values[:, chosen]).prod(axis=1)
+    values[:, chosen[-1]] *= sign
+    return values
+
+
+def signs(agree, size, rng):
+    """Thirty normals, two of which have the same sign with probability `agree`."""
+    values = rng.normal(size=(size, 30))
+    sign = np.where(rng.random(size) < agree, 1.0, -1.0) * np.sign(values[:, 4])
+    values[:, 23] = np.abs(values[:, 23]) * sign
+    return values
+
+
+NONE = np.zeros(200)
+ONE = np.where(np.arange(200) == 117, 4.0, 0.0)
+
+
+def pairs(answers, size, rng, *, key=None):
+    """A key drawn evenly, or this one, and its answer with Laplace noise."""
+    key = rng.integers(0, len(answers), size) if key is None else np.full(size, key)
+    return np.column_stack([key, np.round(answers[key] + rng.laplace(size=size), 6)])
+
+
+def named_pairs(answers, size, rng, **options):
+    drawn = pairs(answers, size, rng, **options).tolist()
+    return as_outputs([(f"key{key:.0f}", value) for key, value in drawn], size, "m")
+
+
+def last_gap(rate, size, rng):
+    """Shuffled exponentials, of which the gap between the two largest has this rate."""
+    values = np.sort(rng.exponential(size=(size, 8)), axis=1)
+    values[:, 7] = values[:, 6] + rng.exponential(1 / rate, size)
+    return rng.permuted(values, axis=1)
+
+
+def middle_gap(least, size, rng):
+    """Shuffled numbers with a common offset, whose middle gap has a smallest value."""
+    values = np.sort(rng.exponential(size=(size, 6)), axis=1)
+    values[:, 3:] += least
+    return rng.permuted(values + rng.normal(scale=5.0, size=(size, 1)), axis=1)
+
+
+RISING = np.repeat([0.5, -0.5], 5)
+
+
+def even_bits(even, size, rng):
+    """Eight fair bits whose sum is even with this probability."""
+    bits = rng.integers(0, 2, (size, 8))
+    bits[:, 7] = (bits[:, :7].sum(axis=1) + (rng.random(size) >= even)) % 2
+    return bits
+
+
+def parity_of(*chosen, width):
+    return lambda even, size, rng: parity(even, size, rng, width, chosen)
+
+
+@pytest.mark.parametrize(
+    ("draw", "x", "y", "epsilon", "pilot", "words", "least"),
+    [
+        (parity_of(0, 4, 9, width=10), 0.65, 0.35, 0.05, 16_000, "parity of [coordinate", 0.8 * math.log(13 / 7)),
+        (parity_of(1, 2, 5, 7, 11, 12, 15, width=16), 0.65, 0.35, 0.05, 16_000, "parity of [c", 0.8 * math.log(13 / 7)),
+        (parity_of(3, 14, 29, width=30), 0.65, 0.35, 0.05, 16_000, "parity of [coordinate", 0.8 * math.log(13 / 7)),
+        (parity_of(*range(24), width=24), 0.65, 0.35, 0.05, 16_000, "parity of [coordinate", 0.8 * math.log(13 / 7)),
+        (even_bits, 0.7, 0.3, 0.5, 10_000, "", 0.9 * math.log(7 / 3)),
+        (signs, 0.6, 0.4, 0.05, 10_000, "·(coordinate 23 −", 0.9 * math.log(0.6 / 0.4)),
+        (signs, 0.53, 0.47, 0.05, 20_000, "(coordinate 4 −", 0.9 * math.log(0.53 / 0.47)),
+        (pairs, RISING, -RISING, 0.5, 10_000, "coordinate", 0.75),  # without keys, 0.03
+        (last_gap, 1.0, 2.0, 0.5, 10_000, "sorted coordinate", 3.0),  # by coordinates and differences, 2.7
+        (middle_gap, 0.0, 0.2, 0.5, 10_000, "sorted coordinate", math.inf),  # by coordinates and differences, 0.8
+        (pairs, NONE, ONE, 1.0, 25_000, "where coordinate 0 = 117)", 3.0),  # 4 below 0; by the value itself, 0.2
+        (named_pairs, NONE, ONE, 1.0, 25_000, "where output[0] = 'key117')", 3.0),
+    ],
+)
+def test_a_leak_that_no_column_shows(draw, x, y, epsilon, pilot, words, least):
+    """Products of signs, keys that leak or move in opposite directions, and gaps between neighbours in order."""
+    rng = np.random.default_rng(0)
+    choice, _ = choose_event(cuts_of(draw(x, pilot, rng), draw(y, pilot, rng)), PureDP(epsilon), 1_000_000, 0.05)
+    assert words in str(choice.event)
+    assert read_data(plain_data(choice.event)) == choice.event
+    fresh = partial(draw, key=117) if y is ONE else draw
+    hits = [choice.event.count(fresh(data, 5_000 if y is ONE else 100_000, rng)) for data in (x, y)]
+    more, fewer = hits if choice.likelier_on == "x" else hits[::-1]
+    assert math.log(more / max(fewer, 1)) >= least if least < math.inf else fewer == 0 < more
+    if y is ONE:
+        assert more > 1_250
+        assert choice.event.count(draw(ONE, 1_000, rng, key=116)) == 0
+
+
+def test_keys_together_are_named_by_their_number():
+    rng = np.random.default_rng(0)
+    scores = [cut.column.score for cut in cuts_of(pairs(RISING, 10_000, rng), pairs(-RISING, 10_000, rng))]
+    together = [score for score in scores if isinstance(score, Additive) and isinstance(score.columns, Conditional)]
+    assert any("… 10 in all" in str(score) for score in together)
+
+
+def test_what_fewer_columns_show_is_not_tried_again():
+    """Shifted columns and bits that lean, of which single columns and sums tell everything."""
+    rng = np.random.default_rng(1)
+    for width in (8, 20):
+        x, y = (rng.laplace(size=(width, 20_000)) + shift for shift in (0.5, 0.0))
+        bits = [(rng.random((width, 20_000)) < p).astype(float) for p in (0.3, 0.5)]
+        assert clear_parities(Coordinates(width), x, y) is clear_parities(Coordinates(width), *bits) is None
+    assert clear_pairs(Coordinates(20), x, y) is None
+
+
+def test_equal_laws_show_nothing():
+    rng = np.random.default_rng(2)
+    kinds = (rng.standard_cauchy, rng.normal, lambda size: rng.integers(0, 2, size).astype(float))
+    for kind, width in itertools.product(kinds, (3, 14, 40)):
+        assert clear_parities(Coordinates(width), kind(size=(width, 2_000)), kind(size=(width, 2_000))) is None
+    for kind in kinds * 2:
+        assert clear_pairs(Coordinates(64), kind(size=(64, 2_000)), kind(size=(64, 2_000))) is None
+    found = (clear_cases(Coordinates(2), *(pairs(NONE, 10_000, rng).T for _ in range(2))) for _ in range(20))
+    assert sum(map(bool, found)) <= 6  # the largest of 6,000 distances exceeds 4 errors in a sixth of the pilots
+    for width, runs in itertools.product((3, 20), (1, 2, 5)):
+        values = rng.normal(size=(width, runs))
+        assert clear_parities(Coordinates(width), values, values) is None
+    assert beyond_chance(6_000) > 4.0
+
+
+def test_moments_of_all_sets_are_those_of_the_definition():
+    bits = np.random.default_rng(3).random((5, 40)) < np.linspace(0.2, 0.8, 5)[:, None]
+    signs = np.where(bits, 1.0, -1.0)
+    signs -= signs.mean(axis=1, keepdims=True)
+    means, squares = _of_all_sets(bits)
+    triples, _ = _of_triples(bits)
+    for members in itertools.chain.from_iterable(itertools.combinations(range(5), size) for size in range(1, 6)):
+        product = signs[list(members)].prod(axis=0)
+        place = sum(1 << column for column in members)
+        assert means[place] == pytest.approx(product.mean(), abs=1e-12)
+        assert squares[place] == pytest.approx((product**2).mean(), abs=1e-12)
+        if len(members) == 3:
+            assert triples[members] == pytest.approx(product.mean(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "centre"),
+    [
+        ([0.0] * 60 + [1.0] * 40, 0.4), ([0.0] * 30 + [1.0] * 70, 1.0), ([2.0, 2.0], math.nan),
+        ([math.nan, math.inf], math.nan),
+    ],
+    ids=["few ones", "many ones", "constant", "no numbers"],
+)  # fmt: skip
+def test_centres(values, centre):
+    assert _centre(np.array(values)) == pytest.approx(centre, nan_ok=True)
+
+
+# Keys that leak in outputs whose rows come in any order and number.
+
+KEYS, LEAKING = 300, 117
+
+
+def keyed(leak, size, rng, *, key=None):
+    """Eight keys, keyed evenly, with noisy answers; the answer of one key is moved by the leak."""
+    keys = rng.integers(0, KEYS, (size, 8))
+    if key is not None:
+        keys[:, rng.integers(8)] = key
+    answers = np.round(rng.laplace(size=(size, 8)) + leak * (keys == LEAKING), 6)
+    return [
+        [(f"key{k}", a) for k, a in zip(*row, strict=True)] for row in zip(keys.tolist(), answers.tolist(), strict=True)
+    ]
+
+
+FORMS = {
+    "pairs": lambda rows: rows,
+    "dictionaries": lambda rows: [{"key": key, "count": count} for key, count in rows],
+    "side by side": lambda rows: {"keys": [key for key, _ in rows], "counts": [count for _, count in rows]},
+    "one dictionary": dict,
+    "selected": lambda rows: [key for key, count in rows if count > 2.0],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_leaking_key_differs_most(form):
+    rng = np.random.default_rng(0)
+    x, y = (as_outputs([FORMS[form](rows) for rows in keyed(leak, 2_000, rng)], 2_000, "m") for leak in (0.0, 4.0))
+    first, *others = map(name_words, clear_keys(x, y))
+    assert f"'key{LEAKING}'" in first
+    assert len(others) <= 1
+
+
+def test_events_of_that_key():
+    rng = np.random.default_rng(0)
+
+    def outputs(leak, size, **options):
+        return as_outputs(keyed(leak, size, rng, **options), size, "m")
+
+    choice, _ = choose_event(cuts_of(outputs(0.0, 3_000), outputs(4.0, 3_000)), PureDP(0.5), 100_000, 0.05)
+    assert f"(output[…][1] where output[…][0] = 'key{LEAKING}')" in str(choice.event)
+    assert read_data(plain_data(choice.event)) == choice.event
+    # The loss of this key is 4; no place of the output tells more than e^0.1.
+    hits = [choice.event.count(outputs(leak, 2_000, key=LEAKING)) for leak in (0.0, 4.0)]
+    assert (choice.likelier_on == "x") == (hits[0] > hits[1])
+    assert math.log(max(hits) / max(min(hits), 1)) > 2.0
+    assert choice.event.count(outputs(4.0, 1_000, key=LEAKING - 1)) < 0.1 * 1_000
+
+
+def test_equal_datasets_have_hardly_any_such_keys():
+    rng = np.random.default_rng(1)
+    found = 0
+    for _ in range(4):
+        x, y = (as_outputs(keyed(0.0, 1_000, rng), 1_000, "m") for _ in range(2))
+        found += len(clear_keys(x, y))
+    assert found <= 2  # of 1,200 keys
+
+
+def test_outputs_with_too_many_numbers_are_not_read_by_key():
+    outputs = as_outputs([[(key, float(value)) for key in range(3_000)] for value in range(4)], 4, "m")
+    assert clear_keys(outputs[:2], outputs[2:]) == []
+
+
+def test_outputs_without_keys_have_no_such_columns():
+    outputs = as_outputs([(0.5, None), (1.5, None)] * 50, 100, "m")
+    assert not have_keys(outputs, outputs)
+    scores = [cut.column.score for cut in cuts_of(outputs, outputs)]
+    assert scores
+    assert not any(isinstance(getattr(score, "columns", None), KeyedValues) for score in scores)
