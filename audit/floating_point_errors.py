@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -82,13 +81,13 @@ def in_one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _limited, _thread_pools("sklearn" in sys.modules).limit(limits=1):
+        with _limited, _thread_pools().limit(limits=1):
             return function(*args, **kwargs)
 
     return call
 
 
 @cache
-def _thread_pools(with_learners: bool) -> ThreadpoolController:
-    """Those of the libraries loaded so far, looked up again once the learners are loaded."""
+def _thread_pools() -> ThreadpoolController:
+    """Those of the libraries that are loaded."""
     return ThreadpoolController()

@@ -37,33 +37,6 @@ _SHORT_OF = 2.0  # by which a first ramp may miss its price and still be moved: 
 _STEEPEST = 1e12
 
 
-def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Array:
-    """The smoothed log-likelihood ratio of x against y in cells of numbers.
-
-    Parameters
-    ----------
-    at : ndarray, shape (cells,)
-        A number in each cell, increasing.
-    hits_x, hits_y : ndarray, shape (cells,)
-        Outputs in each cell, not both 0.
-    sloped : bool
-        Whether a slope is known to exist, so that the first ramp needs no evidence.
-
-    Returns
-    -------
-    ndarray, shape (cells,)
-        ln of the expected ratio of *counts*, up to a constant.
-
-    Examples
-    --------
-    >>> at = np.arange(5.0)
-    >>> fitted = fit_log_ratio(at, np.array([2e4, 2e4, 1e4, 1e4, 1e4]), np.full(5, 1e4))
-    >>> (fitted.round(2) + 0.0).tolist()
-    [0.69, 0.69, 0.0, 0.0, 0.0]
-    """
-    return _fit(at, hits_x, hits_y, sloped)[0].log_ratio
-
-
 def expected_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Array:
     """The log ratio of the fitted ramps, expected over where their knots may lie.
 
@@ -79,6 +52,13 @@ def expected_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool 
         A number in each cell, increasing.
     hits_x, hits_y : ndarray, shape (cells,)
         Outputs in each cell, not both 0.
+    sloped : bool
+        Whether a slope is known to exist, so that the first ramp needs no evidence.
+
+    Returns
+    -------
+    ndarray, shape (cells,)
+        ln of the expected ratio of *counts*, up to a constant.
 
     References
     ----------

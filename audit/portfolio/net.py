@@ -29,7 +29,7 @@ from .cells import RECURS, Array, Cut, Integers, event_of
 
 _EVEN, _BY_BOUND, _BY_CLEARANCE, _RECURRING = 0.3, 0.25, 0.2, 0.25
 _RANKED, _TRIED = 32, 2_000  # places of a list, and events that are looked at for them
-_BOLD = 3.0  # standard errors of the main runs at which the pilot's frequencies would give an expected bound
+_SHOWN = 3.0  # standard errors of the main runs at which the pilot's frequencies would give an expected bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class Net:
         hits_x, hits_y, pilot = places.hits_x, places.hits_y, max(cut.runs for cut in cuts)
         promise, clear = [], []
         for p, q, directed in ((hits_x, hits_y, claim), (hits_y, hits_x, claim.reversed())):
-            promise.append(rough_bound(p, q, pilot, pilot, directed, _BOLD * math.sqrt(pilot / runs)))
+            promise.append(rough_bound(p, q, pilot, pilot, directed, _SHOWN * math.sqrt(pilot / runs)))
             clear.append(clearance(p, q, pilot, pilot, directed))
         by_bound, by_clearance = np.concatenate(promise), np.concatenate(clear)
         if is_symmetric(claim):  # the complement says the same in the other direction
@@ -121,11 +121,9 @@ class _Places:
     def of(cls, cuts: Sequence[Cut]) -> _Places:
         column = np.concatenate([np.full(len(cut.low), number) for number, cut in enumerate(cuts)])
         low, high = np.concatenate([cut.low for cut in cuts]), np.concatenate([cut.high for cut in cuts])
-        hits_x, hits_y = (
-            [cut.in_events(side) for cut, side in zip(cuts, sides, strict=True)]
-            for sides in ([cut.hits_x for cut in cuts], [cut.hits_y for cut in cuts])
-        )
-        return cls(column, low, high, np.concatenate(hits_x), np.concatenate(hits_y))
+        hits_x = np.concatenate([cut.in_events(cut.hits_x) for cut in cuts])
+        hits_y = np.concatenate([cut.in_events(cut.hits_y) for cut in cuts])
+        return cls(column, low, high, hits_x, hits_y)
 
     def by_rank(self, value: Array) -> Array:
         """Weights 1, 1/2, … in the order of the values, which sum to 1; 0 for all others.

@@ -16,7 +16,7 @@ from ..events.scores import Number, Score, Weighted
 from ..inference.divergence_test import smoothed, telling_divergence
 from .cells import Column, Cut
 from .choice import Choice, directed_shares
-from .learned import additive
+from .columns import additive
 
 _FEW = 64  # outcomes with their own cell; the rarer ones share a cell
 _LOOKED_AT = 2_000  # outputs of which half or more have to repeat

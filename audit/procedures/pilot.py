@@ -44,8 +44,8 @@ class EarlierDraws:
         The plan that drew them, with a seed other than the audit's.
     blocks_x, blocks_y : list of ndarray
         Outputs block by block, in the order drawn.
-    suggested : Event, optional
-        The event by which the search ranked the pair, with its direction.
+    suggested : Choice, optional
+        The event by which the search ranked the pair.
     """
 
     plan: Plan

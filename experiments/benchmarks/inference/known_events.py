@@ -22,7 +22,7 @@ from ....audit.events.events import Apart, Event, Intervals, Outcomes
 from ....audit.inference.betting_test import BetCounts, JointCounts, Line, PairedGuesses, Wealth, best_line
 from ....audit.inference.boundary_test import Counts, strength_lower
 from ....audit.inference.guess_test import Guesses, coins_for, guess_test, guesses_by_coins, share_that_fits
-from ....audit.portfolio.criterion import Criterion
+from ....audit.portfolio.choice import Criterion
 from ....audit.sampling.batches import batch_sizes
 from ....mechanisms import (
     DiscreteGaussianLaw,

@@ -46,7 +46,7 @@ NAMES = "coordinate 0, coordinate 1"
 
 @pytest.mark.parametrize(("outputs", "names"), [(np.asarray, NAMES), (with_words, "output['a'], output['b']")])
 def test_statistics_are_of_numbers(outputs, names):
-    """The number of entries is no part of a sum."""
+    """A sum does not count how many entries it has."""
     found = statistics(*map(outputs, vectors(2)))
     assert len(found) == 6
     assert {f"sum of {names}", f"Euclidean norm of {names}"} <= {str(column.score) for column in found}
