@@ -111,7 +111,9 @@ def net_test(
         tried += [(bound, way, place) for bound, place in zip(rough.tolist(), near.tolist(), strict=True)]
     best: NetTest | None = None
     p_value = 1.0
-    for _, way, place in sorted(tried, key=lambda one: -one[0])[:_EXACT]:
+    for rough_one, way, place in sorted(tried, key=lambda one: -one[0])[:_EXACT]:
+        if best is not None and rough_one <= known:  # hardly any exact bound exceeds its rough one
+            break
         counts = Counts(hits_x=int(hits_x[place]), runs_x=runs_x, hits_y=int(hits_y[place]), runs_y=runs_y)
         held, level = directed(claim, counts, _DIRECTIONS[way]), float(levels[way, place])
         bound = joint_test_beside(held.counts, held.claim, 0.0, known, alpha=level)[1]

@@ -29,8 +29,8 @@ RECURS, HALF_LINE = -1, 0
 """Widths of events that are not runs of cells."""
 
 _TAILS, _EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
-_FEW = 512  # different values that all have a cell of their own
-_ATOMS, _RECURS = 512, 3  # most values with a cell of their own among others, and how often each occurs at least
+_FEW, _ATOMS = 512, 512  # most values that all have a cell of their own, and that do among others
+_RECURS = 3  # times that each of them occurs at least, and all do on average
 # Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
 # stretches as narrow as one that counts if values are spread evenly, and stretches that count at most.
 _SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
@@ -216,7 +216,7 @@ def event_of(score: Score, edges: Array, cells: npt.NDArray[np.bool_]) -> Event:
 def _edges(values: Array, even: int, clusters: Sequence[tuple[float, float]] = ()) -> tuple[Array, Array]:
     """Edges of the cells of sorted values, and those among many at which a value that recurs or a cluster begins."""
     different, times = np.unique(values, return_counts=True)
-    if len(different) <= _FEW:
+    if len(different) <= min(_FEW, len(values) // _RECURS):
         return different, different[:0]
     levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
     levels = np.union1d(levels, np.linspace(0.0, 1.0, even + 2)[1:-1])
