@@ -365,7 +365,7 @@ def choose_each_way(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float) 
     criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
     tried = [one for each in _proposals(cuts, criterion) for one in each.values()]
     of_output = [cut for cut in cuts if cut.column.is_output]  # after a few runs, no curve has evidence for a ramp
-    tried += _best_plain(of_output, replace(criterion, is_small=is_symmetric(claim)), _OF_PART)
+    tried += _best_plain(of_output, replace(criterion, is_small=is_symmetric(claim)), _OF_SEVERAL)
     best: list[Choice | None] = []
     for way in DIRECTIONS:
         found = [one for one in tried if one.likelier_on == way and one.is_likelier and one.value > -math.inf]
