@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -163,6 +163,13 @@ class Cut:
         """Hits in each event of the net, of hits in each cell."""
         up_to = np.concatenate([[0.0], np.cumsum(hits)])
         return np.asarray(up_to[self.high] - up_to[self.low])
+
+    def with_edges(self, more: Array) -> Cut:
+        """The same column with further edges, as the cells of events that need no curve and no net."""
+        edges = np.union1d(self.edges, more)
+        cells = (cells_of(side, edges) for side in (self.column.x, self.column.y))
+        hits_x, hits_y = (np.bincount(side, minlength=len(edges) + 2).astype(np.float64) for side in cells)
+        return replace(self, edges=edges, hits_x=hits_x, hits_y=hits_y, ratio=None)
 
     def directed(self, likelier_on: Direction) -> tuple[Array, Array]:
         """Hits in each cell, those on the likelier dataset first."""

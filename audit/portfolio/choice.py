@@ -348,7 +348,8 @@ def choose_event(
     criterion = Criterion(claim, runs, normal_quantile(alpha))
     choice, promise = _chosen(_proposals(cuts, criterion), criterion, both=both)
     if promise <= 0.0 and is_last:
-        clear, clear_promise = _chosen([_clearest(cuts, claim.with_strength(0.0))], criterion, both=both)
+        nothing = claim.with_strength(0.0)
+        clear, clear_promise = _chosen([_sharpened(_clearest(cuts, nothing), nothing)], criterion, both=both)
         choice, promise = (clear, clear_promise) if clear_promise > 0.0 else (choice, promise)
     if choice is None or (promise <= 0.0 and not choice.as_large_as(_COMMON[0])):
         choice = _common(cuts, criterion) or choice
@@ -440,7 +441,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
         criterion = replace(criterion, is_small=True, spare=_SPARE)
         proposing = replace(criterion, runs=coins_for(criterion.runs) or criterion.runs)
     of_columns = [{one.likelier_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
-    of_columns.append(_clearest(cuts, criterion.claim, recurring=True))
+    of_columns.append(_sharpened(_clearest(cuts, criterion.claim, recurring=True), criterion.claim.with_strength(0.0)))
     return [
         {way: replace(one, value=one.value_of(criterion, one.expected, one.caution)) for way, one in of_column.items()}
         for of_column in of_columns
@@ -482,6 +483,52 @@ def _clearest(cuts: Sequence[Cut], claim: Claim, *, recurring: bool = False) -> 
             if clear[at] > (found[way].value if way in found else least):
                 found[way] = Proposal.plain(cut, at, way, float(clear[at]))
     return found
+
+
+def _sharpened(proposals: _Proposals, claim: Claim) -> _Proposals:
+    """The same half-lines and runs of cells, but each from the value to the value between which it is clearest.
+
+    Cells are too coarse for the ends of an interval. Each end moves in turn to the best change point for the other end,
+    at most a width beyond the event and to its middle, while that makes the event clearer.
+    """
+    ends = {way: _change_points(one, claim if way == "x" else claim.reversed()) for way, one in proposals.items()}
+    found: _Proposals = {}
+    for way, one in proposals.items():
+        near = np.concatenate([ends[other] for other in proposals if proposals[other].cut is one.cut])
+        cut = one.cut.with_edges(near[np.isfinite(near)])
+        low, high = (0 if end == -math.inf else int(np.searchsorted(cut.edges, end)) + 1 for end in ends[way])
+        cells = _mask(cut, np.arange(low, len(cut.hits_x) if ends[way][1] == math.inf else high))
+        found[way] = replace(one, cut=cut, cells=cells, expected=cut.hits(cells))
+    return found
+
+
+def _change_points(one: Proposal, claim: Claim) -> Array:
+    """The first value of an event that starts and ends near this one, and the first one beyond it, or an infinity."""
+    cut, cells = one.cut, np.flatnonzero(one.cells)
+    bounds = np.concatenate([[-math.inf], cut.edges, [math.nan, math.inf]])
+    ends = bounds[[cells[0], cells[-1] + 1]]
+    if np.isnan(ends).any():
+        return ends
+    sides = (cut.column.x, cut.column.y)[:: 1 if one.likelier_on == "x" else -1]
+    values = np.unique(np.concatenate(sides))
+    values = np.concatenate([[-math.inf], values[np.isfinite(values)], [math.inf]])
+    hits_p, hits_q = (np.append(np.searchsorted(np.sort(side), values[:-1]), cut.runs) for side in sides)
+    first, last = (int(end) for end in np.searchsorted(values, ends))
+    if last - first == 1:  # a value that recurs
+        return ends
+    clearest, beyond = -math.inf, len(values) - 1
+    while True:
+        width, middle = last - first, (first + last) // 2
+        firsts = np.arange(max(first - width, 1), middle + 1) if first else np.array([0])
+        lasts = np.arange(middle + 1, min(last + width, beyond)) if last < beyond else np.array([last])
+        for tried in (firsts, lasts):
+            start, end = (tried, last) if tried is firsts else (first, tried)
+            found = clearance(hits_p[end] - hits_p[start], hits_q[end] - hits_q[start], cut.runs, cut.runs, claim)
+            best = int(np.argmax(found))
+            first, last = (int(tried[best]), last) if tried is firsts else (first, int(tried[best]))
+        if found[best] <= clearest:
+            return values[[first, last]]
+        clearest = float(found[best])
 
 
 def _common(cuts: Sequence[Cut], criterion: Criterion) -> Choice | None:
