@@ -11,7 +11,7 @@ import numpy as np
 from ..clock import now
 from ..events.events import Apart, Event, Intervals, Outcomes, Scored, sketch, with_names
 from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
-from ..events.scores import Additive, Column, Weighted
+from ..events.scores import Additive
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.boundary_test import Counts, Direction, directed, joint_test
 from ..inference.divergence_test import DivergenceTest, divergence_test
@@ -308,14 +308,12 @@ def _learned(evidence: Evidence) -> Learned:
     is_discrete = recur(evidence.kept.x, evidence.kept.y)
     events = [choice.event] + ([] if choice.opposite is None else [choice.opposite.event])
     ends = 0 if is_discrete else max(0 if isinstance(event, Outcomes) else ends_of(event) or 1 for event in events)
-    is_of_many = not is_discrete and any(_is_of_columns(event) for event in events)
-    return Learned(choice.pilot_counts, ends, is_discrete, is_of_many)
+    return Learned(choice.pilot_counts, ends, is_discrete, any(map(_is_of_learned_sum, events)))
 
 
-def _is_of_columns(event: Event) -> bool:
-    """Whether the event is one of an output's several columns, or of a sum over them."""
+def _is_of_learned_sum(event: Event) -> bool:
     whole = event.event if isinstance(event, Apart) else event
-    return isinstance(whole, Scored) and isinstance(whole.score, (Weighted, Column, Additive))
+    return isinstance(whole, Scored) and isinstance(whole.score, Additive)
 
 
 def _of_silence(settings: Settings, evidence: Evidence, tested: _Tested) -> tuple[str, ...]:

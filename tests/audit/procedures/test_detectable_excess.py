@@ -285,8 +285,19 @@ def test_what_the_choice_loses_is_part_of_the_stated_excess():
     assert excess[0, 60] == excess[1, 60]  # the counts reach the claim, so a half-line misses nothing
     short = Counts(hits_x=950, runs_x=13_000, hits_y=390, runs_y=13_000)
     assert detectable(claim, short, 20_000, Learned(counts, 1), **errors).excess > excess[0, 60]
-    of_many = detectable(claim, counts, 20_000, Learned(_half(60), is_of_many=True), **errors).excess
-    assert excess[0, 60] * 1.2 < of_many < excess[0, 60] * 1.25  # .91 and .75 of the best clearance
+    known, of_sum = (
+        detectable(claim, short, 20_000, learned, **errors).excess
+        for learned in (Learned(counts), Learned(counts, 1, is_learned=True))
+    )
+    assert of_sum - known == pytest.approx(
+        1.0 - math.log(950.5 / 390.5), abs=1e-6
+    )  # what the counts miss of a ratio of e
+    hardly = Counts(hits_x=950, runs_x=13_000, hits_y=800, runs_y=13_000)
+    known, of_sum = (
+        detectable(claim, hardly, 20_000, learned, **errors).excess
+        for learned in (Learned(counts), Learned(counts, 1, is_learned=True))
+    )
+    assert of_sum - known == pytest.approx(0.25 * (1.0 + known), abs=1e-6)  # of the log ratio, at most a quarter
 
 
 def test_a_second_event_that_shows_nothing_is_part_of_the_stated_excess():
