@@ -458,7 +458,11 @@ class ColumnCells:
 
     def count(self, outputs: Outputs) -> Labels:
         """Return the number of outputs in each cell, shape (cells,)."""
-        reading, found = Reading(outputs), [np.zeros(0, np.int64)]
+        return self.of(Reading(outputs))
+
+    def of(self, reading: Reading) -> Labels:
+        """Return the same of outputs that are being read."""
+        found = [np.zeros(0, np.int64)]
         for score, edges in zip(self.scores, self.edges, strict=True):
             found.append(np.bincount(cells_of(reading.values(score), np.array(edges)), minlength=len(edges) + 2))
         return np.concatenate(found)

@@ -48,10 +48,14 @@ def n_stretches(size: int) -> int:
 
 def stretch_marks(outputs: Outputs) -> tuple[int, ...]:
     """Return the smallest distinct hashes of stretches of a block, the same in every process, padded with zeros."""
-    length = stretch_length(len(outputs))
+    return _smallest(_codes(outputs[:_LOOKED_AT]), len(outputs))
+
+
+def _smallest(codes: npt.NDArray[np.uint64], size: int) -> tuple[int, ...]:
+    """Return the marks of a block of this size with these codes of its first outputs."""
+    length = stretch_length(size)
     if length == 0:
         return (0,) * MARKS
-    codes = _codes(outputs[:_LOOKED_AT])
     sums = np.cumsum(codes * _POWERS[: len(codes)])
     found = sums[length - 1 :].copy()
     found[1:] -= sums[:-length]
@@ -69,17 +73,29 @@ def stretch_marks(outputs: Outputs) -> tuple[int, ...]:
 def _codes(outputs: Outputs) -> npt.NDArray[np.uint64]:
     """Return a number for each output, equal for equal outputs."""
     if outputs.dtype == object:
-        texts = (outcome_text(output).encode("utf-8", "surrogatepass") for output in outputs.tolist())
-        codes = np.fromiter(map(zlib.crc32, texts), np.uint64, len(outputs))
-    elif outputs.ndim == 2:
+        return _codes_of_texts(_texts(outputs))
+    if outputs.ndim == 2:
         codes = row_keys(outputs)
     elif outputs.dtype == np.float64:
         codes = np.ascontiguousarray(outputs).view(np.uint64)
     else:
         codes = outputs.astype(np.float64).view(np.uint64) if outputs.dtype.kind == "f" else outputs.astype(np.uint64)
+    return _mixed(codes)
+
+
+def _mixed(codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     codes = codes * _ODD
     codes ^= codes >> _HALF
     return np.asarray(codes * _OTHER_ODD)
+
+
+def _texts(outputs: Outputs) -> list[bytes]:
+    """Return the texts of objects, the same in every process."""
+    return [outcome_text(output).encode("utf-8", "surrogatepass") for output in outputs.tolist()]
+
+
+def _codes_of_texts(texts: list[bytes]) -> npt.NDArray[np.uint64]:
+    return _mixed(np.fromiter(map(zlib.crc32, texts), np.uint64, len(texts)))
 
 
 BLOCK_MARKS = 2 + MARKS
@@ -110,7 +126,7 @@ def _is_of_numbers(value: Any) -> bool:
 def contents(outputs: Outputs) -> bytes:
     """Return the outputs as bytes: of objects their texts, the same in every process."""
     if outputs.dtype == object:
-        return "\n".join(map(outcome_text, outputs.tolist())).encode("utf-8", "surrogatepass")
+        return b"\n".join(_texts(outputs))
     return np.ascontiguousarray(outputs).tobytes()
 
 
@@ -133,6 +149,10 @@ def order_mark(outputs: Outputs) -> int:
 
 def block_marks(outputs: Outputs, *, with_stretches: bool) -> tuple[int, ...]:
     """Return the fingerprint of a block, the mark of its order, and the marks of its stretches, or zeros."""
+    if outputs.dtype == object:  # writing them takes most of the time, so it is done once
+        texts = _texts(outputs[: _LOOKED_AT if with_stretches else FINGERPRINTED])
+        head = _hash(b"\n".join(texts[:FINGERPRINTED]))
+        return head, head, *(_smallest(_codes_of_texts(texts), len(outputs)) if with_stretches else (0,) * MARKS)
     stretches = stretch_marks(outputs) if with_stretches else (0,) * MARKS
     return fingerprint(outputs), order_mark(outputs), *stretches
 

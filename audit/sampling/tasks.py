@@ -17,6 +17,7 @@ from ..errors import MechanismError
 from ..events.events import Apart, ColumnCells, Counted, Event, Labels, Mask, Partition, Scored, count_both
 from ..events.outputs import Outputs, Raised
 from ..events.records import Form
+from ..events.scores import Reading
 from ..inference.betting_test import JointCounts, PairedGuesses
 from ..inference.boundary_test import Counts
 from .block_plan import SIDES, Side
@@ -95,7 +96,7 @@ class MainCounts:
     @classmethod
     def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Outputs, y: Outputs) -> MainCounts:
         """Count these outputs."""
-        hits = np.array([hits_of(events, side) for side in (x, y)], dtype=np.int64)
+        hits = np.array([hits_of(events, Reading(side)) for side in (x, y)], dtype=np.int64)
         empty = np.zeros(0, np.int64)
         cells = np.stack([np.concatenate([empty, *(each.count(side) for each in partitions)]) for side in (x, y)])
         return cls((len(x), len(y)), hits, cells)
@@ -132,21 +133,16 @@ class MainCounts:
         return tuple(Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y) for hits_x, hits_y in pairs)
 
 
-def hits_of(events: Sequence[Event], outputs: Outputs) -> list[int]:
-    """Return the hits of each event; a score that events share is read once for all of them."""
+def hits_of(events: Sequence[Event], reading: Reading) -> list[int]:
+    """Return the hits of each event among the outputs of a reading, which keeps what scores share."""
+    scored = [event for event in events if isinstance(event, Scored)]
+    if len(scored) == len(events):
+        values = {score: reading.values(score) for score in {event.score for event in scored}}
+        return [event.event.count(values[event.score]) for event in scored]
     if len(events) < 2:
-        return [event.count(outputs) for event in events]
-    scores = Counter(event.score for event in events if isinstance(event, Scored))
-    shared = {score: score.values(outputs) for score, times in scores.items() if times > 1}
-    if not shared:
-        first, second, *others = events
-        return [*count_both(first, second, outputs), *(event.count(outputs) for event in others)]
-    return [
-        event.event.count(shared[event.score])
-        if isinstance(event, Scored) and event.score in shared
-        else event.count(outputs)
-        for event in events
-    ]
+        return [event.count(reading.outputs) for event in events]
+    first, second, *others = events
+    return [*count_both(first, second, reading.outputs), *(event.count(reading.outputs) for event in others)]
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
@@ -239,6 +235,7 @@ Shapes = dict[str, tuple[int, ...]] | None
 RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # above all marks
+_TOGETHER = 1 << 16  # numbers in blocks whose cells are counted together: each count costs 20 µs for a column
 _MARKED_OF_MANY = 8  # one in eight blocks of a block sampler has its stretches hashed, which takes 30 µs
 
 
@@ -330,6 +327,15 @@ class LearnForm:
         return isinstance(result, Form)
 
 
+def _may_join(held: list[Outputs], outputs: Outputs) -> bool:
+    """Whether these outputs are numbers of the kind of those that are held, and few enough; or none are held."""
+    if not held:
+        return True
+    if (outputs.dtype, outputs.shape[1:]) != (held[0].dtype, held[0].shape[1:]):
+        return False
+    return outputs.size + sum(each.size for each in held) <= _TOGETHER
+
+
 @dataclass(frozen=True, slots=True)
 class CountBlocks(_Blocks):
     """Counts main runs on one dataset: (hits of each event, marks) of each block, and cells and exceptions of all."""
@@ -357,17 +363,31 @@ class CountBlocks(_Blocks):
         return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.others, self.partitions))}"
 
     def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
-        counted = [self._count(plan, number, size) for number, size in self.numbered]
-        numbers, cells, raised = zip(*counted, strict=True)
-        return list(numbers), np.sum(cells, axis=0), _added(raised)
-
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
-        """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
+        numbers: list[tuple[int, ...]] = []
+        raised: list[Counter[str]] = []
+        cells, held = np.zeros(sum(each.n_cells for each in self.partitions), np.int64), list[Outputs]()
         shape = None if self.shapes is None else self.shapes[self.side]
-        outputs = plan.draw("main", self.side, number, size, shape, is_kept=False)
-        cells = np.concatenate([np.zeros(0, np.int64), *(each.count(outputs) for each in self.partitions)])
-        hits = (0,) if self.event is None else hits_of((self.event, *self.others), outputs)
-        return (*hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
+        for number, size in self.numbered:
+            outputs = plan.draw("main", self.side, number, size, shape, is_kept=False)
+            reading = Reading(outputs)
+            hits = (0,) if self.event is None else hits_of((self.event, *self.others), reading)
+            numbers.append((*hits, *_marks(plan, number, outputs)))
+            raised.append(raised_in(outputs))
+            if outputs.dtype == object:
+                cells = cells + self._cells(reading)
+                continue
+            if not _may_join(held, outputs):
+                cells, held = cells + self._cells(Reading(np.concatenate(held))), []
+            held.append(outputs)
+        return numbers, cells + self._cells(Reading(np.concatenate(held))) if held else cells, _added(raised)
+
+    def _cells(self, reading: Reading) -> Labels:
+        """Outputs in each cell of all partitions."""
+        counted = [
+            partition.of(reading) if isinstance(partition, ColumnCells) else partition.count(reading.outputs)
+            for partition in self.partitions
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *counted])
 
     def fits(self, result: Any) -> bool:
         match result:

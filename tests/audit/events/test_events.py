@@ -24,7 +24,16 @@ from dpaudit.audit.events.events import (
 from dpaudit.audit.events.features import Coordinates, Parities, Products
 from dpaudit.audit.events.leaves import KeyedValues, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs, outcome_words
-from dpaudit.audit.events.scores import Additive, Column, DifferentSizes, LastDigits, LowestBit, Number, Weighted
+from dpaudit.audit.events.scores import (
+    Additive,
+    Column,
+    DifferentSizes,
+    LastDigits,
+    LowestBit,
+    Number,
+    Reading,
+    Weighted,
+)
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.records.json_codec import plain_data, read_data
 from dpaudit.audit.sampling.tasks import hits_of
@@ -308,7 +317,7 @@ def test_events_that_share_a_score_are_counted_as_each_alone():
     for scores in ((second, second, second), (second, second, total), (second, total, second)):
         events = [Scored(score, event) for score, event in zip(scores, (low, high, some), strict=True)]
         expected = [int(np.count_nonzero(event.contains(rows))) for event in events]
-        assert hits_of(events, rows) == [event.count(rows) for event in events] == expected
+        assert hits_of(events, Reading(rows)) == [event.count(rows) for event in events] == expected
         assert min(expected) > 0
 
 
@@ -317,6 +326,6 @@ def test_a_score_that_events_share_is_read_once(monkeypatch):
     monkeypatch.setattr(Weighted, "values", lambda score, outputs: read.append(score) or real(score, outputs))
     sums, other = Weighted((1.0, 1.0)), Weighted((1.0, 0.0))
     events = [Scored(score, Intervals(((low, INF),))) for score, low in ((other, 9.0), (sums, 5.0), (sums, 30.0))]
-    hits = hits_of(events, outputs)
+    hits = hits_of(events, Reading(outputs))
     assert (len(read), hits) == (2, [5, 9, 2])
     assert hits == [event.count(outputs) for event in events]
