@@ -91,7 +91,7 @@ def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
         return
     single = TableScore(table.values[places], np.arange(1.0, len(places) + 1.0))
     is_few = len(table) <= _FEW
-    yield Column(single, single.values(x), single.values(y), is_part=True, curve="each" if is_few else None)
+    yield Column(single, single.values(x), single.values(y), is_part=not is_cut, curve="each" if is_few else None)
     if is_few:
         return
     least = _REPEATED if recurring >= _MOSTLY or x.dtype.kind == "f" else 1
