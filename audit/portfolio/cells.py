@@ -7,8 +7,9 @@ the log ratio of each cell, and orders the cells; half-lines and runs of 1, 2, 4
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -32,9 +33,9 @@ _TAILS, _EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails,
 _FEW, _ATOMS = 512, 512  # most values that all have a cell of their own, and that do among others
 _RECURS = 3  # times that each of them occurs at least, and all do on average
 # Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
-# stretches as narrow as one that counts if values are spread evenly, and stretches that count at most.
+# stretches as narrow or as empty as one that counts if values are spread evenly, and stretches that count at most.
 _SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
-_BESIDE, _BY_CHANCE, _MOST_CLUSTERS = 32, 1e-4, 32
+_BESIDE, _BY_CHANCE, _MOST_STRETCHES = 32, 1e-4, 32
 _CURVE = 700  # cells of a curve at most, whose fit takes the square of their number; more are joined
 _JOINED = 128
 _LONG = 4 * (_EVEN + 1) ** 2  # runs from which √runs even cells locate a kink better than 63
@@ -114,12 +115,10 @@ class Cut:
     def of(cls, column: Column) -> Cut | None:
         """Cut a column; None if its finite values and missing ones do not vary."""
         both = np.concatenate([column.x, column.y])
-        finite = np.sort(both[np.isfinite(both)])
-        clusters = [*_clusters(np.unique(column.x)), *_clusters(np.unique(column.y))]
-        coarse, atoms = _edges(finite, _EVEN, clusters)
+        coarse, atoms = _edges(column, _EVEN)
         edges = coarse
         if column.is_output and len(column.x) > _LONG:
-            edges = np.union1d(coarse, _edges(finite, math.isqrt(len(column.x)))[0])
+            edges = np.union1d(coarse, _edges(column, math.isqrt(len(column.x)))[0])
         if len(edges) == 0 or (len(edges) == 1 and not np.isnan(both).any()):
             return None
         count = len(edges) + 2
@@ -220,45 +219,55 @@ def event_of(score: Score, edges: Array, cells: npt.NDArray[np.bool_]) -> Event:
     )
 
 
-def _edges(values: Array, even: int, clusters: Sequence[tuple[float, float]] = ()) -> tuple[Array, Array]:
-    """Edges of the cells of sorted values, and those among many at which a value that recurs or a cluster begins."""
+def _edges(column: Column, even: int) -> tuple[Array, Array]:
+    """Edges of the cells, and those among many at which a value that recurs or a stretch of odd density begins."""
+    sides = [side[np.isfinite(side)] for side in (column.x, column.y)]
+    values = np.sort(np.concatenate(sides))
     different, times = np.unique(values, return_counts=True)
     if len(different) <= min(_FEW, len(values) // _RECURS):
         return different, different[:0]
     levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
     levels = np.union1d(levels, np.linspace(0.0, 1.0, even + 2)[1:-1])
     at = values[np.rint(levels * (len(values) - 1)).astype(np.int64)]
-    commonest = np.argsort(-times, kind="stable")[:_ATOMS]
-    atoms = different[commonest[times[commonest] >= _RECURS]]
-    is_grid = 2 * times[times >= _RECURS].sum() > len(values)  # then a value that recurs is one like any other
-    if is_grid:
-        return np.unique(np.concatenate([at, atoms, np.nextafter(atoms, math.inf)])), atoms[:0]
-    starts, ends = np.array([*zip(atoms, atoms, strict=True), *clusters]).reshape(-1, 2).T
-    return np.unique(np.concatenate([at, starts, np.nextafter(ends, math.inf)])), starts
+    recurring, times = different[times >= _RECURS], times[times >= _RECURS]
+    first, after = (np.searchsorted(np.sort(sides[0]), recurring, side=side) for side in ("left", "right"))
+    clearest = np.argsort(-np.abs(2 * (after - first) - times) / np.sqrt(times), kind="stable")[:_ATOMS]
+    atoms = recurring[clearest]
+    is_grid = 2 * times.sum() > len(values)  # then a value that recurs is one like any other
+    is_smooth = not is_grid and not column.is_ratio  # a learned sum of steps is not
+    stretches = [stretch for side in sides for stretch in _odd_stretches(np.unique(side))] if is_smooth else []
+    starts, ends = np.array([*zip(atoms, atoms, strict=True), *stretches]).reshape(-1, 2).T
+    with np.errstate(over="ignore"):  # infinity comes after the largest number
+        edges = np.unique(np.concatenate([at, starts, np.nextafter(ends, math.inf)]))
+    return edges, starts[:0] if is_grid else starts
 
 
-def _clusters(values: Array) -> list[tuple[float, float]]:
-    """First and last values of narrow stretches of sorted values that are far denser than their neighbours.
+def _odd_stretches(values: Array) -> list[tuple[float, float]]:
+    """First and last number of stretches of increasing values far denser or emptier than what is beside them.
 
     In an evenly spread stretch the length of k spacings, in units of the mean spacing, is at most r with probability at
-    most rᵏ/k!.
+    most rᵏ/k!, and one spacing is at least r times m others together with probability (1 + r)⁻ᵐ. Stretches of more
+    values than an even cell need no cells of their own.
     """
-    values, found = values[np.isfinite(values)], list[tuple[float, float, float]]()
-    for k in _SPACINGS:
+    found: list[tuple[float, float, float]] = []
+    for k in (1, *(k for k in _SPACINGS if k * (_EVEN + 1) <= len(values))):
         beside = max(_BESIDE, k)
         if len(values) <= k + 2 * beside:
             break
         low, high = values[beside : len(values) - k - beside], values[beside + k : len(values) - beside]
         before, after = low - values[: len(low)], values[k + 2 * beside :] - high
-        spacing = np.minimum(before, after) / beside
         length = high - low
-        longest = math.exp((math.log(_BY_CHANCE / len(values)) + math.lgamma(k + 1.0)) / k)
-        dense = np.flatnonzero((length > 0.0) & (length < longest * spacing))
-        chance = k * np.log(length[dense] / spacing[dense]) - math.lgamma(k + 1.0)
-        found += zip(chance.tolist(), low[dense].tolist(), high[dense].tolist(), strict=True)
+        if k == 1:
+            chance = -2 * beside * np.log1p(length / np.maximum(before, after) / 2)
+            low, high = np.nextafter(low, math.inf), np.nextafter(high, -math.inf)
+        else:
+            with np.errstate(divide="ignore"):
+                chance = k * np.log(length / np.minimum(before, after) * beside) - math.lgamma(k + 1.0)
+        odd = np.flatnonzero((length > 0.0) & (chance < math.log(_BY_CHANCE / len(values))))
+        found += zip(chance[odd].tolist(), low[odd].tolist(), high[odd].tolist(), strict=True)
     kept: list[tuple[float, float]] = []
     for _, low_end, high_end in sorted(found):
-        if len(kept) < _MOST_CLUSTERS and all(high_end < start or end < low_end for start, end in kept):
+        if len(kept) < _MOST_STRETCHES and all(high_end < start or end < low_end for start, end in kept):
             kept.append((low_end, high_end))
     return kept
 
@@ -283,8 +292,9 @@ def _positions(values: Array, cells: Integers, edges: Array) -> Array:
     """The mean of the finite values in each cell but the last; its lower edge where there is none."""
     finite = np.isfinite(values)
     hits = np.bincount(cells[finite], minlength=len(edges) + 2)[:-1]
-    sums = np.bincount(cells[finite], values[finite], minlength=len(edges) + 2)[:-1]
-    return np.maximum.accumulate(np.where(hits > 0, sums / np.maximum(hits, 1), np.append(edges[0], edges)))
+    means = np.bincount(cells[finite], values[finite] / hits[cells[finite]], minlength=len(edges) + 2)[:-1]
+    means = np.clip(means, -sys.float_info.max, sys.float_info.max)  # a sum may be rounded beyond
+    return np.maximum.accumulate(np.where(hits > 0, means, np.append(edges[0], edges)))
 
 
 def _curve(at: Array, hits_x: Array, hits_y: Array, *, is_ratio: bool) -> Array | None:

@@ -494,8 +494,10 @@ def _sharpened(proposals: _Proposals, claim: Claim) -> _Proposals:
     ends = {way: _change_points(one, claim if way == "x" else claim.reversed()) for way, one in proposals.items()}
     found: _Proposals = {}
     for way, one in proposals.items():
-        near = np.concatenate([ends[other] for other in proposals if proposals[other].cut is one.cut])
-        cut = one.cut.with_edges(near[np.isfinite(near)])
+        alike = [other for other in proposals if proposals[other].cut is one.cut]
+        points = np.concatenate([ends[other] for other in alike])
+        done = [found[other].cut for other in alike if other in found]  # events of one column may form a pair
+        cut = done[0] if done else one.cut.with_edges(points[np.isfinite(points)])
         low, high = (0 if end == -math.inf else int(np.searchsorted(cut.edges, end)) + 1 for end in ends[way])
         cells = _mask(cut, np.arange(low, len(cut.hits_x) if ends[way][1] == math.inf else high))
         found[way] = replace(one, cut=cut, cells=cells, expected=cut.hits(cells))

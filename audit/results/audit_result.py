@@ -747,7 +747,7 @@ class Settings:
 
     def check_shares(self, share: float = 1.0, cells: int = 0) -> None:
         """Refuse an alpha of which the exact test has too small a part, before the first run."""
-        part = self.event_alpha(share, has_cells=cells > 0, has_net=False)
+        part = self.event_alpha(share, has_cells=cells > 0, has_net=True)
         if self.claim.divergence_slopes:
             part -= self.divergence_alpha(part, show_more=False)
         check_test_alpha(self.alpha, part / self.alpha)
