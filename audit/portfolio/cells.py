@@ -231,8 +231,9 @@ def _edges(column: Column, even: int) -> tuple[Array, Array]:
     at = values[np.rint(levels * (len(values) - 1)).astype(np.int64)]
     recurring, times = different[times >= _RECURS], times[times >= _RECURS]
     first, after = (np.searchsorted(np.sort(sides[0]), recurring, side=side) for side in ("left", "right"))
-    clearest = np.argsort(-np.abs(2 * (after - first) - times) / np.sqrt(times), kind="stable")[:_ATOMS]
-    atoms = recurring[clearest]
+    # A curve of each cell by itself believes its counts, so those must not be the oddest of many.
+    wanted = times if column.curve == "each" else np.abs(2 * (after - first) - times) / np.sqrt(times)
+    atoms = recurring[np.argsort(-wanted, kind="stable")[:_ATOMS]]
     is_grid = 2 * times.sum() > len(values)  # then a value that recurs is one like any other
     is_smooth = not is_grid and not column.is_ratio  # a learned sum of steps is not
     stretches = [stretch for side in sides for stretch in _odd_stretches(np.unique(side))] if is_smooth else []

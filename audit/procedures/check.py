@@ -440,9 +440,10 @@ def check(
         result says so, and warns if the datasets differ in more rows.
     runs : int, optional
         Runs on each dataset, including the pilot that chooses the event. The pilot takes one run in twenty, but at
-        least 2,000 (or half of a small number of runs), and a third if the best event is rare. The other runs, twice
-        as many on both datasets together, may be divided unevenly between the two, at most four to one, where that
-        makes the test of the event more precise: `counts` has them. For a sequential audit, the most runs it may take.
+        least 2,000 (or half of a small number of runs), and a quarter of them where outputs have several columns or a
+        shorter one promises no bound. The other runs, twice as many on both datasets together, may be divided unevenly
+        between the two, at most four to one, where that makes the test of the event more precise: `counts` has them.
+        For a sequential audit, the most runs it may take.
         The default is the number that the `resolution` needs; without a resolution that of `dpaudit.settings`, one
         million, or as many as the `seconds` allow.
     alpha : float
