@@ -40,7 +40,7 @@ doctests: $(VENV)/installed-test
 # What the documents say of dpaudit itself. The tables in docs/benchmarks take days, so --resume continues them.
 evidence: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments/benchmarks --numprocesses 2 --dist worksteal
-	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments tests/mechanisms -m evidence --numprocesses 2 --dist worksteal
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/audit tests/experiments tests/mechanisms -m evidence --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/python -m dpaudit bench all --resume --out docs/benchmarks
 
 # The scikit-learn that diffprivlib needs is an old one, so its tests have an environment of their own.

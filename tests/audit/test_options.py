@@ -5,6 +5,7 @@ of the calls, which is the same in every run; ``python tests/audit/test_options.
 """
 
 import dataclasses
+import functools
 import inspect
 import os
 import signal
@@ -15,7 +16,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ MISTAKES: dict[str, Any] = {
     "lambda": lambda *_: None, "type": int, "[[1]]": [[1]], "{1: 2}": {1: 2}, "a megabyte": "a" * 10**6, "a NUL": "a\0",
     "surrogate": "\ud800", "complex": 1j, "b''": b"", "Series": pd.Series([1, 2]), "sNaN": Decimal("sNaN"),
     "NA": pd.NA, "frame": pd.DataFrame({"a": [1]}),
-    "Unshowable()": Unshowable(), "nested deeply": reduce(lambda inner, _: [inner], range(3000), []),
+    "Unshowable()": Unshowable(), "nested deeply": functools.reduce(lambda inner, _: [inner], range(3000), []),
 }  # fmt: skip
 LONGEST = 500  # characters of a message
 SECONDS = 10  # for one call
@@ -58,6 +58,7 @@ def choose(rows: Any, size: int, rng: np.random.Generator) -> Any:
     return rng.integers(2, size=size)
 
 
+@functools.cache
 def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     """A cheap valid call of every public name: the function or class, and all of its arguments by name."""
     rng = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from dpaudit import (
     plan_canaries,
 )
 from dpaudit.audit.canaries.canary_draws import CanaryDraws, canary_draws, right_from_both_ends
-from dpaudit.audit.canaries.canary_tests import ceilings, has_lines, least_wrong, refuted_strength, refutes, tail
+from dpaudit.audit.canaries.canary_tests import ceilings, least_wrong, refuted_strength, refutes, tail
 from dpaudit.audit.canaries.plan_canaries import best_rates, fixed_numbers, plan_tests, smallest_excess
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
@@ -75,12 +75,11 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
     ids=str,
 )  # fmt: skip
 def test_families_of_claims(claim):
-    options = {} if has_lines(claim) else {"guesses": 100}  # their boundaries take longer
-    result = check_canaries(CLEAR, FLAGS, claim=claim, **options)
+    result = check_canaries(CLEAR, FLAGS, claim=claim, guesses=100)
     assert result.is_refuted
     assert result.claim.strength < result.bound <= result.ceiling
     assert "REFUTED" in str(result)
-    allowed = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, **options)
+    allowed = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, guesses=100)
     assert not allowed.is_refuted
     assert allowed.p_value > 0.05
 

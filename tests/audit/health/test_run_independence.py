@@ -169,17 +169,16 @@ PLANTED = [
     (lambda: fixed_seed, 20_000, REPEATED, LATE),
     (lambda: one_draw_for_a_block, 400_000, UNSTEADY, EARLY), (lambda: one_rate_a_call, 1_000_000, UNSTEADY, EARLY),
     (lambda: wider_rate_a_call, 1_000_000, UNSTEADY, LATE), (lambda: one_scale_a_call, 200_000, UNSTEADY, EARLY),
-    (lambda: one_scale_a_call, 200_000, UNSTEADY, LATE), (lambda: balanced, 60_000, UNSTEADY, EARLY),
+    (lambda: balanced, 60_000, UNSTEADY, EARLY),
     (lambda: balanced, 60_000, SERIAL, LATE),  # in calls of few runs, a stratum that was used is missing in the next
     (lambda: reused_noise, 60_000, SERIAL, EARLY), (Walk, 12_000, SERIAL, EARLY),
-    (lambda: pool, 20_000, SERIAL, EARLY), (lambda: pool, 20_000, SERIAL, LATE),
+    (lambda: pool, 20_000, SERIAL, EARLY),
     (lambda: rounded_pool, 40_000, SERIAL, EARLY), (ReusedUniform, 3_000, SERIAL, LATE),
     (CachedNoise, 3_000, SHARED, EARLY), (CachedNoise, 3_000, SHARED, LATE),
     # The first run on x, for the shape, advances its stream by one: pairs of runs then depend on earlier runs.
     (lambda: one_stream("words"), 3_000, SHARED, EARLY),
-    (lambda: one_stream("vectors"), 3_000, SHARED, LATE | {"alpha": 1e-6}),
-    (lambda: balanced, 400_000, UNSTEADY, LATE), (lambda: rounded_pool, 40_000, SERIAL, LATE),
-    (lambda: noise_again, 20_000, SERIAL, EARLY), (lambda: noise_again, 20_000, SERIAL, LATE),
+    (lambda: one_stream("vectors"), 3_000, SHARED, EARLY | {"alpha": 1e-6}),
+    (lambda: noise_again, 20_000, SERIAL, EARLY),
 ]  # fmt: skip
 
 
@@ -196,8 +195,12 @@ def test_planted_dependence_is_found(make, runs, expected, options):
 
 @pytest.mark.parametrize(
     ("make", "runs", "expected", "options"),
-    [PLANTED[0], PLANTED[6], PLANTED[13], PLANTED[16], PLANTED[17], (ReusedUniform, 3_000, SERIAL, EARLY)],
-)
+    [
+        (lambda: fixed_seed, 20_000, REPEATED, EARLY), (lambda: one_scale_a_call, 200_000, UNSTEADY, EARLY),
+        (lambda: pool, 20_000, SERIAL, EARLY), (CachedNoise, 3_000, SHARED, EARLY), (CachedNoise, 400, SHARED, LATE),
+        (ReusedUniform, 3_000, SERIAL, EARLY),
+    ],
+)  # fmt: skip
 def test_ignoring_silences_exactly_one_check(make, runs, expected, options):
     assert expected not in checks(audit(make(), runs, **options, ignore=expected.value))
     others = [other.value for other in HealthCheck if other is not expected]
@@ -212,8 +215,8 @@ def test_noise_that_a_call_draws_once_is_noticed_in_a_hundred_runs():
 
 def test_a_rate_that_a_call_shares_does_no_harm_where_it_cannot_be_found():
     """No test detects it at 20,000 runs, but many calls keep refutations near alpha (.05; false alarm: 1e-6)."""
-    results = [audit(one_rate_a_call, 20_000, seed=seed) for seed in range(20)]
-    assert sum(result.is_refuted for result in results) <= stats.binom.isf(1e-6, 20, 0.07)
+    results = [audit(one_rate_a_call, 20_000, seed=seed) for seed in range(12)]
+    assert sum(result.is_refuted for result in results) <= stats.binom.isf(1e-6, 12, 0.07)
     assert not any(result.findings for result in results)
 
 
@@ -241,7 +244,7 @@ class BlockBudget(Budget):
 @pytest.mark.parametrize(
     ("mechanism", "sequential"),
     [
-        *((Budget(calls, raises), raises) for calls in (10, 3_000) for raises in (False, True)),
+        *((Budget(calls, raises), calls == 3_000 and raises) for calls in (10, 3_000) for raises in (False, True)),
         (Budget(1_000), True), (Budget(6_000, True), False),
         # After the first run and the pilot's 63 blocks per side, or within the pilot, the outputs are constant.
         *((BlockBudget(calls), False) for calls in (3, 60, 120)),
@@ -341,7 +344,7 @@ SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVEN
 
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
-    result = audit(HONEST[name], 15_000 if name in ("not numbers", "lengths") else 60_000, y=0.1)
+    result = audit(HONEST[name], 4_000 if name in ("not numbers", "lengths") else 20_000, y=0.1)
     assert checks(result) <= {SILENT.get(name)}
 
 
@@ -446,7 +449,7 @@ BY_COLUMN = {
     "cells": lambda f: count_cells(f, 0.0, 0.0, cells=4, runs=20_000, jobs=1),
     "noise": lambda f: check_noise(f, 0.0, noise=LaplaceNoise(1.0), answer=np.zeros(2), runs=10_000, jobs=1),
     "equivalence": lambda f: check_equivalence(f, OneColumn(f.kind), 0.0, margin=0.05, runs=20_000, jobs=1),
-    "check": lambda f: audit(f, 20_000),
+    "check": lambda f: audit(f, 5_000),
 }
 
 
@@ -516,7 +519,7 @@ def test_false_alarms_are_shared_by_the_columns():
         x, y = np.stack(columns, axis=-1).astype(np.float64)
         return bool(examine(([*x], [*y]), (no_blocks(), no_blocks()), NONE, alpha=0.01))
 
-    assert sum(alarms() for _ in range(100)) <= stats.binom.isf(PROMISED, 100, 0.18)
+    assert sum(alarms() for _ in range(50)) <= stats.binom.isf(PROMISED, 50, 0.18)
 
 
 def blocks(hits, size, fingerprints=None):
@@ -599,8 +602,7 @@ def _serial_alarm(n, k, runs):
     return alarms([block], blocks([0], 8), SERIAL)
 
 
-@pytest.mark.parametrize("n", [64, 100])
-@pytest.mark.parametrize("p", [0.1, 0.13, 0.2, 0.4])
+@pytest.mark.parametrize(("n", "p"), [*((64, p) for p in (0.1, 0.13, 0.2, 0.4)), (100, 0.13)])
 def test_false_alarms_of_serial_dependence(n, p):
     assert 2 * serial_tail(n, p) <= PROMISED
 

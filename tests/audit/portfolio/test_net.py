@@ -41,7 +41,7 @@ def dictionaries(rng, runs):
 
 
 def histograms(rng, runs):
-    keys = rng.integers(0, 90, (runs, 6)).tolist()
+    keys = rng.integers(0, 90, (runs, 4)).tolist()
     return objects([{f"k{key}": float(key % 4) + rng.random() for key in row} for row in keys])
 
 

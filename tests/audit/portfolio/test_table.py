@@ -92,6 +92,7 @@ def test_eight_thousand_outcomes_without_order():
 
 
 @pytest.mark.xfail(strict=True, reason="share .64")
+@pytest.mark.evidence
 def test_a_sum_with_exceptions():
     """Coordinates that lean, and outcomes that deviate from their sum: too many to be listed one by one."""
     rng = np.random.default_rng(3)
@@ -105,7 +106,9 @@ def test_a_sum_with_exceptions():
 @pytest.mark.parametrize(
     ("labels", "pilot", "strings"),
     [
-        pytest.param(20_000, 200_000, False, marks=pytest.mark.xfail(strict=True, reason="share .92")),
+        pytest.param(
+            *(20_000, 200_000, False), marks=[pytest.mark.evidence, pytest.mark.xfail(strict=True, reason="share .92")]
+        ),
         (4_000, 40_000, True),
     ],
 )

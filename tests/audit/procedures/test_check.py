@@ -1,4 +1,4 @@
-"""Audits from end to end, at small size: verdicts, refusals, and the rate of false alarms."""
+"""Audits from end to end, at small size: verdicts and refusals."""
 
 import math
 from dataclasses import dataclass
@@ -19,12 +19,6 @@ RARE = 1e-6  # alpha where a mechanism that only just keeps its claim has to pas
 def laplace(scale=1.0):
     """A count with Laplace noise: 1/scale-DP under adding or removing a row, and no less."""
     return lambda rows, size, rng: len(rows) + rng.laplace(scale=scale, size=size)
-
-
-def flip(epsilon):
-    """Randomised response on a bit: epsilon-DP exactly."""
-    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
-    return lambda bit, size, rng: (rng.random(size) < keep) == bit
 
 
 def test_refuted():
@@ -103,18 +97,18 @@ def test_whole_floats_are_numbers_of_runs_and_progress_adds_up():
 
 
 def test_seeds():
-    first, again, other = (check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=s) for s in (1, 1, 2))
+    first, again, other = (check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=s) for s in (1, 1, 2))
     assert first == again
     assert first.counts != other.counts
-    fresh = check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=None)
+    fresh = check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=None)
     assert fresh.is_replayable
     assert fresh.why_not_replayable == ""
-    assert check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=fresh.seed, jobs=1) == fresh
+    assert check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=fresh.seed, jobs=1) == fresh
 
 
 def test_randomness_of_its_own_is_marked():
     own = np.random.default_rng()
-    result = check(lambda rows, size: len(rows) + own.laplace(size=size), X, Y, claim=PureDP(1.0), runs=20_000, jobs=1)
+    result = check(lambda rows, size: len(rows) + own.laplace(size=size), X, Y, claim=PureDP(1.0), runs=2_000, jobs=1)
     assert not result.is_replayable
     assert result.remarks == ("note: not reproducible, as the mechanism has its own randomness",)
 
@@ -137,11 +131,10 @@ def raising(rate_x, rate_y):
     return fragile
 
 
-@pytest.mark.parametrize("rate", [0.5, 1.0])
-def test_exceptions_are_outcomes(rate):
-    assert check(raising(rate, 0.0), X, Y, claim=PureDP(1.0), runs=2_000, jobs=1).is_refuted
+def test_exceptions_are_outcomes():
+    assert check(raising(1.0, 0.0), X, Y, claim=PureDP(1.0), runs=400, jobs=1).is_refuted
     with pytest.raises(MechanismError, match=r"fragile raised in every one of .*, ValueError: too long"):
-        check(raising(1.0, 1.0), X, Y, claim=PureDP(1.0), runs=2_000, jobs=1)
+        check(raising(1.0, 1.0), X, Y, claim=PureDP(1.0), runs=400, jobs=1)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
@@ -197,13 +190,6 @@ def test_each_direction_is_held_to_its_own_boundary():
     assert check(one_sided, "x", "y", claim=tight, runs=60_000).is_refuted
     assert not check(one_sided, "y", "x", claim=tight, runs=60_000).is_refuted  # its 1.5 now stands against 2
     assert not check(one_sided, "x", "y", claim=tight.reversed(), runs=60_000).is_refuted
-
-
-def test_false_alarms_are_as_rare_as_promised():
-    """A mechanism that only just keeps its claim: more than its quantile at 1e-6 of 25 may not be refuted."""
-    settings = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, "bits": False}
-    refuted = sum(check(flip(1.0), True, False, seed=s, **settings).is_refuted for s in range(25))
-    assert refuted <= stats.binom.isf(1e-6, 25, 0.05), f"{refuted} of 25 refuted"
 
 
 def test_two_empty_datasets_are_refused_and_one_is_not():

@@ -16,7 +16,7 @@ from dpaudit.audit.claims.claim import claim_at
 from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError, UnknownOptionError
-from dpaudit.audit.procedures.check import ARGUMENTS, CheckOptions, Options, stated
+from dpaudit.audit.procedures.check import ARGUMENTS, CheckOptions, Options, _pair, stated
 from dpaudit.mechanisms import LaplaceMechanism
 
 FEW = {"runs": 400, "jobs": 1}
@@ -193,29 +193,43 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
         ({1, 2, 3}, {1}, 2),
     ],
 )  # fmt: skip
-def test_a_pair_that_differs_in_more_rows_is_doubted(x, y, rows, tmp_path):
-    result = dp.check(noisy, x, y, claim=1.0, runs=4_000, jobs=1)
+def test_a_pair_that_differs_in_more_rows_is_doubted(x, y, rows):
     doubt = f"x and y differ in {rows} rows, and no adjacency makes them neighbours"
+    assert _pair(x, y, None, 1.0, False, False).doubt == doubt
+    assert not _pair(x, y, None, rows, False, False).doubt, "at that distance it was meant so"
+
+
+def test_a_doubt_is_said_and_stored(tmp_path):
+    result = dp.check(noisy, [1, 2, 3], [1], claim=1.0, **FEW)
+    doubt = "x and y differ in 2 rows, and no adjacency makes them neighbours"
     assert result.sentence.endswith(f"; {doubt}")
     assert any(remark.startswith(f"WARNING: {doubt}. A claim for one row says nothing") for remark in result.remarks)
     dp.save(result, tmp_path / "results.json")
     assert dp.load(tmp_path / "results.json").entries[0].result.pair.doubt == doubt
-    assert not dp.check(noisy, x, y, claim=1.0, distance=rows, **FEW).pair.doubt, "at that distance it was meant so"
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "x", "y", "options"),
+    ("x", "y", "adjacency"),
     [
-        (noisy, [1, 2], [1], {}), (noisy, [1, 2], [1, 3], {}), (noisy, [2, 1], [1, 2, 3], {}),
-        (noisy, [1, 2, 3], [1], {"adjacency": dp.AddRemove(), "distance": 2}),
-        (noisy, np.ones(5), np.zeros(5), {"adjacency": dp.Within("linf")}),
-        (noisy, [1, 2], [2, 3], {"adjacency": dp.Replace()}), (noisy, "abc", "xyz", {}),
-        (noisy, {"a": 1}, {"b": 2, "c": 3}, {}),
-        (lambda value, size, rng: value + rng.laplace(size=size), 0.0, 5.0, {}), (LaplaceMechanism(1.0), 0.0, 1.0, {}),
+        ([1, 2], [1], None), ([1, 2], [1, 3], None), ([2, 1], [1, 2, 3], None), ([1, 2], [2, 3], dp.Replace()),
+        (np.ones(5), np.zeros(5), dp.Within("linf")), ("abc", "xyz", None), ({"a": 1}, {"b": 2, "c": 3}, None),
+        (0.0, 5.0, None),
     ],
 )  # fmt: skip
-def test_other_pairs_are_not_doubted(mechanism, x, y, options):
-    assert not dp.check(mechanism, x, y, claim=3.0, **options, **FEW).pair.doubt
+def test_other_pairs_are_not_doubted(x, y, adjacency):
+    assert not _pair(x, y, adjacency, 1.0, False, False).doubt
+
+
+def test_a_pair_that_the_mechanism_has_checked_is_not_doubted():
+    class Checking:
+        claim = 1.0
+
+        def check_pair(self, x, y, distance):
+            pass
+
+        sample = staticmethod(noisy)
+
+    assert not dp.check(Checking(), np.ones(5), np.zeros(5), **FEW).pair.doubt
 
 
 def test_an_audit_is_logged(caplog):
@@ -230,10 +244,11 @@ def test_a_mechanism_that_ignores_its_data_is_wondered_at():
     def ignores(rows, size, rng):
         return rng.laplace(size=size)
 
-    assert question in dp.check(ignores, [1, 2], [1], claim=1.0, runs=100_000, jobs=1).notes
-    few = dp.check(ignores, [1, 2], [1], claim=1.0, runs=4_000, jobs=1)
+    options = {"jobs": 1, "bits": False}
+    assert question in dp.check(ignores, [1, 2], [1], claim=1.0, runs=100_000, **options).notes
+    few = dp.check(ignores, [1, 2], [1], claim=1.0, runs=4_000, **options)
     assert question not in few.notes  # which do not rule out a tenth of the claim
-    assert question not in dp.check(noisy, [1, 2], [1], claim=3.0, runs=4_000, jobs=1).notes
+    assert question not in dp.check(noisy, [1, 2], [1], claim=3.0, runs=4_000, **options).notes
 
 
 def test_names_of_files_are_no_datasets():
@@ -291,7 +306,7 @@ def test_what_the_caller_says_comes_first_and_a_search_takes_what_the_mechanism_
     assert (result.claim, result.claim_source) == (dp.PureDP(3.0), "")
     assert result.pair.adjacency == str(Local())
     assert dp.check(Noisy(), 0.0, 1.0, runs=200, claim_source="by ear").claim_source == "by ear"
-    found = dp.find_worst_pair(Noisy(), Answers(), runs=2_000, search_runs=2_000, jobs=1).audit
+    found = dp.find_worst_pair(Noisy(), Answers(), runs=400, search_runs=400, jobs=1).audit
     assert (found.claim, found.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
     assert found.pair.adjacency == str(dp.Within("l1"))
 

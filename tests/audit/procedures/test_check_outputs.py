@@ -40,7 +40,7 @@ def test_outputs_of_any_kind():
     assert by_order.bound == pytest.approx(result.bound, abs=0.1)
     assert not dp.check_outputs(xs, ys, claim=dp.PureDP(1.0), alpha=1e-6).is_refuted
     assert checked(["a"] * 500 + [None] * 500, ["a"] * 900 + [None] * 100).is_refuted
-    vectors = rng.normal(size=(4_000, 2))
+    vectors = rng.normal(size=(400, 2))
     assert checked(vectors + 1, vectors[::-1]).is_refuted
 
 
@@ -66,10 +66,10 @@ def test_a_name_that_both_have_is_said():
 
 
 def test_rows_with_names_and_without():
-    reversed_ = FRAME[::-1]
+    frame, reversed_ = FRAME[:200], FRAME[-200:]
     for rows in (reversed_.to_numpy(), list(reversed_.itertuples(index=False, name=None))):
-        assert checked(FRAME, rows).verdict is not dp.Verdict.REFUTED
-        assert checked(rows, FRAME + 9.0).is_refuted
+        assert checked(frame, rows).verdict is not dp.Verdict.REFUTED
+        assert checked(rows, frame + 9.0).is_refuted
     single = [{"on_x": value} for value in FRAME["on_y"]]
     assert checked(FRAME[["on_x"]], single).verdict is not dp.Verdict.REFUTED
 
@@ -95,10 +95,10 @@ def test_missing_values_of_columns_without_a_name():
 def test_sides_of_different_shapes_are_noted(width, shape):
     values = FRAME["on_x"].to_numpy()
     note = f"outputs are {shape} on x and single numbers on y, which alone tells x from y"
-    result = checked(values.reshape(-1, width), values)
+    result = checked(values.reshape(-1, width)[:100], values[:100])
     assert result.is_refuted
     assert any(each.startswith(note) for each in result.notes)
-    same = checked(values.reshape(-1, width), values[::-1].reshape(-1, width))
+    same = checked(values.reshape(-1, width)[:100], values[::-1].reshape(-1, width)[:100])
     assert not any("which alone tells" in each for each in same.notes)
 
 
@@ -188,7 +188,7 @@ def noisy(answer, size, rng):
 
 @pytest.mark.parametrize(
     ("options", "least"),
-    [({}, 0.5), ({"sequential": True}, 0.5), ({"cells": 16}, 0.5), ({"distance": 2}, 0.5), ({"claim": 0.625}, 0.0)],
+    [({"cells": 16}, 0.5), ({"distance": 2}, 0.5), ({"sequential": True}, 0.5), ({"claim": 0.625}, 0.0)],
     ids=str,
 )
 def test_gaussian_noise(options, least):
@@ -222,7 +222,7 @@ def test_a_small_alpha_is_refused_by_the_number_passed(alpha):
 
 def test_vectors_are_binned_by_the_score_of_the_event():
     def vector(answer, size, rng):
-        return rng.normal(size=(size, 5)) + answer * np.sqrt(1.25 / 5)
+        return rng.normal(size=(size, 2)) + answer * np.sqrt(1.25 / 2)
 
     assert check(vector, 0.0, 1.0, claim=CLAIM, runs=10_000, bits=False, jobs=1).is_refuted
 

@@ -179,7 +179,7 @@ def test_the_largest_bet_is_near_the_one_with_which_wealth_grows_fastest(claim):
 
 
 def _refuted(mechanism, claim, seeds, **options):
-    return sum(check(mechanism, 1.0, 0.0, claim=claim, seed=s, bits=False, jobs=1, **options).is_refuted for s in seeds)
+    return any(check(mechanism, 1.0, 0.0, claim=claim, seed=s, bits=False, jobs=1, **options).is_refuted for s in seeds)
 
 
 def test_the_stated_excess_of_an_approximate_claim_is_found():
@@ -188,7 +188,7 @@ def test_the_stated_excess_of_an_approximate_claim_is_found():
     assert stated.resolution_basis == "gaussian"
     assert "Gaussian noise)" in str(stated)
     broken = GaussianMechanism(1.0 + stated.resolution, 1e-3)
-    assert _refuted(broken, claim, range(5), **options) >= 1  # none: probability 3e-7
+    assert _refuted(broken, claim, range(5), **options)  # none: probability 3e-7
 
 
 def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
@@ -196,7 +196,7 @@ def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
     stated = detectable_sequentially(claim, counts, runs, UNKNOWN, alpha=1e-5, power=0.95)
     broken = RareOutcome(0.5 * p * (1.0 + 1.0 / math.e), 1.0 + stated.excess)
-    assert _refuted(broken, claim, range(5), runs=runs, alpha=1e-5, sequential=True) >= 1  # none: 3e-7
+    assert _refuted(broken, claim, range(5), runs=runs, alpha=1e-5, sequential=True)  # none: 3e-7
 
 
 @pytest.mark.xfail(strict=True, reason="562 runs are planned, with 4 of 5 seeds")
@@ -240,7 +240,7 @@ def test_an_event_no_likelier_than_delta_has_an_excess_that_can_be(runs):
 
 
 @given(p=st.floats(1e-6, 0.999), share=st.floats(0.0, 1.0), excess=st.floats(1e-6, 5.0))
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 def test_events_as_likely_lie_on_the_stronger_boundary(p, share, excess):
     for claim in (PureDP(1.0), ApproxDP(0.5, 0.05), ApproxDP(2.0, 1e-5), GaussianDP(1.0), RenyiDP(2.0, 0.3)):
         event = event_of(claim, excess, AsLikely(p, max(share * p, 1e-9)))

@@ -79,7 +79,9 @@ def test_false_alarms_over_all_looks():
     """20 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
     alarms = 0
     for seed in range(20):
-        result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=200, sequential=True, seed=seed, jobs=1)
+        result = check(
+            bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=200, sequential=True, seed=seed, jobs=1, bits=False
+        )
         alarms += result.is_refuted
     assert alarms <= binom.isf(1e-7, 20, 0.3)
 
@@ -87,8 +89,8 @@ def test_false_alarms_over_all_looks():
 def test_a_broken_claim_is_refuted_early():
     """Measured over 100 seeds: median 137 runs, and 196 for nine in ten."""
     runs = []
-    for seed in range(5):
-        result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, seed=seed, jobs=1)
+    for seed in range(3):
+        result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, seed=seed, jobs=1, bits=False)
         assert result.is_refuted
         assert result.stopped == "refuted"
         assert result.p_value <= result.alpha
@@ -116,7 +118,7 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
 
 
 def test_workers_do_not_change_a_number():
-    options = {"claim": PureDP(1.9), "runs": 4_000, "sequential": True, "seed": 3}
+    options = {"claim": PureDP(1.9), "runs": 1_000, "sequential": True, "seed": 3, "bits": False}
     assert check(one_noisy_value, 0.0, 1.0, jobs=1, **options) == check(one_noisy_value, 0.0, 1.0, jobs=2, **options)
 
 
@@ -125,7 +127,8 @@ def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 2_000)
     one, two = (
-        check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=200_000, sequential=True, jobs=jobs, seed=4) for jobs in (1, 2)
+        check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=200_000, sequential=True, jobs=jobs, seed=4, bits=False)
+        for jobs in (1, 2)
     )
     assert one == two
     assert one.verdict is Verdict.NOT_REFUTED
@@ -163,7 +166,18 @@ def test_the_final_test_sees_every_outcome():
     """One entry of a table of noise is 40% too large, 6 standard errors of the audit."""
     wrong, right = MisprintedTableGeometric(1.0, 1.4, 2), MisprintedTableGeometric(1.0, 1.0, 2)
     found = [
-        check(wrong, 0, 1, claim=PureDP(1.0), alpha=1e-3, runs=25_000, sequential=sequential, seed=seed, jobs=1)
+        check(
+            wrong,
+            0,
+            1,
+            claim=PureDP(1.0),
+            alpha=1e-3,
+            runs=25_000,
+            sequential=sequential,
+            seed=seed,
+            jobs=1,
+            bits=False,
+        )
         for seed in range(2)
         for sequential in (True, False)
     ]
@@ -180,7 +194,9 @@ def test_the_final_test_sees_every_outcome():
         assert sum(shares.values()) == pytest.approx(result.alpha)
         assert (result.p_value <= result.alpha) == result.is_refuted
     assert any(str(result.event) in ("output = 2", "output = 3") for result in found)
-    assert not check(right, 0, 1, claim=PureDP(1.0), alpha=1e-3, runs=25_000, sequential=True, jobs=1).is_refuted
+    assert not check(
+        right, 0, 1, claim=PureDP(1.0), alpha=1e-3, runs=25_000, sequential=True, jobs=1, bits=False
+    ).is_refuted
 
 
 def test_an_audit_that_is_stopped_has_no_final_test():
@@ -194,15 +210,15 @@ def test_an_audit_that_is_stopped_has_no_final_test():
 
 def test_looks_tell_the_course():
     seen = []
-    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True, on_look=seen.append)
+    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, sequential=True, on_look=seen.append, bits=False)
     assert len(seen) == len(result.looks)
     assert tuple(seen[:-1]) == result.looks[:-1]  # each is told after its batch, the last one before the final test
     runs = [look.runs for look in result.looks]
     bounds = [look.bound for look in result.looks]
-    assert runs == np.cumsum(batch_sizes(5_000)).tolist()
+    assert runs == np.cumsum(batch_sizes(1_000)).tolist()
     assert bounds == sorted(bounds)
     assert result.stopped == "runs"
-    assert result.runs == 5_000
+    assert result.runs == 1_000
     assert result.bound == bounds[-1]
 
 
@@ -220,7 +236,7 @@ def test_the_time_allowed_ends_it():
 
 
 def test_an_audit_sizes_itself_for_stopping():
-    options = {"claim": PureDP(1.0), "resolution": 0.1, "power": 0.9, "alpha": 1e-5}
+    options = {"claim": PureDP(1.0), "resolution": 0.1, "power": 0.9, "alpha": 1e-5, "bits": False}
     fixed = check(laplace, 0.0, 1.0, **options)
     early = check(laplace, 0.0, 1.0, **options, sequential=True)
     assert fixed.verdict is early.verdict is Verdict.NOT_REFUTED
@@ -235,8 +251,8 @@ def test_outcomes_without_an_order_are_found_as_fast():
         says = (rng.random(size) < 1 / (1 + np.exp(1.3))) ^ bool(answer)
         return np.where(says, "yes", "no").astype(object)
 
-    results = [check(response, 0, 1, claim=PureDP(1.0), runs=5_158, sequential=True, seed=s, jobs=1) for s in range(4)]
-    assert sum(result.is_refuted for result in results) >= 3
+    results = [check(response, 0, 1, claim=PureDP(1.0), runs=5_158, sequential=True, seed=s, jobs=1) for s in range(2)]
+    assert all(result.is_refuted for result in results)
     for result in results:  # the counts are those of the event shown, in all runs or in those of the final test
         assert result.counts.runs_x == result.runs or result.is_closed
         assert result.directed_counts.hits_x > 0.6 * result.counts.runs_x
@@ -251,9 +267,9 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
         return ()
 
     monkeypatch.setattr("dpaudit.audit.procedures.check.examine", examined)
-    options = {"claim": PureDP(1.0), "runs": 400, "sequential": True}
+    options = {"claim": PureDP(1.0), "runs": 200, "sequential": True, "bits": False}
     n_looks = len(check(laplace, 0.0, 1.0, **options).looks)
-    stops = range(2, n_looks, 4)
+    stops = range(2, n_looks, 8)
     for stop in stops:
         seen = []
         check(laplace, 0.0, 1.0, **options, on_look=lambda look: seen.append(look) or len(seen) == stop)  # noqa: B023
@@ -324,7 +340,7 @@ def audited(mechanism, **options):
     return check(mechanism, [1, 1], [1], **options)
 
 
-@pytest.mark.parametrize("seconds", [12, 60, 61.7, 400])
+@pytest.mark.parametrize("seconds", [12, 61.7])
 def test_the_time_is_used_and_kept(slow, seconds):
     mechanism, spent = slow
     result = audited(mechanism, seconds=seconds)

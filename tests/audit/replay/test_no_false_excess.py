@@ -52,9 +52,8 @@ def gumbel_noise(utilities):
     ],
 )
 def test_selections_show_a_place_and_not_the_scores(mechanism):
-    for seed in (1, 2):
-        result = run(mechanism, [[1, 1, 1, 1], [0, 1, 0, 1]], [[0, 1, 0, 1]], seed=seed)
-        assert result.verdict is ReplayVerdict.OPEN, str(result)
+    result = run(mechanism, [[1, 1, 1, 1], [0, 1, 0, 1]], [[0, 1, 0, 1]], seed=1)
+    assert result.verdict is ReplayVerdict.OPEN, str(result)
 
 
 def test_the_reason_is_said():
@@ -123,9 +122,8 @@ FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
     ],
 )
 def test_what_shows_in_part_keeps_its_claim(mechanism, x, y, claim):
-    for seed in (1, 2):
-        result = run(mechanism, x, y, claim + 1e-9, seed=seed)
-        assert not result.has_excess, str(result)
+    result = run(mechanism, x, y, claim + 1e-9, seed=1)
+    assert not result.has_excess, str(result)
 
 
 def forked(rows):

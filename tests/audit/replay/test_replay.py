@@ -296,9 +296,8 @@ def test_what_clips_or_decides_after_the_noise_is_no_excess():
         lambda noisy: 8.0 * round(noisy / 8.0),
         lambda noisy: min(max(noisy, -1.0), 1.0),
     ):
-        for seed in range(3):
-            result = run(lambda at, rng, decide=decide: decide(at + rng.laplace()), x, y, claim=10.0, seed=seed)
-            assert result.verdict is ReplayVerdict.OPEN, str(result)
+        result = run(lambda at, rng, decide=decide: decide(at + rng.laplace()), x, y, claim=10.0)
+        assert result.verdict is ReplayVerdict.OPEN, str(result)
     result = run(lambda rows, rng: max(clipped(rows, 2.0) + rng.laplace(scale=0.1), 0.0), claim=1.0)
     assert kinds(result) == [FindingKind.NEAR_THE_VALUES]
     assert result.findings[0].loss == pytest.approx(20.0)

@@ -70,6 +70,7 @@ def test_any_statement_is_false_with_probability_alpha_at_most(p, q, n):
     assert 0.0 < false <= alpha
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize(
     ("p", "q"), [((0.55, 0.25, 0.15, 0.05), (0.2, 0.2, 0.3, 0.3)), ((1 / 3,) * 3, (1 / 3,) * 3)], ids=["apart", "equal"]
 )

@@ -43,7 +43,7 @@ def results():
     wrong = [dataclasses.replace(point, low=9.0, high=9.0) for point in statement.points]
     return {
         "audit": audit,
-        "sequential": check(noisy, 0, 1, claim=1.0, sequential=True, **FEW),
+        "sequential": check(noisy, 0, 1, claim=1.0, sequential=True, runs=400, jobs=1),
         "refuted": search.audit,
         "too few": dataclasses.replace(audit, requested_resolution=0.01),
         "search": search,

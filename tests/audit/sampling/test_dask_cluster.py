@@ -61,7 +61,7 @@ def made_here(home=HERE):
 BLOCK, LOOPED, DEADLY, RAISING = made_here()
 
 
-def audited(mechanism=LOOPED, runs=4_000, **options):
+def audited(mechanism=LOOPED, runs=1_000, **options):
     return check(mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, seed=3, bits=False, **options)
 
 
@@ -73,10 +73,9 @@ def same(result, other):
 @pytest.mark.parametrize(
     ("mechanism", "options"),
     [
-        (LOOPED, {}), (BLOCK, {"runs": 200_000}), (BLOCK, {"runs": 10_000, "sequential": True}),
-        (LOOPED, {"runs": 6_000, "sequential": True}), (BLOCK, {"runs": 150_000, "cells": 8}),
+        (LOOPED, {"runs": 2_000}), (BLOCK, {"runs": 8_000, "sequential": True}), (BLOCK, {"runs": 150_000, "cells": 8}),
     ],
-    ids=["looped", "block", "block, sequential", "looped, sequential", "cells"],
+    ids=["looped", "block, sequential", "cells"],
 )  # fmt: skip
 def test_every_backend_gives_the_same(two_workers, monkeypatch, mechanism, options):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 4_000)  # beyond that, workers count
@@ -144,7 +143,7 @@ def test_a_mechanism_that_kills_its_workers_ends_the_audit_after_the_time_limit(
         joblib.parallel_config("dask"),
         pytest.raises(MechanismError, match=r"a cluster lost the workers that ran it. Unfinished: block \d of the"),
     ):
-        audited(DEADLY, block_seconds=0.2)
+        audited(DEADLY, runs=4_000, block_seconds=0.2)
 
 
 def test_other_versions_are_refused():

@@ -55,9 +55,13 @@ def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
     return [(side.hits.tolist(), side.sizes.tolist(), side.fingerprints.tolist()) for side in sides]
 
 
-@pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 150_000), (one_noisy, 2_500)])
-@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("mechanism", "runs", "backend", "jobs"),
+    [
+        (noisy, 150_000, "sequential", 1), (noisy, 150_000, "threading", 2), (noisy, 150_000, "loky", 2),
+        (one_noisy, 2_500, "threading", 2), (one_noisy, 2_500, "loky", 2), (one_noisy, 2_500, "loky", 1),
+    ],
+)  # fmt: skip
 def test_workers_and_backends_change_nothing(mechanism, runs, backend, jobs):
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         assert counted(mechanism, runs, jobs=jobs) == counted(mechanism, runs, jobs=1)

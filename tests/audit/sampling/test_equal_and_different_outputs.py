@@ -108,7 +108,7 @@ def test_small_differences_are_seen(mechanism, x, y):
 
 
 def test_keys_of_any_class_work_in_other_processes_and_files(tmp_path):
-    result = check(named_counts, 9, 0, claim=PureDP(1.0), runs=600, jobs=2, bits=False)
+    result = check(named_counts, 9, 0, claim=PureDP(1.0), runs=200, jobs=2, bits=False)
     assert result.is_refuted
     save(result, tmp_path / "result.json")
     assert load(tmp_path / "result.json").entries[0].result.event_in_words == result.event_in_words

@@ -47,10 +47,16 @@ def found_loss(mechanism, found):
 ONE_AGAINST_THE_REST = f.ExponentialMissingFactorTwo(1.0), f.NoisyMaxMissingFactorTwo(1.0, noise="exponential")
 FEW = {"runs": 5_000, "search_runs": 10_000}
 PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst pair
-    (ONE_AGAINST_THE_REST[0], dp.Answers(3, -2.0, 2.0), LINF, {}, (-2.0, -1.0, 0.0, 1.0, 2.0)),
+    pytest.param(
+        (ONE_AGAINST_THE_REST[0], dp.Answers(3, -2.0, 2.0), LINF, {}, (-2.0, -1.0, 0.0, 1.0, 2.0)),
+        marks=pytest.mark.evidence,
+    ),
     (ONE_AGAINST_THE_REST[1], dp.Answers(3, 0.0, 2.0), LINF, {}, (0.0, 1.0, 2.0)),
     (f.UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), dp.Rows(high=3.0), dp.AddRemove(), FEW, 3.0),
-    (f.LocalSensitivityLaplace(0.5, most_rows=3), dp.Rows(most=3), dp.AddRemove(), FEW, 2.5),
+    pytest.param(
+        (f.LocalSensitivityLaplace(0.5, most_rows=3), dp.Rows(most=3), dp.AddRemove(), FEW, 2.5),
+        marks=pytest.mark.evidence,
+    ),
     (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), FEW, 1.0 + math.log(3)),
     (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.Graphs(5, max_degree=3), dp.NodeNeighbours(), FEW, 1.5),
     (f.OneEndDegreeHistogram(1.0, max_degree=1), dp.Graphs(3), dp.EdgeNeighbours(), FEW | {"search_runs": 1_000}, 2.0),
@@ -68,6 +74,7 @@ def test_the_worst_pair_is_nearly_found(case):
     adjacency.check(found.x, found.y, 1)
 
 
+@pytest.mark.evidence
 def test_sparse_vectors_of_many_answers():
     no_noise, unscaled = f.SparseVectorWithoutQueryNoise(0.5), f.SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "jobs": 1}
@@ -167,7 +174,7 @@ CORRECT = [  # each refuted with probability at most 1e-8
 
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
 def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
-    options = {"runs": 6_000, "search_runs": 2_000, "alpha": RARE, "jobs": 1}
+    options = {"runs": 6_000, "search_runs": 2_000, "alpha": RARE, "jobs": 1, "bits": False}
     found = dp.find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.verdict is dp.Verdict.NOT_REFUTED
     assert "other pairs may be worse" in str(found)
@@ -191,7 +198,8 @@ def one_length_or_error(rows, rng):
     ("mechanism", "more"), [(one_length_or_error, {"sequential": True}), (one_length, {"guide": "replay"})]
 )
 def test_a_seed_fixes_everything_whatever_the_workers_and_stores(mechanism, more, tmp_path):
-    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 400, "search_runs": 800} | more
+    few = {"runs": 200, "search_runs": 800, "bits": False}
+    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove()} | few | more
     first, second, third, other = (
         dp.find_worst_pair(mechanism, dp.Rows(most=2), **options | {"seed": 3, "jobs": 1} | changed)
         for changed in ({}, {"jobs": 2, "store": tmp_path}, {"store": tmp_path}, {"seed": 4})

@@ -78,9 +78,7 @@ def test_no_run_of_the_search_is_counted(mechanism):
         assert not np.isin(np.concatenate([outputs for side in "xy" for *_, outputs in main[side]]), seen).any()
 
 
-@pytest.mark.parametrize(
-    ("domain", "search_runs"), [(Rows(most=2), 2_000), (Rows(most=1), 20_000), ([([1], [])], 10_000)]
-)
+@pytest.mark.parametrize(("domain", "search_runs"), [(Rows(most=2), 2_000), ([([1], [])], 10_000)])
 def test_the_pilot_is_shorter_by_the_runs_of_the_search(domain, search_runs):
     watched = []
     found = find_worst_pair(noisy_length, domain, search_runs=search_runs, progress=watched.append, **OPTIONS)

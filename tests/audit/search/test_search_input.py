@@ -80,12 +80,12 @@ def test_pairs_that_show_nothing_do_not_outrank_one_that_leaks():
     """Of datasets below the threshold hardly anything is released: they may leak, but this one does."""
     given = [([0.0] * rows, [0.0] * (rows + 1)) for rows in range(7)]
     refuted = 0
-    for seed in range(5):
+    for seed in range(3):
         options = {"claim": dp.PureDP(1.0), "runs": 1_500, "search_runs": 3_000, "jobs": 1, "bits": False, "seed": seed}
         found = dp.find_worst_pair(released_above_four, dp.Rows(most=7), adjacency=dp.AddRemove(), **options)
         assert found.is_refuted
         refuted += dp.find_worst_pair(released_above_four, given, **options).is_refuted
-    assert refuted >= 3
+    assert refuted >= 2
 
 
 @pytest.mark.parametrize("given", [2, 30])

@@ -67,7 +67,7 @@ def test_numbers_become_round_where_that_changes_nothing():
 def test_a_pair_is_not_exchanged_for_what_chance_explains():
     """At a claim of 0.1 two thousand runs know no score to a fifth, and levels hardly matter to noise of scale 20."""
     mechanism = SparseVector(0.1, cutoff=1, threshold=0.5)
-    assert [simplified(mechanism, PureDP(0.1), seed, 2_000)[1] for seed in range(8)] == [None] * 8
+    assert [simplified(mechanism, PureDP(0.1), seed, 2_000)[1] for seed in range(3)] == [None] * 3
 
 
 def test_a_pair_that_only_its_rows_make_bad_is_not_simplified_away():

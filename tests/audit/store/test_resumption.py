@@ -69,7 +69,7 @@ def kept_blocks(folder):
         return set(file.execute("SELECT key, value FROM blocks"))
 
 
-@pytest.mark.parametrize(("mechanism", "most_kept"), [(fresh, 200_000), (fresh, 300), (one_fresh, 300)])
+@pytest.mark.parametrize(("mechanism", "most_kept"), [(fresh, 200_000), (one_fresh, 300)])
 def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch, mechanism, most_kept):
     monkeypatch.setattr(sequential, "_KEPT", most_kept)
     monkeypatch.setattr(sequential, "_KEPT_NUMBERS", most_kept)
@@ -136,7 +136,7 @@ def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
     assert sum(int(key.split()[-2]) for key in blocks) == result.runs  # no block is unused
 
 
-@pytest.mark.parametrize("calls_before_the_end", [1, 2, 3])
+@pytest.mark.parametrize("calls_before_the_end", [1, 3])
 def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeypatch, calls_before_the_end):
     """The session is killed in the last batch, on x or on y, or after it."""
     whole = audited(fresh, tmp_path / "whole", seconds=135.0)
