@@ -17,14 +17,9 @@ experiments.__path__.append(str(Path(__file__).parents[1] / "experiments"))
 
 
 def pytest_collection_finish():
-    """Keeps the garbage collector from scanning thousands of collected tests over and over.
-
-    Counting millions of frozen objects takes up to a tenth of a second, and every file of results that is read or
-    written asks whether there are any.
-    """
+    """Keeps the garbage collector from scanning thousands of collected tests over and over."""
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
-    gc.get_freeze_count = lambda: 1
 
 
 @pytest.fixture(autouse=True, scope="module")

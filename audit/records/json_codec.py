@@ -94,9 +94,6 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # counts the new objects as old, which are not searched at once
-            gc.freeze()
-            gc.unfreeze()
         if was_enabled:
             gc.enable()
 
