@@ -607,12 +607,24 @@ def test_the_entry_of_a_mistake_is_complete(name):
     assert fault.wrong.adjacency == fault.right.adjacency
     assert len(str(fault.wrong)) <= 72
     assert fault.source.endswith(".")
-    assert fault.pair_epsilon > fault.claimed_epsilon + 1
-    assert fault.true_epsilon >= fault.pair_epsilon
-    assert fault.true_epsilon == math.inf or not fault.is_unbounded
+    known = replace(fault, loss_on_pair=lambda: 9.0)
+    assert known.true_epsilon == (math.inf if fault.is_unbounded else 9.0)
     copy = pickle.loads(pickle.dumps(fault.wrong))
     assert copy == fault.wrong
     assert isinstance(copy.recipe, Recipe)
+
+
+SLOW = {  # their losses take an accountant a second each
+    "batch-normalisation", "batches-of-fixed-size", "clipped-by-last-norm", "no-clipping",
+    "rate-of-a-part-of-the-batch", "shuffled-batches",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.evidence if name in SLOW else ()) for name in FAULTS]
+)
+def test_the_loss_of_a_mistake_exceeds_what_it_claims(name):
+    assert FAULTS[name].pair_epsilon > FAULTS[name].claimed_epsilon + 1
 
 
 @pytest.mark.parametrize(
