@@ -415,7 +415,7 @@ def test_losses_of_the_last_iterate_and_of_what_is_seen():
     t = math.sqrt(2 * (epsilon + math.log(2)) / (1 - 1 / 4))
     assert 2 * stats.norm.sf(t, 0, 2) - math.exp(epsilon) * 2 * stats.norm.sf(t) == pytest.approx(0.1, rel=1e-9)
     assert training(sampling=BallsInBins(3), steps=3).claim == dp_sgd_claim(FullBatch(), 2.0, 1)
-    last, full = (WorstCaseTraining(noise_multiplier=1.0, steps=8, rate=rate, seen="last") for rate in (0.3, 1.0))
+    last, full = (WorstCaseTraining(noise_multiplier=1.0, steps=3, rate=rate, seen="last") for rate in (0.3, 1.0))
     assert 1.0 < last.seen_epsilon < replace(last, seen="ratio").seen_epsilon - 0.05
     assert full.seen_epsilon == replace(full, seen="sums").seen_epsilon
     one = WorstCaseTraining(noise_multiplier=1.0, steps=1, rate=0.3, seen="last")
