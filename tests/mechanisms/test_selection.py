@@ -116,7 +116,7 @@ def test_two_candidates_in_closed_form_refute_theorem_3_13():
 @pytest.mark.parametrize("counts", COUNTS)
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 def test_law_by_adaptive_quadrature(counts, noise):
-    """By the density and the distribution function of the noise, as formulas: those of SciPy take fifty times longer."""
+    """By the density and the distribution function of the noise, as formulas: SciPy's take fifty times longer."""
 
     def pdf(z):
         return math.exp(-abs(z)) / 2 if noise == "laplace" else math.exp(-z) * (z >= 0)
