@@ -18,7 +18,7 @@ ONE = """
 from mechanisms import *
 
 def test_one(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_500)
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_500, sequential=False)
 """
 SECOND = "    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n"
 TWO = f"""
