@@ -50,7 +50,7 @@ def folder(tmp_path):
 
 # Forks for each command, once it has loaded what commands use: a process of its own would take a second to do so.
 LOADED = """
-import gc, json, os, sys
+import gc, json, os, signal, sys
 from dpaudit.reports.cli.main import main, program
 
 sys.argv[1:] = "audit first:noisy --x 1 --y 0 --epsilon 1 --runs 100 --jobs 1 --out out".split()
@@ -59,6 +59,7 @@ try:
         main()
 except SystemExit:
     sys.stdout = sys.__stdout__
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 gc.freeze()  # so that no child copies what it does not change
 
 def opened(path):
