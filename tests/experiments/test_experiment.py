@@ -82,6 +82,7 @@ def test_unknown_names_are_refused(names, documents, message):
         select([RESPONSE, OTHER], names, documents)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_suite_holds_audits_and_statements(tmp_path):
     seen = []
 
@@ -99,6 +100,7 @@ def test_a_suite_holds_audits_and_statements(tmp_path):
     assert again == suite
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_an_unexpected_verdict_fails_the_suite_and_the_benchmark():
     wrong = Experiment(
         id="T3",

@@ -27,7 +27,7 @@ MODULE = """
 def noisy(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 """
-AUDIT = ("audit", "mine:noisy", "--x", "[1, 1.5]", "--y", "[1]", "--epsilon", "2.5", "--runs", "2000", "--jobs", "1")
+AUDIT = ("audit", "mine:noisy", "--x", "[1, 1.5]", "--y", "[1]", "--epsilon", "2.5", "--runs", "600", "--jobs", "1")
 LINES = (
     (*AUDIT, "--alpha", "0.01", "--out", f"{OUT}/a"),
     ("report", f"{OUT}/a/results.json", "--csv", "--junit", "--json", "--out", f"{OUT}/b"),

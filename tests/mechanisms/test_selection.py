@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate
 
 import dpaudit.mechanisms as m
 from dpaudit.mechanisms import faulty
@@ -114,15 +114,25 @@ def test_two_candidates_in_closed_form_refute_theorem_3_13():
 
 
 @pytest.mark.parametrize("counts", COUNTS)
-@pytest.mark.parametrize(("noise", "law"), [("laplace", stats.laplace), ("exponential", stats.expon)])
-def test_law_by_adaptive_quadrature(counts, noise, law):
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
+def test_law_by_adaptive_quadrature(counts, noise):
+    """By the density and the distribution function of the noise, as formulas: SciPy's take fifty times longer."""
+
+    def pdf(z):
+        return math.exp(-abs(z)) / 2 if noise == "laplace" else math.exp(-z) * (z >= 0)
+
+    def cdf(z):
+        if noise == "laplace":
+            return math.exp(z) / 2 if z < 0 else 1 - math.exp(-z) / 2
+        return -math.expm1(-max(z, 0.0))
+
     mechanism = m.ReportNoisyMax(1.0, sensitivity=0.5, noise=noise)  # scale 1
     found = mechanism.law(counts).probabilities
     stops = sorted({min(counts) - 40, *counts, max(counts) + 40})
     for i, count in enumerate(counts):
 
         def integrand(z, i=i, count=count):
-            return law.pdf(z - count) * math.prod(law.cdf(z - c) for j, c in enumerate(counts) if j != i)
+            return pdf(z - count) * math.prod(cdf(z - c) for j, c in enumerate(counts) if j != i)
 
         pairs = itertools.pairwise(stops)
         expected = sum(integrate.quad(integrand, a, b, epsabs=1e-13, limit=100)[0] for a, b in pairs)

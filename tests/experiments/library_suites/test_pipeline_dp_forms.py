@@ -81,8 +81,8 @@ def test_every_metric_and_method_has_targets_that_run_or_fail_for_a_known_reason
 @pytest.mark.parametrize(
     ("point", "is_refuted"),
     [
-        ("DPEngine.aggregate: order of public partitions in the list", True),
-        ("DPEngine.aggregate: no rows", True),
+        pytest.param("DPEngine.aggregate: order of public partitions in the list", True, marks=pytest.mark.evidence),
+        pytest.param("DPEngine.aggregate: no rows", True, marks=pytest.mark.evidence),
         ("Metrics.SUM: a row of NaN", True),
         ("Metrics.COUNT: Laplace, public partitions", False),
     ],

@@ -415,7 +415,7 @@ def test_losses_of_the_last_iterate_and_of_what_is_seen():
     t = math.sqrt(2 * (epsilon + math.log(2)) / (1 - 1 / 4))
     assert 2 * stats.norm.sf(t, 0, 2) - math.exp(epsilon) * 2 * stats.norm.sf(t) == pytest.approx(0.1, rel=1e-9)
     assert training(sampling=BallsInBins(3), steps=3).claim == dp_sgd_claim(FullBatch(), 2.0, 1)
-    last, full = (WorstCaseTraining(noise_multiplier=1.0, steps=8, rate=rate, seen="last") for rate in (0.3, 1.0))
+    last, full = (WorstCaseTraining(noise_multiplier=1.0, steps=3, rate=rate, seen="last") for rate in (0.3, 1.0))
     assert 1.0 < last.seen_epsilon < replace(last, seen="ratio").seen_epsilon - 0.05
     assert full.seen_epsilon == replace(full, seen="sums").seen_epsilon
     one = WorstCaseTraining(noise_multiplier=1.0, steps=1, rate=0.3, seen="last")
@@ -607,16 +607,28 @@ def test_the_entry_of_a_mistake_is_complete(name):
     assert fault.wrong.adjacency == fault.right.adjacency
     assert len(str(fault.wrong)) <= 72
     assert fault.source.endswith(".")
-    assert fault.pair_epsilon > fault.claimed_epsilon + 1
-    assert fault.true_epsilon >= fault.pair_epsilon
-    assert fault.true_epsilon == math.inf or not fault.is_unbounded
+    known = replace(fault, loss_on_pair=lambda: 9.0)
+    assert known.true_epsilon == (math.inf if fault.is_unbounded else 9.0)
     copy = pickle.loads(pickle.dumps(fault.wrong))
     assert copy == fault.wrong
     assert isinstance(copy.recipe, Recipe)
 
 
+SLOW = {  # their losses take an accountant a second each
+    "batch-normalisation", "batches-of-fixed-size", "clipped-by-last-norm", "no-clipping",
+    "rate-of-a-part-of-the-batch", "shuffled-batches",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if n % 9 == 0 else pytest.mark.evidence) for n, name in enumerate(FAULTS)]
+    "name", [pytest.param(name, marks=pytest.mark.evidence if name in SLOW else ()) for name in FAULTS]
+)
+def test_the_loss_of_a_mistake_exceeds_what_it_claims(name):
+    assert FAULTS[name].pair_epsilon > FAULTS[name].claimed_epsilon + 1
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if n % 12 == 0 else pytest.mark.evidence) for n, name in enumerate(FAULTS)]
 )
 def test_repeated_runs_refute_a_mistake_below_its_loss_and_not_the_right_training(name):
     fault = FAULTS[name]

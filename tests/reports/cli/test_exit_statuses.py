@@ -48,13 +48,84 @@ def folder(tmp_path):
     return tmp_path
 
 
-def dpaudit(folder, mechanism, *options, epsilon="1", into="1>&1", **how):
-    """The exit status, standard output and standard error of an audit in a shell."""
-    command = ["audit", mechanism, "--x", "[1,1]", "--y", "[1]", "--epsilon", epsilon, "--runs", "2000", *options]
-    shell = ["sh", "-c", f'"$@" {into}', "sh", sys.executable, "-m", "dpaudit", *command, "--bits", "false"]
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
-    done = subprocess.run(shell, cwd=folder, text=True, check=False, **streams)
-    return done.returncode, done.stdout, done.stderr
+# Forks for each command, once it has loaded what commands use: a process of its own would take a second to do so.
+LOADED = """
+import gc, json, os, signal, sys
+from dpaudit.reports.cli.main import main, program
+
+sys.argv[1:] = "audit first:noisy --x 1 --y 0 --epsilon 1 --runs 100 --jobs 1 --out out".split()
+try:
+    with open(os.devnull, "w") as sys.stdout:
+        main()
+except SystemExit:
+    sys.stdout = sys.__stdout__
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
+gc.freeze()  # so that no child copies what it does not change
+
+def opened(path):
+    if path != "a reader who left":
+        return os.open(path, os.O_RDWR | os.O_CREAT)
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+for line in sys.stdin:
+    folder, paths, sys.argv[1:] = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        for number, path in enumerate(paths):
+            os.dup2(opened(path), number)
+        program()
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+AUDIT = ("--x", "[1,1]", "--y", "[1]", "--runs", "600", "--bits", "false")
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    first, pipes = tmp_path_factory.mktemp("first"), {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    (first / "first.py").write_text("def noisy(answer, size, rng): return answer + rng.laplace(size=size)")
+    with subprocess.Popen([sys.executable, "-c", LOADED], cwd=first, text=True, **pipes) as process:
+        yield process
+
+
+@pytest.fixture
+def begun(loaded, folder):
+    """Begins a command, and returns the number of its process and a function that waits for its end.
+
+    The function returns the exit status, standard output and standard error.
+    """
+
+    def begin(*arguments, stdout="stdout", stderr="stderr"):
+        paths = [os.devnull, stdout, stderr]
+        loaded.stdin.write(json.dumps([str(folder), paths, arguments]) + "\n")
+        loaded.stdin.flush()
+        number = int(loaded.stdout.readline())
+
+        def ended():
+            status = int(loaded.stdout.readline())
+            shown = [folder / path for path in (stdout, stderr)]
+            texts = [path.read_text() if path.parent == folder and path.exists() else "" for path in shown]
+            for path in shown:
+                if path.parent == folder:
+                    path.unlink(missing_ok=True)
+            return status, *texts
+
+        return number, ended
+
+    return begin
+
+
+@pytest.fixture
+def audited(begun):
+    """An audit of a mechanism with one added row: exit status, standard output and standard error."""
+
+    def audit(mechanism, *options, epsilon="1", **streams):
+        return begun("audit", mechanism, *AUDIT, "--epsilon", epsilon, "--jobs", "1", *options, **streams)[1]()
+
+    return audit
 
 
 @pytest.mark.parametrize(
@@ -69,37 +140,35 @@ def test_a_module_that_ends_on_import_is_an_error(tmp_path, monkeypatch, code):
 
 
 @pytest.mark.parametrize(("mechanism", "jobs"), [("leaves:f", "1"), ("mine:leaving", "1"), ("mine:one", "2")])
-def test_code_that_ends_the_process_gives_no_verdict(folder, mechanism, jobs):
-    status, out, err = dpaudit(folder, mechanism, "--jobs", jobs, "--out", "out")
+def test_code_that_ends_the_process_gives_no_verdict(audited, mechanism, jobs):
+    status, out, err = audited(mechanism, "--jobs", jobs, "--out", "out")
     assert (status, out) == (2, "")
     assert err.startswith("MechanismError: ")
 
 
-def test_what_runs_at_the_end_does_not_change_the_status(folder):
-    assert dpaudit(folder, "later:f", epsilon="0.1")[0] == 1
+def test_what_runs_at_the_end_does_not_change_the_status(audited):
+    assert audited("later:f", epsilon="0.1")[0] == 1
 
 
-@pytest.mark.parametrize(
-    ("into", "epsilon", "verdict"), [("1>&-", "0.1", 1), ("1>&- 2>&-", "1", 0), ("1>/dev/full 2>&1", "1", 0)]
-)
-def test_the_report_is_written_although_nobody_reads_the_output(folder, into, epsilon, verdict):
-    """A closed output takes no part in the status; where output was wanted and lost, the status is 2."""
-    status, out, err = dpaudit(folder, "mine:noisy", "--jobs", "1", "--out", "out", epsilon=epsilon, into=into)
-    assert (status, out, err) == (2 if "full" in into else verdict, "", "")
+@pytest.mark.parametrize(("into", "epsilon", "verdict"), [("1>&-", "0.1", 1), ("1>&- 2>&-", "1", 0)])
+def test_the_report_is_written_where_the_output_is_closed(folder, into, epsilon, verdict):
+    """A closed output takes no part in the status. In processes of their own, which begin without these streams."""
+    command = [sys.executable, "-m", "dpaudit", "audit", "mine:noisy", *AUDIT, "--epsilon", epsilon, "--out", "out"]
+    shell = ["sh", "-c", f'"$@" {into}', "sh", *command, "--jobs", "1"]
+    done = subprocess.run(shell, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (verdict, "", "")
     assert load(folder / "out" / "results.json").entries[0].result.is_refuted == bool(verdict)
 
 
-def test_a_reader_who_left_takes_no_part_in_the_status(folder):
-    reader, writer = os.pipe()
-    os.close(reader)
-    status, _, err = dpaudit(folder, "mine:noisy", "--jobs", "1", "--cells", "4", "--out", "out", stdout=writer)
-    os.close(writer)
+def test_the_report_is_written_although_nobody_reads_the_output(audited, folder):
+    """A reader who left takes no part in the status; where output was wanted and lost, the status is 2."""
+    full = {"stdout": "/dev/full", "stderr": "/dev/full"}
+    assert audited("mine:noisy", "--out", "out", **full)[0] == 2
+    assert not load(folder / "out" / "results.json").entries[0].result.is_refuted
+    status, _, err = audited("mine:noisy", "--cells", "4", "--out", "left", stdout="a reader who left")
     assert (status, err) == (0, "")
-    assert (folder / "out" / "report.html").exists()
-
-
-def test_a_full_disk_behind_the_output_is_an_error_in_words(folder):
-    status, _, err = dpaudit(folder, "mine:noisy", "--jobs", "1", into=">/dev/full")
+    assert (folder / "left" / "report.html").exists()
+    status, _, err = audited("mine:noisy", stdout="/dev/full")
     assert (status, err) == (2, "OSError: standard output cannot be written (No space left on device).\n")
 
 
@@ -114,11 +183,11 @@ atexit.register(setattr, sys, "stdout", open("/dev/full", "w")); atexit.register
 
 
 @pytest.mark.parametrize("statement", REPLACING.strip().splitlines())
-def test_a_verdict_is_printed_to_the_streams_that_the_command_had(folder, statement):
+def test_a_verdict_is_printed_to_the_streams_that_the_command_had(audited, folder, statement):
     code = "import atexit, sys\nonce = []\ndef f(rows, size, rng):\n    if not once:\n        once.append(1)\n"
     code += f"        {statement}\n    return len(rows) + rng.laplace(size=size)\n"
     (folder / "replaces.py").write_text(code)
-    status, out, err = dpaudit(folder, "replaces:f", "--jobs", "1", epsilon="0.1")
+    status, out, err = audited("replaces:f", epsilon="0.1")
     assert (status, err) == (1, "")
     assert out.startswith("REFUTED")
 
@@ -136,29 +205,29 @@ for line in sys.stdin:
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_what_a_program_has_started(folder, number):
+def test_a_signal_ends_what_a_program_has_started(begun, folder, number):
     (folder / "program.py").write_text(PROGRAM)
     program = f"{sys.executable} program.py"
     command = ["audit", "--program", program, "--x", "[1,1]", "--y", "[1]", "--epsilon", "1", "--runs", "100000"]
-    audit = subprocess.Popen([sys.executable, "-m", "dpaudit", *command], cwd=folder, stderr=subprocess.PIPE, text=True)
+    audit, ended = begun(*command)
     until = time.monotonic() + 60
     while not (folder / "child").exists() or not (child := (folder / "child").read_text()).endswith(" "):
         assert time.monotonic() < until
         time.sleep(0.05)
-    audit.send_signal(number)
-    assert "interrupted" in audit.communicate(timeout=60)[1]
-    assert audit.returncode == 128 + number
+    os.kill(audit, number)
+    status, _, err = ended()
+    assert (status, "interrupted" in err) == (128 + number, True)
     state = Path(f"/proc/{child.strip()}/stat")
     assert not state.exists() or state.read_text().rpartition(") ")[2].startswith("Z")
 
 
-def test_every_path_is_resolved_at_the_start(folder):
+def test_every_path_is_resolved_at_the_start(audited, folder):
     other = folder / "other" / "out"
     other.mkdir(parents=True)
     (other / "audit.sqlite").write_text("draws")
     (other / "results.json").write_text("results")
     (folder / "x.json").write_text("[1, 1]")
-    status, out, _ = dpaudit(folder, "mine:moving", "--x", "@x.json", "--jobs", "1", "--out", "out")
+    status, out, _ = audited("mine:moving", "--x", "@x.json", "--out", "out")
     assert status == 0
     assert "report: out/report.html\n" in out
     assert sorted(os.listdir(folder / "out")) == ["report.html", "report.md", "results.json"]
@@ -168,17 +237,16 @@ def test_every_path_is_resolved_at_the_start(folder):
     }
 
 
-def test_a_verdict_is_printed_although_its_report_cannot_be_written(folder):
+def test_a_verdict_is_printed_although_its_report_cannot_be_written(begun, audited, folder):
     """A link is refused before an audit that may take hours, and after one of a moment."""
     (folder / "out").mkdir()
     (folder / "out" / "report.html").symlink_to("elsewhere")
-    status, out, err = dpaudit(folder, "mine:noisy", "--jobs", "1", "--out", "out")
+    status, out, err = audited("mine:noisy", "--out", "out")
     assert (status, out) == (2, "")
     assert "report.html is a symbolic link" in err
     coins = np.random.default_rng(1).random(400) < 0.5
     (folder / "scores.csv").write_text("score,included\n" + "".join(f"{coin},{coin}\n" for coin in coins))
-    command = [sys.executable, "-m", "dpaudit", "canaries", "scores.csv", "--epsilon", "1", "--out", "out"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout.startswith("REFUTED")
+    status, out, _ = begun("canaries", "scores.csv", "--epsilon", "1", "--out", "out")[1]()
+    assert status == 2
+    assert out.startswith("REFUTED")
     assert json.loads((folder / "out" / "results.json").read_text())["summary"]["refuted"] == ["training run"]

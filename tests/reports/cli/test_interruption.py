@@ -167,7 +167,7 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch):
 
 def test_a_search_goes_on_too(folder, monkeypatch):
     arguments = ["audit", "patient_module:patient", "--search", "patient_module:pairs", "--epsilon", "1"]
-    arguments += ["--runs", "4000", "--search-runs", "2000", "--jobs", "1"]
+    arguments += ["--runs", "1000", "--search-runs", "800", "--jobs", "1"]
     assert finished([*arguments, "--out", "whole"]).returncode == 0
     real = Plan.draw
     for draws in (3, 8, 14):
@@ -184,9 +184,9 @@ def test_a_search_goes_on_too(folder, monkeypatch):
             stopped = finished([*arguments, "--out", out])
         assert stopped.returncode == 130
         assert "the same command with --resume continues" in stopped.stderr
-        other = finished([*arguments, "--search-runs", "2001", "--out", out, "--resume"])
+        other = finished([*arguments, "--search-runs", "801", "--out", out, "--resume"])
         assert other.returncode == 2
-        assert "search_runs: 2000 there, 2001 here" in other.stderr.replace("\n", " ")
+        assert "search_runs: 800 there, 801 here" in other.stderr.replace("\n", " ")
         assert "belongs to dpaudit audit" in finished(["run", "--resume", out]).stderr.replace("\n", " ")
         assert finished([*arguments, "--out", out, "--resume"]).returncode == 0
         assert results(folder / out) == results(folder / "whole")

@@ -173,7 +173,7 @@ def test_run_has_status_1_when_an_expectation_is_missed(run):
 @pytest.mark.usefixtures("without_pages", "without_resolution")
 def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
     for folder, jobs in (("a", "1"), ("b", "2")):
-        run("run", "laplace", "randomised-response", "--runs", "20000", "--jobs", jobs, "--out", folder)
+        run("run", "laplace", "randomised-response", "--runs", "5000", "--jobs", jobs, "--out", folder)
     texts = [json.loads((tmp_path / folder / "results.json").read_text()) for folder in "ab"]
     environments = [text.pop("environment") for text in texts]
     assert texts[0] == texts[1]

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import fields
-from functools import cache
+from functools import partial
 
 import pytest
 
-from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, check
-from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
+from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.reports.cli.audit_commands import next_steps
 
+from ..examples import audit
+
 SEARCH = "      --search MODULE:OBJECT in place of --x and --y looks for the worst pair of neighbours"
-
-
-@cache
-def result(scale, claim, resolution=None, runs=4_000):
-    def noisy(answer, size, rng):
-        return answer + rng.laplace(scale=scale, size=size) if scale else [1.0] * size
-
-    return check(noisy, 1.0, 0.0, claim=claim, runs=runs, resolution=resolution, bits=False, seed=3)
+result = partial(audit, runs=4_000, seed=3)
 
 
 def test_a_refutation_is_repeated_and_reported():
-    first, second = next_steps(result(0.3, PureDP(1.0)), has_runs=True, is_searched=False, out=None)
+    first, second = next_steps(result(bound=2.0), has_runs=True, is_searched=False, out=None)
     assert first == "next: --seed 4 repeats the audit on new runs; --out DIR writes a report"
     assert "--dp-audit-scripts=DIR" in second
-    assert "r/report.html" in next_steps(result(0.3, PureDP(1.0)), has_runs=True, is_searched=False, out="r")[0]
+    assert "r/report.html" in next_steps(result(bound=2.0), has_runs=True, is_searched=False, out="r")[0]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +36,7 @@ def test_a_refutation_is_repeated_and_reported():
     ids=str,
 )
 def test_what_is_not_refuted_is_planned_more_finely(claim, options, run):
-    audited = result(1.0, claim)
+    audited = result(claim=claim)
     planned, other = next_steps(audited, has_runs=True, is_searched=False, out=None)
     assert planned.startswith(f"next: `dpaudit plan {options} --resolution ")
     assert other == SEARCH
@@ -51,25 +45,28 @@ def test_what_is_not_refuted_is_planned_more_finely(claim, options, run):
 
 
 def test_other_claims_and_searches():
-    assert next_steps(result(1.0, RenyiDP(2.0, 3.0)), has_runs=True, is_searched=True, out=None) == [
+    assert next_steps(result(claim=RenyiDP(2.0, 3.0)), has_runs=True, is_searched=True, out=None) == [
         "next: more --runs detect smaller excesses",
         "      more --search-runs try more pairs",
     ]
 
 
 def test_an_inconclusive_audit_has_its_remedy():
-    few = next_steps(result(1.25, PureDP(1.0), 0.001), has_runs=True, is_searched=False, out=None)
+    short = result(requested_resolution=0.001)
+    few = next_steps(short, has_runs=True, is_searched=False, out=None)
     assert few[0] == "next: without --runs, the audit makes as many runs as --resolution 0.001 needs"
     assert few[1].startswith("      `dpaudit plan --epsilon 1 --resolution 0.001` shows")
-    (one,) = next_steps(result(0, PureDP(1.0)), has_runs=True, is_searched=False, out=None)
+    sick = result(findings=(Finding(HealthCheck.REPEATED_BLOCKS, "Equal."),))
+    (one,) = next_steps(sick, has_runs=True, is_searched=False, out=None)
     assert "follow the remedy of each failed health check" in one
 
 
 def test_what_ended_the_audit_has_the_remedy():
     """Advice to leave --runs away would be of no use where it was not given, or where time ended the audit."""
 
-    def advice(stopped, resolution=None, wanted=None, claim=None, *, has_runs=False):
-        audited = ended(stopped, resolution, wanted, claim or PureDP(1.0))
+    def advice(stopped, resolution, wanted=None, claim=None, *, has_runs=False):
+        given = {"claim": claim or PureDP(1.0), "resolution": resolution, "requested_resolution": wanted}
+        audited = result(stopped=stopped, looks=(), **given)
         steps = next_steps(audited, has_runs=has_runs, is_searched=False, out=None)
         return [line.split("`")[0].strip() for line in steps if line != SEARCH]
 
@@ -85,13 +82,6 @@ def test_what_ended_the_audit_has_the_remedy():
     assert advice("runs", 0.2, 0.01)[0] == "next: --runs 40000 detects smaller excesses"
     assert advice("runs", math.inf)[0] == "next: --runs 40000 detects smaller excesses"
     assert advice("runs", 0.2) == ["next:"]
-
-
-def ended(stopped, resolution, wanted, claim):
-    """A sequential audit that refuted nothing, and why it ended."""
-    given = {one.name: getattr(result(1.25, PureDP(1.0)), one.name) for one in fields(AuditResult)}
-    own = {"claim": claim, "bound": 0.5, "resolution": resolution, "requested_resolution": wanted, "findings": ()}
-    return SequentialResult(**{**given, **own}, stopped=stopped, looks=())
 
 
 @pytest.mark.usefixtures("without_resolution")

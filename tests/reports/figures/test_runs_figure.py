@@ -1,5 +1,6 @@
 """The figure of the bound against the runs: its projection is what audits of more and fewer runs state."""
 
+import itertools
 import math
 import re
 
@@ -74,17 +75,20 @@ def test_nothing_is_projected_without_a_finite_estimate():
     assert drawn(zero)[1].keys() == {"lower bound", "claimed 1", "claim + projected excess"}
 
 
-@pytest.mark.parametrize("bound", [0.0, 5e-324, 1e-5, 1.0, 1e300])
-@pytest.mark.parametrize("claimed", [0.0, 1e-300, 1.0, 1e300])
-def test_extreme_numbers_are_drawn_inside_the_figure(bound, claimed):
-    for estimate in (bound, math.inf, math.nan, 2.0 * bound):
-        for excess in (math.nan, math.inf, 1e-12, 1e300):
-            axes, _ = drawn(projection(bound=bound, claimed=claimed, estimate=estimate, excess=excess))
-            low, high = axes.get_ylim()
-            assert all(low <= y <= high for line in axes.lines[:-2] for y in line.get_ydata()), "the curves"
-            (marked,) = axes.lines[-1].get_ydata()
-            assert low <= marked <= high
-            assert not re.search(r'="[^"]*\b(nan|inf)\b', svg(axes.figure))
+EXTREMES = itertools.product([0.0, 5e-324, 1e-5, 1.0, 1e300], [0.0, 1e-300, 1.0, 1e300])
+OTHERS = itertools.cycle(itertools.product([1.0, math.inf, math.nan, 2.0], [math.nan, math.inf, 1e-12, 1e300]))
+
+
+def test_extreme_numbers_are_drawn_inside_the_figure():
+    """Each pair of a bound and a claim, and each of an estimate (as a multiple of the bound) and an excess."""
+    for (bound, claimed), (multiple, excess) in zip(EXTREMES, OTHERS):  # noqa: B905  # the others go round
+        estimate = multiple if math.isinf(multiple) else multiple * bound
+        axes, _ = drawn(projection(bound=bound, claimed=claimed, estimate=estimate, excess=excess))
+        low, high = axes.get_ylim()
+        assert all(low <= y <= high for line in axes.lines[:-2] for y in line.get_ydata()), "the curves"
+        (marked,) = axes.lines[-1].get_ydata()
+        assert low <= marked <= high
+        assert not re.search(r'="[^"]*\b(nan|inf)\b', svg(axes.figure))
 
 
 def test_every_audit_has_one_figure_of_its_bound(tmp_path):

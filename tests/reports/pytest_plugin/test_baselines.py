@@ -18,7 +18,7 @@ ONE = """
 from mechanisms import *
 
 def test_one(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_500)
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_500, sequential=False)
 """
 SECOND = "    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n"
 TWO = f"""
@@ -305,7 +305,7 @@ def test_workers_compare_and_give_the_same(full_project):
     project.makepyfile(WITH_WORKERS.replace(SECOND, ""))
     run(project, "--dp-audit-compare=main", "--dp-audit-report=alone.json").assert_outcomes(passed=2)
     options = ("--dp-audit-runs=1_500", "--dp-audit-compare=main", "--dp-audit-report=spread.json")
-    result = project.runpytest_subprocess("-n", "2", "-p", "no:hypothesispytest", *options)
+    result = project.runpytest_inprocess("-n", "2", "-p", "no:hypothesispytest", *options)
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "#2: the audit of baseline main is missing" in text_of(result)

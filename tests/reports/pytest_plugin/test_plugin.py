@@ -234,7 +234,7 @@ def test_what_has_a_budget_of_its_own(project):
     budget = "--dp-audit-budget=2e-5"
     two = "def test_one(dp_audit): dp_audit()\ndef test_two(dp_audit): dp_audit()"  # planned before it is made
     project.makepyfile(two, test_more=two)
-    refused = project.runpytest_subprocess("-n", "1", "-p", "no:hypothesispytest", budget)
+    refused = project.runpytest_inprocess("-n", "1", "-p", "no:hypothesispytest", budget)
     refused.assert_outcomes(errors=4)
     assert "the alphas of 4 tests add up to 4e-05, above the error budget" in text_of(refused)
     assert "2e-05 of error budget 2e-05" in text_of(run(project, budget, "test_more.py"))
