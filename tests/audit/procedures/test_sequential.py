@@ -148,12 +148,12 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
 
     refuted = closed = 0
     for seed in range(3):
-        result = check(leak, 0, 1, claim=PureDP(1.0), runs=5_000, sequential=True, seed=seed, jobs=1, bits=False)
+        result = check(leak, 0, 1, claim=PureDP(1.0), runs=4_500, sequential=True, seed=seed, jobs=1, bits=False)
         refuted += result.is_refuted
         assert (result.p_value <= result.alpha) == result.is_refuted
         if result.is_closed and result.is_refuted:
             closed += 1
-            assert result.runs == 5_000
+            assert result.runs == 4_500
             assert "by the final test" in str(result)
             assert result.looks[-1].bound == result.bound
             assert result.looks[-2].bound < 1.0
