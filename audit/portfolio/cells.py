@@ -30,7 +30,7 @@ RECURS, HALF_LINE = -1, 0
 """Widths of events that are not runs of cells."""
 
 _TAILS, _EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
-_FEW, _ATOMS = 512, 512  # most values that all have a cell of their own, and that do among others
+_ATOMS = 512  # most values that have a cell of their own
 _RECURS = 3  # times that each of them occurs at least, and all do on average
 # Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
 # stretches as narrow or as empty as one that counts if values are spread evenly, and stretches that count at most.
@@ -170,6 +170,19 @@ class Cut:
         hits_x, hits_y = (np.bincount(side, minlength=len(edges) + 2).astype(np.float64) for side in cells)
         return replace(self, edges=edges, hits_x=hits_x, hits_y=hits_y, ratio=None)
 
+    def lies_far(self, likelier_on: Direction) -> npt.NDArray[np.bool_]:
+        """Whether each half-line is farther from all numbers of the other dataset than these from each other."""
+        own, other = (
+            np.sort(side[np.isfinite(side)])
+            for side in (self.column.x, self.column.y)[:: 1 if likelier_on == "x" else -1]
+        )
+        if len(other) == 0 or len(own) == 0:
+            return np.ones(len(self.low), np.bool_)
+        bounds = np.concatenate([[-math.inf], self.edges, [math.inf, math.inf]])  # outputs without a number are far
+        nearest = own[np.maximum(np.searchsorted(own, bounds[self.high]) - 1, 0)]
+        away = np.where(self.low > 0, bounds[self.low] - other[-1], other[0] - nearest)
+        return np.asarray(away > other[-1] - other[0])
+
     def directed(self, likelier_on: Direction) -> tuple[Array, Array]:
         """Hits in each cell, those on the likelier dataset first."""
         return (self.hits_x, self.hits_y) if likelier_on == "x" else (self.hits_y, self.hits_x)
@@ -224,7 +237,7 @@ def _edges(column: Column, even: int) -> tuple[Array, Array]:
     sides = [side[np.isfinite(side)] for side in (column.x, column.y)]
     values = np.sort(np.concatenate(sides))
     different, times = np.unique(values, return_counts=True)
-    if len(different) <= min(_FEW, len(values) // _RECURS):
+    if len(different) <= min(_ATOMS, len(values) // _RECURS):
         return different, different[:0]
     levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
     levels = np.union1d(levels, np.linspace(0.0, 1.0, even + 2)[1:-1])

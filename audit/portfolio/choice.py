@@ -399,16 +399,24 @@ def _best_plain(cuts: Sequence[Cut], criterion: Criterion, caution: float) -> It
 
 
 def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None, Choice | None]:
-    """For each direction the event with most hits on its dataset, at least so many, and none on the other."""
+    """For each direction the event with most hits on its dataset, and none on the other.
+
+    Of k events that tell nothing, one has log₂ k hits on one dataset and none on the other. So an event of the net
+    needs so many more than the `least`, for the k that are as wide. A half-line does not if it lies farther from all
+    outputs of the other dataset than these from each other, as the tail of noise does not.
+    """
     found: list[Choice | None] = []
+    widths, times = np.unique(np.concatenate([np.zeros(0, np.int64), *(cut.width for cut in cuts)]), return_counts=True)
     for way in DIRECTIONS:
         best: tuple[float, Cut, int] | None = None
         for cut in cuts:
             own, other = (cut.in_events(side) for side in cut.directed(way))
-            hits = np.where(other == 0.0, own, 0.0)
-            at = int(hits.argmax())
-            if hits[at] >= least and (best is None or hits[at] > best[0]):
-                best = float(hits[at]), cut, at
+            by_chance = np.log2(times)[np.searchsorted(widths, cut.width)]
+            by_chance[(cut.width == HALF_LINE) & cut.lies_far(way)] = 0.0
+            more = np.where(other == 0.0, own - by_chance, 0.0)
+            at = int(more.argmax())
+            if more[at] >= least and (best is None or more[at] > best[0]):
+                best = float(more[at]), cut, at
         found.append(None if best is None else Proposal.plain(best[1], best[2], way).choice)
     return found[0], found[1]
 

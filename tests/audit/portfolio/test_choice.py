@@ -340,9 +340,9 @@ def test_sets_seen_on_one_dataset():
         events = seen(first, second, least=2)
         on_x, on_y = events if first is x else events[::-1]
         assert on_x.contains(np.array([-1.0, 0.1, 0.4, 7.0, 8.5])).tolist() == [False, False, False, True, True]
-        assert (on_y.count(x), on_y.count(y)) == (0, 2)
+        assert on_y is None  # of six outputs two lie beside each other by chance
     assert seen(x, y, least=3) == (None, None)
-    words = merge([np.array(["a"] * 9 + ["b"] * 3, dtype=object)], [np.array(["b"] * 9 + ["c"] * 3, dtype=object)])
+    words = merge([np.array(["a"] * 9 + ["b"] * 5, dtype=object)], [np.array(["b"] * 9 + ["c"] * 5, dtype=object)])
     assert seen(*words, least=2) == (Outcomes(("a",)), Outcomes(("c",)))
     assert seen(np.full(3, np.nan), np.full(3, np.nan), least=1) == (None, None)
 
@@ -381,11 +381,7 @@ def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(share, runs, hits
         assert event.count(other) == 0
 
 
-CHANCE = "of thousands of events one has 6 hits to none by chance: 58 of 20,000 fresh runs of rounded noise"
-TOO_MANY = pytest.mark.xfail(strict=True, reason=CHANCE)
-
-
-@pytest.mark.parametrize("seed", [pytest.param(0, marks=TOO_MANY), 1, pytest.param(2, marks=TOO_MANY)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_noise_shows_hardly_anything_on_one_dataset(seed):
     rng = np.random.default_rng(seed)
     for noise in (rng.laplace, rng.normal, rng.standard_cauchy, lambda size: np.round(rng.laplace(size=size), 2)):
