@@ -38,7 +38,7 @@ _SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
 _BESIDE, _BY_CHANCE, _MOST_STRETCHES = 32, 1e-4, 32
 _CURVE = 700  # cells of a curve at most, whose fit takes the square of their number; more are joined
 _JOINED = 128
-_LONG = 4 * (_EVEN + 1) ** 2  # runs from which √runs even cells locate a kink better than 63
+_LONG = 4 * (_EVEN + 1) ** 2  # runs from which √runs even cells are twice as fine, and locate a kink better
 _ROUNDED = 9  # digits of a log ratio: errors of rounding would put the cells of a plateau in order
 
 

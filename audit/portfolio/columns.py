@@ -295,7 +295,7 @@ def _shares(cuts: Array, values: Array) -> Array:
 
 _SPREADS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # standard deviations of a step, in log ratios
 _STEPS = 512  # parameters at most
-_NUMBERS = 20_000_000  # in the design at most: 80 megabytes
+_IN_DESIGN = 20_000_000  # most numbers in the design: 80 megabytes
 _NEWTON = 3  # steps from the quadratic solution; the order of outputs hardly changes after them
 _FEW = 12  # different values of a column that all have a step of their own
 
@@ -317,7 +317,7 @@ def additive(columns: Columns, x: Array, y: Array, bins: int) -> Additive | None
         if size:
             leave_out("steps", f"no sum of more than {_STEPS} steps was fitted to {len(x):,} columns")
         return None
-    runs = max(min(x.shape[1], _NUMBERS // (2 * size)), 1)
+    runs = max(min(x.shape[1], _IN_DESIGN // (2 * size)), 1)
     weights = _fitted(*(_design(side[:, :runs], cuts, has_gaps) for side in (x, y)))
     pieces: list[Piece] = []
     missing: list[tuple[int, float]] = []

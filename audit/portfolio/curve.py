@@ -32,7 +32,7 @@ _MOST_RAMPS = 5
 _MOVES = 4  # rounds in which every ramp may move
 _STEPS = (16, 4, 1)  # cells by which a knot moves
 _NEWTON_STEPS, _A_FEW = 30, 6  # most Newton steps of a fit, and of one that is only compared
-_LEAST_STEP, _LAST_STEP = 1e-4, 1e-3  # in log ratios: none as small is made; after a full one as small comes a smaller
+_LEAST_STEP, _LAST_STEP = 1e-4, 1e-3  # in log ratios: of steps that are not taken, and of a full one that is the last
 _SHORT_OF = 2.0  # by which a first ramp may miss its price and still be moved: it already has the best place
 _STEEPEST = 1e12
 
@@ -58,7 +58,7 @@ def expected_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool 
     Returns
     -------
     ndarray, shape (cells,)
-        ln of the expected ratio of *counts*, up to a constant.
+        Expected log odds of x in each cell; with equally many runs on x and on y, the log ratio.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 An event that the pilot did not see costs its part of alpha, not the audit: by the union bound at least one of the exact
 tests refutes a claim that holds with probability at most alpha, for any parts that sum to 1 and were fixed before the
-main runs. A quarter or so of the net's alpha is spread evenly over the widths of events and then over their places; the
+main runs. Three tenths of the net's alpha are spread evenly over the widths of events and then over their places; the
 rest goes to the leading events of the pilot by rank, as 1, 1/2, 1/3, …, once by expected bound, once by standard errors
 above the claim, once among the values that recur.
 
