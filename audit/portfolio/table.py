@@ -22,7 +22,6 @@ from .curve import shrunken_log_ratios
 
 _FEW = 64  # outcomes that are compared on the whole pilot, and whether or not they recur
 _SINGLE = 511  # of the commonest outcomes that have a place each
-_TWO = 2  # numbers, which a threshold tells apart
 _MOST_NUMBERS = 16_384  # numbers or words of known outcomes: at most 240 kB in a file of results, one line each
 _REPEATED, _RECURRING, _MOSTLY = 3, 0.2, 0.5  # hits of an outcome that recurs, and shares of runs in such outcomes
 MOST_OUTCOMES = 100_000
@@ -78,7 +77,7 @@ def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
     half = len(x) // 2
     table = count_outcomes([x[:half], y[:half], x[half:], y[half:]])
     is_cut = x.dtype != object and x.ndim == 1 and bool(np.isfinite(table.values).all())
-    if len(table) < 2 or (len(table) == _TWO and is_cut):
+    if len(table) < 2 or (len(table) == 2 and is_cut):
         return
     hits = table.counts.sum(axis=0)
     recurring = float(hits[hits >= _REPEATED].sum()) / max(int(hits.sum()), 1)
