@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from ..claims.claim import Claim
 from .binomial_tails import Array
 from .boundary_test import LEAST_ALPHA, Counts, Direction, arcsine_angle, directed, joint_test_beside
 
+Hits: TypeAlias = npt.NDArray[np.int64] | Array
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _EXACT = 5  # exact tests that are made: those with the largest rough bounds
 _NEAR = 400  # events whose rough bounds are computed, those that exceed their levels' quantiles by most
@@ -126,11 +128,9 @@ def net_test(
     return None if best is None else replace(best, p_value=p_value)
 
 
-def clearance(
-    hits_p: npt.NDArray[np.int64] | Array, hits_q: npt.NDArray[np.int64] | Array, n: int, m: int, claim: Claim
-) -> Array:
+def clearance(hits_p: Hits, hits_q: Hits, n: int | Hits, m: int | Hits, claim: Claim) -> Array:
     """Return the standard errors by which frequencies of p exceed the boundary at those of q, on the arcsine scale."""
-    error_p, error_q = 0.5 / math.sqrt(n), 0.5 / math.sqrt(m)
+    error_p, error_q = 0.5 / np.sqrt(n), 0.5 / np.sqrt(m)
     angle = np.arcsin(np.sqrt((hits_q + 0.5) / (m + 1.0)))
     here, beside = (
         arcsine_angle(*claim.max_power(np.sin(at) ** 2, np.cos(at) ** 2))
@@ -139,17 +139,21 @@ def clearance(
     return np.asarray((np.arcsin(np.sqrt(hits_p / n)) - here) / np.hypot(error_p, beside - here))
 
 
-def rough_bound(
-    hits_p: npt.NDArray[np.int64] | Array,
-    hits_q: npt.NDArray[np.int64] | Array,
-    n: int,
-    m: int,
-    claim: Claim,
-    z: Array | float,
-) -> Array:
-    """Return the strength that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for none."""
-    p = np.arcsin(np.sqrt(hits_p / n)) - 0.5 * z / math.sqrt(n) * np.sin(_ANGLES)
-    q = np.arcsin(np.sqrt((hits_q + 0.5) / (m + 1.0))) + 0.5 * z / math.sqrt(m) * np.cos(_ANGLES)
+def rough_bound(hits_p: Hits, hits_q: Hits, n: int | Hits, m: int | Hits, claim: Claim, z: Array | float) -> Array:
+    """Return the strength that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for none.
+
+    Parameters
+    ----------
+    hits_p, hits_q : ndarray, shape (events,)
+        Hits of each event, those on its likelier dataset first.
+    n, m : int or ndarray, shape (events,)
+        Runs behind them.
+    claim : Claim
+        In the direction of the events.
+    z : float or ndarray, shape (events,)
+    """
+    p = np.arcsin(np.sqrt(hits_p / n)) - 0.5 * z / np.sqrt(n) * np.sin(_ANGLES)
+    q = np.arcsin(np.sqrt((hits_q + 0.5) / (m + 1.0))) + 0.5 * z / np.sqrt(m) * np.cos(_ANGLES)
     p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
     found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
     return np.where(np.isnan(found), -math.inf, found)

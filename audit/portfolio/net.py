@@ -15,7 +15,6 @@ Genovese, Roeder & Wasserman (2006), False discovery control with p-value weight
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,14 +64,14 @@ class Net:
         groups, group, sizes = np.unique(width, return_inverse=True, return_counts=True)
         even = 1.0 / sizes[group] / len(groups) / 2.0
         places = _Places.of(cuts)
-        hits_x, hits_y, pilot = places.hits_x, places.hits_y, max(cut.runs for cut in cuts)
+        hits_x, hits_y, pilot = places.hits_x, places.hits_y, np.array([cut.runs for cut in cuts])[places.column]
         promise, clear = [], []
         for p, q, directed in ((hits_x, hits_y, claim), (hits_y, hits_x, claim.reversed())):
-            promise.append(rough_bound(p, q, pilot, pilot, directed, _SHOWN * math.sqrt(pilot / runs)))
+            promise.append(rough_bound(p, q, pilot, pilot, directed, _SHOWN * np.sqrt(pilot / runs)))
             clear.append(clearance(p, q, pilot, pilot, directed))
         by_bound, by_clearance = np.concatenate(promise), np.concatenate(clear)
         if is_symmetric(claim):  # the complement says the same in the other direction
-            is_large = np.tile(hits_x + hits_y > np.concatenate([np.full(len(cut.low), cut.runs) for cut in cuts]), 2)
+            is_large = np.tile(hits_x + hits_y > pilot, 2)
             by_bound[is_large] = by_clearance[is_large] = -np.inf
         by_bound[by_bound <= 0.0] = -np.inf
         recurring = np.where(np.tile(width, 2) == RECURS, by_bound, -np.inf)
