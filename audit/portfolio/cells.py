@@ -115,10 +115,11 @@ class Cut:
     def of(cls, column: Column) -> Cut | None:
         """Cut a column; None if its finite values and missing ones do not vary."""
         both = np.concatenate([column.x, column.y])
-        coarse, atoms = _edges(column, _EVEN)
+        coarse, atoms = _edges(column)
         edges = coarse
         if column.is_output and len(column.x) > _LONG:
-            edges = np.union1d(coarse, _edges(column, math.isqrt(len(column.x)))[0])
+            values = np.sort(both[np.isfinite(both)])
+            edges = np.union1d(coarse, _at(values, _even_levels(math.isqrt(len(column.x)))))
         if len(edges) == 0 or (len(edges) == 1 and not np.isnan(both).any()):
             return None
         count = len(edges) + 2
@@ -232,7 +233,16 @@ def event_of(score: Score, edges: Array, cells: npt.NDArray[np.bool_]) -> Event:
     )
 
 
-def _edges(column: Column, even: int) -> tuple[Array, Array]:
+def _even_levels(count: int) -> Array:
+    return np.linspace(0.0, 1.0, count + 2)[1:-1]
+
+
+def _at(values: Array, levels: Array) -> Array:
+    """The quantiles of sorted values at these levels."""
+    return np.asarray(values[np.rint(levels * (len(values) - 1)).astype(np.int64)])
+
+
+def _edges(column: Column) -> tuple[Array, Array]:
     """Edges of the cells, and those among many at which a value that recurs or a stretch of odd density begins."""
     sides = [side[np.isfinite(side)] for side in (column.x, column.y)]
     values = np.sort(np.concatenate(sides))
@@ -240,8 +250,7 @@ def _edges(column: Column, even: int) -> tuple[Array, Array]:
     if len(different) <= min(_ATOMS, len(values) // _RECURS):
         return different, different[:0]
     levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
-    levels = np.union1d(levels, np.linspace(0.0, 1.0, even + 2)[1:-1])
-    at = values[np.rint(levels * (len(values) - 1)).astype(np.int64)]
+    at = _at(values, np.union1d(levels, _even_levels(_EVEN)))
     recurring, times = different[times >= _RECURS], times[times >= _RECURS]
     first, after = (np.searchsorted(np.sort(sides[0]), recurring, side=side) for side in ("left", "right"))
     # A curve of each cell by itself believes its counts, so those must not be the oddest of many.

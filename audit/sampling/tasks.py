@@ -235,7 +235,7 @@ Shapes = dict[str, tuple[int, ...]] | None
 RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # above all marks
-_TOGETHER = 1 << 16  # numbers in blocks whose cells are counted together: each count costs 20 µs for a column
+_TOGETHER = 1 << 16  # numbers from which the cells of blocks are counted: each count costs 20 µs for a column
 _MARKED_OF_MANY = 8  # one in eight blocks of a block sampler has its stretches hashed, which takes 30 µs
 
 
@@ -327,13 +327,9 @@ class LearnForm:
         return isinstance(result, Form)
 
 
-def _may_join(held: list[Outputs], outputs: Outputs) -> bool:
-    """Whether these outputs are numbers of the kind of those that are held, and few enough; or none are held."""
-    if not held:
-        return True
-    if (outputs.dtype, outputs.shape[1:]) != (held[0].dtype, held[0].shape[1:]):
-        return False
-    return outputs.size + sum(each.size for each in held) <= _TOGETHER
+def _are_alike(first: Outputs, second: Outputs) -> bool:
+    """Whether both are numbers of one type and shape."""
+    return (first.dtype, first.shape[1:]) == (second.dtype, second.shape[1:]) and first.dtype != object
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +361,7 @@ class CountBlocks(_Blocks):
     def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
         numbers: list[tuple[int, ...]] = []
         raised: list[Counter[str]] = []
-        cells, held = np.zeros(sum(each.n_cells for each in self.partitions), np.int64), list[Outputs]()
+        cells, held = np.zeros(sum(each.n_cells for each in self.partitions), np.int64), list[Reading]()
         shape = None if self.shapes is None else self.shapes[self.side]
         for number, size in self.numbered:
             outputs = plan.draw("main", self.side, number, size, shape, is_kept=False)
@@ -373,16 +369,16 @@ class CountBlocks(_Blocks):
             hits = (0,) if self.event is None else hits_of((self.event, *self.others), reading)
             numbers.append((*hits, *_marks(plan, number, outputs)))
             raised.append(raised_in(outputs))
-            if outputs.dtype == object:
-                cells = cells + self._cells(reading)
-                continue
-            if not _may_join(held, outputs):
-                cells, held = cells + self._cells(Reading(np.concatenate(held))), []
-            held.append(outputs)
-        return numbers, cells + self._cells(Reading(np.concatenate(held))) if held else cells, _added(raised)
+            if held and not _are_alike(held[0].outputs, outputs):
+                cells, held = cells + self._cells(held), []
+            held.append(reading)
+            if outputs.dtype == object or sum(each.outputs.size for each in held) >= _TOGETHER:
+                cells, held = cells + self._cells(held), []
+        return numbers, cells + self._cells(held) if held else cells, _added(raised)
 
-    def _cells(self, reading: Reading) -> Labels:
-        """Outputs in each cell of all partitions."""
+    def _cells(self, blocks: list[Reading]) -> Labels:
+        """Outputs of these blocks in each cell of all partitions."""
+        reading = blocks[0] if len(blocks) == 1 else Reading(np.concatenate([each.outputs for each in blocks]))
         counted = [
             partition.of(reading) if isinstance(partition, ColumnCells) else partition.count(reading.outputs)
             for partition in self.partitions

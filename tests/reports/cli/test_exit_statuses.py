@@ -48,7 +48,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-# Forks for each command, once it has loaded what commands use: a process of its own would take a second to do so.
+# Runs each command in a fork of this process, which has loaded the library: a new process takes a second to load it.
 LOADED = """
 import gc, json, os, signal, sys
 from dpaudit.reports.cli.main import main, program
