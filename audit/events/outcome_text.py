@@ -153,9 +153,20 @@ _SAFE = _PRINTED - {int, bool, float, Fraction}  # types whose repr is the same 
 class Unordered:
     """An output that equals those with equal entries in any order."""
 
-    __slots__ = ()
+    __slots__ = ("_text",)
 
     entries: tuple[tuple[Any, Any], ...]
+    _text: str
+
+    @property
+    def text(self) -> str:
+        """What `outcome_text` returns, written once: every check of an output that is kept asks for it."""
+        try:
+            return self._text
+        except AttributeError:
+            written = f"{type(self).__qualname__}({', '.join(sorted(map(outcome_text, self.entries)))})"
+            object.__setattr__(self, "_text", written)
+            return written
 
 
 def printed(value: Any) -> str:
@@ -201,7 +212,7 @@ def outcome_text(output: Any) -> str:
         texts = map(outcome_text, output)
         return f"{kind.__qualname__}({', '.join(sorted(texts) if isinstance(output, frozenset) else texts)})"
     if isinstance(output, Unordered):
-        return f"{kind.__qualname__}({', '.join(sorted(map(outcome_text, output.entries)))})"
+        return output.text
     if compares_by_identity(kind):
         return kind.__qualname__
     compared = compared_fields(kind) if is_dataclass(output) else None

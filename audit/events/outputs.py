@@ -285,6 +285,13 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
     return counts, names
 
 
+def n_different(outputs: Outputs) -> int:
+    """Return the number of different outcomes."""
+    if outputs.dtype == object:
+        return len(set(map(outcome_key, set(outputs.tolist()))))
+    return len(np.unique(row_keys(outputs))) if outputs.ndim == 2 else len(_tally_of_numbers(outputs)[0])
+
+
 def _tally_of_numbers(outputs: Outputs) -> tuple[Outputs, npt.NDArray[np.int64]]:
     """Return the different numbers, sorted, and how often each occurs; close integers are counted without sorting."""
     if outputs.dtype.kind in "iu" and len(outputs) > 0:

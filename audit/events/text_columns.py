@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, zip_longest
 from typing import Literal
 
@@ -23,9 +24,8 @@ from .outcome_text import equal_text
 from .outputs import Outputs, outcome_list, outcome_words
 
 Part = Literal["length", "number", "last digits", "character", "word", "start", "end", "template"]
-_Read = Callable[[str], Iterable[float]]
 
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"((?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\d+(?:\.\d+)?)")
 _WORD = re.compile(r"\b\w+\b")
 _NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32  # columns of a kind; short texts have all characters
 _MOST_CODES = 256
@@ -48,7 +48,7 @@ class TextColumn:
     which : int or str
         The place of a number or character, from 0; the word; otherwise 0.
     known : tuple of str
-        Characters, starts, ends or templates, by code.
+        Characters in increasing order, starts, ends or templates, by code.
     """
 
     path: Path
@@ -103,19 +103,18 @@ class TextColumns(Columns):
 
     def read(self, outputs: Outputs) -> Matrix:
         found = np.full((len(self.columns), len(outputs)), math.nan)
-        places_of: dict[tuple[Path, Part], list[int]] = {}
+        parts: dict[Path, dict[Part, list[int]]] = {}
         for place, column in enumerate(self.columns):
-            places_of.setdefault((column.path, column.part), []).append(place)
-        texts_of: dict[Path, dict[int, str]] = {path: {} for path, _ in places_of}
+            parts.setdefault(column.path, {}).setdefault(column.part, []).append(place)
+        texts_of: dict[Path, dict[int, str]] = {path: {} for path in parts}
         for row, output in enumerate(outcome_list(outputs)):
-            for path, leaf in leaves_of(output):
+            for path, leaf in (((), output),) if type(output) is str else leaves_of(output):
                 if path in texts_of and (text := equal_text(leaf)) is not None:
                     texts_of[path].setdefault(row, text)
-        for (path, part), places in places_of.items():
-            if texts := texts_of[path]:
-                read = _KINDS[part]([self.columns[place] for place in places])
-                values = [read(text if part == "length" else _clipped(text)) for text in texts.values()]
-                found[np.ix_(places, list(texts))] = np.array(values, dtype=np.float64).T
+        for path, texts in texts_of.items():
+            read, rows = _Texts(list(texts.values())), list(texts)
+            for part, places in parts[path].items() if texts else ():
+                found[np.ix_(places, rows)] = read.columns(part, [self.columns[place] for place in places])
         return found
 
 
@@ -124,23 +123,61 @@ def _clipped(text: str) -> str:
     return text if len(text) <= 2 * _CLIPPED else f"{text[:_CLIPPED]} {text[-_CLIPPED:]}"
 
 
-def _lengths(columns: Sequence[TextColumn]) -> _Read:
-    return lambda text: (float(len(text)),) * len(columns)
+class _Texts:
+    """Texts at a path, and what several columns read of them, once."""
 
+    def __init__(self, texts: list[str]) -> None:
+        self.whole = texts
+        self.texts = list(map(_clipped, texts))
 
-def _numbered(value: Callable[[str], float]) -> Callable[[Sequence[TextColumn]], _Read]:
-    """What reads a value of each number."""
+    @cached_property
+    def pieces(self) -> list[list[str]]:
+        """What is between numbers, and the numbers, in turns."""
+        return list(map(_NUMBER.split, self.texts))
 
-    def of(columns: Sequence[TextColumn]) -> _Read:
-        wanted = [int(column.which) for column in columns]
+    def columns(self, part: Part, columns: Sequence[TextColumn]) -> Matrix:
+        """Columns of one part, shape (columns, texts)."""
+        match part:
+            case "length":
+                read = [list(map(float, map(len, self.whole)))] * len(columns)
+            case "number" | "last digits":
+                read = [self._numbers(float if part == "number" else _last_digits_of, column) for column in columns]
+            case "word":
+                read = self._words({column.which: place for place, column in enumerate(columns)})
+            case "character":
+                return self._characters(columns)
+            case "template":
+                keys = ["#".join(each[::2]) for each in self.pieces]
+                read = [[known.get(key, -1.0) for key in keys] for known in map(_codes_of, columns)]
+            case _:
+                keys = list(map(_CODED[part], self.texts))
+                read = [[known.get(key, -1.0) for key in keys] for known in map(_codes_of, columns)]
+        return np.array(read, dtype=np.float64)
 
-        def read(text: str) -> list[float]:
-            found = _NUMBER.findall(text)
-            return [value(found[place]) if place < len(found) else math.nan for place in wanted]
+    def _numbers(self, value: Callable[[str], float], column: TextColumn) -> list[float]:
+        place = 2 * int(column.which) + 1
+        return [value(each[place]) if place < len(each) else math.nan for each in self.pieces]
 
-        return read
+    def _words(self, places: dict[int | str, int]) -> list[list[float]]:
+        times = [[0.0] * len(self.texts) for _ in places]
+        for row, text in enumerate(self.texts):
+            for word in _WORD.findall(text):
+                if (place := places.get(word)) is not None:
+                    times[place][row] += 1.0
+        return times
 
-    return of
+    def _characters(self, columns: Sequence[TextColumn]) -> Matrix:
+        """The codes of characters by their code points; the end of a text comes before all of these."""
+        places = [int(column.which) for column in columns]
+        texts = np.array(self.texts, dtype=f"U{max(places) + 1}")
+        points = texts.view(np.uint32).reshape(len(texts), -1)[:, places].T.astype(np.int64)
+        points[np.array(places)[:, None] >= np.array(list(map(len, self.texts)))] = -1
+        codes = np.full(points.shape, -1.0)
+        for column, row, own in zip(columns, points, codes, strict=True):
+            known = np.array([ord(text) if text else -1 for text in column.known])
+            code = np.minimum(np.searchsorted(known, row), len(known) - 1)
+            np.copyto(own, code, where=known[code] == row)
+        return codes
 
 
 def _last_digits_of(number: str) -> float:
@@ -151,37 +188,6 @@ def _is_whole(number: str) -> bool:
     return number.lstrip("+-").isdigit() and len(number) <= _SHORT
 
 
-def _words(columns: Sequence[TextColumn]) -> _Read:
-    places = {column.which: place for place, column in enumerate(columns)}
-
-    def read(text: str) -> list[float]:
-        row = [0.0] * len(columns)
-        for word in _WORD.findall(text):
-            if (place := places.get(word)) is not None:
-                row[place] += 1.0
-        return row
-
-    return read
-
-
-def _characters(columns: Sequence[TextColumn]) -> _Read:
-    codes = [(int(column.which), _codes_of(column)) for column in columns]
-    return lambda text: [known.get(text[place : place + 1], -1.0) for place, known in codes]
-
-
-def _coded(part: Part) -> Callable[[Sequence[TextColumn]], _Read]:
-    def of(columns: Sequence[TextColumn]) -> _Read:
-        codes = list(map(_codes_of, columns))
-
-        def read(text: str) -> list[float]:
-            key = _CODED[part](text)
-            return [known.get(key, -1.0) for known in codes]
-
-        return read
-
-    return of
-
-
 def _codes_of(column: TextColumn) -> dict[str, float]:
     return {text: float(code) for code, text in enumerate(column.known)}
 
@@ -190,14 +196,6 @@ _CODED: dict[Part, Callable[[str], str]] = {
     "template": lambda text: _NUMBER.sub("#", text),
     "start": lambda text: text[:_ENDS],
     "end": lambda text: text[-_ENDS:],
-}
-_KINDS: dict[Part, Callable[[Sequence[TextColumn]], _Read]] = {
-    "length": _lengths,
-    "number": _numbered(float),
-    "last digits": _numbered(_last_digits_of),
-    "word": _words,
-    "character": _characters,
-    **{part: _coded(part) for part in _CODED},
 }
 
 

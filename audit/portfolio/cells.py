@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -114,23 +114,26 @@ class Cut:
     @classmethod
     def of(cls, column: Column) -> Cut | None:
         """Cut a column; None if its finite values and missing ones do not vary."""
-        both = np.concatenate([column.x, column.y])
-        coarse, atoms = _edges(column)
+        ordered = [np.sort(side[~np.isnan(side)]) for side in (column.x, column.y)]
+        sides = [side[np.isfinite(side)] for side in ordered]
+        values = np.sort(np.concatenate(sides), kind="stable")  # merges what is sorted
+        coarse, atoms = _edges(column, sides, values)
         edges = coarse
         if column.is_output and len(column.x) > _LONG:
-            values = np.sort(both[np.isfinite(both)])
             edges = np.union1d(coarse, _at(values, _even_levels(math.isqrt(len(column.x)))))
-        if len(edges) == 0 or (len(edges) == 1 and not np.isnan(both).any()):
+        without = [len(side) - len(known) for side, known in zip((column.x, column.y), ordered, strict=True)]
+        if len(edges) == 0 or (len(edges) == 1 and not any(without)):
             return None
-        count = len(edges) + 2
-        cells_x, cells_y = cells_of(column.x, edges), cells_of(column.y, edges)
-        hits_x, hits_y = (np.bincount(side, minlength=count).astype(np.float64) for side in (cells_x, cells_y))
+        hits_x, hits_y = (
+            np.diff(np.searchsorted(known, edges), prepend=0, append=[len(known), len(known) + rest]).astype(np.float64)
+            for known, rest in zip(ordered, without, strict=True)
+        )
         ratio = None
         if column.curve == "ramps" and len(edges):
-            positions = _positions(both, np.concatenate([cells_x, cells_y]), edges)
-            ratio = _curve(positions, hits_x, hits_y, is_ratio=column.is_ratio)
+            ratio = _curve(_positions(values, edges), hits_x, hits_y, is_ratio=column.is_ratio)
         elif column.curve == "each":
             ratio = shrunken_log_ratios(hits_x, hits_y).round(_ROUNDED)
+        count = len(hits_x)
         ends = np.concatenate([[0], 1 + np.searchsorted(edges, coarse), [count - 1, count]])
         low, high, width = _runs_of_cells(len(ends) - 1)
         low, high = ends[low], ends[high]
@@ -149,6 +152,12 @@ class Cut:
             return self.hits_x, self.hits_y
         hits, share = self.hits_x + self.hits_y, expit(self.ratio)
         return np.minimum(hits * share, self.hits_x.sum()), np.minimum(hits * (1.0 - share), self.hits_y.sum())
+
+    @property
+    def order(self) -> Integers:
+        """Cells by decreasing ratio; on a curve those of equal ratio by their distance to a cell of larger ratio."""
+        assert self.ratio is not None
+        return from_the_inside(self.ratio) if self.column.curve == "ramps" else np.argsort(-self.ratio, kind="stable")
 
     def hits(self, cells: npt.NDArray[np.bool_]) -> tuple[float, float]:
         """Hits in these cells on x and on y."""
@@ -242,23 +251,31 @@ def _at(values: Array, levels: Array) -> Array:
     return np.asarray(values[np.rint(levels * (len(values) - 1)).astype(np.int64)])
 
 
-def _edges(column: Column) -> tuple[Array, Array]:
-    """Edges of the cells, and those among many at which a value that recurs or a stretch of odd density begins."""
-    sides = [side[np.isfinite(side)] for side in (column.x, column.y)]
-    values = np.sort(np.concatenate(sides))
-    different, times = np.unique(values, return_counts=True)
+def _first_of_each(values: Array) -> Integers:
+    """The places of sorted values at which a new one begins."""
+    return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])[: len(values)])
+
+
+def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array, Array]:
+    """Edges of the cells, and those among many at which a value that recurs or a stretch of odd density begins.
+
+    `sides` are the finite values on x and on y, `values` those of both, all sorted.
+    """
+    first = _first_of_each(values)
+    different, times = values[first], np.diff(first, append=len(values))
     if len(different) <= min(_ATOMS, len(values) // _RECURS):
         return different, different[:0]
     levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
     at = _at(values, np.union1d(levels, _even_levels(_EVEN)))
     recurring, times = different[times >= _RECURS], times[times >= _RECURS]
-    first, after = (np.searchsorted(np.sort(sides[0]), recurring, side=side) for side in ("left", "right"))
+    first, after = (np.searchsorted(sides[0], recurring, side=side) for side in ("left", "right"))
     # A curve of each cell by itself believes its counts, so those must not be the oddest of many.
     wanted = times if column.curve == "each" else np.abs(2 * (after - first) - times) / np.sqrt(times)
     atoms = recurring[np.argsort(-wanted, kind="stable")[:_ATOMS]]
     is_grid = 2 * times.sum() > len(values)  # then a value that recurs is one like any other
     is_smooth = not is_grid and not column.is_ratio  # a learned sum of steps is not
-    stretches = [stretch for side in sides for stretch in _odd_stretches(np.unique(side))] if is_smooth else []
+    distinct = [side[_first_of_each(side)] for side in sides if is_smooth]
+    stretches = [stretch for side in distinct for stretch in _odd_stretches(side)]
     starts, ends = np.array([*zip(atoms, atoms, strict=True), *stretches]).reshape(-1, 2).T
     with np.errstate(over="ignore"):  # infinity comes after the largest number
         edges = np.unique(np.concatenate([at, starts, np.nextafter(ends, math.inf)]))
@@ -311,13 +328,14 @@ def _runs_of_cells(count: int) -> tuple[Integers, Integers, Integers]:
     return np.concatenate(low), np.concatenate(high), np.concatenate(widths)
 
 
-def _positions(values: Array, cells: Integers, edges: Array) -> Array:
-    """The mean of the finite values in each cell but the last; its lower edge where there is none."""
-    finite = np.isfinite(values)
-    hits = np.bincount(cells[finite], minlength=len(edges) + 2)[:-1]
-    means = np.bincount(cells[finite], values[finite] / hits[cells[finite]], minlength=len(edges) + 2)[:-1]
-    means = np.clip(means, -sys.float_info.max, sys.float_info.max)  # a sum may be rounded beyond
-    return np.maximum.accumulate(np.where(hits > 0, means, np.append(edges[0], edges)))
+def _positions(values: Array, edges: Array) -> Array:
+    """The mean of the sorted finite values in each cell but the last; its lower edge where there is none."""
+    starts = np.concatenate([[0], np.searchsorted(values, edges)])
+    hits = np.diff(starts, append=len(values))
+    means = np.append(edges[0], edges)
+    with np.errstate(over="ignore"):  # a sum may be rounded beyond the largest number
+        means[hits > 0] = np.add.reduceat(values / np.repeat(hits, hits), starts[hits > 0])
+    return np.maximum.accumulate(np.clip(means, -sys.float_info.max, sys.float_info.max))
 
 
 def _curve(at: Array, hits_x: Array, hits_y: Array, *, is_ratio: bool) -> Array | None:
@@ -344,11 +362,19 @@ def _curve(at: Array, hits_x: Array, hits_y: Array, *, is_ratio: bool) -> Array 
 
 def from_the_inside(ratio: Array) -> Integers:
     """Cells by decreasing ratio; cells of equal ratio by their distance to a cell of larger ratio."""
-    place = np.arange(len(ratio))
-    away = np.abs(place[:, None] - place).astype(np.float64)
-    away[:, -1] = away[-1] = len(ratio)  # outputs without a number are next to nothing
-    less, more = (
-        np.min(away, axis=1, initial=len(ratio), where=beyond)
-        for beyond in (ratio < ratio[:, None], ratio > ratio[:, None])
-    )
+    less, more = _to_a_smaller(ratio), _to_a_smaller(-ratio)
     return np.lexsort((more - less, -ratio))
+
+
+def _to_a_smaller(ratio: Array) -> Integers:
+    """The distance of each cell to the nearest one of smaller ratio; outputs without a number are next to nothing."""
+    ratios, nearest = ratio.tolist(), [len(ratio)] * len(ratio)
+    for step in (1, -1):
+        smaller: list[int] = []  # the cells before that may be the nearest smaller one of a later cell
+        for place in range(len(ratios) - 1)[::step]:
+            while smaller and ratios[smaller[-1]] >= ratios[place]:
+                smaller.pop()
+            if smaller:
+                nearest[place] = min(nearest[place], abs(place - smaller[-1]))
+            smaller.append(place)
+    return np.array(nearest)

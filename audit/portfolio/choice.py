@@ -26,7 +26,7 @@ from ..floating_point_errors import in_one_thread
 from ..inference.boundary_test import Counts, Direction
 from ..inference.guess_test import coins_for, is_symmetric
 from ..inference.net_test import clearance
-from .cells import HALF_LINE, RECURS, Cut, from_the_inside
+from .cells import HALF_LINE, RECURS, Cut
 
 DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 # Standard errors of the pilot that are subtracted where proposals compete: from a set of a part of the output, from one
@@ -460,8 +460,8 @@ def _of_curve(cut: Cut, criterion: Criterion) -> Iterator[Proposal]:
     """The set that the curve of a column proposes in each direction, if the pilot has more hits on its dataset."""
     if cut.ratio is None:
         return
-    ascending, (fitted_x, fitted_y) = from_the_inside(cut.ratio), cut.fitted_cells
-    for direction, order in zip(DIRECTIONS, (ascending, ascending[::-1]), strict=True):
+    decreasing, (fitted_x, fitted_y) = cut.order, cut.fitted_cells
+    for direction, order in zip(DIRECTIONS, (decreasing, decreasing[::-1]), strict=True):
         fit_x, fit_y = (np.minimum(side[order].cumsum(), cut.runs) for side in (fitted_x, fitted_y))
         value = criterion.values(Events(fit_x, fit_y, cut.runs, direction, 0.0))
         last = int(np.argmax(value))
@@ -589,7 +589,7 @@ def _as_likely(one: Proposal, other: Proposal) -> Proposal:
     cut = one.cut
     if cut.ratio is None:
         return one
-    order = from_the_inside(cut.ratio)[:: 1 if one.likelier_on == "x" else -1]
+    order = cut.order[:: 1 if one.likelier_on == "x" else -1]
     unlikely = cut.directed(one.likelier_on)[1][order].cumsum()
     wanted = cut.hits(other.cells)[1 if other.likelier_on == "x" else 0]
     wider = Proposal.of_curve(cut, order[: int(np.argmin(np.abs(unlikely - wanted))) + 1], one.likelier_on)

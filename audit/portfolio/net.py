@@ -67,7 +67,11 @@ class Net:
         hits_x, hits_y, pilot = places.hits_x, places.hits_y, np.array([cut.runs for cut in cuts])[places.column]
         promise, clear = [], []
         for p, q, directed in ((hits_x, hits_y, claim), (hits_y, hits_x, claim.reversed())):
-            promise.append(rough_bound(p, q, pilot, pilot, directed, _SHOWN * np.sqrt(pilot / runs)))
+            z, promised = _SHOWN * np.sqrt(pilot / runs), np.full(len(p), -np.inf)
+            most = rough_bound(p, q, pilot, pilot, directed, z, quickly=True)
+            near = np.argsort(-most, kind="stable")[:_TRIED]
+            promised[near] = rough_bound(p[near], q[near], pilot[near], pilot[near], directed, z[near])
+            promise.append(promised)
             clear.append(clearance(p, q, pilot, pilot, directed))
         by_bound, by_clearance = np.concatenate(promise), np.concatenate(clear)
         if is_symmetric(claim):  # the complement says the same in the other direction
@@ -83,7 +87,9 @@ class Net:
         )
         share = sum(part for part, weights in lists if weights.any())
         weights = sum((part / share * each for part, each in lists), np.zeros(2 * len(width)))
-        cells = ColumnCells(tuple(cut.column.score for cut in cuts), tuple(tuple(cut.edges.tolist()) for cut in cuts))
+        cells = ColumnCells(
+            tuple(cut.column.score for cut in cuts), tuple(tuple(edges.tolist()) for edges in places.edges)
+        )
         first = np.concatenate([[0], np.cumsum(cells.sizes)[:-1]])[places.column]
         return cls(cells, first + places.low, first + places.high, places.column, weights.reshape(2, -1))
 
@@ -108,8 +114,12 @@ class Net:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Where the events of both directions lie: number of the column, first cell, cell after the last, hits."""
+    """Where the events of both directions lie: number of the column, first cell, cell after the last, hits.
 
+    The cells are those between the edges at which an event begins or ends.
+    """
+
+    edges: tuple[Array, ...]
     column: Integers
     low: Integers
     high: Integers
@@ -119,10 +129,17 @@ class _Places:
     @classmethod
     def of(cls, cuts: Sequence[Cut]) -> _Places:
         column = np.concatenate([np.full(len(cut.low), number) for number, cut in enumerate(cuts)])
-        low, high = np.concatenate([cut.low for cut in cuts]), np.concatenate([cut.high for cut in cuts])
+        ends = [np.unique(np.concatenate([cut.low, cut.high])) for cut in cuts]
+        edges = tuple(
+            cut.edges[each[(each > 0) & (each <= len(cut.edges))] - 1] for cut, each in zip(cuts, ends, strict=True)
+        )
+        low, high = (
+            np.concatenate([np.searchsorted(each, places) for each, places in zip(ends, sides, strict=True)])
+            for sides in ([cut.low for cut in cuts], [cut.high for cut in cuts])
+        )
         hits_x = np.concatenate([cut.in_events(cut.hits_x) for cut in cuts])
         hits_y = np.concatenate([cut.in_events(cut.hits_y) for cut in cuts])
-        return cls(column, low, high, hits_x, hits_y)
+        return cls(edges, column, low, high, hits_x, hits_y)
 
     def by_rank(self, value: Array) -> Array:
         """Weights 1, 1/2, … in the order of the values, which sum to 1; 0 for all others.

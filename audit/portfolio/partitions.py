@@ -11,7 +11,7 @@ import numpy as np
 from ..claims.claim import Claim
 from ..events.events import Apart, Array, Labels, NumberCells, OutcomeCells, Partition, Scored
 from ..events.features import Coordinates
-from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, tally
+from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, n_different, tally
 from ..events.scores import Number, Score, Weighted
 from ..inference.divergence_test import smoothed, telling_divergence
 from .cells import Column, Cut
@@ -71,7 +71,7 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int, *, spread: bool = False) -
 
 def recur(x: Outputs, y: Outputs) -> bool:
     """Whether each of the first outputs on either dataset occurs twice on average, as with a discrete mechanism."""
-    return all(2 * len(tally(side[:_LOOKED_AT])[0]) <= len(side[:_LOOKED_AT]) for side in (x, y))
+    return all(2 * n_different(side[:_LOOKED_AT]) <= len(side[:_LOOKED_AT]) for side in (x, y))
 
 
 def _commonest_width(outputs: Outputs) -> int | None:

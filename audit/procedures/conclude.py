@@ -10,7 +10,7 @@ import numpy as np
 
 from ..clock import now
 from ..events.events import Apart, Event, Intervals, Outcomes, Scored, sketch, with_names
-from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
+from ..events.outputs import Outputs, are_equal, n_different, outcome_key, outcome_list, outcome_words
 from ..events.scores import Additive
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.boundary_test import Counts, Direction, directed, joint_test
@@ -162,7 +162,7 @@ def _idle_event(evidence: Evidence, *, says_too_few: bool = False) -> list[Findi
         return []
     often = "all" if counts.hits_x else "none"
     occurred = f"occurred in {often} of {counts.runs_x:,} runs on x and {counts.runs_y:,} on y"
-    different, kept = sum(len(tally(side)[0]) for side in (x, y)), len(x) + len(y)
+    different, kept = sum(map(n_different, (x, y))), len(x) + len(y)
     if different > _NEARLY_ALL * kept:
         message = (
             f"no event could be learned, because {different:,} of the first {kept:,} outputs are different. The event "

@@ -17,6 +17,7 @@ from dpaudit.audit.events.events import (
     OutcomeCells,
     Outcomes,
     Scored,
+    cells_of,
     count_both,
     ways_apart,
     with_names,
@@ -329,3 +330,26 @@ def test_a_score_that_events_share_is_read_once(monkeypatch):
     hits = hits_of(events, Reading(outputs))
     assert (len(read), hits) == (2, [5, 9, 2])
     assert hits == [event.count(outputs) for event in events]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        np.linspace(-1.0, 1.0, 200),
+        np.array([0.5]),
+        np.sort(np.random.default_rng(1).standard_cauchy(300)) ** 3,
+        np.array([-1.7e308, -1.0, 1.0, 1.7e308, math.inf]),
+        5e-324 * np.arange(9),
+        np.sort(np.append(np.arange(40.0), np.nextafter(np.arange(40.0), math.inf))),
+    ],
+)
+def test_many_numbers_are_in_the_cells_of_single_ones(edges):
+    rng = np.random.default_rng(0)
+    at = rng.choice(edges, 3_000)
+    ends = [math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1.7e308, -1.7e308]
+    values = np.concatenate(
+        [at, np.nextafter(at, -math.inf), np.nextafter(at, math.inf), rng.standard_cauchy(3_000), ends]
+    )
+    single = [len(edges) + 1 if math.isnan(value) else int((edges <= value).sum()) for value in values.tolist()]
+    assert cells_of(values, edges).tolist() == single
+    assert cells_of(values[:50], edges).tolist() == single[:50]

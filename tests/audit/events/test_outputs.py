@@ -19,7 +19,15 @@ from dpaudit.audit.events.features import Coordinates
 from dpaudit.audit.events.leaves import learn_leaves
 from dpaudit.audit.events.named_parts import Dictionary, column_of, in_one_type, is_foreign_array, numpy_of
 from dpaudit.audit.events.outcome_text import outcome_text
-from dpaudit.audit.events.outputs import Raised, as_outputs, outcome_key, outcome_words, tally, vector_width
+from dpaudit.audit.events.outputs import (
+    Raised,
+    as_outputs,
+    n_different,
+    outcome_key,
+    outcome_words,
+    tally,
+    vector_width,
+)
 from dpaudit.audit.events.scores import Additive, Column, LowestBit, Number, Residue, Weighted
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
@@ -62,6 +70,12 @@ def test_an_output_is_read_alike_in_any_company(block):
         mixed = as_outputs([*block, other], len(block) + 1, "mixed")
         for event in events(alone):
             assert event.contains(alone).tolist() == event.contains(mixed)[:-1].tolist(), (event, other)
+
+
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+def test_different_outcomes(block):
+    twice = as_outputs([*block, *block], 2 * len(block), "block")
+    assert n_different(twice) == len(tally(twice)[0])
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)

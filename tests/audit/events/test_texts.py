@@ -160,6 +160,14 @@ def test_each_part_of_a_text():
     assert columns.only([5]).names == ("1st number in output",)
 
 
+def test_the_end_of_a_text_is_no_character():
+    columns = TextColumns(
+        (TextColumn((), "character", 1, ("", "\0", "é", "\ud800")), TextColumn((), "character", 0, ("a",)))
+    )
+    read = columns.read(outputs_of(["a", "a\0", "a\ud800", "xé", "a😀b", ""]))
+    np.testing.assert_array_equal(read, [[0, 1, 3, 2, -1, 0], [0, 0, 0, -1, 0, -1]])
+
+
 def test_texts_inside_outputs_and_objects_with_a_text_of_their_own():
     columns = TextColumns(
         (TextColumn((1,), "word", "a"), TextColumn(("'when'",), "number", 1), TextColumn((), "length"))
