@@ -26,10 +26,13 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Curve = Literal["ramps", "each"]
 
-RECURS, HALF_LINE = -1, 0
+FINE, RECURS, HALF_LINE = -2, -1, 0
 """Widths of events that are not runs of cells."""
 
-_TAILS, _EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
+_TAILS, EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
+# Most fine cells of a number, and the pilot's values in each: of 100,000 runs one has some eighty hits, and sixty on one
+# dataset with none on the other refute a claim of 1.
+_FINE, _PER_FINE = 4095, 4
 _ATOMS = 512  # most values that have a cell of their own
 _RECURS = 3  # times that each of them occurs at least, and all do on average
 # Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
@@ -38,7 +41,7 @@ _SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
 _BESIDE, _BY_CHANCE, _MOST_STRETCHES = 32, 1e-4, 32
 _CURVE = 700  # cells of a curve at most, whose fit takes the square of their number; more are joined
 _JOINED = 128
-_LONG = 4 * (_EVEN + 1) ** 2  # runs from which √runs even cells are twice as fine, and locate a kink better
+_LONG = 4 * (EVEN + 1) ** 2  # runs from which √runs even cells are twice as fine, and locate a kink better
 _ROUNDED = 9  # digits of a log ratio: errors of rounding would put the cells of a plateau in order
 
 
@@ -100,6 +103,8 @@ class Cut:
     low, high, width : ndarray of int, shape (events,)
         The first cell of each event of the net, the cell after its last, and how many coarse cells it has: `HALF_LINE`
         for a half-line, `RECURS` for a value that recurs among many others, or a cluster.
+    fine : ndarray
+        Edges of finer cells, which are events of the net only.
     """
 
     column: Column
@@ -110,6 +115,7 @@ class Cut:
     low: Integers
     high: Integers
     width: Integers
+    fine: Array
 
     @classmethod
     def of(cls, column: Column) -> Cut | None:
@@ -117,10 +123,12 @@ class Cut:
         ordered = [np.sort(side[~np.isnan(side)]) for side in (column.x, column.y)]
         sides = [side[np.isfinite(side)] for side in ordered]
         values = np.sort(np.concatenate(sides), kind="stable")  # merges what is sorted
-        coarse, atoms = _edges(column, sides, values)
-        edges = coarse
+        coarse, apart = _edges(column, sides, values)
+        edges, fine = coarse, np.zeros(0)
         if column.is_output and len(column.x) > _LONG:
             edges = np.union1d(coarse, _at(values, _even_levels(math.isqrt(len(column.x)))))
+        if column.is_part and column.curve == "ramps" and len(coarse) < len(_first_of_each(values)):
+            fine = np.unique(_at(values, _even_levels(min(_FINE, len(values) // _PER_FINE))))
         without = [len(side) - len(known) for side, known in zip((column.x, column.y), ordered, strict=True)]
         if len(edges) == 0 or (len(edges) == 1 and not any(without)):
             return None
@@ -135,10 +143,14 @@ class Cut:
             ratio = shrunken_log_ratios(hits_x, hits_y).round(_ROUNDED)
         count = len(hits_x)
         ends = np.concatenate([[0], 1 + np.searchsorted(edges, coarse), [count - 1, count]])
-        low, high, width = _runs_of_cells(len(ends) - 1)
+        low, high, width = runs_of_cells(len(ends) - 1)
         low, high = ends[low], ends[high]
-        width[(width == 1) & np.isin(low, np.searchsorted(edges, atoms, side="right"))] = RECURS
-        return cls(column, edges, hits_x, hits_y, ratio, low, high, width)
+        first, after = np.searchsorted(edges, apart, side="right").T
+        is_cell = after == first + 1
+        width[(width == 1) & np.isin(low, first[is_cell])] = RECURS
+        low, high = np.append(low, first[~is_cell]), np.append(high, after[~is_cell])
+        width = np.append(width, np.full(len(low) - len(width), RECURS))
+        return cls(column, edges, hits_x, hits_y, ratio, low, high, width, fine)
 
     @property
     def runs(self) -> int:
@@ -257,16 +269,16 @@ def _first_of_each(values: Array) -> Integers:
 
 
 def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array, Array]:
-    """Edges of the cells, and those among many at which a value that recurs or a stretch of odd density begins.
+    """Edges of the cells, and of each value that recurs among many and each odd stretch the first and the next edge.
 
     `sides` are the finite values on x and on y, `values` those of both, all sorted.
     """
     first = _first_of_each(values)
     different, times = values[first], np.diff(first, append=len(values))
     if len(different) <= min(_ATOMS, len(values) // _RECURS):
-        return different, different[:0]
+        return different, np.zeros((0, 2))
     levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
-    at = _at(values, np.union1d(levels, _even_levels(_EVEN)))
+    at = _at(values, np.union1d(levels, _even_levels(EVEN)))
     recurring, times = different[times >= _RECURS], times[times >= _RECURS]
     first, after = (np.searchsorted(sides[0], recurring, side=side) for side in ("left", "right"))
     # A curve of each cell by itself believes its counts, so those must not be the oddest of many.
@@ -276,10 +288,10 @@ def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array
     is_smooth = not is_grid and not column.is_ratio  # a learned sum of steps is not
     distinct = [side[_first_of_each(side)] for side in sides if is_smooth]
     stretches = [stretch for side in distinct for stretch in _odd_stretches(side)]
-    starts, ends = np.array([*zip(atoms, atoms, strict=True), *stretches]).reshape(-1, 2).T
+    ends = np.array([*zip(atoms, atoms, strict=True), *stretches]).reshape(-1, 2)
     with np.errstate(over="ignore"):  # infinity comes after the largest number
-        edges = np.unique(np.concatenate([at, starts, np.nextafter(ends, math.inf)]))
-    return edges, starts[:0] if is_grid else starts
+        ends[:, 1] = np.nextafter(ends[:, 1], math.inf)
+    return np.unique(np.append(at, ends)), ends[:0] if is_grid else ends
 
 
 def _odd_stretches(values: Array) -> list[tuple[float, float]]:
@@ -290,7 +302,7 @@ def _odd_stretches(values: Array) -> list[tuple[float, float]]:
     values than an even cell need no cells of their own.
     """
     found: list[tuple[float, float, float]] = []
-    for k in (1, *(k for k in _SPACINGS if k * (_EVEN + 1) <= len(values))):
+    for k in (1, *(k for k in _SPACINGS if k * (EVEN + 1) <= len(values))):
         beside = max(_BESIDE, k)
         if len(values) <= k + 2 * beside:
             break
@@ -312,7 +324,7 @@ def _odd_stretches(values: Array) -> list[tuple[float, float]]:
     return kept
 
 
-def _runs_of_cells(count: int) -> tuple[Integers, Integers, Integers]:
+def runs_of_cells(count: int) -> tuple[Integers, Integers, Integers]:
     """First cell, cell after the last, and width of half-lines both ways (0) and of runs of 1, 2, 4, … cells."""
     inner = np.arange(1, count)
     low, high = [0 * inner, inner], [inner, np.full(count - 1, count)]

@@ -16,15 +16,17 @@ Genovese, Roeder & Wasserman (2006), False discovery control with p-value weight
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..events.events import ColumnCells, Event, Labels
+from ..events.scores import Score
 from ..inference.guess_test import is_symmetric
 from ..inference.net_test import clearance, rough_bound
-from .cells import RECURS, Array, Cut, Integers, event_of
+from .cells import EVEN, FINE, RECURS, Array, Cut, Integers, event_of, runs_of_cells
 
 _EVEN, _BY_BOUND, _BY_CLEARANCE, _RECURRING = 0.3, 0.25, 0.2, 0.25
 _RANKED, _TRIED = 32, 2_000  # places of a list, and events that are looked at for them
@@ -44,6 +46,8 @@ class Net:
     column : ndarray of int, shape (events,)
         The column of each event.
     weights : ndarray, shape (2, events)
+    part : float
+        The part of an audit's error probability for a net that this one needs.
     """
 
     cells: ColumnCells
@@ -51,19 +55,23 @@ class Net:
     high: Integers
     column: Integers
     weights: Array
+    part: float = 1.0
 
     @classmethod
-    def of(cls, cuts: Sequence[Cut], claim: Claim, runs: int) -> Net | None:
-        """The net for a test of `runs` main runs on each dataset; None if no column has more than two cells with hits.
+    def of(cls, cuts: Sequence[Cut], claim: Claim, runs: int) -> Net:
+        """The net for a test of `runs` main runs on each dataset.
 
-        Of two outcomes each is the complement of the other, so the events of the choice are all that there are.
+        Of two outcomes each is the complement of the other, so the events of the choice are all that there are, but for
+        outcomes that the pilot did not show. These need no ranks.
         """
-        if not any(np.count_nonzero(cut.hits_x + cut.hits_y) > 2 for cut in cuts):
-            return None
-        width = np.concatenate([cut.width for cut in cuts])
-        groups, group, sizes = np.unique(width, return_inverse=True, return_counts=True)
-        even = 1.0 / sizes[group] / len(groups) / 2.0
         places = _Places.of(cuts)
+        is_binary = not any(np.count_nonzero(cut.hits_x + cut.hits_y) > 2 for cut in cuts)
+        if is_binary:
+            places = places.at(places.hits_x + places.hits_y == 0.0)
+        groups, group, sizes = np.unique(places.width, return_inverse=True, return_counts=True)
+        even = np.tile(1.0 / sizes[group] / len(groups) / 2.0, 2)
+        if is_binary:
+            return places.net(even, _EVEN)
         hits_x, hits_y, pilot = places.hits_x, places.hits_y, np.array([cut.runs for cut in cuts])[places.column]
         promise, clear = [], []
         for p, q, directed in ((hits_x, hits_y, claim), (hits_y, hits_x, claim.reversed())):
@@ -78,20 +86,17 @@ class Net:
             is_large = np.tile(hits_x + hits_y > pilot, 2)
             by_bound[is_large] = by_clearance[is_large] = -np.inf
         by_bound[by_bound <= 0.0] = -np.inf
-        recurring = np.where(np.tile(width, 2) == RECURS, by_bound, -np.inf)
+        is_fine = np.tile(places.width == FINE, 2)  # too many to be ranked: some look good by chance
+        by_bound[is_fine] = by_clearance[is_fine] = -np.inf
+        recurring = np.where(np.tile(places.width, 2) == RECURS, by_bound, -np.inf)
         lists = (
-            (_EVEN, np.tile(even, 2)),
+            (_EVEN, even),
             (_BY_BOUND, places.by_rank(by_bound)),
             (_BY_CLEARANCE, places.by_rank(by_clearance)),
             (_RECURRING, places.by_rank(recurring)),
         )
         share = sum(part for part, weights in lists if weights.any())
-        weights = sum((part / share * each for part, each in lists), np.zeros(2 * len(width)))
-        cells = ColumnCells(
-            tuple(cut.column.score for cut in cuts), tuple(tuple(edges.tolist()) for edges in places.edges)
-        )
-        first = np.concatenate([[0], np.cumsum(cells.sizes)[:-1]])[places.column]
-        return cls(cells, first + places.low, first + places.high, places.column, weights.reshape(2, -1))
+        return places.net(sum((part / share * weights for part, weights in lists), np.zeros(len(even))))
 
     @property
     def n_events(self) -> int:
@@ -112,34 +117,61 @@ class Net:
         return event_of(self.cells.scores[column], np.array(self.cells.edges[column]), inside)
 
 
+_OF_EVENTS = ("column", "low", "high", "width", "hits_x", "hits_y")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Where the events of both directions lie: number of the column, first cell, cell after the last, hits.
+    """Where the events of both directions lie: number of the column, first cell, cell after the last, width, hits.
 
     The cells are those between the edges at which an event begins or ends.
     """
 
+    scores: tuple[Score, ...]
     edges: tuple[Array, ...]
     column: Integers
     low: Integers
     high: Integers
+    width: Integers
     hits_x: Array
     hits_y: Array
 
     @classmethod
     def of(cls, cuts: Sequence[Cut]) -> _Places:
-        column = np.concatenate([np.full(len(cut.low), number) for number, cut in enumerate(cuts)])
-        ends = [np.unique(np.concatenate([cut.low, cut.high])) for cut in cuts]
-        edges = tuple(
-            cut.edges[each[(each > 0) & (each <= len(cut.edges))] - 1] for cut, each in zip(cuts, ends, strict=True)
+        columns = [cls._of_column(cut, number) for number, cut in enumerate(cuts)]
+        scores, edges = (sum((getattr(each, name) for each in columns), ()) for name in ("scores", "edges"))
+        return cls(scores, edges, *(np.concatenate([getattr(each, name) for each in columns]) for name in _OF_EVENTS))
+
+    @classmethod
+    def _of_column(cls, cut: Cut, number: int) -> _Places:
+        """The events of a column, those of fine cells last."""
+        bounds = np.unique(np.concatenate([cut.low, cut.high]))
+        edges = np.union1d(cut.edges[bounds[(bounds > 0) & (bounds <= len(cut.edges))] - 1], cut.fine)
+        place = np.concatenate([[0], 1 + np.searchsorted(edges, cut.edges), [len(edges) + 1, len(edges) + 2]])
+        fine = 1 + np.searchsorted(edges, cut.fine)
+        first, after, width = runs_of_cells(len(fine) + 1)
+        is_narrow = (width > 0) & (width * EVEN <= len(fine))  # no wider than an even cell, as others are
+        first, after = first[is_narrow] - 1, after[is_narrow] - 1
+        low, high = np.append(place[cut.low], fine[first]), np.append(place[cut.high], fine[after])
+        hits_x, hits_y = (
+            np.append(cut.in_events(hits), up_to[after] - up_to[first])
+            for hits, up_to in (
+                (cut.hits_x, np.searchsorted(np.sort(cut.column.x), cut.fine)),
+                (cut.hits_y, np.searchsorted(np.sort(cut.column.y), cut.fine)),
+            )
         )
-        low, high = (
-            np.concatenate([np.searchsorted(each, places) for each, places in zip(ends, sides, strict=True)])
-            for sides in ([cut.low for cut in cuts], [cut.high for cut in cuts])
-        )
-        hits_x = np.concatenate([cut.in_events(cut.hits_x) for cut in cuts])
-        hits_y = np.concatenate([cut.in_events(cut.hits_y) for cut in cuts])
-        return cls(edges, column, low, high, hits_x, hits_y)
+        width = np.append(cut.width, np.full(len(low) - len(cut.width), FINE))
+        return cls((cut.column.score,), (edges,), np.full(len(low), number), low, high, width, hits_x, hits_y)
+
+    def at(self, chosen: npt.NDArray[np.bool_]) -> _Places:
+        """Some of the events."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _OF_EVENTS})
+
+    def net(self, weights: Array, part: float = 1.0) -> Net:
+        """The net of these events, with weights of shape (2·events,)."""
+        cells = ColumnCells(self.scores, tuple(tuple(edges.tolist()) for edges in self.edges))
+        first = np.concatenate([[0], np.cumsum(cells.sizes)[:-1]])[self.column]
+        return Net(cells, first + self.low, first + self.high, self.column, weights.reshape(2, -1), part)
 
     def by_rank(self, value: Array) -> Array:
         """Weights 1, 1/2, … in the order of the values, which sum to 1; 0 for all others.

@@ -69,7 +69,7 @@ def _different(outputs: Outputs) -> tuple[Outputs, Integers]:
 
 
 def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
-    """Columns of outcomes; none for outputs that hardly recur, and for two finite numbers.
+    """Columns of outcomes; none for outputs that hardly recur.
 
     One has a place for each of the commonest outcomes. Of many, which are hardly told apart on the whole pilot, another
     one has the log ratios, scored crosswise.
@@ -77,7 +77,7 @@ def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
     half = len(x) // 2
     table = count_outcomes([x[:half], y[:half], x[half:], y[half:]])
     is_cut = x.dtype != object and x.ndim == 1 and bool(np.isfinite(table.values).all())
-    if len(table) < 2 or (len(table) == 2 and is_cut):
+    if len(table) < 2:
         return
     hits = table.counts.sum(axis=0)
     recurring = float(hits[hits >= _REPEATED].sum()) / max(int(hits.sum()), 1)

@@ -87,7 +87,7 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
     for _ in range(2):
         pilot = run_pilot(plan, claim, needed, settings.alpha, bits=settings.bits is True, both=True)
         choice, share = pilot.choice, pilot.runs / needed
-        alpha = settings.event_alpha(of_alpha, has_net=pilot.net is not None)
+        alpha = settings.event_alpha(of_alpha, net=0.0 if pilot.net is None else pilot.net.part)
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
         tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim

@@ -375,8 +375,9 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
 
 def _shares(settings: Settings, evidence: FixedSizeEvidence, share: float) -> tuple[float, float]:
     """Error probabilities of the event test and of the divergence test, in a share of alpha."""
-    bins, has_cells, has_net = evidence.portfolio.bins, evidence.cells is not None, evidence.portfolio.net is not None
-    alpha = settings.event_alpha(share, has_cells=has_cells, has_net=has_net)
+    bins, net = evidence.portfolio.bins, evidence.portfolio.net
+    part = 0.0 if net is None else net.part
+    alpha = settings.event_alpha(share, has_cells=evidence.cells is not None, net=part)
     if bins is None:
         return alpha, 0.0
     of_divergence = settings.divergence_alpha(alpha, show_more=bins.show_more)
@@ -404,7 +405,7 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
     tested = replace(tested, p_value=min(1.0, tested.p_value * (settings.alpha / alpha)))
     if net is None:
         return tested
-    level, (in_cells, *_) = settings.net_alpha(share), evidence.portfolio.split(evidence.counted)
+    level, (in_cells, *_) = settings.net_alpha(net.part, share), evidence.portfolio.split(evidence.counted)
     tested, (on_x, on_y) = replace(tested, net_alpha=level), in_cells
     plain = net_test(
         net.hits(on_x),

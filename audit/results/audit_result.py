@@ -747,7 +747,7 @@ class Settings:
 
     def check_shares(self, share: float = 1.0, cells: int = 0) -> None:
         """Refuse an alpha of which the exact test has too small a part, before the first run."""
-        part = self.event_alpha(share, has_cells=cells > 0, has_net=True)
+        part = self.event_alpha(share, has_cells=cells > 0, net=1.0)
         if self.claim.divergence_slopes:
             part -= self.divergence_alpha(part, show_more=False)
         check_test_alpha(self.alpha, part / self.alpha)
@@ -757,13 +757,16 @@ class Settings:
         """Error probability of the cell intervals, if cells are counted."""
         return _CELL_SHARE * self.alpha
 
-    def net_alpha(self, share: float = 1.0) -> float:
-        """Error probability of the tests of the net, where it is counted, in a `share` of alpha."""
-        return _NET_SHARE * share * self.alpha
+    def net_alpha(self, part: float, share: float = 1.0) -> float:
+        """Error probability of the tests of a net, of which it needs a `part`, in a `share` of alpha."""
+        return _NET_SHARE * part * share * self.alpha
 
-    def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, has_net: bool) -> float:
-        """Error probability of the event test and, if there is one, the divergence test in a `share` of alpha."""
-        return share * self.alpha * (1 - _CELL_SHARE * has_cells - _NET_SHARE * has_net)
+    def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, net: float) -> float:
+        """Error probability of the event test and, if there is one, the divergence test in a `share` of alpha.
+
+        `net` is the part that the net needs, 0 without one.
+        """
+        return share * self.alpha * (1 - _CELL_SHARE * has_cells - _NET_SHARE * net)
 
     def divergence_alpha(self, alpha: float, *, show_more: bool) -> float:
         """Error probability of the divergence test, of the `alpha` that it has together with the event test.

@@ -8,9 +8,9 @@ import pytest
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.audit.events.events import Scored
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.events.scores import Reading, Weighted
+from dpaudit.audit.events.scores import Number, Reading, Weighted
 from dpaudit.audit.inference.net_test import net_test
-from dpaudit.audit.portfolio.cells import Column, cut_columns
+from dpaudit.audit.portfolio.cells import RECURS, Column, cut_columns
 from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.portfolio.net import Net
 from dpaudit.audit.procedures.pilot import longest_pilot, split_pilot
@@ -143,13 +143,26 @@ def test_outcomes_of_whole_numbers_are_events():
     assert {f"output = {number}" for number in range(1, 39)} <= words
 
 
-def test_two_outcomes_have_no_net():
-    """Each is the complement of the other."""
-    for coin in (np.array([0, 1] * 50), np.array(["yes", "no"] * 50, dtype=object)):
-        assert Net.of(cuts_of(coin, coin), PureDP(1.0), 10_000) is None
-    assert Net.of([], PureDP(1.0), 10_000) is None
-    three = np.array(["yes", "no", "perhaps"] * 50, dtype=object)
-    assert Net.of(cuts_of(three, three), PureDP(1.0), 10_000) is not None
+@pytest.mark.parametrize(
+    ("outcomes", "third"), [((0, 1), 2), ((0.0, 1.0), 0.5), ((0.0, 1.0), math.nan), (("yes", "no"), None)]
+)
+def test_the_net_of_two_outcomes_is_what_the_pilot_did_not_show(outcomes, third):
+    """Each of the two is the complement of the other; a third one on x is found at an alpha of 1e-6."""
+
+    def coin(rng, runs, times=0):
+        drawn = [outcomes[side] for side in rng.integers(0, 2, runs).tolist()]
+        return as_outputs([*drawn[times:], *[third] * times], runs, "coin")
+
+    rng = np.random.default_rng(0)
+    cuts = cuts_of(coin(rng, 500), coin(rng, 500))
+    net = Net.of(cuts, PureDP(1.0), 10_000)
+    assert 0.0 < net.part < 0.5
+    assert (net.hits(net.cells.count(coin(rng, 500))) == 0).all()
+    on_x, on_y = (net.hits(net.cells.count(coin(rng, 10_000, times))) for times in (60, 0))
+    tested = net_test(on_x, on_y, 10_000, 10_000, PureDP(1.0), net.weights, alpha=1e-6)
+    assert tested.bound > 1.0
+    assert net.event(tested.index).contains(coin(rng, 100, 50)).sum() == 50
+    assert Net.of(cuts_of(*(as_outputs(["yes", "no", "perhaps"] * 50, 150, "m"),) * 2), PureDP(1.0), 10_000).part == 1.0
 
 
 def test_leading_events_have_the_largest_weights():
@@ -191,6 +204,30 @@ def test_one_wrong_outcome_that_the_pilot_cannot_see_is_found():
     assert tested.p_value < 1e-5
     assert event.contains(np.array([37, 38])).tolist().count(True) == 1
     assert event.contains(np.arange(100)).sum() == 1
+
+
+def test_an_interval_narrower_than_any_cell_of_the_curve_is_found_unseen():
+    """Where y has no outputs, with probability .003 on x; the pilot's outputs on both are those of x."""
+
+    def with_a_gap(rng, runs):
+        drawn = rng.laplace(size=2 * runs)
+        return (drawn if runs < 95_000 else drawn[(drawn < 0.3) | (drawn > 0.3081)])[:runs]
+
+    tested, event = found_by_net(lambda rng, runs: rng.laplace(size=runs), with_a_gap, PureDP(1.0))
+    assert tested.likelier_on == "x"
+    assert tested.bound > 1.0
+    assert event.contains(np.array([0.304, 0.29, 0.32])).tolist() == [True, False, False]
+
+
+def test_a_stretch_of_odd_density_is_one_event_across_the_edges_in_it():
+    rng = np.random.default_rng(0)
+    x, y = rng.laplace(size=5_000), rng.laplace(size=5_000)
+    x[:150] = rng.uniform(0.3, 0.301, 150)
+    cut = cut_columns([Column(Number(), x, y, is_output=True, is_part=True)])[0]
+    wide = [at for at in np.flatnonzero(cut.width == RECURS).tolist() if cut.high[at] > cut.low[at] + 1]
+    hits = [(cut.hits_x[cut.places(at)].sum(), cut.hits_y[cut.places(at)].sum()) for at in wide]
+    assert max(on_x for on_x, _ in hits) >= 50
+    assert max(on_y for _, on_y in hits) < 10
 
 
 @pytest.mark.parametrize("kind", [numbers, vectors, texts])
