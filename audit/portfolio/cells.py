@@ -30,8 +30,8 @@ FINE, RECURS, HALF_LINE = -2, -1, 0
 """Widths of events that are not runs of cells."""
 
 _TAILS, EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
-# Most fine cells of a number, and the pilot's values in each: of 100,000 runs one has some eighty hits, and sixty on one
-# dataset with none on the other refute a claim of 1.
+# Most fine cells of a number, and the pilot's values in each: of 100,000 runs one has some eighty hits, and sixty on
+# one dataset with none on the other refute a claim of 1.
 _FINE, _PER_FINE = 4095, 4
 _ATOMS = 512  # most values that have a cell of their own
 _RECURS = 3  # times that each of them occurs at least, and all do on average
