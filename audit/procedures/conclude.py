@@ -280,7 +280,7 @@ def conclude(
         p_value=tested.p_value,
         bound=tested.bound,
         resolution=found.excess,
-        resolution_basis=found.basis,
+        resolution_basis="chosen" if found.basis == "event" and tested.event is not choice.event else found.basis,
         power=power,
         requested_resolution=settings.resolution,
         runs=evidence.runs,

@@ -171,7 +171,7 @@ def event_in_words(event: Event, counts: Counts, likelier_on: Direction, *, is_l
     return f"{event} {how} on {more}"
 
 
-Basis = Literal["event", "gaussian", "common"]
+Basis = Literal["event", "chosen", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
 
 _DOUBT = (
@@ -179,7 +179,12 @@ _DOUBT = (
     'Replace() for rows, Within("linf") for query answers; or distance= for a claim at that distance.'
 )
 _BARELY, _CHANCE = 0.01, 0.01  # excess of a bound, as a share of the claim, and alpha, that ask for a repetition
-_BASES = {"event": "this event", "gaussian": "Gaussian noise", "common": "an event of probability 1/2"}
+_BASES = {
+    "event": "this event",
+    "chosen": "the event of the pilot",
+    "gaussian": "Gaussian noise",
+    "common": "an event of probability 1/2",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,9 +362,9 @@ class AuditResult(ClaimResult):
     divergence : DivergenceTest, optional
         The test of all bins of outputs at once, for a claim on Rényi divergences. In a sequential audit that its bets
         ended, what bets on a divergence showed, if they won more than those on events.
-    resolution_basis : {"event", "gaussian", "common"}
-        Whether the resolution is for an event as frequent as this one, for Gaussian noise, or for an event of
-        probability 1/2.
+    resolution_basis : {"event", "chosen", "gaussian", "common"}
+        Whether the resolution is for an event as frequent as this one, for one as frequent as that chosen on the pilot
+        where a plain event decides, for Gaussian noise, or for an event of probability 1/2.
     net_events : int
         Number of plain events that were tested too, each by its counts in both directions: half-lines and intervals of
         every number in the outputs, and single outcomes.

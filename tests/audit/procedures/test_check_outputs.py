@@ -251,3 +251,15 @@ def test_a_refutation_by_cells_is_said():
     assert result.cells.strength_lower(result.claim) > 1.0
     assert result.is_refuted
     assert result.bound >= result.cells.strength_lower(result.claim)
+
+
+def test_the_excess_is_that_of_the_chosen_event_where_a_plain_one_decides():
+    """Of sixty outcomes one is rarer on x by a third, which the pilot does not see."""
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 60, (2, 40_000))
+    x = np.where((x == 37) & (rng.random(40_000) < 0.35), 38, x)
+    result = dp.check_outputs(x, y, claim=dp.PureDP(0.8), seed=0)
+    assert result.verdict is dp.Verdict.NOT_REFUTED
+    assert result.event.contains(np.arange(60)).sum() == 1
+    assert result.bound > 0.1
+    assert "the event of the pilot" in result.detectable_in_words
