@@ -191,6 +191,8 @@ class AuditCase:
         Exact strength on this pair, from the mechanism's law; infinite where no finite claim holds.
     runs : int
         Runs on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+    resolution : float, optional
+        The excess that the audit need not detect, where that of any number of runs is larger than the claim.
     note : str
         Noun phrase that says what the case shows.
     cells : int
@@ -207,6 +209,7 @@ class AuditCase:
     expected: Verdict
     exact: float | None = None
     runs: int = 1_000_000
+    resolution: float | None = None
     note: str = ""
     cells: int = 0
 
@@ -234,6 +237,7 @@ class AuditCase:
             adjacency=self.adjacency,
             distance=self.distance,
             runs=runs,
+            resolution=self.resolution,
             alpha=alpha,
             seed=seed,
             cells=self.cells,
@@ -403,8 +407,8 @@ def holds(
 ) -> AuditCase:
     """Return an audit that must not refute the claim.
 
-    Options are `claim` (by default the mechanism's own), `distance`, `runs` and `exact`, which is computed from the
-    laws unless given.
+    Options are `claim` (by default the mechanism's own), `distance`, `runs`, `resolution`, and `exact`, which is
+    computed from the laws unless given.
 
     Raises
     ------

@@ -663,7 +663,7 @@ def _pure() -> list[AuditCase]:
     return [
         holds("D4-e-to-epsilon", large, bits, Local(), "randomised response, p <= e q"),
         fails("D4-one-plus-large", large, bits, Local(), "randomised response with p = e q, claim p <= 2 q", claim=two),
-        holds("D4-one-plus-small", small, bits, Local(), slack, claim=percent),
+        holds("D4-one-plus-small", small, bits, Local(), slack, claim=percent, runs=2 * many),
         fails(
             "D4-rare-leak-pure",
             leaky,

@@ -30,6 +30,11 @@ FOLDS: Final = (1, 10, 100)
 _MANY: Final = 1_000_000
 _LOCAL: Final = Local()
 _INSIDE: Final = {10: (-3, 4), 100: (-15, 16)}
+_FAR: Final = {
+    1: 2.5,
+    10: 1.0,
+    100: 0.4,
+}  # excess for each fold: all events lie far below the boundary of the proposition
 """Values within reach of a search with n questions, so that the answers change the questions."""
 
 
@@ -155,7 +160,8 @@ def _folds() -> list[AuditCase]:
         n = mechanism.n
         claim = NFoldComposition(mechanism.epsilon_each, n)
         exact = None if laws is None else exact_strength(claim, *laws)
-        cases.append(holds(f"R3-{name}-{n}", mechanism, pair, _LOCAL, f"{note}, n = {n}", claim=claim, exact=exact))
+        options: Any = {"claim": claim, "exact": exact, "resolution": _FAR[n]}
+        cases.append(holds(f"R3-{name}-{n}", mechanism, pair, _LOCAL, f"{note}, n = {n}", **options))
 
     for n in FOLDS:
         fold, laplace = RandomisedResponseFold(EPSILON, n), LaplaceMechanism(EPSILON)
@@ -172,7 +178,7 @@ def _folds() -> list[AuditCase]:
         laws = search.law(-n), search.law(n + 1)
         case("response-beyond", search, (-n, n + 1), laws, "adaptive questions, values beyond all thresholds")
     vector = composed(LaplaceMechanism(EPSILON), 10)
-    rest: Any = {"claim": NFoldComposition(EPSILON, 10), "exact": None, "runs": RUNS // 2}
+    rest: Any = {"claim": NFoldComposition(EPSILON, 10), "exact": None, "runs": RUNS // 2, "resolution": _FAR[10]}
     note = "ten Laplace answers instead of their sum"
     return [*cases, holds("R3-laplace-answers-10", vector, (0.0, 1.0), Within("linf"), note, **rest)]
 
@@ -193,7 +199,9 @@ def _more_folds() -> list[AuditCase]:
     ):
         exact = exact_strength(claim, mechanism.law(pair[0]), mechanism.law(pair[1]))
         runs = _MANY if name.startswith("four") else RUNS
-        cases.append(audit(f"R3-{name}", mechanism, pair, _LOCAL, note, claim=claim, exact=exact, runs=runs))
+        options: Any = {"claim": claim, "exact": exact, "runs": runs}
+        options |= {"resolution": _FAR[10]} if audit is holds else {}
+        cases.append(audit(f"R3-{name}", mechanism, pair, _LOCAL, note, **options))
     return cases
 
 
