@@ -33,8 +33,15 @@ _TAILS, EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, 
 # Most fine cells of a number, and the pilot's values in each: of 100,000 runs one has some eighty hits, and sixty on
 # one dataset with none on the other refute a claim of 1.
 _FINE, _PER_FINE = 4095, 4
-_ATOMS = 512  # most values that have a cell of their own
-_RECURS = 3  # times that each of them occurs at least, and all do on average
+ATOMS = 512
+"""Most values that have a cell of their own."""
+
+REPEATED = 3
+"""Times that such a value occurs at least, and all do on average."""
+
+FIRST, SINGLY = 2_000, 64
+"""Runs on each dataset that show of what kind values are, and parts of outputs that are looked at singly."""
+
 # Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
 # stretches as narrow or as empty as one that counts if values are spread evenly, and stretches that count at most.
 _SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
@@ -42,7 +49,8 @@ _BESIDE, _BY_CHANCE, _MOST_STRETCHES = 32, 1e-4, 32
 _CURVE = 700  # cells of a curve at most, whose fit takes the square of their number; more are joined
 _JOINED = 128
 _LONG = 4 * (EVEN + 1) ** 2  # runs from which √runs even cells are twice as fine, and locate a kink better
-_ROUNDED = 9  # digits of a log ratio: errors of rounding would put the cells of a plateau in order
+ROUNDED = 9
+"""Digits of a log ratio or a value, so that errors of rounding neither order a plateau nor tell machines apart."""
 
 
 class Listed(Score):
@@ -140,7 +148,7 @@ class Cut:
         if column.curve == "ramps" and len(edges):
             ratio = _curve(_positions(values, edges), hits_x, hits_y, is_ratio=column.is_ratio)
         elif column.curve == "each":
-            ratio = shrunken_log_ratios(hits_x, hits_y).round(_ROUNDED)
+            ratio = shrunken_log_ratios(hits_x, hits_y).round(ROUNDED)
         count = len(hits_x)
         ends = np.concatenate([[0], 1 + np.searchsorted(edges, coarse), [count - 1, count]])
         low, high, width = runs_of_cells(len(ends) - 1)
@@ -275,15 +283,15 @@ def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array
     """
     first = _first_of_each(values)
     different, times = values[first], np.diff(first, append=len(values))
-    if len(different) <= min(_ATOMS, len(values) // _RECURS):
+    if len(different) <= min(ATOMS, len(values) // REPEATED):
         return different, np.zeros((0, 2))
     levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
     at = _at(values, np.union1d(levels, _even_levels(EVEN)))
-    recurring, times = different[times >= _RECURS], times[times >= _RECURS]
+    recurring, times = different[times >= REPEATED], times[times >= REPEATED]
     first, after = (np.searchsorted(sides[0], recurring, side=side) for side in ("left", "right"))
     # A curve of each cell by itself believes its counts, so those must not be the oddest of many.
     wanted = times if column.curve == "each" else np.abs(2 * (after - first) - times) / np.sqrt(times)
-    atoms = recurring[np.argsort(-wanted, kind="stable")[:_ATOMS]]
+    atoms = recurring[np.argsort(-wanted, kind="stable")[:ATOMS]]
     is_grid = 2 * times.sum() > len(values)  # then a value that recurs is one like any other
     is_smooth = not is_grid and not column.is_ratio  # a learned sum of steps is not
     distinct = [side[_first_of_each(side)] for side in sides if is_smooth]
@@ -366,7 +374,7 @@ def _curve(at: Array, hits_x: Array, hits_y: Array, *, is_ratio: bool) -> Array 
         fitted = np.log((on_x + 0.5) / (on_y + 0.5))
     else:
         fitted = expected_log_ratio(at[first], on_x, on_y, sloped=is_ratio)
-    ratio = np.interp(np.arange(len(hits_x)), hit, fitted.round(_ROUNDED)[group])
+    ratio = np.interp(np.arange(len(hits_x)), hit, fitted.round(ROUNDED)[group])
     without = hits_x[-1] + hits_y[-1] > 0
     ratio[-1] = math.log((hits_x[-1] + 0.5) / (hits_y[-1] + 0.5)) if without else ratio[hit].mean()
     return np.asarray(ratio)

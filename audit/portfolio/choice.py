@@ -26,22 +26,20 @@ from ..floating_point_errors import in_one_thread
 from ..inference.boundary_test import Counts, Direction
 from ..inference.guess_test import coins_for, is_symmetric
 from ..inference.net_test import clearance
-from .cells import HALF_LINE, RECURS, Cut
+from .cells import ATOMS, HALF_LINE, RECURS, ROUNDED, Cut
 
 DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 # Standard errors of the pilot that are subtracted where proposals compete: from a set of a part of the output, from one
 # of a column that is computed from several, and from a column or a value that picked itself among hundreds.
 _OF_PART, _OF_SEVERAL, _PICKED = 1.0, 2.0, 3.0
-_LEAD = 2.0  # standard errors by which one direction leads where it is tested alone
-_DOUBT = 2.0  # standard errors less which a promise has to be positive, or the pilot grows
+# Standard errors by which one direction leads where it is tested alone, less which a promise has to be positive, or the
+# pilot grows, and by which an event may exceed a probability of a half.
+DOUBT = 2.0
 _CLEAR = 3.0  # standard errors by which an outcome seen in the first half of a pilot has to differ in the second
-_SPARE = 2.0  # standard errors by which an event may exceed a probability of a half
 # Where the pilot shows nothing, an event is tested that could show an excess if there were one: of these shares of the
 # runs at least, as has its complement. If all outputs but one are rare, a smaller share has to do.
 _COMMON = (0.05, 0.005, 0.0005)
-_MOST_LISTED = 512  # outcomes of an event that is a list of what was seen
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
-_ROUNDED = 9  # digits, so that equal values compare equal on every machine
 _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)  # of the quarter of the ellipse
 
 
@@ -87,7 +85,7 @@ class Criterion:
         q, q_rest = _turned(hits_q[useful], events.held, size * _COSINES)
         claim = self.claim if events.direction == "x" else self.claim.reversed()
         found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
-        values[useful] = np.where(np.isnan(found), -math.inf, found - claim.strength).round(_ROUNDED)
+        values[useful] = np.where(np.isnan(found), -math.inf, found - claim.strength).round(ROUNDED)
         return values
 
     def _are_useless(self, hits_p: Array, hits_q: Array, held: int) -> npt.NDArray[np.bool_]:
@@ -118,7 +116,7 @@ class Criterion:
         p, p_rest = _turned(np.full(9, right), runs, -size * np.cos(turn - 0.5 * widest))
         q, q_rest = _turned(np.full(9, wrong), runs, size * np.cos(turn + 0.5 * widest))
         found = self.claim.rough_strength_of(p, q, p_rest, q_rest).min()
-        return -math.inf if math.isnan(found) else round(float(found) - self.claim.strength, _ROUNDED)
+        return -math.inf if math.isnan(found) else round(float(found) - self.claim.strength, ROUNDED)
 
     def _size(self, runs: int, held: int, caution: float) -> float:
         return 0.5 * (self.z / math.sqrt(runs) + caution / math.sqrt(held))
@@ -429,7 +427,7 @@ def choose_seen(x: Outputs, y: Outputs) -> tuple[Choice, Choice]:
     half, found = len(x) // 2, []
     for way, side in zip(DIRECTIONS, (x, y), strict=True):
         times, names = tally(side[:half])
-        event = Outcomes(tuple(names[key] for key, _ in times.most_common(_MOST_LISTED)))
+        event = Outcomes(tuple(names[key] for key, _ in times.most_common(ATOMS)))
         choice = Choice(event, way, 0, 0, 0).counted_on(x[half:], y[half:])
         if choice.pilot_hits_x + choice.pilot_hits_y == 2 * choice.pilot_runs:  # the complement may yet occur
             choice = replace(choice, event=replace(event, others=True), pilot_hits_x=0, pilot_hits_y=0)
@@ -446,7 +444,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
     """The best set of each column's fitted curve for each direction, and the clearest values that recur."""
     proposing = criterion
     if is_symmetric(criterion.claim):
-        criterion = replace(criterion, is_small=True, spare=_SPARE)
+        criterion = replace(criterion, is_small=True, spare=DOUBT)
         proposing = replace(criterion, runs=coins_for(criterion.runs) or criterion.runs)
     of_columns = [{one.likelier_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
     of_columns.append(_sharpened(_clearest(cuts, criterion.claim, recurring=True), criterion.claim.with_strength(0.0)))
@@ -562,11 +560,11 @@ def _chosen(of_columns: Sequence[_Proposals], criterion: Criterion, *, both: boo
         pair = max(pairs, key=lambda each: each.expected(criterion, each.caution), default=None)
         if pair is not None and strength + pair.seen(criterion, 0.0) > 0.0:
             value, less = pair.expected(criterion, 0.0), pair.expected(criterion, 1.0)
-            if alone.value_of(one_way, alone.expected, 0.0) < value + _LEAD * (value - less):
-                return pair.choice, strength + pair.expected(criterion, _DOUBT)
+            if alone.value_of(one_way, alone.expected, 0.0) < value + DOUBT * (value - less):
+                return pair.choice, strength + pair.expected(criterion, DOUBT)
     if strength + alone.seen(one_way, 0.0) <= 0.0:
         return None, -math.inf
-    return alone.choice, strength + alone.value_of(one_way, alone.expected, _DOUBT)
+    return alone.choice, strength + alone.value_of(one_way, alone.expected, DOUBT)
 
 
 def _paired(proposals: _Proposals, criterion: Criterion) -> _Pair | None:

@@ -24,20 +24,18 @@ from ..events.scores import Additive, DifferentSizes, Number, Piece, Score, Weig
 from ..events.scores import Column as ColumnScore
 from ..events.text_columns import learn_texts
 from ..floating_point_errors import in_one_thread
-from .cells import Array, Column, Curve, Cut, as_spread, cut_columns
+from .cells import FIRST, SINGLY, Array, Column, Curve, Cut, as_spread, cut_columns
 from .low_bits import bit_columns
-from .picks import clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
+from .picks import BINS, COMPARED, MOST, clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
 from .table import table_columns
 
-_SINGLY = 64  # coordinates or parts that have columns of their own, those that differ most
 _CURVES = 8  # coordinates or parts at most that have curves of their own
-_COMPARED = 64  # columns at most whose pairs, products and parities are looked at
-_BINS = (8, 2)  # cells of a column in a learned sum: few keep weak signals in many columns, more follow strong ones
-_PICKED, _TOGETHER = 3, 24  # picks with columns of their own, and in a learned sum
-_CUTS = 15  # quantiles at which distribution functions are compared
-_RUNS, _NUMBERS = 20_000, 4_000_000  # most runs on each dataset for that, and most numbers in all columns together
-_FOR_CUTS = 2_000
-_RANKS, _ENDS, _BETWEEN = 64, 16, 32  # longest vector with all ranks; ranks of others at each end, and between
+SUM_CELLS = (8, 2)
+"""Cells of a column in a learned sum: few keep weak signals in many columns, more follow strong ones."""
+
+_SHOWN = 3  # picks with columns of their own
+_NUMBERS = 4_000_000  # in all columns together whose distributions are compared
+_ENDS, _BETWEEN = 16, 32  # ranks at each end of a vector, and between, if it has more
 
 
 @in_one_thread
@@ -116,15 +114,15 @@ def _of_vectors(x: Outputs, y: Outputs, width: int) -> Iterator[Column]:
         yield Column(sizes, ties_x, ties_y)
     yield from _several(read, range(width))
     if width > 2:
-        yield from _learned(_Read.of(Coordinates(width, differences=True), x, y), _BINS[:1])
+        yield from _learned(_Read.of(Coordinates(width, differences=True), x, y), SUM_CELLS[:1])
     if any(np.isnan(side).any() for side in (read.x, read.y)):
         released = _Read.of(Released(width), x, y)
         yield from _singly(
             released, range(len(released)), lambda place: ColumnScore(released.columns, place), is_part=False
         )
-        yield from _learned(released, _BINS[:1])
+        yield from _learned(released, SUM_CELLS[:1])
     ranks: tuple[int, ...] = ()
-    if width > _RANKS:
+    if width > 2 * _ENDS + _BETWEEN:
         between = np.linspace(_ENDS, width - 1 - _ENDS, _BETWEEN).round().astype(int).tolist()
         ranks = tuple(sorted({*range(_ENDS), *between, *range(width - _ENDS, width)}))
         leave_out("ranks", f"of {width:,} sorted coordinates, {len(ranks)} were read")
@@ -151,10 +149,10 @@ def _of_objects(x: Outputs, y: Outputs) -> Iterator[Column]:
     if len(leaves.names) > 2 and len(leaves.builds) > 1:
         totals = _Read.of(Summaries(), x, y)
         yield from _singly(totals, range(len(totals)), lambda place: ColumnScore(totals.columns, place), is_part=False)
-        yield from _learned(totals, _BINS[:1])
+        yield from _learned(totals, SUM_CELLS[:1])
     half = len(x) // 2
     if have_keys(x, y) and (keys := clear_keys(x[:half], y[:half])):
-        yield from _picked(_Read.of(KeyedValues(tuple(keys[:_TOGETHER])), x, y))
+        yield from _picked(_Read.of(KeyedValues(tuple(keys[:MOST])), x, y))
     if (texts := learn_texts(x[:half], y[:half])) is not None:
         parts = _Read.of(texts, x, y)
         distance = screened(parts.x[:, : parts.half], parts.y[:, : parts.half])
@@ -172,10 +170,10 @@ def _singly(
 ) -> Iterator[Column]:
     """A column for each place, or for those that differ most on the first half if there are very many."""
     first, wanted = 0, list(places)
-    if len(wanted) > _SINGLY:
+    if len(wanted) > SINGLY:
         first = read.half
-        wanted = [wanted[at] for at in most_different(read.x[wanted, :first], read.y[wanted, :first], _SINGLY)]
-        leave_out("width", f"of {len(places):,} parts of outputs, the {_SINGLY} that differ most were examined singly")
+        wanted = [wanted[at] for at in most_different(read.x[wanted, :first], read.y[wanted, :first], SINGLY)]
+        leave_out("width", f"of {len(places):,} parts of outputs, the {SINGLY} that differ most were examined singly")
     for place in wanted:
         has_curve = len(places) <= _CURVES
         yield read.column(
@@ -187,11 +185,11 @@ def _several(read: _Read, numbers: Sequence[int]) -> Iterator[Column]:
     """What several columns say together: statistics, learned sums, and what is picked among pairs and sets."""
     if len(numbers) > 1:
         statistics = Statistics(read.columns, tuple(numbers))
-        for place in range(len(statistics.names) if len(numbers) <= _COMPARED else OF_ALL):
+        for place in range(len(statistics.names) if len(numbers) <= SINGLY else OF_ALL):
             x, y = (statistics.from_columns(side.__getitem__, place) for side in (read.x, read.y))
             yield Column(ColumnScore(statistics, place), x, y, curve="ramps" if place < OF_ALL else None)
-    yield from _learned(read, _BINS)
-    if not 2 <= len(read) <= _COMPARED:
+    yield from _learned(read, SUM_CELLS)
+    if not 2 <= len(read) <= SINGLY:
         leave_out("pairs", f"of {len(read):,} parts of outputs, no pairs, products and parities were examined")
         return
     first = read.runs(0, read.half)
@@ -204,9 +202,9 @@ def _several(read: _Read, numbers: Sequence[int]) -> Iterator[Column]:
 def _picked(read: _Read, order: Sequence[int] | None = None) -> Iterator[Column]:
     """The first columns in an order that the first half of the runs gave, and a learned sum of all, on the second."""
     half = read.half
-    for place in (range(len(read)) if order is None else order)[:_PICKED]:
+    for place in (range(len(read)) if order is None else order)[:_SHOWN]:
         yield read.column(ColumnScore(read.columns, place), place, half)
-    score = additive(read.columns, read.x[:, :half], read.y[:, :half], _BINS[0]) if len(read) > 1 else None
+    score = additive(read.columns, read.x[:, :half], read.y[:, :half], SUM_CELLS[0]) if len(read) > 1 else None
     if score is not None:
         yield Column(score, score.add_up(read.x[:, half:]), score.add_up(read.y[:, half:]), half, is_ratio=True)
 
@@ -247,11 +245,11 @@ def screened(x: Array, y: Array) -> Array:
         √(runs/2) times the largest distance: the statistic of Kolmogorov and Smirnov, above 2.2 with probability 1e-4
         for equal laws.
     """
-    runs = max(min(x.shape[1], y.shape[1], _RUNS, _NUMBERS // max(len(x), 1)), 1)
+    runs = max(min(x.shape[1], y.shape[1], COMPARED, _NUMBERS // max(len(x), 1)), 1)
     found = np.zeros(len(x))
-    levels = np.linspace(0.0, 1.0, _CUTS + 2)[1:-1]
+    levels = np.linspace(0.0, 1.0, BINS + 1)[1:-1]
     for place, (on_x, on_y) in enumerate(zip(x[:, :runs], y[:, :runs], strict=True)):
-        pooled = np.sort(np.concatenate([on_x[:_FOR_CUTS], on_y[:_FOR_CUTS]]))
+        pooled = np.sort(np.concatenate([on_x[:FIRST], on_y[:FIRST]]))
         cuts = np.unique(pooled[(levels * (len(pooled) - 1)).astype(np.int64)])
         shares = [_shares(cuts, side) for side in (on_x, on_y)]
         found[place] = math.sqrt(runs / 2) * float(np.abs(shares[0] - shares[1]).max())
@@ -338,7 +336,7 @@ def _cuts(values: Array, bins: int) -> Array:
     values = values[~np.isnan(values)]
     if len(values) == 0:
         return values
-    if len(np.unique(values[:2_000])) <= _FEW and len(different := np.unique(values)) <= _FEW:
+    if len(np.unique(values[:FIRST])) <= _FEW and len(different := np.unique(values)) <= _FEW:
         return np.asarray(different[1:])
     levels = np.rint(np.linspace(0.0, 1.0, bins + 1)[1:-1] * (len(values) - 1)).astype(np.int64)
     cuts = np.unique(np.partition(values, levels)[levels])

@@ -29,10 +29,9 @@ from ..events.scores import Column as ColumnScore
 from ..events.scores import LowestBit, NegativeZero, Number, Residue, Score, Weighted
 from ..inference.boundary_test import Counts, Direction, directed, strength_lower
 from ..printing import rounded_down
-from .cells import Array, Column, cut_columns
-from .choice import Choice, choose_among, expected_excess
+from .cells import SINGLY, Array, Column, cut_columns
+from .choice import DOUBT, Choice, choose_among, expected_excess
 
-_MOST_COLUMNS = 64  # most coordinates of vectors that are looked at, each singly
 _RESIDUES = 8  # number of grids between the finest of the outputs and their spread
 
 
@@ -56,7 +55,7 @@ def bit_columns(x: Outputs, y: Outputs, *, grids: int = _RESIDUES) -> Iterator[C
 
 def _floats(x: Outputs, y: Outputs) -> Iterator[tuple[Score, Array, Array]]:
     """Scores that read the numbers of floating-point arrays, and these numbers."""
-    width = min(x.shape[1], _MOST_COLUMNS) if x.ndim == 2 else 0
+    width = min(x.shape[1], SINGLY) if x.ndim == 2 else 0
     for place in range(width or 1):
         score = Weighted(tuple(float(place == other) for other in range(x.shape[1]))) if width else Number()
         yield score, score.values(x), score.values(y)
@@ -69,7 +68,7 @@ def _float_leaves(x: Outputs, y: Outputs) -> Iterator[tuple[Score, Array, Array]
     leaves = learn_leaves(x, y)
     if leaves.paths:
         on_x, on_y = leaves.read(x), leaves.read(y)
-        for place, path in enumerate(leaves.paths[:_MOST_COLUMNS], start=1):
+        for place, path in enumerate(leaves.paths[:SINGLY], start=1):
             yield (ColumnScore(leaves, place) if path else Number()), on_x[place], on_y[place]
 
 
@@ -93,7 +92,6 @@ FALSE_WARNING = 1e-6
 # Lengths of the prefix on each dataset, the longest that fits; half of the prefix chooses the event.
 _LENGTHS = (20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50)
 _KINDS = 2  # outputs after the prefix may decide whether the array holds numbers or objects
-_CAUTION = 2.0  # standard errors less which events are compared
 _HARDLY = 1e-3  # level at which the approximate bound of an event worth the exact test exceeds the claim
 _GRIDS = 2  # powers of two whose residues are looked at: enough for a warning
 
@@ -150,7 +148,7 @@ def look_at_bits(
     x, y = x[:length], y[:length]
     runs = length // 2
     cuts = cut_columns(bit_columns(x[:runs], y[:runs], grids=_GRIDS))
-    found = choose_among(cuts, claim, runs, share, (_CAUTION,))
+    found = choose_among(cuts, claim, runs, share, (DOUBT,))
     enough = max(claim.strength, _suggested(choice, claim, alpha=_HARDLY))
     if not found or _suggested(found[0], claim) <= enough:
         return None

@@ -14,14 +14,11 @@ from ..events.features import Coordinates
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, n_different, tally
 from ..events.scores import Number, Score, Weighted
 from ..inference.divergence_test import smoothed, telling_divergence
-from .cells import Column, Cut
+from .cells import FIRST, REPEATED, Column, Cut
 from .choice import Choice, directed_shares
-from .columns import additive
+from .columns import SUM_CELLS, additive
+from .table import FEW
 
-_FEW = 64  # outcomes with their own cell; the rarer ones share a cell
-_LOOKED_AT = 2_000  # outputs of which half or more have to repeat
-_LEAST_HITS = 3  # pilot runs that an outcome needs for its own cell
-_STEPS = 8  # cells of a coordinate in the score of vectors
 _BINS, _BIN_RUNS = 64, 32  # bins for divergences at most, and the pilot runs that each needs
 
 
@@ -58,20 +55,20 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int, *, spread: bool = False) -
     """
     width = _commonest_width(x)
     if width is None:
-        seen = tally(x[:2000])[0] + tally(y[:2000])[0]
-        is_finite = len(seen) <= max(n_cells, _FEW) and 4 * len(seen) <= seen.total()
+        seen = tally(x[:FIRST])[0] + tally(y[:FIRST])[0]
+        is_finite = len(seen) <= max(n_cells, FEW) and 4 * len(seen) <= seen.total()
         if is_finite or not np.isfinite(as_numbers(x).astype(np.float64)).any():
-            return _outcome_cells(x, y, max(n_cells, _FEW))
+            return _outcome_cells(x, y, max(n_cells, FEW))
         return _number_cells(Number(), x, y, n_cells, spread=spread)
     x, y = as_vectors(x, width), as_vectors(y, width)
     columns = Coordinates(width)
-    score = additive(columns, columns.read(x), columns.read(y), _STEPS)
+    score = additive(columns, columns.read(x), columns.read(y), SUM_CELLS[0])
     return _number_cells(score or Weighted((1.0,) + (0.0,) * (width - 1)), x, y, n_cells, spread=spread)
 
 
 def recur(x: Outputs, y: Outputs) -> bool:
     """Whether each of the first outputs on either dataset occurs twice on average, as with a discrete mechanism."""
-    return all(2 * n_different(side[:_LOOKED_AT]) <= len(side[:_LOOKED_AT]) for side in (x, y))
+    return all(2 * n_different(side[:FIRST]) <= len(side[:FIRST]) for side in (x, y))
 
 
 def _commonest_width(outputs: Outputs) -> int | None:
@@ -87,7 +84,7 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
     (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
     names = names_y | names_x
     common = (on_x + on_y).most_common(most)
-    kept = [key for place, (key, hits) in enumerate(common) if hits >= _LEAST_HITS or place == 0]
+    kept = [key for place, (key, hits) in enumerate(common) if hits >= REPEATED or place == 0]
     kept.sort(key=lambda key: -math.log((on_x[key] + 0.5) / (on_y[key] + 0.5)))
     return OutcomeCells(tuple(names[key] for key in kept), len(on_x | on_y))
 

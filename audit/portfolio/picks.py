@@ -33,13 +33,15 @@ from ..events.scores import (
     TrailingZeros,
     Units,
 )
-from .cells import Array
+from .cells import ATOMS, FIRST, Array
 
 Bits = npt.NDArray[np.bool_]
 _Moments = tuple[Array, Array]
 
 _CLEARLY = 1.5  # standard errors beyond the largest of k differences that are noise
-_MOST = 24  # clear candidates of a kind
+MOST = 24
+"""Clear candidates of a kind, at most."""
+
 _LEAST_HITS = 8  # on both datasets together, for a difference in standard errors
 
 
@@ -51,8 +53,9 @@ def beyond_chance(candidates: int) -> float:
 # A column given the value of another.
 
 _MOST_KEYS = 1_000  # values of a column that are examined singly
-_LOOKED_AT, _PER_KEY = 2_000, 4  # runs that show whether a column repeats, and how often on average
-_BINS = 16
+_PER_KEY = 4  # runs for each value, on average, of a column that repeats
+BINS = 16
+"""Bins in which two distributions are compared."""
 
 
 def clear_cases(columns: Columns, x: Array, y: Array) -> Conditional | None:
@@ -61,7 +64,7 @@ def clear_cases(columns: Columns, x: Array, y: Array) -> Conditional | None:
     compared = 0
     cells = [_binned(*both) for both in zip(x, y, strict=True)]
     for key, both in enumerate(zip(x, y, strict=True)):
-        if not _repeats(both[0][:_LOOKED_AT]):
+        if not _repeats(both[0][:FIRST]):
             continue
         known = np.unique(np.concatenate(both))
         known = known[~np.isnan(known)][: _MOST_KEYS + 1]
@@ -76,7 +79,7 @@ def clear_cases(columns: Columns, x: Array, y: Array) -> Conditional | None:
             if column == key:
                 continue
             counts = [
-                np.bincount(place[ok] * _BINS + cell[ok], minlength=len(known) * _BINS).reshape(-1, _BINS)
+                np.bincount(place[ok] * BINS + cell[ok], minlength=len(known) * BINS).reshape(-1, BINS)
                 for place, cell, ok in zip(places, cells[column], is_key, strict=True)
             ]
             for value, distance in zip(known.tolist(), _largest(*counts).tolist(), strict=True):
@@ -84,7 +87,7 @@ def clear_cases(columns: Columns, x: Array, y: Array) -> Conditional | None:
                     found[key, value] = distance, (key, value, column)
             compared += len(known)
     least = beyond_chance(compared)
-    cases = tuple(case for distance, case in sorted(found.values(), reverse=True)[:_MOST] if distance >= least)
+    cases = tuple(case for distance, case in sorted(found.values(), reverse=True)[:MOST] if distance >= least)
     return Conditional(columns, cases) if cases else None
 
 
@@ -94,11 +97,11 @@ def _repeats(values: Array) -> bool:
 
 def _binned(x: Array, y: Array) -> list[npt.NDArray[np.int64]]:
     """The bin of each number among pooled quantiles; NaN is in the last bin."""
-    pooled = np.sort(np.concatenate([x[:_LOOKED_AT], y[:_LOOKED_AT]]))
+    pooled = np.sort(np.concatenate([x[:FIRST], y[:FIRST]]))
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) == 0:
         return [np.zeros(len(side), dtype=np.int64) for side in (x, y)]
-    edges = np.unique(pooled[(np.linspace(0.0, 1.0, _BINS)[1:-1] * (len(pooled) - 1)).astype(np.int64)])
+    edges = np.unique(pooled[(np.linspace(0.0, 1.0, BINS)[1:-1] * (len(pooled) - 1)).astype(np.int64)])
     return [np.searchsorted(edges, side, side="right") for side in (x, y)]
 
 
@@ -134,7 +137,7 @@ def clear_pairs(columns: Columns, x: Array, y: Array) -> Products | None:
     scaled = [np.clip(np.where(np.isnan(side), 0.0, side), -_REACH, _REACH) for side in scaled]
     distance = np.maximum(_pair_distances(*scaled), _pair_distances(*map(np.sign, scaled)))
     least = beyond_chance(len(x) * (len(x) - 1))
-    order = np.argsort(-distance, axis=None, kind="stable")[:_MOST]
+    order = np.argsort(-distance, axis=None, kind="stable")[:MOST]
     pairs = [divmod(int(place), len(x)) for place in order if distance.flat[place] >= least]
     factors = tuple((a, float(centres[a]), b, float(centres[b])) for a, b in pairs)
     return Products(columns, factors) if factors else None
@@ -208,7 +211,7 @@ def _clear_sets(x: Bits, y: Bits) -> list[tuple[int, ...]]:
     order = np.argsort(-distance, kind="stable")[:_SEARCHED]
     clear = order[distance[order] >= beyond_chance(count)].tolist()
     found = (members for place in clear if len(members := _members(place, width)) >= 3)
-    return list(itertools.islice(found, _MOST))
+    return list(itertools.islice(found, MOST))
 
 
 def _members(place: int, width: int) -> tuple[int, ...]:
@@ -275,7 +278,10 @@ def _signs(bits: Bits) -> npt.NDArray[np.float32]:
 
 # Keys of histograms and tables.
 
-_LEARNED, _MOST_NUMBERS = 20_000, 200_000  # most outputs on each dataset on which keys are compared, and numbers
+COMPARED = 20_000
+"""Most runs on each dataset whose distributions are compared for thousands of candidates."""
+
+_MOST_NUMBERS = 200_000  # in the outputs on which keys are compared
 _SHOWN, _SAMPLED = 200, 20  # outputs on each dataset that show whether there are keys, and how many
 _FEW_NAMES = 64  # of outputs whose numbers are looked at singly
 _MOST_OF_ONE = 2_500  # numbers of an output: reading them takes milliseconds
@@ -330,7 +336,7 @@ def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
     place_of[commonest] = np.arange(len(commonest))
     distance = _key_distances(place_of[names], values_of_both, is_on_x, len(commonest))
     order, least = np.argsort(-distance, kind="stable"), beyond_chance(len(commonest))
-    return [named[commonest[place]] for place in order.tolist() if distance[place] >= least][:_MOST]
+    return [named[commonest[place]] for place in order.tolist() if distance[place] >= least][:MOST]
 
 
 def _affordable(x: Outputs, y: Outputs) -> int:
@@ -340,7 +346,7 @@ def _affordable(x: Outputs, y: Outputs) -> int:
     if numbers > _MOST_OF_ONE:
         leave_out("keys", f"outputs have more than {_MOST_OF_ONE:,} numbers, so these were not examined by their keys")
         return 0
-    return min(len(x), len(y), _LEARNED, int(_MOST_NUMBERS / numbers))
+    return min(len(x), len(y), COMPARED, int(_MOST_NUMBERS / numbers))
 
 
 def _key_distances(
@@ -371,7 +377,6 @@ def _key_distances(
 
 _DIVISORS = (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 16)
 _FRACTIONS = 20  # cells for fractional parts
-_FEW = 512  # different numbers in the first runs that a table and intervals tell apart
 _FOR_DECIMALS = 5_000
 _FEW_ON_GRID = 3  # numbers with fewer decimals among the first from which it is looked at
 _HARDLY_RECUR = 0.9  # share of different fractional parts in the first runs of noise without a grid
@@ -410,10 +415,10 @@ def _candidates(score: Score, x: Array, y: Array) -> Iterator[tuple[OfScore, Any
     on_grid = [np.count_nonzero(decimals.of_values(side[:_FOR_DECIMALS]) < MANY_DECIMALS) for side in (x, y)]
     if max(on_grid) >= _FEW_ON_GRID and _differ(decimals.of_values(x), decimals.of_values(y), MANY_DECIMALS + 1):
         yield decimals, np.asarray
-    first = x[:_LOOKED_AT]
-    if len(np.unique(first)) <= min(_FEW, len(first) // 2):
+    first = x[:FIRST]
+    if len(np.unique(first)) <= min(ATOMS, len(first) // 2):
         return
-    if all((side == np.rint(side)).all() for side in (first, y[:_LOOKED_AT])):
+    if all((side == np.rint(side)).all() for side in (first, y[:FIRST])):
         if max(np.abs(x).max(), np.abs(y).max()) > EXACT:
             return
         zeros = TrailingZeros(score)

@@ -17,13 +17,14 @@ import numpy.typing as npt
 from ..events.events import Event, Intervals, Outcomes
 from ..events.features import leave_out
 from ..events.outputs import Outputs, outcome_key, outcome_list, row_keys
-from .cells import Array, Column, Integers, Listed, as_spread
+from .cells import ATOMS, REPEATED, Array, Column, Integers, Listed, as_spread
 from .curve import shrunken_log_ratios
 
-_FEW = 64  # outcomes that are compared on the whole pilot, and whether or not they recur
-_SINGLE = 511  # of the commonest outcomes that have a place each
+FEW = 64
+"""Outcomes that are compared on the whole pilot, whether or not they recur."""
+
 _MOST_NUMBERS = 16_384  # numbers or words of known outcomes: at most 240 kB in a file of results, one line each
-_REPEATED, _RECURRING, _MOSTLY = 3, 0.2, 0.5  # hits of an outcome that recurs, and shares of runs in such outcomes
+_RECURRING, _MOSTLY = 0.2, 0.5  # shares of runs in outcomes that recur
 MOST_OUTCOMES = 100_000
 """Most different outcomes whose counts are kept, the commonest ones."""
 
@@ -80,20 +81,20 @@ def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
     if len(table) < 2:
         return
     hits = table.counts.sum(axis=0)
-    recurring = float(hits[hits >= _REPEATED].sum()) / max(int(hits.sum()), 1)
-    if len(table) > _FEW and recurring < _RECURRING:
+    recurring = float(hits[hits >= REPEATED].sum()) / max(int(hits.sum()), 1)
+    if len(table) > FEW and recurring < _RECURRING:
         return
-    most = min(_SINGLE, max(_MOST_NUMBERS // _width(table.values), 1))
+    most = min(ATOMS - 1, max(_MOST_NUMBERS // _width(table.values), 1))
     places = np.argsort(-hits, kind="stable")[:most]
-    places = places[hits[places] >= _REPEATED]  # those seen once say nothing of how much outcomes differ
+    places = places[hits[places] >= REPEATED]  # those seen once say nothing of how much outcomes differ
     if len(places) == 0:
         return
     single = TableScore(table.values[places], np.arange(1.0, len(places) + 1.0))
-    is_few = len(table) <= _FEW
+    is_few = len(table) <= FEW
     yield Column(single, single.values(x), single.values(y), is_part=not is_cut, curve="each" if is_few else None)
     if is_few:
         return
-    least = _REPEATED if recurring >= _MOSTLY or x.dtype.kind == "f" else 1
+    least = REPEATED if recurring >= _MOSTLY or x.dtype.kind == "f" else 1
     parts = table.counts[:2], table.counts[2:], table.counts[:2] + table.counts[2:]
     first, second, whole = (_learned(table, counts, least) for counts in parts)
     sides = [
