@@ -22,7 +22,7 @@ import numpy as np
 
 from .laws import PARAMETERS, Law, copied, shape_of
 from .registered import Patch, register_primitives
-from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, tape_of_thread
+from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, drawn_from, tape_of_thread
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
@@ -69,7 +69,7 @@ def _recorded(kind: type, name: str, law: Callable[..., Law]) -> Callable[..., A
         found = tape.call(
             f"{kind.__name__}.{name}",
             lambda: law(*args, **kwargs),
-            lambda: tape.drawn(self, lambda: original(self, *held, **named)),
+            lambda: drawn_from(self, lambda: original(self, *held, **named)),
         )
         out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
         if out is not None and found is not out:
@@ -86,7 +86,7 @@ def _choosing(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., A
 
     def choose(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
         if tape.passes():
-            return tape.drawn(self, lambda: original(self, *args, **kwargs))
+            return drawn_from(self, lambda: original(self, *args, **kwargs))
         return own(tape, kind, self, *args, **kwargs)
 
     return _method(kind, name, choose)
@@ -97,7 +97,7 @@ def _places(tape: Tape, source: Any, primitive: str, law: Law, draw: Callable[[]
     return tape.call(
         primitive,
         lambda: law,
-        lambda: tape.drawn(source, draw),
+        lambda: drawn_from(source, draw),
         can_return=lambda places: bool(np.all(np.asarray(places) < n)),
     )
 
@@ -439,7 +439,7 @@ def _rvs(kind: type) -> Callable[..., Any]:
             source = self._random_state if named.get("random_state") is None else named["random_state"]
             is_stream = isinstance(source, (np.random.Generator, np.random.RandomState))
             drawn = functools.partial(original, self, *held, **named)
-            return tape.drawn(source, drawn) if is_stream else drawn()
+            return drawn_from(source, drawn) if is_stream else drawn()
 
         return tape.call(f"scipy.stats.{self.name}.rvs", lambda: _scipy_law(self, held, stated), draw)
 
