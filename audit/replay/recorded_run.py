@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -247,7 +247,8 @@ def _older_generators() -> dict[np.random.BitGenerator, Any]:
     kinds = {np.random.BitGenerator}
     while more := {below for kind in kinds for below in kind.__subclasses__()} - kinds:
         kinds |= more
-    found = [each for each in gc.get_objects() if type(each) in kinds]
+    objects = gc.get_objects()
+    found = list(compress(objects, map(kinds.__contains__, map(type, objects))))
     return {each: comparable(each.state) for each in found if each is not _STATES[0]._bit_generator}
 
 

@@ -265,11 +265,11 @@ class Tape:
         """Record a generator that the run made: is its stream fresh, by its seed or since nothing seeded it?"""
         if self.is_foreign():
             return
-        bits: Any = getattr(source, "bit_generator", getattr(source, "_bit_generator", None))
-        sequence = getattr(bits, "seed_seq", None)
-        if not is_fresh and self.follows and self.streams.is_known(source):
-            return
-        if not is_fresh and isinstance(sequence, np.random.SeedSequence):
+        if not is_fresh:
+            bits: Any = getattr(source, "bit_generator", getattr(source, "_bit_generator", None))
+            sequence = getattr(bits, "seed_seq", None)
+            if not isinstance(sequence, np.random.SeedSequence) or (self.follows and self.streams.is_known(source)):
+                return
             self.note_seed(sequence)
             is_fresh = self._is_own(sequence) or self.streams.was_read(sequence.entropy)
             if is_fresh and self.follows:
