@@ -20,7 +20,6 @@ from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..errors import ClaimError
@@ -302,6 +301,8 @@ class GroupClaim(Claim):
         if p_rest == 0.0 and math.isinf(self.base.strength_of(1.0, q, 0.0, q_rest)):
             p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # use the complement of the event
 
+        from scipy.optimize import brentq  # as below
+
         least, precision, most = 1e-20, 1e-10, 1e3  # strength; relative; log-odds, beyond those of doubles
 
         def missing(strength: float) -> float:
@@ -474,7 +475,7 @@ def _tight_mu(epsilon: float, delta: float) -> float:
     ----------
     Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
     """
-    from scipy.optimize import brentq  # takes a tenth of a second, and only claims with a δ need it
+    from scipy.optimize import brentq  # takes a tenth of a second, and few claims need it
 
     def excess(log_mu: float) -> float:
         mu = math.exp(log_mu)
