@@ -29,7 +29,7 @@ from dpaudit.audit.replay.tape import Streams, Tape, active_tape, recording_on
 
 BOUNDED, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.OPEN
 X, Y = [1.0, 5.0], [1.0]
-OLDER, KEPT = np.random.default_rng(1), itertools.count()
+OLDER, GLOBAL, KEPT = np.random.default_rng(1), np.random.mtrand._rand, itertools.count()
 LARGE = 122807528840384100672342137672332424406
 
 
@@ -141,7 +141,9 @@ def in_a_thread(rows):
     "mechanism",
     [
         lambda rows, rng: sum(rows) + rng.bit_generator.random_raw() % 1000 / 500 > 50,
+        lambda rows, rng: rng.laplace(len(rows)) + 0 * (len(rows) == 1 and rng.bit_generator.random_raw()),  # on y only
         lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + type(rng).__mro__[1](rng.bit_generator).laplace() > 50),
+        lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + GLOBAL.laplace() > 50),
         lambda rows, rng: sum(rows) + copy.copy(rng).laplace() > 50,
         lambda rows, rng: rng.laplace(len(rows), 1.0) + os.urandom(4)[0],
         lambda rows, rng: rng.laplace(len(rows), 1.0) + next(KEPT),  # a state that is kept between runs
@@ -418,7 +420,7 @@ def test_global_generators_are_neither_seeded_nor_set_back():
         assert each == (numpy.random(), python.random(), *by_library)
 
 
-@pytest.mark.parametrize("make", [np.random.default_rng, lambda: np.random.RandomState(np.random.PCG64())])
+@pytest.mark.parametrize("make", [lambda: np.random.default_rng(), lambda: np.random.RandomState(np.random.PCG64())])
 def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed(make):
     def kept_number():
         kept = []
