@@ -21,7 +21,7 @@ from scipy import stats
 
 from dpaudit import GaussianDP, noise_primitive, replay
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.replay.primitives import recording_generator
+from dpaudit.audit.replay.primitives import _numpy_states, recording_generator
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.replay.tape import Streams, Tape, active_tape, recording_on
 
@@ -420,7 +420,11 @@ def test_global_generators_are_neither_seeded_nor_set_back():
         assert each == (numpy.random(), python.random(), *by_library)
 
 
-@pytest.mark.parametrize("make", [lambda: np.random.default_rng(), lambda: np.random.RandomState(np.random.PCG64())])
+def spawned():
+    return np.random.PCG64(np.random.default_rng().bit_generator.seed_seq.spawn(1)[0])
+
+
+@pytest.mark.parametrize("make", [lambda: np.random.default_rng(), lambda: np.random.RandomState(spawned())])
 def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed(make):
     def kept_number():
         kept = []
@@ -434,6 +438,16 @@ def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed(make):
         return kept[0].random()
 
     assert kept_number() != kept_number()
+
+
+def test_what_stands_for_the_global_state_begins_anew_only_after_it_was_used():
+    def state():
+        (patch,) = _numpy_states(5)
+        return patch.replacement
+
+    assert state() is state()
+    first, second = (state()._bit_generator.random_raw() for _ in range(2))
+    assert first == second
 
 
 def test_strange_objects_of_the_process_are_passed_over():
