@@ -424,14 +424,16 @@ def spawned():
     return np.random.PCG64(np.random.default_rng().bit_generator.seed_seq.spawn(1)[0])
 
 
-@pytest.mark.parametrize("make", [lambda: np.random.default_rng(), lambda: np.random.RandomState(spawned())])
+@pytest.mark.parametrize(
+    "make", [lambda rng: rng, lambda rng: np.random.default_rng(), lambda rng: np.random.RandomState(spawned())]
+)
 def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed(make):
     def kept_number():
         kept = []
 
-        def lazily(rows):
+        def lazily(rows, rng):
             if not kept:
-                kept.append(make())
+                kept.append(make(rng))
             return kept[0].laplace(sum(rows), 1.0)
 
         assert not run(lazily, [0.4, 0.3, 0.5], [0.3, 0.5]).has_excess
