@@ -296,6 +296,12 @@ def test_streams_of_their_own_are_bounded(mechanism):
     assert run(mechanism, [0.4, 0.3, 0.5], [0.3, 0.5], claim=2.0).verdict is BOUNDED
 
 
+def advanced():
+    bits = np.random.PCG64()
+    bits.random_raw()
+    return bits
+
+
 def of_a_state(rows):
     bits = np.random.PCG64()
     bits.state = {**bits.state, "state": {"state": LARGE, "inc": 2 * int(100 * sum(rows)) + 1}}
@@ -317,6 +323,7 @@ def of_no_draw(value):
         (lambda rows: random.Random(0).gauss(sum(rows), 9.0), "its noise is the same in every run"),
         (of_a_state, "neither that of rng nor from the operating system|the same in"),
         (lambda rows: stats.laplace.rvs(sum(rows), 1.0, random_state=OLDER), "neither that of rng nor"),
+        (lambda rows: np.random.Generator(advanced()).laplace(sum(rows), 1.0), "neither that of rng nor"),
         (lambda rows: of_no_draw(sum(rows)), "is the same in all of 17 runs"),
         (lambda rows: noisy(sum(rows), np.random.default_rng(LARGE)), "the same in every run"),
     ],
