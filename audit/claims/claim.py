@@ -294,29 +294,39 @@ class GroupClaim(Claim):
         return found
 
     def _scalar_strength(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
-        """Find the strength by bisection, since the boundary grows with the strength.
+        """Find the least strength at which the boundary, which grows with it, is not below p; 0 if it never is.
 
         The limits at 0 and 1 come from the claim for neighbours, since finite strengths reach the doubles next to them.
         """
         if p_rest == 0.0 and math.isinf(self.base.strength_of(1.0, q, 0.0, q_rest)):
             p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # use the complement of the event
 
-        def is_short(strength: float) -> bool:
+        from scipy.optimize import brentq  # as below
+
+        least, precision, most = 1e-20, 1e-10, 1e3  # strength; relative; log-odds, beyond those of doubles
+
+        def missing(strength: float) -> float:
+            """Return by how much the log-odds of the boundary are short of those of p; negative where they are not."""
             member = self.base.with_strength(strength)
             if q == 0.0 and math.isinf(member.strength_of(member.max_power(0.0)[0], 0.0)):
-                return True  # the member forbids on x every event that is impossible on y
+                return most  # the member forbids on x every event that is impossible on y
             value, rest = self.with_strength(strength).max_power(q, q_rest)
-            return bool(value < p) and bool(rest > p_rest)
+            with np.errstate(all="ignore"):
+                apart = float(np.abs(np.log(p) - np.log(p_rest) - np.log(value) + np.log(rest)))
+            size = max(apart, 1e-300) if apart < most else most  # NaN where p is 0 or 1
+            return size if value < p and rest > p_rest else -size
 
-        low, high = 0.0, min(1.0, self.max_strength / 2)
-        while is_short(high):
+        if missing(least) < 0.0:
+            return 0.0
+        low, high = least, min(1.0, self.max_strength / 2)
+        while missing(high) > 0.0:
             low, high = high, 0.5 * (high + self.max_strength) if math.isfinite(self.max_strength) else 2 * high
             if high > 1e4 or self.max_strength - high < 1e-12:
                 return self.max_strength
-        while high - low > 1e-10 * max(high, 1e-10):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if is_short(middle) else (low, middle)
-        return high
+        while low < 0.5 * high:
+            low, high = (0.5 * high, high) if missing(0.5 * high) > 0.0 else (low, 0.5 * high)
+        found = float(brentq(missing, low, high, xtol=1e-300, rtol=precision))
+        return found if missing(found) < 0.0 else found * (1.0 + 2.0 * precision)
 
 
 # Pure, approximate and Gaussian differential privacy as claims.
@@ -465,7 +475,7 @@ def _tight_mu(epsilon: float, delta: float) -> float:
     ----------
     Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
     """
-    from scipy.optimize import brentq  # takes a tenth of a second, and only claims with a δ need it
+    from scipy.optimize import brentq  # takes a tenth of a second, and few claims need it
 
     def excess(log_mu: float) -> float:
         mu = math.exp(log_mu)

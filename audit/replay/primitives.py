@@ -22,13 +22,14 @@ import numpy as np
 
 from .laws import PARAMETERS, Law, copied, shape_of
 from .registered import Patch, register_primitives
-from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, tape_of_thread
+from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, drawn_from, tape_of_thread
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
 GLOBAL_STATE: Final = np.random.mtrand._rand
 """The global state of the process, from which other threads draw while a run is recorded."""
 _STANDS_FOR_GLOBAL: Final = "stands_for_global"
+_IS_UNUSED: Final = "is_unused"
 _GLOBAL: Final = 2**32 - 2
 """First number of the spawn key of the global state; generators that are made without a seed have the next one."""
 
@@ -69,7 +70,7 @@ def _recorded(kind: type, name: str, law: Callable[..., Law]) -> Callable[..., A
         found = tape.call(
             f"{kind.__name__}.{name}",
             lambda: law(*args, **kwargs),
-            lambda: tape.drawn(self, lambda: original(self, *held, **named)),
+            lambda: drawn_from(self, lambda: original(self, *held, **named)),
         )
         out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
         if out is not None and found is not out:
@@ -86,7 +87,7 @@ def _choosing(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., A
 
     def choose(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
         if tape.passes():
-            return tape.drawn(self, lambda: original(self, *args, **kwargs))
+            return drawn_from(self, lambda: original(self, *args, **kwargs))
         return own(tape, kind, self, *args, **kwargs)
 
     return _method(kind, name, choose)
@@ -97,7 +98,7 @@ def _places(tape: Tape, source: Any, primitive: str, law: Law, draw: Callable[[]
     return tape.call(
         primitive,
         lambda: law,
-        lambda: tape.drawn(source, draw),
+        lambda: drawn_from(source, draw),
         can_return=lambda places: bool(np.all(np.asarray(places) < n)),
     )
 
@@ -243,6 +244,7 @@ def _recording_class(base: Any) -> Any:
         methods["__deepcopy__"] = _deep_copy
     else:
         methods["seed"] = _method(base, "seed", _seeded_state)
+        methods["__getattribute__"] = _noticed
     return _StandsFor(
         base.__name__,
         (base,),
@@ -255,6 +257,12 @@ def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
     tape = active_tape()
     with nullcontext() if tape is None else tape.unseen_inside():  # numpy seeds the copy before it sets its state
         return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
+
+
+def _noticed(self: Any, name: str) -> Any:
+    """Return an attribute, and note that the state is used: nothing draws from it, in C either, without asking."""
+    object.__setattr__(self, _IS_UNUSED, False)
+    return object.__getattribute__(self, name)
 
 
 def _seeded_state(tape: Tape, self: Any, seed: Any = None) -> None:
@@ -290,11 +298,20 @@ _MODULE_FUNCTIONS: Final = tuple(
 )
 
 
+_LAST: Final[dict[int, Any]] = {}
+"""The state of the last run, by its entropy: a new one takes as long as the rest of a short run."""
+
+
 def _numpy_states(entropy: int) -> Iterator[Patch]:
     """Yield the state from which the module functions draw in a run, in place of the global one."""
-    sequence = np.random.SeedSequence(entropy, spawn_key=(_GLOBAL,))
-    state = RecordingRandomState(np.random.MT19937(sequence))
-    setattr(state, _STANDS_FOR_GLOBAL, True)
+    state = _LAST.pop(entropy, None)
+    if state is None or not object.__getattribute__(state, _IS_UNUSED):
+        sequence = np.random.SeedSequence(entropy, spawn_key=(_GLOBAL,))
+        state = RecordingRandomState(np.random.MT19937(sequence))
+        setattr(state, _STANDS_FOR_GLOBAL, True)
+    _LAST.clear()
+    _LAST[entropy] = state
+    object.__setattr__(state, _IS_UNUSED, True)
     yield Patch(np.random.mtrand, "_rand", state)
 
 
@@ -439,7 +456,7 @@ def _rvs(kind: type) -> Callable[..., Any]:
             source = self._random_state if named.get("random_state") is None else named["random_state"]
             is_stream = isinstance(source, (np.random.Generator, np.random.RandomState))
             drawn = functools.partial(original, self, *held, **named)
-            return tape.drawn(source, drawn) if is_stream else drawn()
+            return drawn_from(source, drawn) if is_stream else drawn()
 
         return tape.call(f"scipy.stats.{self.name}.rvs", lambda: _scipy_law(self, held, stated), draw)
 

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -120,7 +122,8 @@ class Runner:
         while True:
             given, is_copy = self._given(dataset)
             families, entropy = imported_families(self.names), entropy_of(seed)
-            tape = Tape(put_back, changed, entropy=entropy, streams=self.streams)
+            follows = put_back is None or not changed  # at other values, only outputs and calls are compared
+            tape = Tape(put_back, changed, entropy=entropy, streams=self.streams, follows=follows)
             self.runs += 1
             with ExitStack() as undone:
                 for family in families:
@@ -132,7 +135,7 @@ class Runner:
                 undone.enter_context(under(self.sampler.answers))
                 before = Kept(given)
                 output, error = self._output(given, tape, entropy)
-            self._left += [made for made in tape.made[1:] if sys.getrefcount(made) > _HELD]
+            self._left += [made for made in islice(tape.made, 1, None) if sys.getrefcount(made) > _HELD]
             self._check(before, is_copy)
             if len(imported_families(self.names)) == len(families):
                 return RecordedRun(tape, kept(output), error)
@@ -148,7 +151,7 @@ class Runner:
     def drawn(self, draw: Callable[[], Any], seed: int) -> Any:
         """Return what a recorded call draws when it is made again, with nothing recorded."""
         entropy = entropy_of(seed)
-        tape = Tape((), entropy=entropy, streams=self.streams)
+        tape = Tape((), entropy=entropy, streams=self.streams, follows=False)
         with ExitStack() as undone:
             self._put_states(imported_families(self.names), tape, entropy, undone)
             undone.enter_context(recording_on(tape))
@@ -180,7 +183,7 @@ class Runner:
             )
 
     def _output(self, dataset: Any, tape: Tape, entropy: int) -> tuple[Any, Exception | None]:
-        rng, start = recording_generator(entropy), _states()
+        rng, start = recording_generator(entropy), _states() if tape.follows else []
         try:
             if self.sampler.is_block:
                 block = self.sampler.call(dataset, 1, rng)
@@ -191,9 +194,10 @@ class Runner:
         except Exception as error:
             return Raised(type(error).__qualname__), error
         finally:
-            strayed = (made for made in tape.made if not self.streams.is_known(made))
-            if not tape.seeds and (start != _states() or any(strayed)):
-                tape.note_unseen(_DRAWN)
+            if tape.follows and not tape.seeds:
+                strayed = (made for made in tape.made if not self.streams.is_known(made))
+                if start != _states() or any(strayed):
+                    tape.note_unseen(_DRAWN)
 
     def unrecorded(self, dataset: Any, first: RecordedRun, *, looks_around: bool = False) -> Unrecorded:
         """Return why the recorded values do not determine the run; an empty reason if nothing shows it.
@@ -240,10 +244,15 @@ def _older_generators() -> dict[np.random.BitGenerator, Any]:
 
     The class of other objects is not asked for by `isinstance`, which a proxy or a lazy object may answer by anything.
     """
-    found = [each for each in gc.get_objects() if issubclass(type(each), np.random.BitGenerator)]
+    kinds = {np.random.BitGenerator}
+    while more := {below for kind in kinds for below in kind.__subclasses__()} - kinds:
+        kinds |= more
+    objects = gc.get_objects()
+    found = list(compress(objects, map(kinds.__contains__, map(type, objects))))
     return {each: comparable(each.state) for each in found if each is not _STATES[0]._bit_generator}
 
 
+@lru_cache
 def entropy_of(seed: int) -> int:
     """Return the entropy of a run with this seed, which no program states as a seed by chance."""
     return int.from_bytes(np.random.SeedSequence((seed, _OF_RUNS)).generate_state(4).tobytes(), "little")
@@ -264,5 +273,7 @@ def _seed_again(source: Any) -> None:
     if isinstance(source, np.random.Generator):
         bits = source.bit_generator
         bits.state = type(bits)().state
+    elif isinstance(source, np.random.RandomState):  # whose `seed` is for one kind of bit generators only
+        source.set_state(np.random.RandomState(type(source._bit_generator)()).get_state(legacy=False))
     else:
         source.seed()

@@ -218,7 +218,8 @@ class Tape:
     At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds other values
     to return for some calls, by their number; without `put_back`, the others draw for themselves. `raised` are the
     calls that raised. `seeds` are those that the run gives to generators, with their places. `unseen` are the sources
-    of randomness that the tape noticed and cannot record, with how often. `made` are the generators of the run.
+    of randomness that the tape noticed and cannot record, with how often. `made` are the generators of the run. Their
+    states are read only if it `follows` their streams: that takes most of a short run's time.
     """
 
     def __init__(
@@ -228,6 +229,7 @@ class Tape:
         *,
         entropy: int,
         streams: Streams,
+        follows: bool = True,
     ) -> None:
         self.put_back = put_back
         self.changed = changed or {}
@@ -237,7 +239,7 @@ class Tape:
         self.unseen: Counter[str] = Counter()
         self.seeds: list[tuple[Place, str]] = []
         self.made: list[Any] = []
-        self.streams = streams
+        self.streams, self.follows = streams, follows
         self._run = next(streams.runs)
         self._seeds = np.random.SeedSequence(entropy, spawn_key=(_UNSEEDED,))
         self._thread = threading.get_ident()
@@ -263,24 +265,27 @@ class Tape:
         """Record a generator that the run made: is its stream fresh, by its seed or since nothing seeded it?"""
         if self.is_foreign():
             return
-        bits: Any = getattr(source, "bit_generator", getattr(source, "_bit_generator", None))
-        sequence = getattr(bits, "seed_seq", None)
-        if not is_fresh and self.streams.is_known(source):
-            return
-        if not is_fresh and isinstance(sequence, np.random.SeedSequence):
+        if not is_fresh:
+            bits: Any = getattr(source, "bit_generator", getattr(source, "_bit_generator", None))
+            sequence = getattr(bits, "seed_seq", None)
+            if not isinstance(sequence, np.random.SeedSequence) or (self.follows and self.streams.is_known(source)):
+                return
             self.note_seed(sequence)
-            is_seeded = self._is_own(sequence) or self.streams.was_read(sequence.entropy)
-            is_fresh = is_seeded and comparable(type(bits)(sequence).state) == comparable(bits.state)
+            is_fresh = self._is_own(sequence) or self.streams.was_read(sequence.entropy)
+            if is_fresh and self.follows:
+                is_fresh = comparable(type(bits)(sequence).state) == comparable(bits.state)
         if is_fresh:
-            self.streams.know(source)
             self.made.append(source)
+            if self.follows:
+                self.streams.know(source)
 
     def _is_own(self, seed: Any) -> bool:
         return isinstance(seed, np.random.SeedSequence) and seed.entropy == self._seeds.entropy
 
     def drawn(self, source: Any, draw: Callable[[], Any]) -> Any:
         """Return what `draw` draws from a generator; draws of the same generator inside it belong to it."""
-        if self.is_foreign() or isinstance(source, random.SystemRandom) or any(source is one for one in self._drawing):
+        is_inside = any(source is one for one in self._drawing)
+        if not self.follows or self.is_foreign() or isinstance(source, random.SystemRandom) or is_inside:
             return draw()
         start = state_of(source)
         self._drawing.append(source)
@@ -383,6 +388,15 @@ _ACTIVE: list[Tape] = []
 def active_tape() -> Tape | None:
     """Return the tape that records in this process, whichever thread asks; None if none does."""
     return _ACTIVE[-1] if _ACTIVE else None
+
+
+def drawn_from(source: Any, draw: Callable[[], Any]) -> Any:
+    """Return what `draw` draws from a generator, on the active tape.
+
+    A call that holds its own tape would be a cycle, and every run's tape and generators would wait for the collector.
+    """
+    tape = active_tape()
+    return draw() if tape is None else tape.drawn(source, draw)
 
 
 def tape_of_thread() -> Tape | None:

@@ -21,7 +21,7 @@ from scipy import stats
 
 from dpaudit import GaussianDP, noise_primitive, replay
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.replay.primitives import recording_generator
+from dpaudit.audit.replay.primitives import _numpy_states, recording_generator
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.replay.tape import Streams, Tape, active_tape, recording_on
 
@@ -29,7 +29,7 @@ from dpaudit.audit.replay.tape import Streams, Tape, active_tape, recording_on
 
 BOUNDED, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.OPEN
 X, Y = [1.0, 5.0], [1.0]
-OLDER, KEPT = np.random.default_rng(1), itertools.count()
+OLDER, GLOBAL, KEPT = np.random.default_rng(1), np.random.mtrand._rand, itertools.count()
 LARGE = 122807528840384100672342137672332424406
 
 
@@ -141,7 +141,9 @@ def in_a_thread(rows):
     "mechanism",
     [
         lambda rows, rng: sum(rows) + rng.bit_generator.random_raw() % 1000 / 500 > 50,
+        lambda rows, rng: rng.laplace(len(rows)) + 0 * (len(rows) == 1 and rng.bit_generator.random_raw()),  # on y only
         lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + type(rng).__mro__[1](rng.bit_generator).laplace() > 50),
+        lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + GLOBAL.laplace() > 50),
         lambda rows, rng: sum(rows) + copy.copy(rng).laplace() > 50,
         lambda rows, rng: rng.laplace(len(rows), 1.0) + os.urandom(4)[0],
         lambda rows, rng: rng.laplace(len(rows), 1.0) + next(KEPT),  # a state that is kept between runs
@@ -294,6 +296,12 @@ def test_streams_of_their_own_are_bounded(mechanism):
     assert run(mechanism, [0.4, 0.3, 0.5], [0.3, 0.5], claim=2.0).verdict is BOUNDED
 
 
+def advanced():
+    bits = np.random.PCG64()
+    bits.random_raw()
+    return bits
+
+
 def of_a_state(rows):
     bits = np.random.PCG64()
     bits.state = {**bits.state, "state": {"state": LARGE, "inc": 2 * int(100 * sum(rows)) + 1}}
@@ -315,6 +323,7 @@ def of_no_draw(value):
         (lambda rows: random.Random(0).gauss(sum(rows), 9.0), "its noise is the same in every run"),
         (of_a_state, "neither that of rng nor from the operating system|the same in"),
         (lambda rows: stats.laplace.rvs(sum(rows), 1.0, random_state=OLDER), "neither that of rng nor"),
+        (lambda rows: np.random.Generator(advanced()).laplace(sum(rows), 1.0), "neither that of rng nor"),
         (lambda rows: of_no_draw(sum(rows)), "is the same in all of 17 runs"),
         (lambda rows: noisy(sum(rows), np.random.default_rng(LARGE)), "the same in every run"),
     ],
@@ -418,19 +427,36 @@ def test_global_generators_are_neither_seeded_nor_set_back():
         assert each == (numpy.random(), python.random(), *by_library)
 
 
-def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed():
+def spawned():
+    return np.random.PCG64(np.random.default_rng().bit_generator.seed_seq.spawn(1)[0])
+
+
+@pytest.mark.parametrize(
+    "make", [lambda rng: rng, lambda rng: np.random.default_rng(), lambda rng: np.random.RandomState(spawned())]
+)
+def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed(make):
     def kept_number():
         kept = []
 
-        def lazily(rows):
+        def lazily(rows, rng):
             if not kept:
-                kept.append(np.random.default_rng())
+                kept.append(make(rng))
             return kept[0].laplace(sum(rows), 1.0)
 
         assert not run(lazily, [0.4, 0.3, 0.5], [0.3, 0.5]).has_excess
         return kept[0].random()
 
     assert kept_number() != kept_number()
+
+
+def test_what_stands_for_the_global_state_begins_anew_only_after_it_was_used():
+    def state():
+        (patch,) = _numpy_states(5)
+        return patch.replacement
+
+    assert state() is state()
+    first, second = (state()._bit_generator.random_raw() for _ in range(2))
+    assert first == second
 
 
 def test_strange_objects_of_the_process_are_passed_over():

@@ -344,7 +344,12 @@ def test_4_crashes_before(dp_audit): os._exit(3)
 def test_audits_of_a_worker_that_crashes_are_in_the_report(project):
     project.makepyfile(test_crash=HEAD + CRASH)
     result = project.runpytest_inprocess(
-        "-n1", "-p", "no:hypothesispytest", "--dp-audit-runs=1_500", "--dp-audit-report=r.json"
+        "-n1",
+        "--max-worker-restart=1",
+        "-p",
+        "no:hypothesispytest",
+        "--dp-audit-runs=1_500",
+        "--dp-audit-report=r.json",
     )
     result.assert_outcomes(passed=1, failed=3)
     suite = load(project.path / "r.json")
