@@ -25,7 +25,7 @@ REPLACED = "an add-remove claim of ε or μ implies one of 2ε or 2μ for replac
 FEWEST, MOST = 8, 10**7
 _COMPARED = 1_000  # runs whose coins are compared with each other
 _SAME = 0.01  # probability below which two runs with the same canaries are refused
-_LARGEST = 1e300  # infinite scores become this large, so that differences are numbers
+_LARGEST = np.finfo(np.float64).max / 2.0  # infinite scores become this large, so that differences are numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,7 +35,7 @@ from .canary_draws import MOST
 # simple formula is evaluated once on a grid. F⁻¹ is convex, so between two points it lies above the chords on both
 # sides, continued: the larger of them is used, which never refutes more than F⁻¹ itself, and is exact for polygons.
 
-_SPACING, _LEAST, _MOST = 0.01, 256, 1 << 12  # of the grid in log-odds, and its size
+_SPACING = 0.01  # of the grid, in log-odds
 _NEAR_ONE = 1.0 - 1e-6  # powers nearer to 1 are computed one by one
 
 
@@ -63,7 +63,7 @@ def _formula(claim: Claim) -> Callable[[float], float] | None:
 
 def _on_grid(reverse: Claim, lowest: float, highest: float) -> Callable[[float], float]:
     low, high = float(logit(lowest)) - _SPACING, float(logit(highest)) + 2.0 * _SPACING
-    size = int(min(max((high - low) / _SPACING, _LEAST), _MOST))
+    size = math.ceil((high - low) / _SPACING)
     odds = np.linspace(low, high, size)
     power, rest = expit(odds), expit(-odds)
     values: Array = reverse.max_power(rest, power)[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -27,7 +28,6 @@ METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 
 _RATIO, _FEWEST = 4, 12  # of numbers of guesses that are tested one by one or tried for bets, and the least of them
 _SMALL_SLIP = 0.05  # share of alpha that bets may lose to δ without other tests beside them
-_HALVINGS = 30
 _ROUNDING = 1e-6  # of a number of guesses
 _PRECISION, _LEAST = 1e-3, 1e-9  # of the excess, and of the strength
 
@@ -118,7 +118,7 @@ def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> 
     most = 1.0 if guesses.said == "both" else 1.0 - prior
     boundary = claim.reversed() if guesses.said == "out" else claim
     low, high = np.zeros_like(share), np.full_like(share, most)
-    for _ in range(_HALVINGS):
+    for _ in range(sys.float_info.mant_dig):
         wrong = 0.5 * (low + high)
         is_less = prior * boundary.max_power(wrong / most)[0] + wrong < share
         low, high = np.where(is_less, wrong, low), np.where(is_less, high, wrong)

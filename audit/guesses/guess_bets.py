@@ -15,6 +15,7 @@ Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by be
 from __future__ import annotations
 
 import math
+import sys
 from functools import lru_cache
 
 import numpy as np
@@ -89,7 +90,6 @@ def _sum(law: Array, step: Array) -> Array:
 _SHARES = np.concatenate([1.0 - np.geomspace(1e-4, 0.9, 12), np.geomspace(0.02, 0.2, 6)])
 _EACH, _RATIO = 32, 1.1  # numbers of guesses that count one by one, and ratio of the later ones
 _FARTHEST = 60.0  # log-odds
-_HALVINGS = 45
 _ROUNDING = 1e-9  # of a logarithm of wealth, so that guesses belong to their own event
 
 
@@ -125,7 +125,7 @@ def largest_refuted(right: tuple[int, ...], numbers: tuple[int, ...], level: flo
     low, high = -_FARTHEST, _FARTHEST
     if log_wealth(v, wrong, low).max() < enough:
         return -math.inf
-    for _ in range(_HALVINGS):
+    for _ in range(sys.float_info.mant_dig):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if log_wealth(v, wrong, middle).max() >= enough else (low, middle)
     return low

@@ -16,13 +16,14 @@ Chaudhuri (2024), Auditing f-differential privacy in one run, Theorem 3.2 and Al
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import bdtr, expit
 
-_AT_ONCE, _NEGLIGIBLE = 64, 1e-17  # terms of a sum at once, and what may be left out of it, relative
+_AT_ONCE = 64  # terms of a sum at once
 LARGEST_LOG_ODDS = 700.0
 """Log-odds that doubles can hold."""
 _STILL = 1e-13  # of the probability so far: steps that add less end the recursion, which then refutes nothing
@@ -89,7 +90,7 @@ def _tail_over_mass(right: int, guesses: int, ceiling: Ceiling, most: float) -> 
         with np.errstate(over="ignore"):
             terms = last * np.cumprod(ratios)
         total, last = total + float(terms.sum()), float(terms[-1])
-        if ratios[-1] < 1.0 and last * ratios[-1] / (1.0 - ratios[-1]) < _NEGLIGIBLE * total:
+        if ratios[-1] < 1.0 and last * ratios[-1] / (1.0 - ratios[-1]) < 0.5 * sys.float_info.epsilon * total:
             break
         start, size = start + len(at), 2 * size
     return total

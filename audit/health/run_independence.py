@@ -41,6 +41,7 @@ from ..inference.two_sample_test import hypergeometric_tail
 from ..sampling.output_hashes import (
     FINGERPRINTED,
     MARKS,
+    N_LENGTHS,
     fingerprint,
     hashed_keys,
     n_stretches,
@@ -62,12 +63,11 @@ _SERIAL_LEAST = 500  # block size from which the normal law holds for correlatio
 _EVEN = 0.3  # smallest share of the smaller half for which it holds
 _LOOKED_AT = 4_096  # runs on each dataset compared at all lags: .3 ms
 _WATCHED = 65_536  # runs on one dataset that are checked for a change
-_PAIRED = 16_384  # runs on one dataset among which equal outputs are paired
+_PAIRED = 16_384  # runs on one dataset among which equal outputs are paired, or the likeliest output is sought
 _SPREAD = 1 << 21  # runs on one dataset whose halves are counted block by block
 _LEAST_PAIRS = 32  # fewer pairs do not differ detectably from chance
-_SUSPECT, _SUSPICIOUS = 6.0, 4.0  # standard errors from which exact probabilities are computed: of pairs, of parts
+_SUSPICIOUS = 4.0  # standard errors from which exact probabilities are computed
 _OVER = 1.0 + 1e-6  # allowance for rounding errors of a tail
-_SHUFFLE = 20_11  # a seed
 
 Halves = npt.NDArray[np.bool_]
 
@@ -165,7 +165,7 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
     score = np.abs(both - expected) / np.sqrt(np.maximum(variance, 1e-300))
     score[variance <= 0.0] = 0.0
     most = int(np.argmax(score))
-    if score[most] < _SUSPECT:
+    if score[most] < _SUSPICIOUS:
         return None
     counted = [int(part[most]) for part in (pairs, hits_x, hits_y, both)]
     chance = min(1.0, 2.0 * _OVER * len(lags) * hypergeometric_tail(counted[3], counted[1], counted[2], counted[0]))
@@ -219,7 +219,7 @@ def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
     outputs = _joined(blocks)
     sizes = [len(block) for block in blocks]
     number = np.repeat(np.arange(len(blocks)), sizes)
-    shuffled = np.random.default_rng(_SHUFFLE).permutation(len(outputs))
+    shuffled = np.random.default_rng(0).permutation(len(outputs))
     codes = _codes_of(outputs)[shuffled]
     order = np.argsort(codes, kind="stable")
     codes, number = codes[order], number[shuffled][order]
@@ -328,13 +328,11 @@ def _standardised(upper: Halves) -> npt.NDArray[Any]:
 
 # Check the blocks on one dataset: no block repeats another, and the runs of a block do not share randomness.
 
-_TALLIED = 20_000  # pilot runs that bound the probability of the likeliest outcome
 _MARKED = 128  # most pilot blocks whose stretches are compared
 _PARTS = 16
 _IN_PARTS = f"{_PARTS} parts of the main phase"
 _WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps state."
 _EVENTS = "hits", "hits of the second event"  # those that are tested
-_LENGTHS = 8  # bound on the number of different stretch lengths
 
 
 def repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
@@ -411,9 +409,9 @@ def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Fin
 def agreement(blocks: list[Outputs], alpha: float) -> float:
     """Return an upper confidence limit for the probability that two runs agree, from that of the likeliest output."""
     if _are_numbers(blocks):
-        times = np.unique(np.concatenate(_head(blocks, _TALLIED))[:_TALLIED], return_counts=True)[1].tolist()
+        times = np.unique(np.concatenate(_head(blocks, _PAIRED))[:_PAIRED], return_counts=True)[1].tolist()
     else:
-        times = [*Counter(islice(chain.from_iterable(map(hashed_keys, _head(blocks, _TALLIED))), _TALLIED)).values()]
+        times = [*Counter(islice(chain.from_iterable(map(hashed_keys, _head(blocks, _PAIRED))), _PAIRED)).values()]
     return min(1.0, clopper_pearson(max(times), sum(times), alpha=alpha)[1][0])
 
 
@@ -468,7 +466,7 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
     if len(counts.stretches) == 0 and _are_numbers(kept):  # marking takes longer than what may make it unnecessary
         most = agreement(blocks, alpha / 2)
         if all(
-            _log_chance_of_stretch(length, most, sizes[lengths == length]) > math.log(alpha / (2 * _LENGTHS))
+            _log_chance_of_stretch(length, most, sizes[lengths == length]) > math.log(alpha / (2 * N_LENGTHS))
             for length in set(lengths.tolist()) - {0}
         ):
             return []
@@ -482,7 +480,7 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
         if len(repeated) == 0:
             continue
         if _log_chance_of_stretch(length, agreement(blocks, alpha / 2), sizes[here]) <= math.log(
-            alpha / (2 * _LENGTHS)
+            alpha / (2 * N_LENGTHS)
         ):
             found += int(np.isin(marks[here], repeated).any(axis=1).sum())
             n_marked += int(here.sum())

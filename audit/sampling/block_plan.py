@@ -142,8 +142,8 @@ SIDES: tuple[Side, ...] = ("x", "y")
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
 
 # An audit has 256 (looped: 128) blocks, or fewer where blocks would hold fewer than 32 runs. The main phase, which may
-# have only half of the runs, then still has 32 blocks. Sizes never depend on run times, because seeds belong to blocks.
-_BLOCKS, _LOOPED_BLOCKS, _SMALL, _FEWEST = 256, 128, 32, 64
+# have only half of the runs, then still has 32, as a pilot. Sizes never depend on run times: seeds belong to blocks.
+_BLOCKS, _LOOPED_BLOCKS, _SMALL = 256, 128, 32
 _PILOT_BLOCKS, _LEAST_PILOT_BLOCK = 32, 256
 _BY_CHANCE = 1e-9
 _AGAIN = "whether the first block comes again"
@@ -235,7 +235,7 @@ class Plan:
     def for_runs(self, runs: int) -> Plan:
         """Return the plan with the block size of an audit of `runs` runs."""
         blocks = _BLOCKS if self.sampler.is_block else _LOOPED_BLOCKS
-        least = max(1, min(_SMALL, runs // _FEWEST))
+        least = max(1, min(_SMALL, runs // (2 * _PILOT_BLOCKS)))
         return self.in_blocks(max(-(-runs // blocks), least))
 
     def for_pilot(self, runs: int) -> Plan:

@@ -22,6 +22,8 @@ MARKS = 4
 """Number of marks that a block keeps; a mark of 0 means none."""
 
 _LONGEST, _SHORTEST, _LOOKED_AT = 128, 16, 1024
+N_LENGTHS = (_LONGEST // _SHORTEST).bit_length()
+"""Number of different lengths of stretches."""
 _ODD, _OTHER_ODD, _BASE = (np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 _HALF = np.uint64(32)
 

@@ -20,8 +20,7 @@ import numpy.typing as npt
 from ..errors import MechanismError
 from .object_identity import is_library
 
-_MOST_OPENED, _LARGE = 2, 1 << 24  # a worker keeps two objects, of two audits; beyond 2²⁴ bytes only one
-_OPENED: dict[str, Any] = {}
+_OPENED: dict[str, Any] = {}  # the last object, by its label
 _LOCK = threading.Lock()
 
 
@@ -41,8 +40,7 @@ class Parcel:
         """Return the object, the same one for each call in a process; it does not refer to the shared bytes."""
         with _LOCK:
             if self.label not in _OPENED:
-                while len(_OPENED) >= (1 if self.content.nbytes > _LARGE else _MOST_OPENED):
-                    del _OPENED[next(iter(_OPENED))]
+                _OPENED.clear()
                 _OPENED[self.label] = self.open()
             return _OPENED[self.label]
 

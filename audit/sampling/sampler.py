@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import multiprocessing
 import re
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -49,14 +50,14 @@ from .object_identity import Provenance, provenance_of
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
 
-_FARTHEST, _LONGEST = 10**9, 1000  # place, and characters of a path
+_LONGEST = 1000  # characters of a path
 _PLACE = re.compile(r"coordinate (\d+)|(?:output)?\[(\d+)\]|(\d+)")  # of vectors, as events print it
 _MISSING = (LookupError, AttributeError, TypeError, ValueError)  # what a part that is not there raises
 
 
 def check_choice(choice: Any) -> OutputPart | None:
     """Return what picks a part of the output, or None; raise an `OptionError` for anything else."""
-    is_place = isinstance(choice, int | np.integer) and not isinstance(choice, bool) and abs(int(choice)) <= _FARTHEST
+    is_place = isinstance(choice, int | np.integer) and not isinstance(choice, bool) and abs(int(choice)) <= sys.maxsize
     if choice is None or is_place or (isinstance(choice, str) and 0 < len(choice) <= _LONGEST) or callable(choice):
         return int(choice) if is_place else choice
     raise OptionError(

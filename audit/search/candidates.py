@@ -137,37 +137,30 @@ def show(dataset: Any) -> str:
 MANY = 32
 """Pairs with which a search begins, if it has a hundred executions for each and the domain has as many."""
 _EACH = 100  # executions
-# With more executions it begins with as many pairs as have pilots of a thousand runs, or of 200 over the square of a
-# claim's small strength: so many tell pairs apart.
-_ENOUGH, _UNITS, _MOST_FOR_STRENGTH = 1_000, 200, 20_000
 
 
-def initial_pairs(available: int, budget: int, strength: float = 1.0) -> int:
+def initial_pairs(available: int, budget: int) -> int:
     """Return the number of pairs, out of those available, with which a search of `budget` executions begins.
+
+    With more executions than 32 pairs need, their number and the length of the first pilots grow alike: n pairs that
+    have no dataset in common take 2 n log₂ n pilots, whose length is the square root of the budget.
 
     Examples
     --------
-    >>> [initial_pairs(60, budget) for budget in (400, 3_000, 60_000, 1_000_000)], initial_pairs(60, 1_000_000, 0.1)
-    ([4, 30, 32, 60], 32)
+    >>> [initial_pairs(100, budget) for budget in (400, 3_000, 60_000, 1_000_000)]
+    [4, 30, 32, 82]
     """
-    enough = min(max(_ENOUGH, _UNITS / min(max(strength, 1e-9), 1e9) ** 2), _MOST_FOR_STRENGTH)
-    enough = min(enough, max(math.isqrt(budget), budget / _rounds_of(MANY)))
     count = min(available, max(min(MANY, budget // _EACH), 2))
-    while count < available and budget >= enough * _rounds_of(count + 1):
+    while count < available and 2 * (count + 1) * math.log2(count + 1) <= math.sqrt(budget):
         count += 1
     return count
-
-
-def _rounds_of(count: int) -> float:
-    """Return the executions of a search, in units of the first pilots, if no two pairs have a dataset in common."""
-    return 2.0 * count * max(math.log2(count), 1.0)
 
 
 PairCheck = Callable[[Any, Any, float], Any]
 Accepted = TypeVar("Accepted")
 
-_FEWEST, _MOST_PATTERNS = 8, 1_000  # random pairs at least, and patterns
-_TRIES, _FEWEST_TRIES = 40, 5  # attempts for each new pair; half as many after each request that they did not fill
+_MOST_PATTERNS = 1_000
+_TRIES = 40  # attempts for each new pair
 
 
 @dataclass(slots=True)
@@ -185,20 +178,17 @@ class Pool:
     check_pair: PairCheck | None = None  # of the mechanism, which may refuse neighbours
     strangers: list[tuple[Candidate, str]] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
-    _unfilled: int = 0  # requests in a row for which the source had too few new pairs
 
-    def first(
-        self, budget: int, strength: float = 1.0, places: Sequence[Candidate] = ()
-    ) -> tuple[list[Candidate], list[Candidate]]:
+    def first(self, budget: int, places: Sequence[Candidate] = ()) -> tuple[list[Candidate], list[Candidate]]:
         """Return the initial pairs (places of sweeps, patterns, random ones), and the patterns left out.
 
         Without the places at least a quarter are random.
         """
         patterns = list(self.patterns(_MOST_PATTERNS))
-        wanted = max(_FEWEST, len(patterns) // 4, MANY - len(patterns)) if patterns else 2 * MANY
-        if self.source.has_many:
-            wanted = max(wanted, initial_pairs(_MOST_PATTERNS, budget, strength) - len(patterns))
-        most = initial_pairs(len(patterns) + wanted, budget, strength)
+        wanted = max(MANY - len(patterns), len(patterns) // 4)
+        if self.source.has_many or not patterns:
+            wanted = max(wanted, initial_pairs(_MOST_PATTERNS, budget) - len(patterns))
+        most = initial_pairs(len(patterns) + wanted, budget)
         drawn = list(self._some(self.source.random(self.rng), min(wanted, max(most // 4, most - len(patterns)))))
         kept = patterns[: most - len(drawn)]
         return [*self._new(places), *kept, *drawn], patterns[len(kept) :]
@@ -257,11 +247,7 @@ class Pool:
 
     def _some(self, candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
         """Yield up to `count` new candidates, within a limited number of attempts."""
-        tries, found = max(_TRIES >> self._unfilled, _FEWEST_TRIES), 0
-        for candidate in islice(self._new(islice(candidates, tries * count)), count):
-            found += 1
-            yield candidate
-        self._unfilled = 0 if found == count else self._unfilled + 1
+        return islice(self._new(islice(candidates, _TRIES * count)), count)
 
     def _new(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         for candidate in candidates:

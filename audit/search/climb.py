@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import count, islice
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -18,15 +19,17 @@ from .candidates import Candidate, Line, Pool
 
 # The numbers of a line of pairs: which to visit, and where something is largest.
 #
-# Values next to the ends of a range, powers of two and quantiles come first, because they are often mishandled. Then
-# the golden section fills the range evenly, in turns with round numbers, and bisection refines the neighbourhood of
+# Values next to the ends of a range and powers of two come first, because they are often mishandled. Then the golden
+# section fills the range evenly, in turns with round numbers, and bisection refines the neighbourhood of
 # what is largest.
 
 MOST: Final = 1_152
 """Most numbers of a line of a domain that are visited before bisection."""
 AROUND: Final = 3
-"""Places that are bisected."""
-_POWERS, _QUANTILES, _ROUND = 8, 10, 128  # powers of two, parts of a range, and most round numbers
+"""Places that are bisected, and groups of pairs that are varied."""
+DEPTH: Final = 5
+"""Bisections of places."""
+_POWERS, _ROUND = 8, 128  # powers of two, and most round numbers
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -40,13 +43,13 @@ class Places:
     pairs: dict[float, Candidate] = field(default_factory=dict)
     _keys: set[Hashable] = field(default_factory=set)
 
-    def sweep(self, most: int, depth: int, has_room: Callable[[], bool]) -> None:
-        """Visit at most so many numbers while there is room, and bisect `depth` times between the largest."""
+    def sweep(self, most: int, has_room: Callable[[], bool]) -> None:
+        """Visit at most so many numbers while there is room, and bisect between the largest."""
         for number in islice(numbers_between(self.line.low, self.line.high), most):
             if not has_room():
                 break
             self.visit(number)
-        for _ in range(depth):
+        for _ in range(DEPTH):
             for number in self.peaks()[:AROUND]:
                 self.visit_around(number)
 
@@ -90,7 +93,7 @@ def _round_numbers(low: float, high: float) -> Iterator[float]:
 
 
 def numbers_between(low: float, high: float) -> Iterator[float]:
-    """Yield the ends of a range, numbers next to them, powers of two, quantiles, and then numbers everywhere."""
+    """Yield the ends of a range, numbers next to them, powers of two, and then numbers everywhere."""
     width = high - low
     yield from (low, high, math.nextafter(low, math.inf), math.nextafter(high, -math.inf))
     yield from (0.0,) if low < 0.0 < high else ()
@@ -98,7 +101,6 @@ def numbers_between(low: float, high: float) -> Iterator[float]:
     largest = math.frexp(max(abs(low), abs(high)))[1]
     powers = [sign * math.ldexp(1.0, largest - k) for k in range(1, _POWERS + 1) for sign in (1, -1)]
     yield from (power for power in powers if low < power < high)
-    yield from (low + part / _QUANTILES * width for part in range(1, _QUANTILES))
     evenly = (low + (number * _GOLDEN % 1.0) * width for number in count(1))
     yield from (number for pair in zip(evenly, _round_numbers(low, high), strict=False) for number in pair)
     yield from evenly
@@ -106,15 +108,16 @@ def numbers_between(low: float, high: float) -> Iterator[float]:
 
 ROUNDING = 1e-9
 """Relative difference of two sizes that counts as rounding."""
+MOST_FAILED = 200
+"""Pairs on which a mechanism fails, after which no other is tried if it runs on none."""
+KEPT = 0.97
+"""Share of the size of a pair that a simpler pair must have."""
 
-_PATTERNS, _LINES, _RANDOM = 0.3, 0.5, 0.6  # shares of the budget after which each stage ends
-_FOR_SIMPLER, _MOST_FOR_SIMPLER = 0.05, 300  # share of the budget left for simpler pairs, and their number
-_MOST_LINES = 8  # of a domain, and near a pair
+_MOST_LINES = 8  # of a domain, and near a pair; so many turns without a new pair show that a domain is exhausted
 _NUMBERS_NEAR = 48  # of a line near a pair
-_DEPTH = 6  # bisections of places
-_LEADERS, _MOVES, _DRAWN = 2, 12, 6  # groups that are varied in a turn, variations of each, and random pairs
-_IDLE = 4  # turns without a new pair after which a domain counts as exhausted
-_SIMPLER = 150  # simpler pairs that are compared in each pass
+_MOVES = 12  # random pairs of a turn, and variations of each pair that is varied
+_SIMPLER = 150  # simpler pairs that are compared in each of two passes
+_FOR_SIMPLER = 0.05  # share of the budget that is left for them
 
 
 class Sized(Protocol):
@@ -143,9 +146,14 @@ class Comparisons(ABC, Generic[Pair]):
         """Pairs so far, failed ones included."""
         return self.pairs + self.failed
 
+    @property
     @abstractmethod
+    def used(self) -> int:
+        """What the comparisons so far took of the budget."""
+
     def has_room(self, share: float) -> bool:
         """Whether less than this share of the budget has been used, and not all pairs fail."""
+        return self.used < share * self.most and (self.pairs > 0 or self.failed < MOST_FAILED)
 
     @abstractmethod
     def compare(self, candidate: Candidate) -> Pair | None:
@@ -163,30 +171,30 @@ class Climb(Generic[Pair]):
     is_exhausted: bool = False  # whether the source had no other pairs
     _swept: dict[Hashable, float] = field(default_factory=dict)  # the size from which lines were swept, by group
 
-    @property
-    def _whole(self) -> float:
-        """Share of the budget for the search."""
-        return 1.0 - min(_FOR_SIMPLER, _MOST_FOR_SIMPLER / self.comparisons.most)
-
     def run(self) -> None:
-        """Compare pairs until the budget is used, or there are no others."""
+        """Compare pairs until the budget is used, or there are no others; each stage has an equal share of it."""
         patterns = self.pool.patterns(self.comparisons.most, has_staircases=True)
-        self._compare(patterns, _PATTERNS)
+        whole = 1.0 - min(_FOR_SIMPLER, 2 * _SIMPLER / self.comparisons.most)
+        stages: list[Callable[[float], object]] = [partial(self._compare, patterns), self._sweep_lines, self._turns]
+        for number, stage in enumerate(stages, start=1):
+            stage(whole * number / len(stages))
+        self._compare(patterns, whole)
+        self.is_exhausted = self._goes_on(whole)
+
+    def _sweep_lines(self, share: float) -> None:
+        """Sweep the lines of the domain up to a share of the budget; each has an equal part of what is left of it."""
         lines = list(islice(self.pool.source.lines(), _MOST_LINES))
-        for number, line in enumerate(lines, start=1):
-            share = _PATTERNS + (_LINES - _PATTERNS) * number / len(lines)
-            self._sweep(line, MOST, share)
-        before = -1
-        while self._goes_on(_RANDOM) and self.comparisons.tried > before:
-            before = self.comparisons.tried
-            self._compare(self.pool.drawn(_DRAWN), _RANDOM)
+        for n_left, line in zip(range(len(lines), 0, -1), lines, strict=True):
+            used = self.comparisons.used / self.comparisons.most
+            self._sweep(line, MOST, used + (share - used) / n_left)
+
+    def _turns(self, share: float) -> None:
+        """Vary the leaders up to a share of the budget, as long as there are new pairs."""
         idle = 0
-        while self._goes_on(self._whole) and idle < _IDLE:
+        while self._goes_on(share) and idle < _MOST_LINES:
             before = self.comparisons.tried
-            self._turn()
+            self._turn(share)
             idle = 0 if self.comparisons.tried > before else idle + 1
-        self._compare(patterns, self._whole)
-        self.is_exhausted = self._goes_on(self._whole)
 
     def simpler(self, pair: Pair, least: float) -> Pair:
         """Return the simplest pair of at least this size."""
@@ -232,17 +240,17 @@ class Climb(Generic[Pair]):
             found = self._compared(candidate)
             return None if found is None else found.size
 
-        reserved = 2 * AROUND * _DEPTH / self.comparisons.most
-        Places(line, size).sweep(most, _DEPTH, lambda: self._goes_on(share - reserved))
+        reserved = 2 * AROUND * DEPTH / self.comparisons.most
+        Places(line, size).sweep(most, lambda: self._goes_on(share - reserved))
 
-    def _turn(self) -> None:
+    def _turn(self, share: float) -> None:
         """Sweep and vary the leaders of the largest groups, and the best of some random pairs."""
-        order = sorted(self.leaders.values(), key=lambda pair: -pair.size)[:_LEADERS]
-        drawn = self._compare(self.pool.drawn(_DRAWN), self._whole)
+        order = sorted(self.leaders.values(), key=lambda pair: -pair.size)[:AROUND]
+        drawn = self._compare(self.pool.drawn(_MOVES), share)
         for pair in [*order, *([drawn] if drawn is not None else [])]:
             for line in self._lines_near(pair):
-                self._sweep(line, _NUMBERS_NEAR, self._whole)
-            self._compare(self.pool.moves([pair.candidate], _MOVES), self._whole, drifts=True)
+                self._sweep(line, _NUMBERS_NEAR, share)
+            self._compare(self.pool.moves([pair.candidate], _MOVES), share, drifts=True)
 
     def _lines_near(self, pair: Pair) -> list[Line]:
         """Return lines near a pair: all of the first that is so large in its group, one at random of the others."""

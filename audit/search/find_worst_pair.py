@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, zip_longest
-from statistics import fmean
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -47,10 +46,10 @@ from ..settings import or_setting
 from ..store.sqlite_store import check_store, opened
 from ..store.store_settings import claim_in_words, code_of
 from .candidates import Candidate, Pool, may_show_data, new_pool, text_of_error
-from .climb import ROUNDING, Climb, Comparisons
+from .climb import KEPT, ROUNDING, Climb, Comparisons
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
-from .successive_halving import halve
+from .successive_halving import LEAST_SCORED, SHARE, halve
 from .trial import CoupledDraws, Judge, PairScore, Trial, coupled_difference
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
@@ -60,10 +59,7 @@ from .trial import CoupledDraws, Judge, PairScore, Trial, coupled_difference
 _SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
 _EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
 _PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
-_FOR_PATHS, _PATHS = 0.03, 4  # share of the runs for other paths of the first pairs, and the number of these paths
 _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
-_MOST_KEPT = 256  # recorded runs that are kept, for pairs that share a dataset
-_MOST_FAILED = 200  # pairs on which the mechanism fails, if it runs on none
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +78,13 @@ class Replays(Comparisons[Replayed]):
     progress: Callable[[int], None] | None = None
     has_calls: bool = False
     on_one_path: list[Replayed] = field(default_factory=list)  # with the same calls: what another path costs is a guess
-    _runs: dict[Hashable, RecordedRun] = field(default_factory=dict)
+    _last: tuple[Hashable, RecordedRun] | None = None  # the dataset x of the last pair, and the run on it
     _shows: dict[Hashable, bool] = field(default_factory=dict)
     _hidden: Counter[Hashable] = field(default_factory=Counter)
 
-    def has_room(self, share: float) -> bool:
-        return self.runner.runs < share * self.most and (self.pairs > 0 or self.failed < _MOST_FAILED)
+    @property
+    def used(self) -> int:
+        return self.runner.runs
 
     def compare(self, candidate: Candidate) -> Replayed | None:
         before = self.runner.runs
@@ -110,21 +107,6 @@ class Replays(Comparisons[Replayed]):
             self.on_one_path.append(Replayed(candidate, visible_loss(on_x, on_y, otherwise=0.0)))
         return Replayed(candidate, size)
 
-    def over_paths(self) -> list[Replayed]:
-        """Return the first pairs on one path with their mean visible loss over this path and some others."""
-        order = sorted(self.on_one_path, key=lambda pair: (-round(pair.size, 6), _rows(pair.candidate)))
-        first = order[: int(_FOR_PATHS * self.most / (2 * _PATHS))]
-        sizes = [[pair.size, *(self._on_path(pair.candidate, seed) for seed in range(_PATHS))] for pair in first]
-        return [Replayed(pair.candidate, fmean(each)) for pair, each in zip(first, sizes, strict=True)]
-
-    def _on_path(self, candidate: Candidate, seed: int) -> float:
-        before = self.runner.runs
-        on_x = self.runner.run(candidate.x, seed=seed)
-        on_y = self.runner.run(candidate.y, on_x.tape.calls, seed=seed)
-        if self.progress is not None:
-            self.progress(self.runner.runs - before)
-        return visible_loss(on_x, on_y, otherwise=0.0)
-
     def _hides(self, number: int, reruns: Reruns, *, is_tried: bool) -> bool:
         """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs.
 
@@ -138,16 +120,11 @@ class Replays(Comparisons[Replayed]):
         return not self._shows.get(line)
 
     def _recorded(self, candidate: Candidate) -> RecordedRun:
-        """Return a run on x, which is made once for all pairs with this x."""
+        """Return a run on x, which is made once for pairs in a row with this x."""
         end = None if candidate.ends is None else candidate.ends[0]
-        if end is not None and end in self._runs:
-            return self._runs[end]
-        run = self.runner.run(candidate.x)
-        if end is not None:
-            if len(self._runs) >= _MOST_KEPT:
-                del self._runs[next(iter(self._runs))]
-            self._runs[end] = run
-        return run
+        if self._last is None or end is None or self._last[0] != end:
+            self._last = end, self.runner.run(candidate.x)
+        return self._last[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +141,17 @@ class Guide:
     remark: str = ""  # why the ranking says little
 
 
-def _rows(candidate: Candidate) -> int:
-    """Return the rows of a pair: of two pairs with the same loss, the smaller one hides it less."""
-    return sum(len(dataset) for dataset in (candidate.x, candidate.y) if isinstance(dataset, Sized))
-
-
 def _in_turn(*leaders: Iterable[Replayed]) -> list[Replayed]:
-    """Return pairs by decreasing size, from each of some lists in turn, without repetitions."""
-    turns = zip_longest(*(sorted(pairs, key=lambda pair: -round(pair.size, 6)) for pairs in leaders))
+    """Return pairs by decreasing size and then the smaller ones, from each of some lists in turn, each once.
+
+    Of two pairs with the same loss, the smaller one hides it less.
+    """
+
+    def order(pair: Replayed) -> tuple[float, int]:
+        datasets = pair.candidate.x, pair.candidate.y
+        return -round(pair.size, 6), sum(len(dataset) for dataset in datasets if isinstance(dataset, Sized))
+
+    turns = zip_longest(*(sorted(pairs, key=order) for pairs in leaders))
     found = (pair for turn in turns for pair in turn if pair is not None)
     return list({pair.candidate.key or id(pair.candidate): pair for pair in found}.values())
 
@@ -193,14 +173,13 @@ def guided_by_replays(
         climb = Climb(pool, replays)
         with replays.runner.patching():
             climb.run()
-            over_paths = replays.over_paths()
             if replays.failed and not replays.pairs:
                 raise MechanismError(
                     f"{sampler.name} failed on all of {replays.failed:,} replayed pairs; the first error: "
                     f"{replays.first_error}",
                     mechanism=sampler.name,
                 )
-            order = _in_turn(climb.leaders.values(), over_paths)
+            order = _in_turn(climb.leaders.values(), replays.on_one_path)
             count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
             leaders: dict[Hashable, Candidate] = {}
             for pair in order[: count - count // _PATTERNS]:
@@ -222,22 +201,16 @@ def guided_by_replays(
 # ----------
 # MacIver & Donaldson (2020), Test-case reduction via test-case generation: insights from the Hypothesis reducer.
 
-_LEAST = 100  # runs of each pair
-_SIMPLER_SHARE = 10  # one execution in ten of a search is for simpler pairs
 _TRIES = 12  # pairs that are run at most, the found one included
-_KEPT = 0.97  # share of the found pair's score, by the same runs, that a simpler pair must have
 # Times its score with which a simpler pair is audited in place of the found one, and the largest standard error of both
 # scores, as a share of them: of small losses a percent is chance, and the found pair has longer pilots.
 _WORSE, _LARGEST_ERROR = 1.01, 0.2
-_SHOWN = (
-    0.9  # share of its score in the search that the found pair must reach by so few runs: else they show too little
-)
 
 
 def for_simpler_pairs(budget: int) -> int:
     """Return the executions of a search that are kept for simpler pairs; none of a budget that is too small."""
-    share = budget // _SIMPLER_SHARE
-    return share if share >= 2 * _TRIES * _LEAST else 0
+    share = budget // SHARE
+    return share if share >= 2 * _TRIES * LEAST_SCORED else 0
 
 
 def simplest(
@@ -251,7 +224,7 @@ def simplest(
     this `number` and the following ones.
     """
     runs = executions // (2 * _TRIES)
-    if runs < _LEAST or not any(map(pool.is_possible, pool.source.simpler(found.candidate))):
+    if runs < LEAST_SCORED or not any(map(pool.is_possible, pool.source.simpler(found.candidate))):
         return None, None, 0
     numbers, judge = count(number), replace(judge, draws=CoupledDraws())
 
@@ -262,14 +235,14 @@ def simplest(
         return trial, trial.score
 
     reference, score = scored(found.candidate)
-    if score is None or not score.value >= _SHOWN * found.merit > 0.0:
+    if score is None or not score.value + score.error >= found.merit > 0.0:  # else so few runs show too little
         return None, None, judge.draws.executions
     ends = reference.ends  # of the simplest pair so far
 
     def accept(candidate: Candidate) -> tuple[Trial, PairScore] | None:
         nonlocal ends
         trial, seen = scored(candidate)
-        if seen is not None and seen.value >= _KEPT * score.value:
+        if seen is not None and seen.value >= KEPT * score.value:
             ends = trial.ends
             return trial, seen
         judge.draws.keep({*reference.ends, *ends})
@@ -295,9 +268,9 @@ def simplest(
 
 
 _RUNS = 1_000_000  # default runs of the audit
-# Runs on each of five datasets that show whether a mechanism clamps; largest difference of the outputs, in units of
-# their spread. With the same random numbers it is 0; with others the mean of 16 runs is 0.35 off by chance.
-_CLAMP_RUNS, _CLAMPED = 16, 1.0
+# Runs on each of five datasets that show whether a mechanism clamps. With the same random numbers the difference of the
+# outputs is then 0; with others the mean of 16 runs is 0.35 spreads off by chance, which is below 1.
+_CLAMP_RUNS = 16
 
 
 @with_known_options(DEFAULTS)
@@ -500,7 +473,7 @@ def _enlarged(domain: Any, sampler: Sampler, seed: int) -> Enlarged:
 
     def apart(one: Any, other: Any) -> float:
         outputs = drawn(one), drawn(other)
-        return math.inf if any(raised_in(each) for each in outputs) else coupled_difference(*outputs) / _CLAMPED
+        return math.inf if any(raised_in(each) for each in outputs) else coupled_difference(*outputs)
 
     def run(dataset: Any) -> BaseException | str | None:
         try:

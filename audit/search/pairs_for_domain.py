@@ -25,8 +25,7 @@ from .row_pairs import RowPairs, TablePairs, UserPairs
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
-_EXAMPLES = 200  # values drawn from a strategy
-_LISTED = 200  # most initial pairs of listed values
+_GIVEN = 200  # values drawn from a strategy, and most initial pairs of listed values
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class ListedPairs(PairSource):
         """Yield the first value with the last, then up to 200 other pairs."""
         n = len(self.domain.values)
         yield self._candidate(0, n - 1)
-        yield from (self._candidate(i, j) for i, j in islice(combinations(range(n), 2), _LISTED))
+        yield from (self._candidate(i, j) for i, j in islice(combinations(range(n), 2), _GIVEN))
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
         while True:
@@ -143,7 +142,7 @@ def examples(strategy: Any, seed: int) -> list[Any]:
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
-        max_examples=_EXAMPLES,
+        max_examples=_GIVEN,
         phases=[hypothesis.Phase.generate],
         database=None,
         deadline=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
@@ -11,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clock import now
+from ..sampling.block_plan import pilot_runs
 from .candidates import Candidate, Pool
-from .climb import AROUND, MOST, Places
+from .climb import AROUND, DEPTH, MOST, MOST_FAILED, ROUNDING, Places
 from .trial import CoupledDraws, Judge, Trial
 
 # Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
@@ -21,23 +23,21 @@ from .trial import CoupledDraws, Judge, Trial
 # window, shows in the outputs of a handful of coupled runs: they differ by more than those of its neighbours. A line
 # is swept at hundreds of numbers, and again between the places where the outputs differ most.
 
-_SHARE = 10  # one execution in ten of a search is for sweeps
+SHARE = 10
+"""One execution in ten of a search is for sweeps, and one in ten for simpler pairs."""
 _RUNS = 8  # of each pair
-_LEAST = 16  # numbers of a line for which it is worth a sweep
-_DEPTH = 5  # bisections of places
-_BISECTION = 4 * _RUNS * AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
-_KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
-_WORSE = 1.02  # least difference of their outputs, as a share of the largest at the ends
+_BISECTION = 4 * _RUNS * AROUND * DEPTH  # most executions: on each side of a place, on x and on y
+_TOGETHER = 8  # pairs of all lines that join the search
 _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask them
 
 
 def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     """Return pairs of the lines of a domain whose outputs differ most, and the executions that it took to find them.
 
-    They are at most a tenth of the `budget`, the executions of the search.
+    They are at most a tenth of the `budget`, the executions of the search. A line has at least half as many
+    executions for its sweep as for bisection.
     """
-    least = 2 * _RUNS * _LEAST + _BISECTION
-    lines = list(islice(pool.source.lines(), budget // (_SHARE * least)))
+    lines = list(islice(pool.source.lines(), 2 * budget // (SHARE * 3 * _BISECTION)))
     draws, jobs, numbers = CoupledDraws(), judge.jobs, count()
     judge = replace(judge, draws=draws, jobs=1, what="place")
     found: list[tuple[float, Candidate]] = []
@@ -48,7 +48,7 @@ def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
             trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
         is_slow = now() - started > _SLOW
         runs = _Runs(pool, replace(judge, jobs=jobs) if is_slow else judge, numbers)
-        found += _worst_of(Places(line, runs.difference), draws, number * budget // (_SHARE * len(lines)))
+        found += _worst_of(Places(line, runs.difference), draws, number * budget // (SHARE * len(lines)))
     found.sort(key=lambda one: -one[0])
     return [candidate for _, candidate in found[:_TOGETHER]], draws.executions
 
@@ -59,11 +59,11 @@ def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[floa
     The line is swept, and then bisected between the places where outputs differ most, up to a total of `most`
     executions.
     """
-    places.sweep(MOST, _DEPTH, lambda: draws.executions < most - _BISECTION)
+    places.sweep(MOST, lambda: draws.executions < most - _BISECTION)
     usual = max(places.heights.get(end, 0.0) for end in (places.line.low, places.line.high))
-    worse = [number for number in places.peaks() if places.heights[number] > _WORSE * usual]
+    worse = [number for number in places.peaks() if places.heights[number] > usual * (1.0 + ROUNDING)]
     return [
-        (places.heights[number] / usual if usual > 0.0 else math.inf, places.pairs[number]) for number in worse[:_KEPT]
+        (places.heights[number] / usual if usual > 0.0 else math.inf, places.pairs[number]) for number in worse[:AROUND]
     ]
 
 
@@ -167,17 +167,15 @@ def _variance_between(value: Array, variance: Array, member: npt.NDArray[np.int6
 LEAST_SCORED = 100
 """Fewest runs on each dataset that score one of many pairs by its best event; fewer say how far outputs are apart."""
 
-_SCREENED = 25  # runs of the first pilots, as far as half of the executions allow
-_MOST_FIRST, _MOST_PILOT = 200_000, 500_000  # of few pairs; a pilot of an audit has at most 250,000
-_GROWTH = 1.25  # least growth of pilots that variations, which start with none, may leave
+_MOST_PILOT = 2 * pilot_runs(sys.maxsize)  # half as many independent runs are the longest pilot of an audit
 
 
 def first_pilot(budget: int, pairs: int, datasets: int) -> int:
     """Return the runs of the first pilots on each dataset."""
     if pairs == 1:
-        return min(max(budget // 2, 1), _MOST_FIRST)
+        return min(max(budget // 2, 1), _MOST_PILOT)
     wanted = budget / (datasets * rounds_left(pairs, LEAST_SCORED) + (pairs == 2))
-    return min(max(int(wanted), min(_SCREENED, budget // (2 * datasets)), 1), _MOST_FIRST)
+    return min(max(int(wanted), 1), _MOST_PILOT)
 
 
 def is_scored(pairs: int, pilot: int) -> bool:
@@ -199,34 +197,18 @@ def rounds_left(pairs: int, pilot: int) -> int:
 
 
 def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int:
-    """Return the runs of the next pilots on each dataset; less than `_GROWTH` times the last if too little is left.
+    """Return the runs of the next pilots on each dataset.
 
-    Every round of `pairs`, without variations, spends an equal share of the executions that are left. The last one
-    leaves enough for half as many independent runs on the pair that is chosen. `pilot` are the runs of the last pilots,
-    `drawn` those that each dataset of this round has had.
+    Every round of `pairs` spends an equal share of the executions that are left. The last one leaves enough for half as
+    many independent runs on the pair that is chosen. `pilot` are the runs of the last pilots, `drawn` those that each
+    dataset of this round has had.
     """
     rounds = rounds_left(pairs, pilot)
     wanted = (left / rounds + sum(drawn)) / (len(drawn) + (rounds == 1))
     return min(int(wanted), _MOST_PILOT)
 
 
-def grows(pilot: int, last: int) -> bool:
-    """Whether pilots grow enough for another comparison, so that variations may join."""
-    return pilot >= min(_GROWTH * last, _MOST_PILOT)
-
-
-def variations(pairs: int) -> int:
-    """Return how many variations of the best pairs join a round: none before few pairs are left, the best to vary."""
-    return 0 if pairs > 16 else 4 if pairs > 2 else 2
-
-
-_UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
-_EQUAL, _DIFFERENT = 0.95, 2.0  # share of the leader's merit, and standard errors below it, that make a pattern equal
-_KNOWN = 0.1  # deviation, as a share of its merit, up to which a pair is worth varying
-# Standard errors above the claim that count at most; by how many more of them a pair is clearly more certain to refute
-# it than another; and the largest share of the other's standard error that its own may be.
-_SURE, _SURER, _BETTER_KNOWN = 2.0, 0.5, 0.7
-_MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
+_SURE = 1.645  # standard errors above the claim that refute it with 95% power
 
 
 def halve(
@@ -249,7 +231,7 @@ def halve(
     if given is None:
         places, spent = swept(pool, judge, budget)
         budget -= spent
-        first, left = pool.first(budget, judge.claim.strength, places)
+        first, left = pool.first(budget, places)
     else:
         first, left, spent = list(given), [], 0
     is_coupled, kept = len(first) > 1, len(first)
@@ -270,15 +252,8 @@ def halve(
             if trial not in running:
                 trial.forget()
         judge.draws.keep({end for trial in running for end in trial.ends})
-        spare, last = budget - judge.draws.executions, pilots[-1]
-        moves = pool.moves([trial.candidate for trial in running[:2]], variations(kept) if _is_clear(running) else 0)
-        new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
-        pilot = next_pilot(spare, kept, last, _drawn(running + new))
-        if not grows(pilot, last):
-            new, pilot = [], max(next_pilot(spare, kept, last, _drawn(running)), last)
-        trials += new
-        running += new
-        if pilot > last:
+        pilot = next_pilot(budget - judge.draws.executions, kept, pilots[-1], _drawn(running))
+        if pilot > pilots[-1]:
             pilots.append(pilot)
         for trial in running:
             trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(kept, pilots[-1]))
@@ -289,12 +264,6 @@ def halve(
         if trial is not plain:
             trial.forget()
     return sorted(order, key=lambda t: t is not plain), untried, spent + judge.draws.executions
-
-
-def _is_clear(running: list[Trial]) -> bool:
-    """Whether the leading pair is known well enough to tell it from a variation, which begins without runs."""
-    leader = min(running, key=Trial.rank)
-    return leader.score is None or leader.score.is_empty or leader.deviation <= _KNOWN * leader.merit
 
 
 def _drawn(trials: list[Trial]) -> list[int]:
@@ -319,14 +288,16 @@ def _begun(
     """Return the trials of the first round, and the number of patterns left out.
 
     A pair on which the mechanism fails is replaced by a pattern that was left out, or else by a random pair: a domain
-    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` executions if any is left.
+    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` executions, or
+    if the mechanism fails on all of many.
     """
     trials: list[Trial] = []
-    most_failed = _MOST_FAILED * len(first)
-    spare = chain(left, pool.drawn(most_failed))
-    for candidate in chain(first, islice(spare, most_failed)):
-        running = sum(trial.error is None for trial in trials)
-        if running >= len(first) or (len(trials) >= len(first) and running and judge.draws.executions >= most):
+    candidates = chain(first, left)
+    while sum(trial.error is None for trial in trials) < len(first):
+        if len(trials) >= len(first) and (judge.draws.executions >= most or len(trials) >= MOST_FAILED):
+            break
+        candidate = next(chain(candidates, pool.drawn(1)), None)
+        if candidate is None:
             break
         trial = Trial(candidate, len(trials))
         trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(len(first), pilots[-1]))
@@ -350,7 +321,7 @@ def _pool_scores(trials: list[Trial]) -> None:
 
 
 def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
-    """Return the best trials: after every two by upper merit one by bold score, because rare events show late.
+    """Return the best trials: after every two by merit one by bold score, because rare events show late.
 
     After every one by the difference of its outputs, if runs are too few for a score, one in the order in which pairs
     were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The
@@ -358,7 +329,7 @@ def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
     """
     if count == 1:
         return [_leader(trials, strength)] if trials else []
-    by_merit = sorted(trials, key=lambda trial: trial.rank(_UPPER))
+    by_merit = sorted(trials, key=Trial.rank)
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     each = 2 if any(trial.score for trial in trials) else 1
     turns = [part for place, one in enumerate(by_boldness) for part in (*by_merit[each * place :][:each], one)]
@@ -372,49 +343,44 @@ def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
 def _leader(trials: list[Trial], strength: float) -> Trial:
     """Return the trial to audit; of those within one deviation of it that of which a replay shows most.
 
-    It has the largest merit, unless the claim is clearly more certain to be refuted on another. A merit of 1.4 with a
+    It has the largest merit of those on which the claim is surely refuted, or else of all. A merit of 1.4 with a
     deviation of 0.4 may be chance where another pair exceeds a claim of 1 by 0.03 with a deviation of 0.015.
     """
-    best = min(trials, key=Trial.rank)
-    surest = min(trials, key=lambda trial: (-_sureness(trial, strength), trial.rank()))
-    if _is_surer(surest, best, strength):
-        best = surest
+    best = min(trials, key=lambda trial: (not _is_sure(trial, strength), trial.rank()))
     rivals = [
         trial
         for trial in trials
         if trial.candidate.promise > best.candidate.promise
         and abs(best.merit - trial.merit) <= math.hypot(best.deviation, trial.deviation)
-        and not _is_surer(best, trial, strength)
+        and _is_sure(trial, strength) >= _is_sure(best, strength)
     ]
     return max(rivals, key=lambda trial: trial.candidate.promise, default=best)
 
 
 def _pattern_for(leader: Trial, finalists: list[Trial], strength: float) -> Trial:
-    """Return the best pattern that is not worse than the leader, or else the leader.
+    """Return the best pattern that is about as good as the leader, or else the leader.
 
-    Among pairs of about equal merit a pattern is likelier to be the worst.
+    Its merit, and unless the claim is surely refuted on it its merit less the deviation, is at most the smaller
+    deviation of both below the leader's. Among pairs of about equal merit a pattern is likelier to be the worst.
     """
+
+    def is_near(trial: Trial) -> bool:
+        below, near = leader.merit - trial.merit, min(leader.deviation, trial.deviation)
+        is_as_certain = _is_sure(trial, strength) or below + trial.deviation - leader.deviation <= near
+        return below <= near and is_as_certain
+
     equals = [
         trial
         for trial in finalists
         if trial.candidate.is_pattern
         and trial.runs == leader.runs
         and trial.rank()[0] == leader.rank()[0]
-        and _EQUAL * leader.merit <= trial.merit
-        and leader.merit - trial.merit <= _DIFFERENT * math.hypot(leader.deviation, trial.deviation)
-        and not _is_surer(leader, trial, strength)
+        and is_near(trial)
     ]
     return min(equals, key=Trial.rank, default=leader)
 
 
-def _is_surer(one: Trial, other: Trial, strength: float) -> bool:
-    """Whether the claim is more certain to be refuted on one pair than on the other, as its merit is better known."""
-    is_better_known = one.deviation <= _BETTER_KNOWN * other.deviation
-    return is_better_known and _sureness(one, strength) >= _sureness(other, strength) + _SURER
-
-
-def _sureness(trial: Trial, strength: float) -> float:
-    """Return the standard errors, from 0 to `_SURE`, by which an audit of the pair should exceed the claim."""
-    excess = trial.merit - strength
+def _is_sure(trial: Trial, strength: float) -> bool:
+    """Whether an audit of the pair refutes the claim with 95% power, if its merit is what its runs say."""
     error = math.hypot(trial.deviation, 0.0 if trial.score is None else trial.score.chance)
-    return 0.0 if excess <= 0.0 else _SURE if excess >= _SURE * error else excess / error
+    return trial.merit > strength and trial.merit - strength >= _SURE * error

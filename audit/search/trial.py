@@ -43,8 +43,8 @@ from .candidates import Candidate
 # Standard errors subtracted when events are chosen. Each value finds another kind of event, from common events to rare
 # events with a few hits on one dataset. Runs that did not serve for the choice judge them.
 _CAUTIONS = (4.0, 2.0, 1.0)
-# Among the events of one pair an excess of at most this many standard errors counts as 0, a larger excess is shrunk
-# less the larger it is.
+# An excess of at most this many standard errors counts as 0, and a larger excess of an event is shrunk less the larger
+# it is.
 _STEADY, _BOLD = 2.0, 1.0
 _CERTAIN = 1e-3  # smallest standard error, as a share of the score or of the claim's strength
 
@@ -144,7 +144,6 @@ def _judged(
 Floats = npt.NDArray[np.float64]
 
 _LARGEST = 1e6  # where outputs on one dataset never vary
-_ERRORS = 2.0  # standard errors of a shift, or of the change of a log spread, that count as no difference
 
 
 def coupled_difference(x: Outputs, y: Outputs) -> float:
@@ -220,27 +219,26 @@ def _apart(x: Floats, y: Floats) -> float:
     largest = np.maximum(np.abs(x).max(axis=0), np.abs(y).max(axis=0))
     x, y = (side / np.where(largest > 0.0, largest, 1.0) for side in (x, y))  # huge numbers have no squares
     shifts = y - x
-    shift = np.abs(np.mean(shifts, axis=0)) - _ERRORS * np.std(shifts, axis=0, ddof=1) / np.sqrt(runs)
+    shift = np.abs(np.mean(shifts, axis=0)) - _STEADY * np.std(shifts, axis=0, ddof=1) / np.sqrt(runs)
     spread_x, spread_y = (np.std(side, axis=0, ddof=1) for side in (x, y))
     spread = np.sqrt((spread_x**2 + spread_y**2) / 2.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         moved = np.where(shift > 0.0, np.minimum(shift / spread, _LARGEST), 0.0)
-        change = np.abs(np.log(spread_y / spread_x)) - _ERRORS / np.sqrt(runs - 1)
+        change = np.abs(np.log(spread_y / spread_x)) - _STEADY / np.sqrt(runs - 1)
         widened = np.where(spread_x == spread_y, 0.0, np.clip(change, 0.0, _LARGEST))
     return float(np.sum(moved) + np.sum(widened))
 
 
-# Parts of a pilot that are compared, hits from which their spread says something, and the smallest and the largest
-# error it can show: runs that are opposite to each other have √2 times that of independent ones.
-_CHUNKS, _LEAST_HITS, _LEAST_ERROR, _MOST_ERROR = 32, 30, 0.02, 1.5
+_CHUNKS = 32  # parts of a pilot that are compared; with fewer hits than parts their spread says nothing
+_LEAST_ERROR = 0.02  # the smallest error that it can show
 
 
 def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
-    """Return the standard error of an event's log ratio over that of independent runs; .02 to 1.5.
+    """Return the standard error of an event's log ratio over that of independent runs; .02 to √2.
 
     Runs that share their random numbers are mostly hits together on x and y, so their ratio is known better; where they
-    are opposite, as for noise whose sign the data turn, it is known worse. The spread of the difference between equal
-    parts of the two samples shows by how much. Too few hits show nothing, and give 1.
+    are opposite, as for noise whose sign the data turn, it is known worse, by up to √2. The spread of the
+    difference between equal parts of the two samples shows by how much. Too few hits show nothing, and give 1.
 
     Examples
     --------
@@ -253,12 +251,12 @@ def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
     used = _CHUNKS * size
     on_x, on_y = (np.count_nonzero(event.contains(side[:used]).reshape(_CHUNKS, size), axis=1) for side in (x, y))
     hits_x, hits_y = int(on_x.sum()), int(on_y.sum())
-    if min(hits_x, hits_y) < _LEAST_HITS or max(hits_x, hits_y) > used - _LEAST_HITS:
+    if min(hits_x, hits_y) < _CHUNKS or max(hits_x, hits_y) > used - _CHUNKS:
         return 1.0
     p, q = hits_x / used, hits_y / used
     variance = float(np.var(on_x / p - on_y / q, ddof=1)) / size
     ratio = math.sqrt(variance / ((1.0 - p) / p + (1.0 - q) / q))
-    return min(max(ratio, _LEAST_ERROR), _MOST_ERROR)
+    return min(max(ratio, _LEAST_ERROR), math.sqrt(2.0))
 
 
 Ends = tuple[Hashable, Hashable]
@@ -388,8 +386,8 @@ class Trial:
         """The bold score; −∞ before the first runs."""
         return -math.inf if self.score is None else self.score.bold
 
-    def rank(self, deviations: float = 0.0) -> tuple[int, float, float, float, float, float]:
-        """Smallest for the best pair, by the merit plus some deviations; of equal pairs for the smallest datasets.
+    def rank(self) -> tuple[int, float, float, float, float, float]:
+        """Smallest for the best pair, by the merit; of equal pairs for the smallest datasets.
 
         A pair that shows nothing, or was not scored, comes after all that show something, that of which a replay shows
         most first, or else the one whose outputs differ most; it comes last if its outputs show nothing and do not even
@@ -399,10 +397,9 @@ class Trial:
             shows = 0
         else:
             shows = 1 if self.varies or self.score is None else 2
-        upper = self.merit + deviations * self.deviation
         promise, difference = (self.candidate.promise, self.difference) if shows else (0.0, 0.0)
         of_differences = -float(f"{promise:.2g}"), -float(f"{difference:.2g}")
-        return shows, -float(f"{upper:.3g}"), *of_differences, self.candidate.size, -self.bold
+        return shows, -float(f"{self.merit:.3g}"), *of_differences, self.candidate.size, -self.bold
 
     def independent(self, judge: Judge, most: int) -> EarlierDraws | None:
         """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.

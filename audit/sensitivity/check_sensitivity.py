@@ -19,7 +19,7 @@ from ..known_options import with_known_options
 from ..options import checked_seed
 from ..random_streams import Stream, seed_of
 from ..search.candidates import Candidate, may_show_data, new_pool, shown, text_of_error
-from ..search.climb import ROUNDING, Climb, Comparisons
+from ..search.climb import KEPT, ROUNDING, Climb, Comparisons
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
 from .query_answer import Answer, Change, Norm, answer_of, answer_text, change_between, norm_of
@@ -28,7 +28,6 @@ from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, excee
 # Pairs compared by the query's answers: every dataset is evaluated once, and the first ones twice.
 
 _REPEATED = 8  # datasets that are evaluated twice at once
-_MOST_FAILED = 500  # pairs on which the query fails, if it has an answer on none
 _MOST_KEPT = 2**23  # numbers in the answers that are kept
 
 
@@ -68,14 +67,13 @@ class Evaluations(Comparisons[Compared]):
     _kept: int = 0  # numbers in these
     _repeated: int = 0
 
+    @property
+    def used(self) -> int:
+        return max(self.evaluations, self.tried)
+
     def has_room(self, share: float) -> bool:
         """As in any search, but only until the deadline, and while the query repeats its answers."""
-        return (
-            max(self.evaluations, self.tried) < share * self.most
-            and (self.pairs > 0 or self.failed < _MOST_FAILED)
-            and not self.unsteady
-            and not self.is_late
-        )
+        return Comparisons.has_room(self, share) and not self.unsteady and not self.is_late
 
     @property
     def is_late(self) -> bool:
@@ -153,9 +151,6 @@ def _copied(output: Any, answer: Answer) -> Any:
         return copy.deepcopy(output)
     except Exception:  # an object's own copying may raise anything
         return answer_text(answer)
-
-
-_KEPT = 0.97  # share of the found change that a simpler pair must keep
 
 
 @with_known_options()
@@ -298,10 +293,10 @@ def _error_of(query: Callable[[Any], Any], dataset: Any) -> BaseException | None
 
 
 def _least_simple(found: Compared, bound: float, norm: Norm) -> float:
-    """Return the least change of a simpler pair: most of the found one, and beyond the bound if that one is."""
+    """Return the least change of a simpler pair: nearly the found one, and beyond the bound if that one is."""
     size, rounding = found.change.size, found.rounding(norm)
     beyond = bound * (1.0 + 2.0 * ROUNDING) + 2.0 * rounding
-    return max(_KEPT * size, beyond) if exceeds(size, bound, rounding) else _KEPT * size
+    return max(KEPT * size, beyond) if exceeds(size, bound, rounding) else KEPT * size
 
 
 def _confirmed(pair: Compared, comparisons: Evaluations) -> ChangedPair:

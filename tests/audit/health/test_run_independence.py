@@ -736,7 +736,7 @@ def test_couplings_are_those_that_a_slow_search_finds(shift):
 
 def test_false_alarms_of_couplings(monkeypatch):
     """The exact law at every lag and alpha .2, over several laws; the test fails with probability 1e-7."""
-    monkeypatch.setattr(run_independence, "_SUSPECT", 0.0)
+    monkeypatch.setattr(run_independence, "_SUSPICIOUS", 0.0)
     rng, alarms = np.random.default_rng(8), 0
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
     for i in range(400):

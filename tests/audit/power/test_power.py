@@ -13,10 +13,12 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.audit.inference.guess_test import Guesses, guess_test
 from dpaudit.audit.power.alternatives import best_q
-from dpaudit.audit.power.critical_curve import RegionProbabilities, critical_curve, likely_hits
 from dpaudit.audit.power.joint_test_power import (
+    RegionProbabilities,
+    critical_curve,
     equivalent_runs,
     guess_resolution,
+    likely_hits,
     power_of_test,
     resolution,
     runs_needed,

@@ -220,7 +220,8 @@ def test_what_is_reported():
     merit = [pair.bound for pair in found.ranking]
     runs = [pair.runs for pair in found.ranking]
     assert runs == sorted(runs, reverse=True)
-    assert all(a >= b for a, b, m, n in zip(merit[1:], merit[2:], runs[1:], runs[2:], strict=False) if m == n)
+    pairs = zip(merit[1:], merit[2:], runs[1:], runs[2:], strict=False)
+    assert all(a >= b or a == pytest.approx(b) for a, b, m, n in pairs if m == n)
     assert found.ranking[0].summary == f"x = {found.x}, y = {found.y}"
     assert found.audit.mechanism == "length"
     text = str(found)

@@ -14,7 +14,7 @@ from dpaudit.audit.replay.recorded_run import Runner
 from dpaudit.audit.replay.registered import registered_names
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
-from dpaudit.audit.search.successive_halving import _is_clear, _pattern_for, _survivors
+from dpaudit.audit.search.successive_halving import _pattern_for, _survivors
 from dpaudit.audit.search.trial import PairScore, Trial
 
 FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "jobs": 1}
@@ -191,11 +191,3 @@ def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
     assert _pattern_for(leader, [leader, pattern], 0.0) is pattern, "both exceed a smaller claim surely"
     pattern.merit, pattern.deviation = 0.9, 0.2
     assert _pattern_for(leader, [leader, pattern], 0.0) is leader, "a tenth less is worse, however uncertain"
-
-
-def test_variations_wait_until_the_leader_is_known():
-    """They begin without runs; pilots that do not know a pair to a tenth tell it from none of them."""
-    known, rough, other = a_trial(0, 1.0, 0.1, 0.0), a_trial(1, 1.0, 0.11, 0.0), a_trial(2, 0.9, 0.01, 0.0)
-    assert _is_clear([known, other])
-    assert not _is_clear([rough, other])
-    assert _is_clear([a_trial(3, 0.0, 0.0, 0.0)]), "a search that has seen nothing looks elsewhere"
