@@ -200,6 +200,7 @@ class Cut:
         hits_x, hits_y = (np.bincount(side, minlength=len(edges) + 2).astype(np.float64) for side in cells)
         return replace(self, edges=edges, hits_x=hits_x, hits_y=hits_y, ratio=None)
 
+    @np.errstate(over="ignore")  # distances beyond the largest number
     def lies_far(self, likelier_on: Direction) -> npt.NDArray[np.bool_]:
         """Whether each half-line is farther from all numbers of the other dataset than these from each other."""
         own, other = (
@@ -302,6 +303,7 @@ def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array
     return np.unique(np.append(at, ends)), ends[:0] if is_grid else ends
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # distances beyond the largest number, and of none
 def _odd_stretches(values: Array) -> list[tuple[float, float]]:
     """First and last number of stretches of increasing values far denser or emptier than what is beside them.
 
@@ -321,8 +323,7 @@ def _odd_stretches(values: Array) -> list[tuple[float, float]]:
             chance = -2 * beside * np.log1p(length / np.maximum(before, after) / 2)
             low, high = np.nextafter(low, math.inf), np.nextafter(high, -math.inf)
         else:
-            with np.errstate(divide="ignore"):
-                chance = k * np.log(length / np.minimum(before, after) * beside) - math.lgamma(k + 1.0)
+            chance = k * np.log(length / np.minimum(before, after) * beside) - math.lgamma(k + 1.0)
         odd = np.flatnonzero((length > 0.0) & (chance < math.log(_BY_CHANCE / len(values))))
         found += zip(chance[odd].tolist(), low[odd].tolist(), high[odd].tolist(), strict=True)
     kept: list[tuple[float, float]] = []

@@ -73,22 +73,21 @@ class Net:
         if is_binary:
             return places.net(even, _EVEN)
         hits_x, hits_y, pilot = places.hits_x, places.hits_y, np.array([cut.runs for cut in cuts])[places.column]
+        is_fine, recurs = places.width == FINE, places.width == RECURS  # the fine ones are too many to be ranked
         promise, clear = [], []
         for p, q, directed in ((hits_x, hits_y, claim), (hits_y, hits_x, claim.reversed())):
             z, promised = _SHOWN * np.sqrt(pilot / runs), np.full(len(p), -np.inf)
-            most = rough_bound(p, q, pilot, pilot, directed, z, quickly=True)
-            near = np.argsort(-most, kind="stable")[:_TRIED]
+            most = np.where(is_fine, -np.inf, rough_bound(p, q, pilot, pilot, directed, z, quickly=True))
+            near = np.union1d(np.argsort(-most, kind="stable")[:_TRIED], np.flatnonzero(recurs & (most > 0.0)))
             promised[near] = rough_bound(p[near], q[near], pilot[near], pilot[near], directed, z[near])
             promise.append(promised)
-            clear.append(clearance(p, q, pilot, pilot, directed))
+            clear.append(np.where(is_fine, -np.inf, clearance(p, q, pilot, pilot, directed)))
         by_bound, by_clearance = np.concatenate(promise), np.concatenate(clear)
         if is_symmetric(claim):  # the complement says the same in the other direction
             is_large = np.tile(hits_x + hits_y > pilot, 2)
             by_bound[is_large] = by_clearance[is_large] = -np.inf
         by_bound[by_bound <= 0.0] = -np.inf
-        is_fine = np.tile(places.width == FINE, 2)  # too many to be ranked: some look good by chance
-        by_bound[is_fine] = by_clearance[is_fine] = -np.inf
-        recurring = np.where(np.tile(places.width, 2) == RECURS, by_bound, -np.inf)
+        recurring = np.where(np.tile(recurs, 2), by_bound, -np.inf)
         lists = (
             (_EVEN, even),
             (_BY_BOUND, places.by_rank(by_bound)),

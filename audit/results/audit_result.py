@@ -181,7 +181,7 @@ _DOUBT = (
 _BARELY, _CHANCE = 0.01, 0.01  # excess of a bound, as a share of the claim, and alpha, that ask for a repetition
 _BASES = {
     "event": "this event",
-    "chosen": "the event of the pilot",
+    "chosen": "an event as frequent as the pilot's",
     "gaussian": "Gaussian noise",
     "common": "an event of probability 1/2",
 }
@@ -413,7 +413,7 @@ class AuditResult(ClaimResult):
         """The parts of the alpha of a test of fixed size."""
         beside = []
         if self.net_events:
-            beside.append((f"each of {self.net_events} plain events", self.net_alpha))
+            beside.append((f"{self.net_events:,} plain events together", self.net_alpha))
         if self.divergence is not None and (self.stopped is None or self.is_closed):
             beside.append(("test of divergences", self.divergence.alpha))
         return (name, alpha - sum(share for _, share in beside)), *beside

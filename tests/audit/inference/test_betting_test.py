@@ -211,7 +211,7 @@ def test_every_audit_says_how_its_alpha_is_spent(options):
     result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, alpha=0.02, **options)
     assert result.ledger.total == 0.02
     assert math.fsum(alpha for _, alpha in result.ledger.shares) == pytest.approx(0.02)
-    tests = ["event test", f"each of {result.net_events} plain events"]
+    tests = ["event test", f"{result.net_events:,} plain events together"]
     if "cells" in options:
         tests = [*tests, "cell intervals"]
     elif "sequential" in options:

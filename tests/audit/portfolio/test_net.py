@@ -219,6 +219,18 @@ def test_an_interval_narrower_than_any_cell_of_the_curve_is_found_unseen():
     assert event.contains(np.array([0.304, 0.29, 0.32])).tolist() == [True, False, False]
 
 
+def test_fine_cells_take_no_rank_from_a_value_that_recurs():
+    """A value seen 7 times on x and twice on y amid the noise is among the first of those that recur."""
+    rng = np.random.default_rng(1)
+    x, y = rng.laplace(1.0, size=10_000), rng.laplace(size=10_000)
+    x[:7], y[:2] = 0.777, 0.777
+    cuts = cuts_of(x, y)
+    net = Net.of(cuts, PureDP(1.0), 190_000)
+    hits = [net.hits(net.cells.count(side)) for side in (x, y)]
+    atom = np.flatnonzero((hits[0] == 7) & (hits[1] == 2) & (net.column == 0)).tolist()
+    assert max(net.weights[0, place] for place in atom if net.event(place).contains(np.array([0.777]))[0]) > 0.2
+
+
 def test_a_stretch_of_odd_density_is_one_event_across_the_edges_in_it():
     rng = np.random.default_rng(0)
     x, y = rng.laplace(size=5_000), rng.laplace(size=5_000)

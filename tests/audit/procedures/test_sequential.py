@@ -190,7 +190,7 @@ def test_the_final_test_sees_every_outcome():
         if result in by_bets:  # they refute before the outcomes are tested
             assert shares == pytest.approx({"betting test": level, "final test": level})
         else:
-            assert shares[f"each of {result.net_events} plain events"] == pytest.approx(0.2 * level)
+            assert shares[f"{result.net_events:,} plain events together"] == pytest.approx(0.2 * level)
         assert sum(shares.values()) == pytest.approx(result.alpha)
         assert (result.p_value <= result.alpha) == result.is_refuted
     assert any(str(result.event) in ("output = 2", "output = 3") for result in found)
