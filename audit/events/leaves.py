@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from .features import LAST_WORDS, Columns, Matrix, exceeds_a_double, last_digits, leave_out
-from .named_parts import Dictionary
-from .outcome_text import outcome_text
+from .named_parts import Dictionary, outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words, output_words
 from .records import Foreign, is_whole, key_part
 

@@ -24,14 +24,15 @@ from .named_parts import (
     as_dictionaries,
     columns_of_block,
     is_column,
+    is_enum,
     is_foreign_array,
+    printed,
     read_array,
     refuse_masked,
     side_by_side,
     structure_of,
 )
 from .named_parts import outcome_key as outcome_key
-from .outcome_text import is_enum, printed
 from .records import Form, are_plain, plain_output
 
 Outputs: TypeAlias = npt.NDArray[Any]

@@ -33,20 +33,24 @@ from .named_parts import (
     Part,
     column_of,
     columns_of_block,
+    compares_as,
+    compares_by_identity,
     entries_of,
+    has_own_equality,
     is_column,
+    is_enum,
     is_foreign_array,
     label_text,
     names_of,
     numpy_of,
     outcome_key,
+    printed,
     read_array,
     refuse_masked,
     shown,
     shown_names,
     structure_of,
 )
-from .outcome_text import compares_as, compares_by_identity, has_own_equality, is_enum, printed
 
 # One value for all values that are equal, so that all that is read of equal outputs is the same.
 #

@@ -20,7 +20,7 @@ import numpy as np
 
 from .features import EXACT, Columns, Matrix, last_digits, leave_out
 from .leaves import Path, leaves_of, place_words
-from .outcome_text import equal_text
+from .named_parts import equal_text
 from .outputs import Outputs, outcome_list, outcome_words
 
 Part = Literal["length", "number", "last digits", "character", "word", "start", "end", "template"]

@@ -25,8 +25,7 @@ from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..errors import AuditError, RecordError
 from ..events import events, features, leaves, scores, text_columns
-from ..events.named_parts import Dictionary, Mark
-from ..events.outcome_text import printed
+from ..events.named_parts import Dictionary, Mark, printed
 from ..events.outputs import Raised
 from ..events.records import Foreign
 from ..files import AnyPath, path_of, regular, write_atomically
