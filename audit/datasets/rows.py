@@ -248,11 +248,6 @@ def parts_of_pandas(value: Any) -> list[Any]:
     return [*kinds, values, *([list(value.names)] if hasattr(value, "names") else [value.name, value.index])]
 
 
-def is_extension(column: Any) -> bool:
-    """Return whether the column is a pandas extension array, of strings or categories, with immutable elements."""
-    return hasattr(column, "array") and hasattr(column.array, "equals") and _is_defined_by_pandas(column.dtype)
-
-
 def _is_defined_by_pandas(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "pandas"
 
