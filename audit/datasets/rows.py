@@ -79,8 +79,12 @@ def rows_by_name(dataset: Any) -> list[dict[Any, Any]] | None:
     columns = columns_by_name(dataset)
     if columns is None:
         return None
-    each = [column if isinstance(column, (list, tuple)) else column_of(column).tolist() for column in columns.values()]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*each, strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*map(as_list, columns.values()), strict=True)]
+
+
+def as_list(column: Any) -> list[Any]:
+    """Return the values of a column as a list."""
+    return list(column if isinstance(column, (list, tuple)) else column_of(column).tolist())
 
 
 def _is_column(value: Any) -> bool:
@@ -262,7 +266,7 @@ def _length_of_head(a: Any, b: Any) -> int:
     if len(a) == 0:
         return 0
     if isinstance(a, np.ndarray):
-        same = np.asarray((a == b) | ((a != a) & (b != b))).all(axis=tuple(range(1, a.ndim)))
+        same: Any = np.asarray((a == b) | ((a != a) & (b != b))).all(axis=tuple(range(1, a.ndim)))
     else:
         same = np.fromiter(map(operator.is_, a, b), np.bool_, len(a))
         if not same.all() and set(map(type, a)) | set(map(type, b)) <= PLAIN:

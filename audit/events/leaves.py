@@ -227,12 +227,12 @@ def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from leaves_of(part, (*path, key_part(key)))
     else:
         yield path, output
-        if isinstance(output, str) and (number := _read(output)) is not None:
+        if isinstance(output, str) and (number := stated_number(output)) is not None:
             yield (*path, READ), number
 
 
-def _read(text: str) -> float | None:
-    """The number that a text states; None if it states none."""
+def stated_number(text: str) -> float | None:
+    """Return the finite number that a text states; None if it states none."""
     try:
         number = float(text)
     except ValueError:
@@ -241,7 +241,6 @@ def _read(text: str) -> float | None:
 
 
 def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
-    """Return what sorts paths, places before keys."""
     return tuple((False, part, "") if isinstance(part, int) else (True, 0, str(part)) for part in path)
 
 
@@ -309,12 +308,7 @@ Parts = list[tuple[Path, Any]]
 
 @dataclass(frozen=True, slots=True)
 class KeyedValues(Columns):
-    """The values of some keys: the largest where a key has several, NaN where it has none; or the count of a key.
-
-    Attributes
-    ----------
-    keyed : tuple of Name
-    """
+    """The values of some keys: the largest where a key has several, NaN where it has none; or the count of a key."""
 
     keyed: tuple[Name, ...]
     column_names: tuple[str, ...] = ()

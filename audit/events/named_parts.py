@@ -201,7 +201,7 @@ def outcome_text(output: Any) -> str:
     if isinstance(output, (tuple, frozenset)) and not has_own_equality(output):
         texts = map(outcome_text, output)
         return f"{kind.__qualname__}({', '.join(sorted(texts) if isinstance(output, frozenset) else texts)})"
-    if kind is Dictionary:
+    if isinstance(output, Dictionary):
         return output.text
     if compares_by_identity(kind):
         return kind.__qualname__
@@ -276,7 +276,6 @@ class Dictionary:
 
 
 def _place(key: Any) -> tuple[int, float, int, str]:
-    """Return the place of a canonical key in the order."""
     if type(key) is str:
         return 1, 0.0, 0, repr(key)
     if isinstance(key, Mark):
@@ -594,14 +593,15 @@ def shown(text: str) -> str:
     return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
 
 
-def distinct(names: Iterable[str]) -> tuple[str, ...]:
+def distinct(names: Iterable[str], numbered: str = "{} ({})") -> tuple[str, ...]:
     """Return the names, with a number after a name that came before."""
     found: dict[str, None] = {}
+    times: Counter[str] = Counter()
     for name in names:
-        new, time = name, 1
+        new = name
         while new in found:
-            time += 1
-            new = f"{name} ({time})"
+            times[name] += 1
+            new = numbered.format(name, 1 + times[name])
         found[new] = None
     return tuple(found)
 

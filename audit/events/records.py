@@ -109,11 +109,6 @@ def is_whole(value: Any) -> bool:
     return value.is_integer() if type(value) is float else isinstance(value, int)
 
 
-def leaf_of(value: Any) -> Any:
-    """Return an output without parts in a common type, so that no more is read of it than its equality compares."""
-    return Foreign(value) if has_own_equality(value) else _common(value)
-
-
 def key_part(key: Any) -> str | Foreign:
     """Return what stands for a canonical key in a path: its text, if equal keys have equal texts."""
     kind = type(key)
@@ -125,7 +120,6 @@ def key_part(key: Any) -> str | Foreign:
 
 
 def _is_stated(key: Any) -> bool:
-    """Whether equal keys have equal texts."""
     kind = type(key)
     if kind is tuple or kind is frozenset:
         return all(map(_is_stated, key))
@@ -592,7 +586,7 @@ def _plain(output: Any, name: str, depth: int) -> Any:
             return tuple(_plain(part, name, depth + 1) for part in output)
         if is_column(output) or is_foreign_array(output):
             return _plain(read_array(output, name), name, depth + 1)
-    output = leaf_of(output)
+    output = Foreign(output) if has_own_equality(output) else _common(output)  # of it only its equality is read
     if type(output) is Foreign:
         return Foreign(_copied(output.value, name))
     return output if _is_fixed(type(output)) else _copied(output, name)
@@ -646,7 +640,6 @@ def _copied(output: Any, name: str) -> Any:
 
 
 def _unequal_hashes(kind: Any, name: str) -> MechanismError:
-    """Return the error for a class whose equal objects have different hashes."""
     return MechanismError(
         f"{name} returned equal outputs of type {kind.__qualname__} with different hashes, so that one outcome would "
         "be counted as several; give the class a __hash__ that agrees with its __eq__, or return a string or a tuple.",

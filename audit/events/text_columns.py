@@ -43,8 +43,6 @@ class TextColumn:
 
     Attributes
     ----------
-    path : Path
-    part : str
     which : int or str
         The place of a number or character, from 0; the word; otherwise 0.
     known : tuple of str
@@ -56,11 +54,6 @@ class TextColumn:
     which: int | str = 0
     known: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
-
-    @property
-    def is_code(self) -> bool:
-        """Whether the column holds codes and not numbers."""
-        return self.part in ("character", "start", "end", "template")
 
     def __str__(self) -> str:
         text = place_words(self.path, self.column_names)
@@ -95,7 +88,7 @@ class TextColumns(Columns):
 
     def codes(self, column: int) -> list[str] | None:
         wanted = self.columns[column]
-        return list(map(outcome_words, wanted.known)) if wanted.is_code else None
+        return list(map(outcome_words, wanted.known)) if wanted.part in ("character", *_CODED) else None
 
     def only(self, places: Iterable[int]) -> TextColumns:
         """Return some of the columns."""
@@ -119,7 +112,6 @@ class TextColumns(Columns):
 
 
 def _clipped(text: str) -> str:
-    """The ends of a long text."""
     return text if len(text) <= 2 * _CLIPPED else f"{text[:_CLIPPED]} {text[-_CLIPPED:]}"
 
 
@@ -146,9 +138,6 @@ class _Texts:
                 read = self._words({column.which: place for place, column in enumerate(columns)})
             case "character":
                 return self._characters(columns)
-            case "template":
-                keys = ["#".join(each[::2]) for each in self.pieces]
-                read = [[known.get(key, -1.0) for key in keys] for known in map(_codes_of, columns)]
             case _:
                 keys = list(map(_CODED[part], self.texts))
                 read = [[known.get(key, -1.0) for key in keys] for known in map(_codes_of, columns)]
@@ -207,7 +196,7 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     each = []
     for path in sorted(times, key=lambda path: -times[path]):
         texts = [side.get(path, []) for side in sides]
-        if not _hardly_recur(texts):
+        if not any(len(set(side)) > min(_MANY, max(_HARDLY * len(side), 1)) for side in texts):
             continue
         if any(len(text) > 2 * _CLIPPED for side in texts for text in side):
             limits.add(f"{_CLIPPED:,} characters at each end")
@@ -231,18 +220,12 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
 
 
 def _texts(outputs: Outputs) -> dict[Path, list[str]]:
-    """The texts of the leaves by path."""
     found: dict[Path, list[str]] = {}
     for output in outcome_list(outputs):
         for path, leaf in leaves_of(output):
             if (text := equal_text(leaf)) is not None:
                 found.setdefault(path, []).append(text)
     return found
-
-
-def _hardly_recur(texts: Sequence[Sequence[str]]) -> bool:
-    """Whether there are many different texts at a path."""
-    return any(len(set(side)) > min(_MANY, max(_HARDLY * len(side), 1)) for side in texts)
 
 
 def _columns(path: Path, *sides: Sequence[str], limits: set[str]) -> list[TextColumn]:

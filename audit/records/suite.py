@@ -110,18 +110,6 @@ class Accepted:
         """Whether there is a largest accepted bound."""
         return self.up_to < math.inf
 
-    def uncovered(self, result: Checked, day: datetime.date) -> Uncovered | None:
-        """Return why a refutation is not accepted on a day, or None if it is."""
-        if day > datetime.date.fromisoformat(self.until):
-            return Uncovered.EXPIRED
-        if not self.is_limited:
-            return None
-        if isinstance(result, StatementResult):
-            return Uncovered.BOUNDLESS
-        if result.bound > self.up_to:
-            return Uncovered.LARGER
-        return Uncovered.STOPPED if isinstance(result, AuditResult) and result.has_stopped_early else None
-
     def __str__(self) -> str:
         limit = f" up to {self.up_to:g}" if self.is_limited else ""
         return f"accepted{limit} until {self.until}: {self.reason}"
@@ -224,9 +212,18 @@ class Entry:
 
     def uncovered(self, day: datetime.date) -> Uncovered | None:
         """Return why the acceptance does not cover the refutation on a day; None if it does, or one is missing."""
-        if self.accepted is None or not self.result.is_refuted:
+        accepted, result = self.accepted, self.result
+        if accepted is None or not result.is_refuted:
             return None
-        return self.accepted.uncovered(self.result, day)
+        if day > datetime.date.fromisoformat(accepted.until):
+            return Uncovered.EXPIRED
+        if not accepted.is_limited:
+            return None
+        if isinstance(result, StatementResult):
+            return Uncovered.BOUNDLESS
+        if result.bound > accepted.up_to:
+            return Uncovered.LARGER
+        return Uncovered.STOPPED if isinstance(result, AuditResult) and result.has_stopped_early else None
 
     def acceptance_in_words(self, day: datetime.date) -> str:
         """Return the acceptance with its reason, and why it does not cover the result; empty without an acceptance."""
