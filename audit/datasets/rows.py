@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -31,7 +31,12 @@ def rows_of(dataset: Any) -> Counter[Any]:
     """Return the dataset as a multiset of hashable rows; raise a `DatasetError` if it is not a collection of rows."""
     if isinstance(dataset, Counter):
         return Counter({_row_key(row): count for row, count in dataset.items()})
-    return Counter(map(_row_key, _listed(dataset)))
+    rows = as_rows(dataset)
+    if isinstance(rows, np.ndarray):
+        rows = rows.tolist()
+    elif is_frame(rows):  # without columns, pandas before 3 gives no rows
+        rows = rows.itertuples(index=False, name=None) if len(rows.columns) else [()] * len(rows)
+    return Counter(map(_row_key, rows))
 
 
 def is_graph(dataset: Any) -> bool:
@@ -186,16 +191,6 @@ def without_common_ends(x: Any, y: Any) -> tuple[Any, Any]:
 def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
     """Return the symmetric difference of two multisets."""
     return (a - b) + (b - a)
-
-
-def _listed(dataset: Any) -> Iterable[Any]:
-    rows = as_rows(dataset)
-    if isinstance(rows, np.ndarray):
-        return list(rows.tolist())
-    named: Iterable[Any] = rows
-    if is_frame(rows):  # without columns, pandas before 3 gives no rows
-        named = rows.itertuples(index=False, name=None) if len(rows.columns) else [()] * len(rows)
-    return named
 
 
 def _row_key(row: Any) -> Any:

@@ -218,14 +218,11 @@ def _note_limits(builds: Counter[Any], paths: Counter[Path], leaves: Mapping[Pat
 
 def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield the leaves of an output, each with its path."""
-    if type(output) is tuple:
-        for place, part in enumerate(output):
-            yield from leaves_of(part, (*path, place))
-    elif type(output) is Dictionary:
+    if type(output) is Dictionary:
         yield (*path, SIZE), len(output.entries)
-        for key, part in output.entries:
-            yield from leaves_of(part, (*path, key_part(key)))
-    else:
+    for place, part in _parts(output, path):
+        yield from leaves_of(part, place)
+    if type(output) not in (tuple, Dictionary):
         yield path, output
         if isinstance(output, str) and (number := stated_number(output)) is not None:
             yield (*path, READ), number

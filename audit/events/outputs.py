@@ -128,7 +128,8 @@ def _is_sequence(raw: Any) -> bool:
 
 def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Outputs:
     """Return the rows of named columns, in the order of the form; rows of another form as dictionaries."""
-    if form is not None and form.has_labels and all(key is not Mark.INDEX for key, _ in columns):
+    is_labelled = form is not None and (Mark.INDEX, Mark.LEAF) in getattr(form.structure, "entries", ())
+    if is_labelled and all(key is not Mark.INDEX for key, _ in columns):
         columns = [(Mark.INDEX, np.arange(size)), *columns]  # the numbers of the rows are labels like others
     arrays = arrays_of(columns, size, name)
     has_form = form is not None and form.structure == structure_of(columns)

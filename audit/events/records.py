@@ -313,13 +313,6 @@ class Form:
         if entries and all(type(key) is str and inner is Mark.LEAF for key, inner in entries):
             object.__setattr__(self, "keys", tuple(key for key, _ in entries))
 
-    @property
-    def has_labels(self) -> bool:
-        """Whether the labels of the rows of a block are a column."""
-        return type(self.structure) is Dictionary and any(
-            key is Mark.INDEX and inner is Mark.LEAF for key, inner in self.structure.entries
-        )
-
     def values_of(self, output: Any) -> tuple[Any, ...] | None:
         """Return the columns of a plain output of this form; None for any other output."""
         if self.keys is not None and type(output) is Dictionary and output.entries:

@@ -91,11 +91,6 @@ def told_apart(suite: Suite) -> list[str]:
 
 def to_json(suite: Suite) -> str:
     """Return the suite as JSON text with a line for each entry, from which `from_json` restores an equal suite."""
-    return _content(suite, _entry_data).decode()
-
-
-def _content(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> bytes:
-    """The suite as JSON, for which each entry is made into data in its turn."""
     derived = {
         "verdicts": {
             name: entry.result.verdict.value for name, entry in zip(told_apart(suite), suite.entries, strict=True)
@@ -105,24 +100,17 @@ def _content(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> bytes:
     }
     whole = plain_data(dataclasses.replace(suite, entries=(), environment={}))
     whole.pop("environment")
-    whole["entries"] = map(data_of, suite.entries)
+    whole["entries"] = map(_entry_data, suite.entries)
     audits = (_plain(entry.result.environment) for entry in suite.entries)
     environment = {"suite": _plain(suite.environment), "audits": audits}
-    return json_bytes({"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}, levels=3)
+    body = {"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}
+    return json_bytes(body, levels=3).decode()
 
 
 def _entry_data(entry: Entry) -> dict[str, Any]:
     data: dict[str, Any] = plain_data(entry)
     data["result"].pop("environment")
     data["summary"] = str(entry.result)
-    return data
-
-
-def _restorable_data(entry: Entry) -> dict[str, Any]:
-    """The data of an entry; a `RecordError` if they do not restore it."""
-    data = _entry_data(entry)
-    with _refusals():
-        _restored_entry(data, _plain(entry.result.environment))
     return data
 
 
@@ -281,11 +269,11 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> Non
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
     try:
-        from_json(to_json(dataclasses.replace(results, entries=())))
-        content = _content(results, _restorable_data)
+        content = to_json(results)
+        from_json(content)
     except RecordError as error:
         raise RecordError(f"these results would not be read again, so nothing was written: {error}") from error
-    write_atomically(target, content)
+    write_atomically(target, content.encode())
 
 
 def _suite_of(results: Mapping[str, Checked], title: str) -> Suite:
