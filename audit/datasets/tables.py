@@ -355,11 +355,6 @@ class Tables(Domain):
             ("outside", in_order("outside", outside)),
         ):
             object.__setattr__(self, name, value)
-        self._check()
-        object.__setattr__(self, "_numbers", ())
-        object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
-
-    def _check(self) -> None:
         if self.size is not None:
             check_whole("size", self.size, "rows")
         check_numbers_of_rows(self.least, self.most)
@@ -373,6 +368,8 @@ class Tables(Domain):
                 f'outside={shorten(unknown[0])} is unknown; use "beyond" (numbers), "new" (categories) or "missing".',
                 outside=self.outside,
             )
+        object.__setattr__(self, "_numbers", ())
+        object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
 
     @property
     def values(self) -> tuple[Row, ...]:

@@ -206,9 +206,6 @@ class Scored(Event):
     def contains(self, outputs: Outputs) -> Mask:
         return self.event.contains(self.score.values(outputs))
 
-    def count(self, outputs: Outputs) -> int:
-        return self.event.count(self.score.values(outputs))
-
     def __str__(self) -> str:
         named = self.score.names(lambda score: bool(self.event.contains(np.array([score]))[0]))
         if named is None:

@@ -118,14 +118,17 @@ class Leaves(Columns):
         known: list[tuple[Path, tuple[Any, ...] | None]] = [*((path, None) for path in self.paths), *self.coded]
         if column == 0 or not all(isinstance(place, int) for place in known[column - 1][0]):
             return Columns.column(self, outputs, column)
+        path: Any  # of integers
         path, values = known[column - 1]
         codes = None if values is None else _codes(values)
         found = np.full(len(outputs), np.nan)
         for run, output in enumerate(outcome_list(outputs)):
-            leaf = _leaf_at(output, path)
+            leaf = output
+            for place in path:
+                leaf = leaf[place] if type(leaf) is tuple and place < len(leaf) else _NOTHING
             if codes is None:
                 found[run] = number_of(leaf)
-            elif leaf is not _NOTHING and not is_real(leaf):
+            elif leaf is not _NOTHING and type(leaf) not in (tuple, Dictionary) and not is_real(leaf):
                 found[run] = codes.get(outcome_key(leaf), -1.0)
         return found
 
@@ -157,15 +160,6 @@ def _summary(output: Any) -> tuple[float, ...]:
     leaves = [leaf for path, leaf in leaves_of(output) if not path or path[-1] not in (SIZE, READ)]
     numbers = [number for leaf in leaves if (number := number_of(leaf)) == number]
     return len(leaves), len(numbers), min(numbers, default=math.nan), max(numbers, default=math.nan)
-
-
-def _leaf_at(output: Any, path: Path) -> Any:
-    """Return the leaf of nested tuples at a path of places; `_NOTHING` if there is none."""
-    for place in path:
-        if type(output) is not tuple or place >= len(output):  # type: ignore[operator]  # places are integers
-            return _NOTHING
-        output = output[place]  # type: ignore[index]
-    return _NOTHING if type(output) in (tuple, Dictionary) else output
 
 
 def learn_leaves(x: Outputs, y: Outputs) -> Leaves:

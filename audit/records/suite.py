@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import functools
 import math
 import sys
 from dataclasses import dataclass, field
@@ -398,17 +397,10 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
     for source in sources:
-        kind: Any = type(source)
-        for name in _columns_of(kind):
-            if name not in own and (value := getattr(source, name)) is not None:
+        for name in COLUMNS:
+            if name not in own and hasattr(type(source), name) and (value := getattr(source, name)) is not None:
                 own[name] = value
     return {name: _scalar(own.get(name), kind) for name, kind in COLUMNS.items()}
-
-
-@functools.cache
-def _columns_of(kind: type[Any]) -> tuple[str, ...]:
-    """The columns that a class has, since a result searches long for a name that it lacks."""
-    return tuple(name for name in COLUMNS if hasattr(kind, name))
 
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
