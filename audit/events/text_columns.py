@@ -133,7 +133,7 @@ class _Texts:
             case "length":
                 read = [list(map(float, map(len, self.whole)))] * len(columns)
             case "number" | "last digits":
-                read = [self._numbers(float if part == "number" else _last_digits_of, column) for column in columns]
+                read = [self._numbers(column) for column in columns]
             case "word":
                 read = self._words({column.which: place for place, column in enumerate(columns)})
             case "character":
@@ -143,9 +143,12 @@ class _Texts:
                 read = [[known.get(key, -1.0) for key in keys] for known in map(_codes_of, columns)]
         return np.array(read, dtype=np.float64)
 
-    def _numbers(self, value: Callable[[str], float], column: TextColumn) -> list[float]:
+    def _numbers(self, column: TextColumn) -> list[float]:
         place = 2 * int(column.which) + 1
-        return [value(each[place]) if place < len(each) else math.nan for each in self.pieces]
+        found = [each[place] if place < len(each) else "nan" for each in self.pieces]
+        if column.part == "number":
+            return list(map(float, found))
+        return [last_digits(int(number)) if _is_whole(number) else math.nan for number in found]
 
     def _words(self, places: dict[int | str, int]) -> list[list[float]]:
         times = [[0.0] * len(self.texts) for _ in places]
@@ -167,10 +170,6 @@ class _Texts:
             code = np.minimum(np.searchsorted(known, row), len(known) - 1)
             np.copyto(own, code, where=known[code] == row)
         return codes
-
-
-def _last_digits_of(number: str) -> float:
-    return last_digits(int(number)) if _is_whole(number) else math.nan
 
 
 def _is_whole(number: str) -> bool:

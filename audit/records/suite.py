@@ -400,7 +400,8 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         for name in COLUMNS:
             if name not in own and hasattr(type(source), name) and (value := getattr(source, name)) is not None:
                 own[name] = value
-    return {name: _scalar(own.get(name), kind) for name, kind in COLUMNS.items()}
+    plain = {name: value.value if isinstance(value, enum.Enum) else value for name, value in own.items()}
+    return {name: None if plain.get(name, "") in (None, "") else kind(plain[name]) for name, kind in COLUMNS.items()}
 
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
@@ -424,12 +425,6 @@ def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
         return {"verdict": result.verdict.value, **own, "event": result.event_in_words}
     (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
     return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
-
-
-def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) -> Scalar:
-    if value is None or value == "":
-        return None
-    return kind(value.value if isinstance(value, enum.Enum) else value)
 
 
 def seconds(result: Checked) -> float | None:
