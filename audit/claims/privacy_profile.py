@@ -90,11 +90,7 @@ class PrivacyProfile(ParametricClaim):
     def __str__(self) -> str:
         return f"privacy profile of {len(self.epsilons)} points"
 
-    strength_name, _strength_field = "excess delta", "excess"
-
-    @property
-    def max_strength(self) -> float:
-        return 1.0
+    strength_name, _strength_field, max_strength = "excess delta", "excess", 1.0
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         epsilons = np.array(self.epsilons)
@@ -168,11 +164,7 @@ class TradeOffCurve(ParametricClaim):
     def __str__(self) -> str:
         return f"trade-off curve of {len(self.false_positive)} points"
 
-    strength_name, _strength_field = "excess power", "excess"
-
-    @property
-    def max_strength(self) -> float:
-        return 1.0
+    strength_name, _strength_field, max_strength = "excess power", "excess", 1.0
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         value, rest = _power(*self._knots(), q, q_complement)

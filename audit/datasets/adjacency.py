@@ -45,6 +45,10 @@ class Adjacency(ABC):
     """
 
     unit: ClassVar[str] = ""
+    words: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return self.words or repr(self)
 
     @abstractmethod
     def distance(self, x: Any, y: Any) -> float:
@@ -81,16 +85,16 @@ class Adjacency(ABC):
 
 def on_tuples(dataset: Any) -> str:
     """Return how to pass a table that is written as a tuple of arrays, such as (X, y); empty for other datasets."""
-    if not isinstance(dataset, (tuple, list)) or len(dataset) < 2 or not all(map(_is_array, dataset)):
+    if (
+        not isinstance(dataset, (tuple, list))
+        or len(dataset) < 2
+        or not all(isinstance(value, np.ndarray) or is_foreign_array(value) for value in dataset)
+    ):
         return ""
     return (
         f"A {type(dataset).__name__} of arrays counts as one row for each array: for features and labels pass one "
         "array with the labels as its last column, or a dictionary of columns"
     )
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or is_foreign_array(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +108,8 @@ class AddRemove(Adjacency):
     Dwork & Roth (2014), Section 2.3: ‖x − y‖₁ of the histograms.
     """
 
+    words: ClassVar[str] = "add/remove one row"
     unit: ClassVar[str] = "one row"
-
-    def __str__(self) -> str:
-        return "add/remove one row"
 
     def distance(self, x: Any, y: Any) -> float:
         return float(sum(rows_apart(x, y)))
@@ -117,10 +119,8 @@ class AddRemove(Adjacency):
 class Replace(Adjacency):
     """Datasets of equal size that differ in one row; the distance is the number of rows to replace."""
 
+    words: ClassVar[str] = "replace one row"
     unit: ClassVar[str] = "the contents of one row"
-
-    def __str__(self) -> str:
-        return "replace one row"
 
     def distance(self, x: Any, y: Any) -> float:
         only_x, only_y = rows_apart(x, y)
@@ -167,7 +167,6 @@ class UserLevel(Adjacency):
         return found
 
     def _users(self, dataset: Any) -> list[Hashable]:
-        """Return the user of each row."""
         if is_frame(dataset) and self.user in dataset.columns:
             return [self._key_of(user) for user in dataset[self.user].tolist()]
         rows = dataset.to_dict("records") if is_frame(dataset) else dataset
@@ -198,10 +197,8 @@ class UserLevel(Adjacency):
 class Local(Adjacency):
     """The local model: a dataset is one person's value, and any two values are neighbours."""
 
+    words: ClassVar[str] = "any two values (local model)"
     unit: ClassVar[str] = "one person's value"
-
-    def __str__(self) -> str:
-        return "any two values (local model)"
 
     def distance(self, x: Any, y: Any) -> float:
         return 1.0
@@ -300,10 +297,8 @@ class EdgeNeighbours(Adjacency):
     1.0
     """
 
+    words: ClassVar[str] = "add/remove one edge"
     unit: ClassVar[str] = "one edge"
-
-    def __str__(self) -> str:
-        return "add/remove one edge"
 
     def distance(self, x: Any, y: Any) -> float:
         if _are_of_different_kinds(x, y) or nodes_of(x) != nodes_of(y):
@@ -339,10 +334,8 @@ class NodeNeighbours(Adjacency):
     (2.0, 1.0)
     """
 
+    words: ClassVar[str] = "add/remove one node with its edges"
     unit: ClassVar[str] = "one node with its edges"
-
-    def __str__(self) -> str:
-        return "add/remove one node with its edges"
 
     def distance(self, x: Any, y: Any) -> float:
         if _are_of_different_kinds(x, y):

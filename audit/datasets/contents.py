@@ -17,32 +17,23 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..events.named_parts import column_of, is_tensor, marks_of_tensor, numpy_of
-from .rows import PLAIN, collected, columns_by_name, is_extension, is_frame, is_frame_of_columns, is_graph
+from .rows import PLAIN, collected, columns_by_name, is_frame_of_columns, is_graph, is_of_pandas, parts_of_pandas
 
 _DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__
 _WITH_A_VALUE = (int, float, complex, str, bytes, Decimal, Fraction, date, time, timedelta)  # plus any attributes
+_OF_PANDAS = frozenset({"NAType", "NaTType", "Timestamp", "Timedelta"})  # immutable items of its columns
 _NUMBERS_AND_PLAIN = PLAIN | {float}
-
-
-class _Purpose(NamedTuple):
-    whole: bool  # with the order of dictionaries and private attributes, in which objects cache results
-    copies: bool  # the contents must survive a later change of the dataset
-
-
-_EQUALITY = _Purpose(whole=True, copies=False)
-_TO_KEEP = _Purpose(whole=False, copies=True)
-_NOW = _Purpose(whole=False, copies=False)
 
 
 def hold_the_same(x: Any, y: Any) -> bool:
     """Return whether two datasets certainly agree, including private attributes and the order of dictionaries."""
-    return _are_same(_read(x, _EQUALITY), _read(y, _EQUALITY), in_doubt=False)
+    return _are_same(_read(x, whole=True), _read(y, whole=True), in_doubt=False)
 
 
 class Kept:
@@ -51,11 +42,11 @@ class Kept:
     __slots__ = ("content", "dataset")
 
     def __init__(self, dataset: Any) -> None:
-        self.dataset, self.content = dataset, _read(dataset, _TO_KEEP)
+        self.dataset, self.content = dataset, _read(dataset, whole=False)
 
     def has_changed(self) -> bool:
         """Return whether the contents of the dataset have certainly changed."""
-        return not _are_same(self.content, _read(self.dataset, _NOW), in_doubt=True)
+        return not _are_same(self.content, _read(self.dataset, whole=False), in_doubt=True)
 
 
 def _are_same(a: Any, b: Any, *, in_doubt: bool) -> bool:
@@ -67,15 +58,18 @@ def _are_same(a: Any, b: Any, *, in_doubt: bool) -> bool:
         return in_doubt
 
 
-def _read(dataset: Any, purpose: _Purpose) -> Any:
-    """Return the contents of a dataset in a form that can be compared, or None if they cannot be read."""
+def _read(dataset: Any, *, whole: bool) -> Any:
+    """Return the contents of a dataset in a form that can be compared, or None if they cannot be read.
+
+    The `whole` includes the order of dictionaries, and private attributes, in which objects cache results.
+    """
     try:
-        return _content(dataset, purpose, 0)
+        return _content(dataset, whole, 0)
     except Exception:  # a user's attributes may raise anything, and a dataset may contain itself
         return None
 
 
-def _content(value: Any, purpose: _Purpose, depth: int) -> Any:
+def _content(value: Any, whole: bool, depth: int) -> Any:
     kind = type(value)
     if kind in PLAIN:
         return kind, value
@@ -83,25 +77,23 @@ def _content(value: Any, purpose: _Purpose, depth: int) -> Any:
         return kind, value.hex()
     if isinstance(value, np.generic):
         return kind, value.tobytes()
-    if isinstance(value, _OfPandas):
-        return value
     if depth > _DEEPEST or isinstance(value, (type, enum.Enum)):
         return _Itself(value)
     for read in (_of_array, _of_collection):
-        content = read(value, purpose, depth)
+        content = read(value, whole, depth)
         if content is not None:
-            return kind, content, _of_attributes(value, purpose, depth)
-    table = _of_table(collected(value), purpose, depth)
-    return _of_object(value, purpose, depth) if table is None else (kind, table)
+            return kind, content, _of_attributes(value, whole, depth)
+    table = _of_table(collected(value), whole, depth)
+    return _of_object(value, whole, depth) if table is None else (kind, table)
 
 
-def _of_array(value: Any, purpose: _Purpose, depth: int) -> Any:
+def _of_array(value: Any, whole: bool, depth: int) -> Any:
     if isinstance(value, np.ma.MaskedArray):
-        return tuple(_of_array(part, purpose, depth) for part in (np.asarray(value.data), np.ma.getmaskarray(value)))
+        return tuple(_of_array(part, whole, depth) for part in (np.asarray(value.data), np.ma.getmaskarray(value)))
     if not isinstance(value, np.ndarray):
         return None
     if value.dtype.hasobject:
-        return value.shape, value.dtype.str, _of_items(value.ravel().tolist(), purpose, depth)
+        return value.shape, value.dtype.str, _of_items(value.ravel().tolist(), whole, depth)
     return value.shape, value.dtype.str, _digest(value)
 
 
@@ -126,56 +118,55 @@ def without_padding(values: Any) -> Iterator[Any]:
         yield values
 
 
-def _of_collection(value: Any, purpose: _Purpose, depth: int) -> Any:
+def _of_collection(value: Any, whole: bool, depth: int) -> Any:
     if isinstance(value, (list, tuple, deque, bytearray, array.array)):
-        return _of_items(list(value), purpose, depth)
+        return _of_items(list(value), whole, depth)
     if isinstance(value, dict):
-        order = _of_items(list(value), purpose, depth) if purpose.whole else None
-        return order, {key: _content(held, purpose, depth + 1) for key, held in value.items()}
+        order = _of_items(list(value), whole, depth) if whole else None
+        return order, {key: _content(held, whole, depth + 1) for key, held in value.items()}
     if isinstance(value, (set, frozenset)):
         return frozenset(value), Counter(map(type, value))
     return None
 
 
-def _of_items(items: list[Any], purpose: _Purpose, depth: int) -> Any:
+def _of_items(items: list[Any], whole: bool, depth: int) -> Any:
     kinds = set(map(type, items))
     if kinds == {float}:
         return len(items), _digest(np.array(items))
-    if kinds <= PLAIN:
+    if all(kind in PLAIN or kind.__name__ in _OF_PANDAS for kind in kinds):
         return tuple(items), tuple(map(type, items)) if len(kinds) > 1 else kinds
     if kinds <= _NUMBERS_AND_PLAIN:
         numbers = [item for item in items if type(item) is float]
         others = tuple(item for item in items if type(item) is not float)
         return tuple(map(type, items)), _digest(np.array(numbers)), others
-    rows = _of_rows(items, kinds, purpose, depth)
-    return [_content(item, purpose, depth + 1) for item in items] if rows is None else rows
+    rows = _of_rows(items, kinds, whole, depth)
+    return [_content(item, whole, depth + 1) for item in items] if rows is None else rows
 
 
-def _of_rows(rows: list[Any], kinds: set[type], purpose: _Purpose, depth: int) -> Any:
+def _of_rows(rows: list[Any], kinds: set[type], whole: bool, depth: int) -> Any:
     """Read tuples, lists, or dictionaries with the same keys as one flat sequence; None for other rows."""
     if depth > _DEEPEST:
         return None
     if kinds in ({tuple}, {list}):
-        return kinds, tuple(map(len, rows)), _of_items(list(chain.from_iterable(rows)), purpose, depth + 1)
+        return kinds, tuple(map(len, rows)), _of_items(list(chain.from_iterable(rows)), whole, depth + 1)
     if kinds == {dict}:
         keys = dict.fromkeys(map(tuple, rows))
         first = next(iter(keys))
         if first and len({frozenset(each) for each in keys}) == 1 and all(type(key) is str for key in first):
-            order = (tuple(keys) if len(keys) == 1 else tuple(map(tuple, rows))) if purpose.whole else None
+            order = (tuple(keys) if len(keys) == 1 else tuple(map(tuple, rows))) if whole else None
             held = map(itemgetter(*sorted(first)), rows)
             values = list(held) if len(first) == 1 else list(chain.from_iterable(held))
-            return order, sorted(first), len(rows), _of_items(values, purpose, depth + 1)
+            return order, sorted(first), len(rows), _of_items(values, whole, depth + 1)
     return None
 
 
-def _of_table(value: Any, purpose: _Purpose, depth: int) -> Any:
+def _of_table(value: Any, whole: bool, depth: int) -> Any:
     """Read frames, columns and graphs through their public interface, because their internals may be rearranged."""
     if is_graph(value):
         edges = value.edges(data=True, keys=True) if value.is_multigraph() else value.edges(data=True)
         parts = [list(value.nodes(data=True)), list(edges), getattr(value, "graph", None)]
-    elif is_frame(value) and hasattr(value, "iloc"):
-        columns = [_of_column(value.iloc[:, place], purpose) for place in range(len(value.columns))]
-        parts = [list(value.columns), _of_index(value.index), columns, dict(getattr(value, "attrs", {}))]
+    elif hasattr(value, "iloc") or (is_of_pandas(value) and hasattr(value, "names")):
+        parts = parts_of_pandas(value)
     elif is_frame_of_columns(value):
         parts = [part for column in (columns_by_name(value) or {}).values() for part in _of_polars(column)]
     elif hasattr(value, "null_count"):
@@ -183,38 +174,26 @@ def _of_table(value: Any, purpose: _Purpose, depth: int) -> Any:
     elif is_tensor(value):
         parts = [numpy_of(value), *marks_of_tensor(value)]
     elif hasattr(value, "__array__"):
-        index = getattr(value, "index", None)
-        parts = [_of_column(value, purpose), None if index is None or callable(index) else _of_index(index)]
-        parts.append(_Itself(value) if purpose.whole and not hasattr(value, "iloc") else getattr(value, "name", None))
+        parts = [np.asarray(value), _Itself(value) if whole else getattr(value, "name", None)]
     else:
         return None
-    return [_content(part, purpose, depth + 1) for part in parts]
+    return [_content(part, whole, depth + 1) for part in parts]
 
 
 def _of_polars(column: Any) -> list[Any]:
     return [column.name, str(column.dtype), column_of(column)]
 
 
-def _of_column(column: Any, purpose: _Purpose) -> Any:
-    if not is_extension(column):
-        return np.asarray(column)
-    return _OfPandas(column.array.copy() if purpose.copies else column.array)
-
-
-def _of_index(index: Any) -> Any:
-    return _OfPandas(index) if hasattr(index, "equals") else np.asarray(index)  # a pandas index is immutable
-
-
-def _of_object(value: Any, purpose: _Purpose, depth: int) -> Any:
+def _of_object(value: Any, whole: bool, depth: int) -> Any:
     """Read an object by its attributes; an object without attributes by its equality or its identity."""
     kind = type(value)
-    held = None if callable(value) else _of_attributes(value, purpose, depth)
+    held = None if callable(value) else _of_attributes(value, whole, depth)
     if held is None:
         return _Itself(value) if callable(value) or kind.__eq__ is _IDENTITY else (kind, value)
     return kind, value if isinstance(value, _WITH_A_VALUE) else None, held
 
 
-def _of_attributes(value: Any, purpose: _Purpose, depth: int) -> Any:
+def _of_attributes(value: Any, whole: bool, depth: int) -> Any:
     """Read the instance attributes of an object, private attributes only if `whole`; None if it has no attributes."""
     slots = (owner.__dict__.get("__slots__", ()) for owner in type(value).__mro__)
     names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
@@ -222,8 +201,8 @@ def _of_attributes(value: Any, purpose: _Purpose, depth: int) -> Any:
     held |= dict(getattr(value, "__dict__", {}))
     if not held:
         return None
-    shown = {name: part for name, part in held.items() if purpose.whole or not name.startswith("_")}
-    return _Attributes({name: _content(part, purpose, depth + 1) for name, part in shown.items()}, purpose.whole)
+    shown = {name: part for name, part in held.items() if whole or not name.startswith("_")}
+    return _Attributes({name: _content(part, whole, depth + 1) for name, part in shown.items()}, whole)
 
 
 @dataclass(slots=True, eq=False)
@@ -234,24 +213,6 @@ class _Itself:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Itself) and self.held is other.held
-
-
-@dataclass(slots=True, eq=False)
-class _OfPandas:
-    """Equal to a holder of an array or index of the same type with equal values, as compared by pandas."""
-
-    held: Any
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _OfPandas) or type(self.held) is not type(other.held):
-            return False
-        return _kind_of(self.held) == _kind_of(other.held) and bool(self.held.equals(other.held))
-
-
-def _kind_of(held: Any) -> Any:
-    """Return the dtype of a pandas array or index, and the properties that its `equals` ignores."""
-    categories = getattr(held.dtype, "categories", None)
-    return held.dtype, None if categories is None else list(categories), getattr(held, "names", None)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DatasetError
+from ..events.leaves import stated_number
 from ..events.named_parts import is_tensor
 from ..printing import counted
 from .contents import hold_the_same
@@ -84,7 +84,12 @@ def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
     ('the values differ by 1', None)
     """
     if is_graph(x) and is_graph(y):
-        return _graph_difference(x, y), None
+        try:
+            pairs = ((nodes_of(x), nodes_of(y)), (edges_of(x), edges_of(y)))
+            nodes, edges = (symmetric_difference(*pair).total() for pair in pairs)
+        except DatasetError:
+            return "the attributes of the graphs cannot be compared", None
+        return f"{counted(nodes, 'node')} and {counted(edges, 'edge')} differ", None
     try:
         only_x, only_y = rows_apart(x, y)
     except DatasetError:
@@ -97,7 +102,13 @@ def entry_difference(x: Any, y: Any) -> str:
     try:
         a, b = (np.asarray(as_numpy(side), dtype=np.float64) for side in (x, y))
     except Exception:  # the values are not numbers, or exceed every float
-        return "the types differ" if type(x) is not type(y) else _values_difference(x, y)
+        if type(x) is not type(y):
+            return "the types differ"
+        if type(x) is dict:
+            differing = sum(key not in y or not hold_the_same(value, y[key]) for key, value in x.items())
+            differing += sum(key not in x for key in y)
+            return f"{differing} of {counted(len({*x, *y}), 'entry')} differ"
+        return "nothing differs" if hold_the_same(x, y) else "the values differ"
     if a.shape != b.shape:
         return f"the shapes differ, {a.shape} and {b.shape}"
     moved = np.abs(a - b)
@@ -105,23 +116,6 @@ def entry_difference(x: Any, y: Any) -> str:
     if a.ndim == 0:
         return f"the values differ by {largest}"
     return f"{np.count_nonzero(moved)} of {counted(a.size, 'entry')} differ, by {largest} at most"
-
-
-def _values_difference(x: Any, y: Any) -> str:
-    if type(x) is dict:
-        differing = sum(key not in y or not hold_the_same(value, y[key]) for key, value in x.items())
-        differing += sum(key not in x for key in y)
-        return f"{differing} of {counted(len({*x, *y}), 'entry')} differ"
-    return "nothing differs" if hold_the_same(x, y) else "the values differ"
-
-
-def _graph_difference(x: Any, y: Any) -> str:
-    try:
-        nodes = symmetric_difference(nodes_of(x), nodes_of(y)).total()
-        edges = symmetric_difference(edges_of(x), edges_of(y)).total()
-    except DatasetError:
-        return "the attributes of the graphs cannot be compared"
-    return f"{counted(nodes, 'node')} and {counted(edges, 'edge')} differ"
 
 
 def nodes_of(graph: Any) -> Counter[Any]:
@@ -147,17 +141,14 @@ def notes_on_texts(x: Any, y: Any) -> tuple[str, ...]:
     """
     if isinstance(x, str) and isinstance(y, str) and _FILE.search(x) and _FILE.search(y):
         return (f"the datasets are the texts {x!r:.60} and {y!r:.60}, not the contents of files; read the files first",)
-    found = [_number_text(dataset) for dataset in (x, y) if not is_empty(dataset)]
+    listed = [[dataset] if isinstance(dataset, str) else dataset for dataset in (x, y) if not is_empty(dataset)]
+    are_vectors = all(
+        isinstance(each, (list, tuple)) or (isinstance(each, np.ndarray) and each.ndim == 1) for each in listed
+    )
+    found = [number_text(each) for each in listed if are_vectors]
     if not found or None in found:
         return ()
     return (f"the datasets hold texts of numbers, such as {found[0]!r}; pass numbers if the values are meant",)
-
-
-def _number_text(dataset: Any) -> str | None:
-    if isinstance(dataset, str):
-        return number_text([dataset])
-    is_vector = isinstance(dataset, (list, tuple)) or (isinstance(dataset, np.ndarray) and dataset.ndim == 1)
-    return number_text(dataset) if is_vector else None
 
 
 def number_text(values: Iterable[Any]) -> str | None:
@@ -169,16 +160,11 @@ def number_text(values: Iterable[Any]) -> str | None:
     ('1.5', None, None, None)
     """
     found = list(islice(values, _LOOKED_AT))
-    return found[0] if found and all(map(_is_number_text, found)) else None
-
-
-def _is_number_text(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False
+    return (
+        found[0]
+        if found and all(isinstance(value, str) and stated_number(value) is not None for value in found)
+        else None
+    )
 
 
 def refuse_iterator(dataset: Any, name: str) -> None:

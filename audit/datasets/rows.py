@@ -1,29 +1,25 @@
 """Datasets as multisets of rows, and the number of rows in each of two datasets that the other lacks.
 
 Neighbours share most rows in the same order, so common rows at both ends are removed by comparing whole columns. The
-remaining rows are counted: in arrays and frames by a key of bytes for each row, in other datasets row by row.
+remaining rows are counted one by one.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import DatasetError
 from ..events.named_parts import column_of, is_foreign_array, numpy_of
 
-_BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, except for zeros and NaN
+_BY_VALUE = "biufmMSU"  # kinds of arrays whose elements numpy compares by value
 PLAIN = frozenset({int, bool, str, bytes, type(None)})
 """Types of values that are immutable, hashable and equal to themselves."""
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def is_frame(dataset: Any) -> bool:
@@ -35,7 +31,12 @@ def rows_of(dataset: Any) -> Counter[Any]:
     """Return the dataset as a multiset of hashable rows; raise a `DatasetError` if it is not a collection of rows."""
     if isinstance(dataset, Counter):
         return Counter({_row_key(row): count for row, count in dataset.items()})
-    return Counter(map(_row_key, _listed(dataset)))
+    rows = as_rows(dataset)
+    if isinstance(rows, np.ndarray):
+        rows = rows.tolist()
+    elif is_frame(rows):  # without columns, pandas before 3 gives no rows
+        rows = rows.itertuples(index=False, name=None) if len(rows.columns) else [()] * len(rows)
+    return Counter(map(_row_key, rows))
 
 
 def is_graph(dataset: Any) -> bool:
@@ -83,8 +84,12 @@ def rows_by_name(dataset: Any) -> list[dict[Any, Any]] | None:
     columns = columns_by_name(dataset)
     if columns is None:
         return None
-    each = [column if isinstance(column, (list, tuple)) else column_of(column).tolist() for column in columns.values()]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*each, strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*map(as_list, columns.values()), strict=True)]
+
+
+def as_list(column: Any) -> list[Any]:
+    """Return the values of a column as a list."""
+    return list(column if isinstance(column, (list, tuple)) else column_of(column).tolist())
 
 
 def _is_column(value: Any) -> bool:
@@ -105,7 +110,9 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
     (2, 1)
     """
     try:
-        more = _only_in_x(*_in_one_order(as_rows(x), as_rows(y)))
+        x, y = without_common_ends(*_in_one_order(as_rows(x), as_rows(y)))
+        more = rows_of(x)
+        more.subtract(rows_of(y))
     except DatasetError:
         raise
     except Exception as error:  # a user's rows may raise anything, and rows may be nested too deeply
@@ -115,15 +122,6 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
         ) from error
     only_x = sum(count for count in more.values() if count > 0)
     return only_x, only_x - more.total()
-
-
-def _only_in_x(x: Any, y: Any) -> Counter[Any]:
-    """Return the count of each row in x minus that in y."""
-    x, y = without_common_ends(x, y)
-    keys = _keys_of_bytes(x, y)
-    more, others = (Counter(keys[0]), keys[1]) if keys is not None else (rows_of(x), rows_of(y))
-    more.subtract(others)
-    return more
 
 
 def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
@@ -178,23 +176,21 @@ def as_numpy(dataset: Any) -> Any:
 
 def without_common_ends(x: Any, y: Any) -> tuple[Any, Any]:
     """Return both datasets without their common rows at the head and at the tail."""
-    head, tail = _common_ends(x, y)
-    return _between(x, head, tail), _between(y, head, tail)
+    columns = _columns(x, y)
+    n = min(len(x), len(y))
+    head = min((_length_of_head(a[:n], b[:n]) for a, b in columns), default=0)
+    rest = n - head
+    ends = ((a[len(a) - rest :][::-1], b[len(b) - rest :][::-1]) for a, b in columns)
+    tail = min((_length_of_head(*end) for end in ends), default=0)
+    if head == tail == 0:
+        return x, y
+    x, y = ((rows.iloc if is_frame(rows) else rows)[head : len(rows) - tail] for rows in (x, y))
+    return x, y
 
 
 def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
     """Return the symmetric difference of two multisets."""
     return (a - b) + (b - a)
-
-
-def _listed(dataset: Any) -> Iterable[Any]:
-    rows = as_rows(dataset)
-    if isinstance(rows, np.ndarray):
-        return list(rows.tolist())
-    named: Iterable[Any] = rows
-    if is_frame(rows):  # without columns, pandas before 3 gives no rows
-        named = rows.itertuples(index=False, name=None) if len(rows.columns) else [()] * len(rows)
-    return named
 
 
 def _row_key(row: Any) -> Any:
@@ -220,33 +216,17 @@ def _row_key(row: Any) -> Any:
     return row
 
 
-def _common_ends(x: Any, y: Any) -> tuple[int, int]:
-    """Return the number of common rows at the head, and of the remaining rows at the tail."""
-    columns = _columns(x, y)
-    n = min(len(x), len(y))
-    head = min((_length_of_head(a[:n], b[:n]) for a, b in columns), default=0)
-    rest = n - head
-    ends = ((a[len(a) - rest :][::-1], b[len(b) - rest :][::-1]) for a, b in columns)
-    return head, min((_length_of_head(*end) for end in ends), default=0)
-
-
 def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
     """Return pairs of columns that together hold all of both datasets; no pairs if their types differ.
 
-    Each pair consists of numpy arrays of one type whose elements are equal if their bytes are, of pandas arrays of one
-    type, or of lists.
+    Each pair consists of numpy arrays of one type, or of lists.
     """
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
-        if x.shape[1:] != y.shape[1:] or 0 in x.shape[1:] or not _is_by_bytes(x.dtype, y.dtype):
-            return []
-        return [(_flat(x), _flat(y))]
-    if _is_frame_of_pandas(x) and _is_frame_of_pandas(y) and len(x.columns) == len(y.columns):
-        return [_column_pair(x.iloc[:, i], y.iloc[:, i]) for i in range(len(x.columns))]
+        return [(x, y)] if x.shape[1:] == y.shape[1:] and _is_by_value(x, y) else []
+    if all(is_frame(rows) and _is_defined_by_pandas(rows) for rows in (x, y)) and len(x.columns) == len(y.columns):
+        pairs = ((x.iloc[:, i], y.iloc[:, i]) for i in range(len(x.columns)))
+        return [(a.to_numpy(), b.to_numpy()) if _is_by_value(a, b) else (a.tolist(), b.tolist()) for a, b in pairs]
     return [(x, y)] if type(x) in (list, tuple) and type(y) in (list, tuple) else []
-
-
-def _is_frame_of_pandas(rows: Any) -> bool:
-    return is_frame(rows) and _is_defined_by_pandas(rows)
 
 
 def is_of_pandas(value: Any) -> bool:
@@ -267,30 +247,13 @@ def parts_of_pandas(value: Any) -> list[Any]:
     return [*kinds, values, *([list(value.names)] if hasattr(value, "names") else [value.name, value.index])]
 
 
-def is_extension(column: Any) -> bool:
-    """Return whether the column is a pandas extension array, of strings or categories, with immutable elements."""
-    return hasattr(column, "array") and hasattr(column.array, "equals") and _is_defined_by_pandas(column.dtype)
-
-
 def _is_defined_by_pandas(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "pandas"
 
 
-def _is_by_bytes(one: Any, other: Any) -> bool:
-    """Return whether values of these types are equal if their bytes are, except for zeros and NaN."""
-    return (
-        isinstance(one, np.dtype) and one == other and one.kind in _BY_BYTES and (one.kind != "f" or one.itemsize <= 8)
-    )
-
-
-def _column_pair(a: Any, b: Any) -> tuple[Any, Any]:
-    if _is_by_bytes(a.dtype, b.dtype):
-        return np.asarray(a), np.asarray(b)
-    return (a.array, b.array) if is_extension(a) and a.dtype == b.dtype else (a.tolist(), b.tolist())
-
-
-def _flat(array: Array) -> Array:
-    return array.reshape(len(array), math.prod(array.shape[1:]))
+def _is_by_value(one: Any, other: Any) -> bool:
+    """Return whether these hold values of one type, which numpy compares by value."""
+    return isinstance(one.dtype, np.dtype) and one.dtype == other.dtype and one.dtype.kind in _BY_VALUE
 
 
 def _length_of_head(a: Any, b: Any) -> int:
@@ -298,69 +261,9 @@ def _length_of_head(a: Any, b: Any) -> int:
     if len(a) == 0:
         return 0
     if isinstance(a, np.ndarray):
-        same = (a == b) | ((a != a) & (b != b))
-        same = same.all(axis=tuple(range(1, same.ndim)))
-    elif hasattr(a, "equals"):
-        return _length_of_equal_head(a, b)
+        same: Any = np.asarray((a == b) | ((a != a) & (b != b))).all(axis=tuple(range(1, a.ndim)))
     else:
         same = np.fromiter(map(operator.is_, a, b), np.bool_, len(a))
         if not same.all() and set(map(type, a)) | set(map(type, b)) <= PLAIN:
             same = np.fromiter(map(operator.eq, a, b), np.bool_, len(a))
     return len(same) if same.all() else int(np.argmin(same))
-
-
-def _length_of_equal_head(a: Any, b: Any) -> int:
-    """Return the same for pandas arrays, by bisection: comparing whole arrays is faster than comparing elements."""
-    if a.equals(b):
-        return len(a)
-    equal, least = 0, len(a)
-    while least - equal > 1:
-        middle = (equal + least) // 2
-        if a[equal:middle].equals(b[equal:middle]):
-            equal = middle
-        else:
-            least = middle
-    return equal
-
-
-def _between(rows: Any, head: int, tail: int) -> Any:
-    if head == tail == 0:
-        return rows
-    return (rows.iloc if is_frame(rows) else rows)[head : len(rows) - tail]
-
-
-def _keys_of_bytes(x: Any, y: Any) -> tuple[list[bytes], list[bytes]] | None:
-    """Return keys that are equal for equal rows of arrays and frames; None for other datasets."""
-    columns = _columns(x, y)
-    if not columns or type(x) in (list, tuple):
-        return None
-    if isinstance(x, np.ndarray):
-        ((a, b),) = columns
-        return _bytes(_canonical(a)), _bytes(_canonical(b))
-    coded = [_coded(*pair) for pair in columns]
-    return _bytes(np.column_stack([pair[0] for pair in coded])), _bytes(np.column_stack([pair[1] for pair in coded]))
-
-
-def _canonical(values: Array) -> Array:
-    """Return floats with a single NaN and an unsigned zero."""
-    return np.where(values != values, math.nan, values + 0.0) if values.dtype.kind == "f" else values
-
-
-def _bytes(matrix: Array) -> list[bytes]:
-    matrix = np.ascontiguousarray(matrix)
-    whole = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1])))
-    keys: list[Any] = whole.ravel().tolist()
-    return keys
-
-
-def _coded(a: Any, b: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a number for each value of a column of x and of y, equal for equal values."""
-    if isinstance(a, np.ndarray) and a.dtype.itemsize == 8 and a.dtype.kind in "iufmM":
-        return _canonical(a).view(np.int64), _canonical(b).view(np.int64)
-    codes: dict[Any, int] = {}
-    coded = []
-    for column in (a, b):
-        values = column if isinstance(column, (list, tuple)) else column.tolist()
-        keys = values if set(map(type, values)) <= PLAIN else map(_row_key, values)
-        coded.append(np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(values)))
-    return coded[0], coded[1]

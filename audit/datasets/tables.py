@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError, MechanismError
-from ..events.named_parts import column_of
 from ..extras import require
 from ..known_options import with_known_options
 from ..options import check_fields, in_a_tuple
 from ..printing import shorten
 from .domains import Domain, check_numbers_of_rows, check_range, check_whole, in_order
-from .rows import columns_by_name, is_frame
+from .rows import as_list, columns_by_name, is_frame
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -185,9 +184,14 @@ def table_features(
         codes[name] = None if cells is None else column.codes(cells)
         features |= _of_one_column(name, column, cells, codes[name])
     for (a, one), (b, other) in itertools.combinations(declared.items(), 2) if pairs else ():
-        counts = _of_two_columns(codes[a], codes[b], len(one.cells), len(other.cells))
         words = [f"{a} {cell} and {b} {cell_b}" for cell in one.cells for cell_b in other.cells]
-        features |= dict(zip(words, counts.tolist(), strict=True))
+        counts, (left, right) = [math.nan] * len(words), (codes[a], codes[b])
+        if left is not None and right is not None:
+            both = (left >= 0) & (right >= 0)
+            counts = (
+                np.bincount(left[both] * len(other.cells) + right[both], minlength=len(words)).astype(float).tolist()
+            )
+        features |= dict(zip(words, counts, strict=True))
     return features
 
 
@@ -216,13 +220,6 @@ def _labels(column: Column) -> list[str]:
     ]
 
 
-def _of_two_columns(a: Codes | None, b: Codes | None, n_a: int, n_b: int) -> npt.NDArray[np.float64]:
-    if a is None or b is None:
-        return np.full(n_a * n_b, math.nan)
-    both = (a >= 0) & (b >= 0)
-    return np.bincount(a[both] * n_b + b[both], minlength=n_a * n_b).astype(np.float64)
-
-
 def _columns_of(table: Any, names: tuple[str, ...]) -> tuple[int, dict[str, list[Any]], int]:
     """Return the number of rows, the declared columns, and the number of columns that are not declared."""
     if is_frame(table):
@@ -230,7 +227,7 @@ def _columns_of(table: Any, names: tuple[str, ...]) -> tuple[int, dict[str, list
         return len(table), {name: by_name[name] for name in names if name in by_name}, len(set(by_name) - set(names))
     by_column = columns_by_name(table)
     if by_column is not None:
-        lists = {name: _as_list(column) for name, column in by_column.items()}
+        lists = {name: as_list(column) for name, column in by_column.items()}
         length = len(next(iter(lists.values())))
         return length, {name: lists[name] for name in names if name in lists}, len(set(lists) - set(names))
     rows = table.tolist() if isinstance(table, np.ndarray) else table
@@ -249,11 +246,6 @@ def _columns_of(table: Any, names: tuple[str, ...]) -> tuple[int, dict[str, list
         "length, a list of dicts, or a list of tuples of equal length.",
         type=type(table).__name__,
     )
-
-
-def _as_list(column: Any) -> list[Any]:
-    cells: list[Any] = list(column) if isinstance(column, list | tuple) else column_of(column).tolist()
-    return cells
 
 
 def numbers_of(column: Sequence[Any]) -> npt.NDArray[np.float64]:
@@ -363,11 +355,6 @@ class Tables(Domain):
             ("outside", in_order("outside", outside)),
         ):
             object.__setattr__(self, name, value)
-        self._check()
-        object.__setattr__(self, "_numbers", ())
-        object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
-
-    def _check(self) -> None:
         if self.size is not None:
             check_whole("size", self.size, "rows")
         check_numbers_of_rows(self.least, self.most)
@@ -381,6 +368,8 @@ class Tables(Domain):
                 f'outside={shorten(unknown[0])} is unknown; use "beyond" (numbers), "new" (categories) or "missing".',
                 outside=self.outside,
             )
+        object.__setattr__(self, "_numbers", ())
+        object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
 
     @property
     def values(self) -> tuple[Row, ...]:

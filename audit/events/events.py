@@ -29,7 +29,6 @@ from .outputs import (
     is_vector,
     number_of,
     outcome_key,
-    outcome_list,
     outcome_words,
     output_words,
     row_keys,
@@ -207,9 +206,6 @@ class Scored(Event):
     def contains(self, outputs: Outputs) -> Mask:
         return self.event.contains(self.score.values(outputs))
 
-    def count(self, outputs: Outputs) -> int:
-        return self.event.count(self.score.values(outputs))
-
     def __str__(self) -> str:
         named = self.score.names(lambda score: bool(self.event.contains(np.array([score]))[0]))
         if named is None:
@@ -371,12 +367,8 @@ class Partition(ABC):
         """Number of leading cells that the pilot observed: all cells, or all but the last."""
 
     @abstractmethod
-    def labels(self, outputs: Outputs) -> Labels:
-        """Return the cell of each output, shape (runs,)."""
-
     def count(self, outputs: Outputs) -> Labels:
         """Return the number of outputs in each cell, shape (cells,)."""
-        return np.bincount(self.labels(outputs), minlength=len(self.names))
 
     def fits(self, counts: Labels, runs: int) -> bool:
         """Whether these are possible counts of `runs` outputs."""
@@ -421,15 +413,6 @@ class OutcomeCells(Partition):
         listed = [found[outcome_key(value)] for value in self.values]
         return np.array([*listed, len(outputs) - sum(listed)], dtype=np.int64)
 
-    def labels(self, outputs: Outputs) -> Labels:
-        if outputs.dtype != object and outputs.ndim == 1:  # look up each distinct number once
-            distinct, inverse = np.unique(outputs, return_inverse=True)
-        else:
-            distinct, inverse = outputs, np.arange(len(outputs))
-        cells = {outcome_key(value): cell for cell, value in enumerate(self.values)}
-        found = (cells.get(outcome_key(value), len(self.values)) for value in outcome_list(distinct))
-        return np.fromiter(found, dtype=np.int64, count=len(distinct))[inverse]
-
 
 @dataclass(frozen=True, slots=True)
 class ColumnCells:
@@ -437,7 +420,6 @@ class ColumnCells:
 
     Attributes
     ----------
-    scores : tuple of Score
     edges : tuple of tuple of float
         For each score, increasing. Its first cell lies below all of them, the next ones begin at an edge each, and
         outputs without a score are in one more.
@@ -514,7 +496,6 @@ class NumberCells(Partition):
         Increasing; interval i holds the numbers above edge i − 1 and up to edge i.
     group : tuple of int
         The cell of each of the len(edges) + 1 intervals.
-    score : Score
     """
 
     edges: tuple[float, ...]
@@ -544,11 +525,11 @@ class NumberCells(Partition):
     def n_known(self) -> int:
         return max(self.group) + 1 + self.has_others
 
-    def labels(self, outputs: Outputs) -> Labels:
+    def count(self, outputs: Outputs) -> Labels:
         values = self.score.values(outputs)
         group = np.array((*self.group, max(self.group) + 1), dtype=np.int64)
-        found = group[np.searchsorted(np.array(self.edges), values, side="left")]
-        return np.where(np.isnan(values), group[-1], found)
+        found = np.where(np.isnan(values), group[-1], group[np.searchsorted(np.array(self.edges), values, side="left")])
+        return np.bincount(found, minlength=self.n_cells)
 
 
 # A small table of the pilot outputs for the figures of a report.

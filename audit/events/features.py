@@ -165,7 +165,6 @@ class OrderStatistics(Columns):
 
     Attributes
     ----------
-    width : int
     ranks : tuple of int
         The places in the order that are read, increasing; empty for all.
     """
@@ -218,7 +217,6 @@ class Statistics(Derived):
 
     Attributes
     ----------
-    of : Columns
     places : tuple of int
         The columns, two or more.
     """
@@ -302,7 +300,6 @@ class Conditional(Derived):
 
     Attributes
     ----------
-    of : Columns
     cases : tuple of (int, float, int)
         A column, the value or code that it must have, and the column that is then read.
     """
@@ -329,7 +326,6 @@ class Products(Derived):
 
     Attributes
     ----------
-    of : Columns
     factors : tuple of (int, float, int, float)
         A column and its centre, and another column and its centre.
     """
@@ -353,7 +349,6 @@ class Parities(Derived):
 
     Attributes
     ----------
-    of : Columns
     sets : tuple of tuple of (int, float)
         For each parity, its columns and their centres.
     """

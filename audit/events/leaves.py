@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from .features import LAST_WORDS, Columns, Matrix, exceeds_a_double, last_digits, leave_out
-from .named_parts import Dictionary
-from .outcome_text import outcome_text
+from .named_parts import Dictionary, outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words, output_words
 from .records import Foreign, is_whole, key_part
 
@@ -119,14 +118,17 @@ class Leaves(Columns):
         known: list[tuple[Path, tuple[Any, ...] | None]] = [*((path, None) for path in self.paths), *self.coded]
         if column == 0 or not all(isinstance(place, int) for place in known[column - 1][0]):
             return Columns.column(self, outputs, column)
+        path: Any  # of integers
         path, values = known[column - 1]
         codes = None if values is None else _codes(values)
         found = np.full(len(outputs), np.nan)
         for run, output in enumerate(outcome_list(outputs)):
-            leaf = _leaf_at(output, path)
+            leaf = output
+            for place in path:
+                leaf = leaf[place] if type(leaf) is tuple and place < len(leaf) else _NOTHING
             if codes is None:
                 found[run] = number_of(leaf)
-            elif leaf is not _NOTHING and not is_real(leaf):
+            elif leaf is not _NOTHING and type(leaf) not in (tuple, Dictionary) and not is_real(leaf):
                 found[run] = codes.get(outcome_key(leaf), -1.0)
         return found
 
@@ -158,15 +160,6 @@ def _summary(output: Any) -> tuple[float, ...]:
     leaves = [leaf for path, leaf in leaves_of(output) if not path or path[-1] not in (SIZE, READ)]
     numbers = [number for leaf in leaves if (number := number_of(leaf)) == number]
     return len(leaves), len(numbers), min(numbers, default=math.nan), max(numbers, default=math.nan)
-
-
-def _leaf_at(output: Any, path: Path) -> Any:
-    """Return the leaf of nested tuples at a path of places; `_NOTHING` if there is none."""
-    for place in path:
-        if type(output) is not tuple or place >= len(output):  # type: ignore[operator]  # places are integers
-            return _NOTHING
-        output = output[place]  # type: ignore[index]
-    return _NOTHING if type(output) in (tuple, Dictionary) else output
 
 
 def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
@@ -219,21 +212,18 @@ def _note_limits(builds: Counter[Any], paths: Counter[Path], leaves: Mapping[Pat
 
 def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield the leaves of an output, each with its path."""
-    if type(output) is tuple:
-        for place, part in enumerate(output):
-            yield from leaves_of(part, (*path, place))
-    elif type(output) is Dictionary:
+    if type(output) is Dictionary:
         yield (*path, SIZE), len(output.entries)
-        for key, part in output.entries:
-            yield from leaves_of(part, (*path, key_part(key)))
-    else:
+    for place, part in _parts(output, path):
+        yield from leaves_of(part, place)
+    if type(output) not in (tuple, Dictionary):
         yield path, output
-        if isinstance(output, str) and (number := _read(output)) is not None:
+        if isinstance(output, str) and (number := stated_number(output)) is not None:
             yield (*path, READ), number
 
 
-def _read(text: str) -> float | None:
-    """The number that a text states; None if it states none."""
+def stated_number(text: str) -> float | None:
+    """Return the finite number that a text states; None if it states none."""
     try:
         number = float(text)
     except ValueError:
@@ -242,7 +232,6 @@ def _read(text: str) -> float | None:
 
 
 def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
-    """Return what sorts paths, places before keys."""
     return tuple((False, part, "") if isinstance(part, int) else (True, 0, str(part)) for part in path)
 
 
@@ -310,12 +299,7 @@ Parts = list[tuple[Path, Any]]
 
 @dataclass(frozen=True, slots=True)
 class KeyedValues(Columns):
-    """The values of some keys: the largest where a key has several, NaN where it has none; or the count of a key.
-
-    Attributes
-    ----------
-    keyed : tuple of Name
-    """
+    """The values of some keys: the largest where a key has several, NaN where it has none; or the count of a key."""
 
     keyed: tuple[Name, ...]
     column_names: tuple[str, ...] = ()

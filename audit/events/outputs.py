@@ -24,14 +24,15 @@ from .named_parts import (
     as_dictionaries,
     columns_of_block,
     is_column,
+    is_enum,
     is_foreign_array,
+    printed,
     read_array,
     refuse_masked,
     side_by_side,
     structure_of,
 )
 from .named_parts import outcome_key as outcome_key
-from .outcome_text import is_enum, printed
 from .records import Form, are_plain, plain_output
 
 Outputs: TypeAlias = npt.NDArray[Any]
@@ -127,7 +128,8 @@ def _is_sequence(raw: Any) -> bool:
 
 def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Outputs:
     """Return the rows of named columns, in the order of the form; rows of another form as dictionaries."""
-    if form is not None and form.has_labels and all(key is not Mark.INDEX for key, _ in columns):
+    is_labelled = form is not None and (Mark.INDEX, Mark.LEAF) in getattr(form.structure, "entries", ())
+    if is_labelled and all(key is not Mark.INDEX for key, _ in columns):
         columns = [(Mark.INDEX, np.arange(size)), *columns]  # the numbers of the rows are labels like others
     arrays = arrays_of(columns, size, name)
     has_form = form is not None and form.structure == structure_of(columns)

@@ -33,20 +33,24 @@ from .named_parts import (
     Part,
     column_of,
     columns_of_block,
+    compares_as,
+    compares_by_identity,
     entries_of,
+    has_own_equality,
     is_column,
+    is_enum,
     is_foreign_array,
     label_text,
     names_of,
     numpy_of,
     outcome_key,
+    printed,
     read_array,
     refuse_masked,
     shown,
     shown_names,
     structure_of,
 )
-from .outcome_text import compares_as, compares_by_identity, has_own_equality, is_enum, printed
 
 # One value for all values that are equal, so that all that is read of equal outputs is the same.
 #
@@ -105,11 +109,6 @@ def is_whole(value: Any) -> bool:
     return value.is_integer() if type(value) is float else isinstance(value, int)
 
 
-def leaf_of(value: Any) -> Any:
-    """Return an output without parts in a common type, so that no more is read of it than its equality compares."""
-    return Foreign(value) if has_own_equality(value) else _common(value)
-
-
 def key_part(key: Any) -> str | Foreign:
     """Return what stands for a canonical key in a path: its text, if equal keys have equal texts."""
     kind = type(key)
@@ -121,7 +120,6 @@ def key_part(key: Any) -> str | Foreign:
 
 
 def _is_stated(key: Any) -> bool:
-    """Whether equal keys have equal texts."""
     kind = type(key)
     if kind is tuple or kind is frozenset:
         return all(map(_is_stated, key))
@@ -314,13 +312,6 @@ class Form:
         entries = self.structure.entries if type(self.structure) is Dictionary else ()
         if entries and all(type(key) is str and inner is Mark.LEAF for key, inner in entries):
             object.__setattr__(self, "keys", tuple(key for key, _ in entries))
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether the labels of the rows of a block are a column."""
-        return type(self.structure) is Dictionary and any(
-            key is Mark.INDEX and inner is Mark.LEAF for key, inner in self.structure.entries
-        )
 
     def values_of(self, output: Any) -> tuple[Any, ...] | None:
         """Return the columns of a plain output of this form; None for any other output."""
@@ -588,7 +579,7 @@ def _plain(output: Any, name: str, depth: int) -> Any:
             return tuple(_plain(part, name, depth + 1) for part in output)
         if is_column(output) or is_foreign_array(output):
             return _plain(read_array(output, name), name, depth + 1)
-    output = leaf_of(output)
+    output = Foreign(output) if has_own_equality(output) else _common(output)  # of it only its equality is read
     if type(output) is Foreign:
         return Foreign(_copied(output.value, name))
     return output if _is_fixed(type(output)) else _copied(output, name)
@@ -642,7 +633,6 @@ def _copied(output: Any, name: str) -> Any:
 
 
 def _unequal_hashes(kind: Any, name: str) -> MechanismError:
-    """Return the error for a class whose equal objects have different hashes."""
     return MechanismError(
         f"{name} returned equal outputs of type {kind.__qualname__} with different hashes, so that one outcome would "
         "be counted as several; give the class a __hash__ that agrees with its __eq__, or return a string or a tuple.",

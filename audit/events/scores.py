@@ -138,8 +138,6 @@ class Additive(Score):
 
     Attributes
     ----------
-    columns : Columns
-    pieces : tuple of Piece
     missing : tuple of (int, float)
         Column, and the amount that it adds where it is NaN.
     """

@@ -20,7 +20,7 @@ import numpy as np
 
 from .features import EXACT, Columns, Matrix, last_digits, leave_out
 from .leaves import Path, leaves_of, place_words
-from .outcome_text import equal_text
+from .named_parts import equal_text
 from .outputs import Outputs, outcome_list, outcome_words
 
 Part = Literal["length", "number", "last digits", "character", "word", "start", "end", "template"]
@@ -43,8 +43,6 @@ class TextColumn:
 
     Attributes
     ----------
-    path : Path
-    part : str
     which : int or str
         The place of a number or character, from 0; the word; otherwise 0.
     known : tuple of str
@@ -56,11 +54,6 @@ class TextColumn:
     which: int | str = 0
     known: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
-
-    @property
-    def is_code(self) -> bool:
-        """Whether the column holds codes and not numbers."""
-        return self.part in ("character", "start", "end", "template")
 
     def __str__(self) -> str:
         text = place_words(self.path, self.column_names)
@@ -95,7 +88,7 @@ class TextColumns(Columns):
 
     def codes(self, column: int) -> list[str] | None:
         wanted = self.columns[column]
-        return list(map(outcome_words, wanted.known)) if wanted.is_code else None
+        return list(map(outcome_words, wanted.known)) if wanted.part in ("character", *_CODED) else None
 
     def only(self, places: Iterable[int]) -> TextColumns:
         """Return some of the columns."""
@@ -119,7 +112,6 @@ class TextColumns(Columns):
 
 
 def _clipped(text: str) -> str:
-    """The ends of a long text."""
     return text if len(text) <= 2 * _CLIPPED else f"{text[:_CLIPPED]} {text[-_CLIPPED:]}"
 
 
@@ -141,22 +133,22 @@ class _Texts:
             case "length":
                 read = [list(map(float, map(len, self.whole)))] * len(columns)
             case "number" | "last digits":
-                read = [self._numbers(float if part == "number" else _last_digits_of, column) for column in columns]
+                read = [self._numbers(column) for column in columns]
             case "word":
                 read = self._words({column.which: place for place, column in enumerate(columns)})
             case "character":
                 return self._characters(columns)
-            case "template":
-                keys = ["#".join(each[::2]) for each in self.pieces]
-                read = [[known.get(key, -1.0) for key in keys] for known in map(_codes_of, columns)]
             case _:
                 keys = list(map(_CODED[part], self.texts))
                 read = [[known.get(key, -1.0) for key in keys] for known in map(_codes_of, columns)]
         return np.array(read, dtype=np.float64)
 
-    def _numbers(self, value: Callable[[str], float], column: TextColumn) -> list[float]:
+    def _numbers(self, column: TextColumn) -> list[float]:
         place = 2 * int(column.which) + 1
-        return [value(each[place]) if place < len(each) else math.nan for each in self.pieces]
+        found = [each[place] if place < len(each) else "nan" for each in self.pieces]
+        if column.part == "number":
+            return list(map(float, found))
+        return [last_digits(int(number)) if _is_whole(number) else math.nan for number in found]
 
     def _words(self, places: dict[int | str, int]) -> list[list[float]]:
         times = [[0.0] * len(self.texts) for _ in places]
@@ -178,10 +170,6 @@ class _Texts:
             code = np.minimum(np.searchsorted(known, row), len(known) - 1)
             np.copyto(own, code, where=known[code] == row)
         return codes
-
-
-def _last_digits_of(number: str) -> float:
-    return last_digits(int(number)) if _is_whole(number) else math.nan
 
 
 def _is_whole(number: str) -> bool:
@@ -207,7 +195,7 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     each = []
     for path in sorted(times, key=lambda path: -times[path]):
         texts = [side.get(path, []) for side in sides]
-        if not _hardly_recur(texts):
+        if not any(len(set(side)) > min(_MANY, max(_HARDLY * len(side), 1)) for side in texts):
             continue
         if any(len(text) > 2 * _CLIPPED for side in texts for text in side):
             limits.add(f"{_CLIPPED:,} characters at each end")
@@ -231,18 +219,12 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
 
 
 def _texts(outputs: Outputs) -> dict[Path, list[str]]:
-    """The texts of the leaves by path."""
     found: dict[Path, list[str]] = {}
     for output in outcome_list(outputs):
         for path, leaf in leaves_of(output):
             if (text := equal_text(leaf)) is not None:
                 found.setdefault(path, []).append(text)
     return found
-
-
-def _hardly_recur(texts: Sequence[Sequence[str]]) -> bool:
-    """Whether there are many different texts at a path."""
-    return any(len(set(side)) > min(_MANY, max(_HARDLY * len(side), 1)) for side in texts)
 
 
 def _columns(path: Path, *sides: Sequence[str], limits: set[str]) -> list[TextColumn]:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, ndtr
 
 from ..events.leaves import Path, leaves_of, place_words
-from ..events.outcome_text import outcome_text
+from ..events.named_parts import outcome_text
 from ..events.outputs import (
     Outputs,
     as_numbers,

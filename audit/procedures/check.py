@@ -19,7 +19,7 @@ from ..datasets.description import difference_and_rows, is_empty, notes_on_texts
 from ..errors import ClaimError, DatasetError, OptionError
 from ..events.events import with_names
 from ..events.features import noting_left_out
-from ..events.outcome_text import printed
+from ..events.named_parts import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore

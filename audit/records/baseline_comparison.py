@@ -99,7 +99,7 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
     was, now = before.result, after.result
     if isinstance(was, AuditResult) and isinstance(now, AuditResult):
         changes += _settings_changed(was, now)
-        if _is_another_pair(was, now):
+        if None not in (was.pair.contents, now.pair.contents) and was.pair.contents != now.pair.contents:  # of searches
             not_compared = ANOTHER_PAIR
         elif any(finding.check in OF_RUNS for result in (was, now) for finding in result.findings):
             not_compared = _DEPENDENT
@@ -139,7 +139,6 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
 
 
 def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
-    """Changes of claim, pair and effort."""
     names = {
         "claim": "claim", "distance": "pair.distance", "adjacency": "pair.adjacency", "setting for low bits": "bits",
         "requested resolution": "requested_resolution", "power": "power",
@@ -166,11 +165,6 @@ def _differences(was: Checked, now: Checked, names: dict[str, str]) -> list[str]
             words = repr if str(before) == str(after) else str
             changes.append(f"the {what} was {words(before)} and is {words(after)}")
     return changes
-
-
-def _is_another_pair(was: AuditResult, now: AuditResult) -> bool:
-    """Whether both records keep the datasets, as a search does, and the datasets differ."""
-    return None not in (was.pair.contents, now.pair.contents) and was.pair.contents != now.pair.contents
 
 
 def _alpha_fell(was: Checked, now: Checked) -> list[str]:
@@ -224,7 +218,6 @@ def _moved(pairs: list[tuple[Recount, Recount]], alpha: float) -> tuple[list[str
 
 
 def _not_comparable(before: Entry, after: Entry) -> str:
-    """Why the counts of two audits cannot be compared, and the remedy."""
     events = [[str(one.event) for one in entry.recounts if one.event is not None] for entry in (before, after)]
     if all(events):
         return (

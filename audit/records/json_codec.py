@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 import enum
 import functools
-import gc
 import json
 import math
 import os
@@ -25,8 +24,7 @@ from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..errors import AuditError, RecordError
 from ..events import events, features, leaves, scores, text_columns
-from ..events.named_parts import Dictionary, Mark
-from ..events.outcome_text import printed
+from ..events.named_parts import Dictionary, Mark, distinct, printed
 from ..events.outputs import Raised
 from ..events.records import Foreign
 from ..files import AnyPath, path_of, regular, write_atomically
@@ -86,39 +84,13 @@ TYPES: dict[str, type[Any]] = {
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Suspend garbage collection, which takes a fifth of the time where many small objects without cycles are made."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def told_apart(suite: Suite) -> list[str]:
     """Return distinct names of the entries; repeated names get a number."""
-    found: dict[str, None] = {}
-    numbers: dict[str, int] = {}  # the last number of each name
-    for entry in suite.entries:
-        name = entry.name
-        while name in found:
-            numbers[entry.name] = numbers.get(entry.name, 1) + 1
-            name = f"{entry.name} #{numbers[entry.name]}"
-        found[name] = None
-    return list(found)
+    return list(distinct((entry.name for entry in suite.entries), "{} #{}"))
 
 
 def to_json(suite: Suite) -> str:
     """Return the suite as JSON text with a line for each entry, from which `from_json` restores an equal suite."""
-    return _content(suite, _entry_data).decode()
-
-
-@uncollected()
-def _content(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> bytes:
-    """The suite as JSON, for which each entry is made into data in its turn."""
     derived = {
         "verdicts": {
             name: entry.result.verdict.value for name, entry in zip(told_apart(suite), suite.entries, strict=True)
@@ -128,24 +100,17 @@ def _content(suite: Suite, data_of: Callable[[Entry], dict[str, Any]]) -> bytes:
     }
     whole = plain_data(dataclasses.replace(suite, entries=(), environment={}))
     whole.pop("environment")
-    whole["entries"] = map(data_of, suite.entries)
+    whole["entries"] = map(_entry_data, suite.entries)
     audits = (_plain(entry.result.environment) for entry in suite.entries)
     environment = {"suite": _plain(suite.environment), "audits": audits}
-    return json_bytes({"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}, levels=3)
+    body = {"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}
+    return json_bytes(body, levels=3).decode()
 
 
 def _entry_data(entry: Entry) -> dict[str, Any]:
     data: dict[str, Any] = plain_data(entry)
     data["result"].pop("environment")
     data["summary"] = str(entry.result)
-    return data
-
-
-def _restorable_data(entry: Entry) -> dict[str, Any]:
-    """The data of an entry; a `RecordError` if they do not restore it."""
-    data = _entry_data(entry)
-    with _refusals():
-        _restored_entry(data, _plain(entry.result.environment))
     return data
 
 
@@ -194,7 +159,6 @@ def _plain(value: Any) -> Any:
     return value if is_plain else str(value)
 
 
-@uncollected()
 def from_json(text: str) -> Suite:
     """Read the text that `to_json` wrote.
 
@@ -305,11 +269,11 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> Non
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
     try:
-        from_json(to_json(dataclasses.replace(results, entries=())))
-        content = _content(results, _restorable_data)
+        content = to_json(results)
+        from_json(content)
     except RecordError as error:
         raise RecordError(f"these results would not be read again, so nothing was written: {error}") from error
-    write_atomically(target, content)
+    write_atomically(target, content.encode())
 
 
 def _suite_of(results: Mapping[str, Checked], title: str) -> Suite:
@@ -350,17 +314,9 @@ def plain_data(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _SAME or (kind in _NUMBERS and abs(value) < ROUNDED):
         return value
-    if kind is tuple:
-        has_numbers = _NUMBERS.issuperset(map(type, value))
-        is_same = has_numbers and all(map(ROUNDED.__gt__, map(abs, value)))
-        return list(value) if is_same else [plain_data(part) for part in value]
     known: Any = TYPES.get(kind.__name__)
     if known is kind:
-        data = {"type": kind.__name__}
-        for name in _form(kind):
-            part = getattr(value, name)
-            data[name] = part if type(part) in _SAME else plain_data(part)
-        return data
+        return {"type": kind.__name__} | {name: plain_data(getattr(value, name)) for name in _form(kind)}
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str)):
@@ -414,9 +370,8 @@ def read_data(value: Any, room: float = math.inf) -> Any:
         if len(parts) + 1 < len(value):
             _check_depth([value[name] for name in value.keys() - form.keys()], room + 1)
         found = kind(**parts)
-        for name, (sure, fits) in form.items():
-            part = getattr(found, name)
-            if type(part) not in sure and not fits(part):
+        for name, fits in form.items():
+            if not fits(part := getattr(found, name)):
                 raise TypeError(f"{kind.__name__}.{name} holds {shorten(part)}")
         return found
     if room < math.inf:
@@ -437,18 +392,9 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 
 
 @functools.cache
-def _form(kind: type[Any]) -> dict[str, tuple[frozenset[type[Any]], Callable[[Any], bool]]]:
-    """Of each field the types whose values all fit, and the function that says whether another value does."""
-    return {name: (_sure(hint), _fitting(hint)) for name, hint in hints_of(kind).items()}
-
-
-def _sure(hint: Any) -> frozenset[type[Any]]:
-    """The types whose values all have the declared type of a field; a type that is missing takes longer to check."""
-    if get_origin(hint) in (Union, UnionType):
-        return frozenset().union(*map(_sure, get_args(hint)))
-    is_class = isinstance(hint, type) and hint not in _NUMBERS
-    known: tuple[Any, ...] = (*_PLAIN, *TYPES.values(), *ENUMS.values())
-    return frozenset(kind for kind in known if kind is hint or hint is Any or (is_class and issubclass(kind, hint)))
+def _form(kind: type[Any]) -> dict[str, Callable[[Any], bool]]:
+    """Of each field the function that says whether a value fits."""
+    return {name: _fitting(hint) for name, hint in hints_of(kind).items()}
 
 
 def _fitting(hint: Any) -> Callable[[Any], bool]:
@@ -463,16 +409,13 @@ def _fitting(hint: Any) -> Callable[[Any], bool]:
         return lambda value: any(fits(value) for fits in options)
     if origin is tuple and arguments[-1] is Ellipsis:
         of_part = _fitting(arguments[0])
-        sure = _sure(arguments[0])
-        return lambda value: (
-            isinstance(value, tuple) and (sure.issuperset(map(type, value)) or all(map(of_part, value)))
-        )
+        return lambda value: isinstance(value, tuple) and all(map(of_part, value))
     if origin is tuple:
-        parts = [(_sure(part), _fitting(part)) for part in arguments]
+        parts = list(map(_fitting, arguments))
         return lambda value: (
             isinstance(value, tuple)
             and len(value) == len(parts)
-            and all(type(part) in sure or fits(part) for (sure, fits), part in zip(parts, value, strict=True))
+            and all(fits(part) for fits, part in zip(parts, value, strict=True))
         )
     if hint is int:
         return lambda value: isinstance(value, int) and not isinstance(value, bool)

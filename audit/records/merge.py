@@ -82,7 +82,6 @@ def _refuse_same(suites: Sequence[Suite], names: Sequence[str]) -> None:
 
 
 def _named_apart(suites: Sequence[Suite], names: Sequence[str]) -> tuple[Entry, ...]:
-    """The entries of all suites, under names that differ between suites."""
     plain = [[entry.name for entry in suite.entries] for suite in suites]
     shared = _shared(plain)
     found = [
@@ -101,13 +100,11 @@ def _named_apart(suites: Sequence[Suite], names: Sequence[str]) -> tuple[Entry, 
 
 
 def _shared(names: Sequence[Sequence[str]]) -> set[str]:
-    """Names that occur in more than one group."""
     times = Counter(name for group in names for name in set(group))
     return {name for name, n in times.items() if n > 1}
 
 
 def _topics(suites: Sequence[Suite], names: Sequence[str]) -> tuple[Topic, ...]:
-    """All topics without repetition."""
     known: dict[str, tuple[Topic, str]] = {}
     for suite, name in zip(suites, names, strict=True):
         for topic in suite.topics:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import functools
 import math
 import sys
 from dataclasses import dataclass, field
@@ -110,18 +109,6 @@ class Accepted:
         """Whether there is a largest accepted bound."""
         return self.up_to < math.inf
 
-    def uncovered(self, result: Checked, day: datetime.date) -> Uncovered | None:
-        """Return why a refutation is not accepted on a day, or None if it is."""
-        if day > datetime.date.fromisoformat(self.until):
-            return Uncovered.EXPIRED
-        if not self.is_limited:
-            return None
-        if isinstance(result, StatementResult):
-            return Uncovered.BOUNDLESS
-        if result.bound > self.up_to:
-            return Uncovered.LARGER
-        return Uncovered.STOPPED if isinstance(result, AuditResult) and result.has_stopped_early else None
-
     def __str__(self) -> str:
         limit = f" up to {self.up_to:g}" if self.is_limited else ""
         return f"accepted{limit} until {self.until}: {self.reason}"
@@ -224,9 +211,18 @@ class Entry:
 
     def uncovered(self, day: datetime.date) -> Uncovered | None:
         """Return why the acceptance does not cover the refutation on a day; None if it does, or one is missing."""
-        if self.accepted is None or not self.result.is_refuted:
+        accepted, result = self.accepted, self.result
+        if accepted is None or not result.is_refuted:
             return None
-        return self.accepted.uncovered(self.result, day)
+        if day > datetime.date.fromisoformat(accepted.until):
+            return Uncovered.EXPIRED
+        if not accepted.is_limited:
+            return None
+        if isinstance(result, StatementResult):
+            return Uncovered.BOUNDLESS
+        if result.bound > accepted.up_to:
+            return Uncovered.LARGER
+        return Uncovered.STOPPED if isinstance(result, AuditResult) and result.has_stopped_early else None
 
     def acceptance_in_words(self, day: datetime.date) -> str:
         """Return the acceptance with its reason, and why it does not cover the result; empty without an acceptance."""
@@ -401,17 +397,11 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
     for source in sources:
-        kind: Any = type(source)
-        for name in _columns_of(kind):
-            if name not in own and (value := getattr(source, name)) is not None:
+        for name in COLUMNS:
+            if name not in own and hasattr(type(source), name) and (value := getattr(source, name)) is not None:
                 own[name] = value
-    return {name: _scalar(own.get(name), kind) for name, kind in COLUMNS.items()}
-
-
-@functools.cache
-def _columns_of(kind: type[Any]) -> tuple[str, ...]:
-    """The columns that a class has, since a result searches long for a name that it lacks."""
-    return tuple(name for name in COLUMNS if hasattr(kind, name))
+    plain = {name: value.value if isinstance(value, enum.Enum) else value for name, value in own.items()}
+    return {name: None if plain.get(name, "") in (None, "") else kind(plain[name]) for name, kind in COLUMNS.items()}
 
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
@@ -435,12 +425,6 @@ def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
         return {"verdict": result.verdict.value, **own, "event": result.event_in_words}
     (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
     return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
-
-
-def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) -> Scalar:
-    if value is None or value == "":
-        return None
-    return kind(value.value if isinstance(value, enum.Enum) else value)
 
 
 def seconds(result: Checked) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.outcome_text import outcome_text, printed
+from ..events.named_parts import outcome_text, printed
 from ..events.outputs import Outputs, is_vector, outcome_key, outcome_list, row_keys
 
 # Marks of stretches of successive outputs, which reveal two blocks that share part of a random stream.

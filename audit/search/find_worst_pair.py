@@ -21,7 +21,7 @@ from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
 from ..errors import AuditError, DatasetError, MechanismError, OptionError
-from ..events.outcome_text import printed
+from ..events.named_parts import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore

@@ -23,7 +23,7 @@ import numpy as np
 from ..datasets.domains import Answers, Domain, Rows, Values
 from ..datasets.tables import Tables
 from ..errors import AuditError, DatasetError, described
-from ..events.outcome_text import printed
+from ..events.named_parts import printed
 
 _FAR = (1e9, 2e9)  # widths of the range by which numbers are beyond it; doubles keep seven digits of their difference
 _ODD = 0.15  # share of the random rows that have NaN, as of the cells of `Tables` that break their declaration

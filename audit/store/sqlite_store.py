@@ -356,16 +356,6 @@ class Store:
         with self._explained():
             self._file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {name}", f"{known} {value}"))
 
-    def recall(self, section: int, key: str, place: str) -> Any:
-        """Return the value kept under a key for a place, or None."""
-        with self._explained():
-            row = self._row("SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?", section, key)
-        if row is None:
-            return None
-        if not isinstance(row[0], bytes) or row[1] > _LARGEST:
-            raise self._error(f"is damaged: {key} is not a value; delete it.")
-        return unpacked(row[0], f"{self.path}, {key}", place)
-
     def _row(self, query: str, *values: Any) -> Any:
         return self._file.execute(query, values).fetchone()
 
@@ -479,7 +469,15 @@ class Section:
         self._store, self._number, self._settings = store, number, settings
 
     def recall(self, key: str) -> Any:
-        return self._store.recall(self._number, key, self.place(key))
+        """Return the value kept under a key, or None."""
+        store, query = self._store, "SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?"
+        with store._explained():
+            row = store._row(query, self._number, key)
+        if row is None:
+            return None
+        if not isinstance(row[0], bytes) or row[1] > _LARGEST:
+            raise store._error(f"is damaged: {key} is not a value; delete it.")
+        return unpacked(row[0], f"{store.path}, {key}", self.place(key))
 
     def keep(self, key: str, value: Any) -> Any:
         return self._store.keep(self._number, key, value, self.place(key))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...audit.claims.claim import ApproxDP, Claim, ClaimAtDistance, GroupClaim, PureDP, claim_at
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import ClaimError, OptionError, UnknownNameError
-from ...audit.events.outcome_text import printed
+from ...audit.events.named_parts import printed
 from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
 from ...audit.records.json_codec import plain_data, read_data

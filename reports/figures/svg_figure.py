@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
 from ...audit.files import write_atomically
-from ...audit.records.json_codec import uncollected
 from ...audit.records.suite import Checked, Suite
 from ..plain_text import visible
 from .figure_style import in_report_style, share_styles
@@ -167,7 +166,6 @@ def _joined(
 
 
 @in_report_style
-@uncollected()
 def _drawn(results: Sequence[Checked], start: int) -> tuple[list[list[Drawing]], dict[str, str]]:
     sheet: dict[str, str] = {}
     drawings = [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ...audit.printing import percent
-from ...audit.records.json_codec import told_apart, uncollected
+from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
@@ -37,7 +37,6 @@ READING: Final = (
 )
 
 
-@uncollected()
 def card_data(suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetime.date | None = None) -> dict[str, Any]:
     """Return the contents of a privacy card as plain values.
 

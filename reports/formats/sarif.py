@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from ...audit.claims.claim import Claim, GroupClaim
-from ...audit.records.json_codec import told_apart, uncollected
+from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Checked, Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
@@ -119,7 +119,6 @@ _DEFAULT_FILE: Final = "results.json"
 _MOST_RELATED: Final = 100  # places of one result that code scanning shows
 
 
-@uncollected()
 def sarif(
     suite: Suite,
     *,

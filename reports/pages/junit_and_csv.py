@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from ...audit.extras import require
-from ...audit.records.json_codec import uncollected
 from ...audit.records.suite import COLUMNS, Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
@@ -62,7 +61,6 @@ def _cell(value: Scalar) -> Scalar:
 _PROPERTIES = ("claim", "bound", "alpha", "seed", "runs", "canaries", "versions")
 
 
-@uncollected()
 def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
     """Return the suite as JUnit XML: a test suite for each experiment, a test case for each entry.
 

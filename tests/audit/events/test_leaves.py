@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 
 from dpaudit.audit.events.leaves import KeyedValues, learn_leaves, name_words, named_values, same_name
-from dpaudit.audit.events.outcome_text import equal_text, outcome_text
+from dpaudit.audit.events.named_parts import equal_text, outcome_text
 from dpaudit.audit.events.outputs import as_numbers, as_outputs, merge, outcome_key, outcome_list
 from dpaudit.audit.events.records import form_of, key_part
 from dpaudit.audit.events.text_columns import learn_texts

@@ -17,8 +17,14 @@ from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.features import Coordinates
 from dpaudit.audit.events.leaves import learn_leaves
-from dpaudit.audit.events.named_parts import Dictionary, column_of, in_one_type, is_foreign_array, numpy_of
-from dpaudit.audit.events.outcome_text import outcome_text
+from dpaudit.audit.events.named_parts import (
+    Dictionary,
+    column_of,
+    in_one_type,
+    is_foreign_array,
+    numpy_of,
+    outcome_text,
+)
 from dpaudit.audit.events.outputs import (
     Raised,
     as_outputs,

@@ -20,7 +20,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.events.features import MODULUS
-from dpaudit.audit.events.outcome_text import equal_text, outcome_text
+from dpaudit.audit.events.named_parts import equal_text, outcome_text
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns, learn_texts
 from dpaudit.audit.health.findings import HealthCheck
@@ -109,7 +109,7 @@ def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_pat
     program.write_text(
         "from dpaudit import PureDP, check, save\n"
         "from dpaudit.audit.events.named_parts import Dictionary\n"
-        "from dpaudit.audit.events.outcome_text import outcome_text\n"
+        "from dpaudit.audit.events.named_parts import outcome_text\n"
         "from dpaudit.audit.sampling.output_hashes import digest\n"
         "print(outcome_text(frozenset(map(str, range(50)))), outcome_text(Dictionary.of({'a': 1, 'b': 2}.items())))\n"
         "def drawn(dataset, rng):\n"
