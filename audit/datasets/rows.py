@@ -239,9 +239,12 @@ def parts_of_pandas(value: Any) -> list[Any]:
     if is_frame(value):
         columns = [parts_of_pandas(value.iloc[:, place]) for place in range(len(value.columns))]
         return [value.columns, value.index, columns, dict(value.attrs)]
-    values = (
-        np.asarray(value) if isinstance(value.dtype, np.dtype) and value.dtype.kind in "biufcmM" else value.tolist()
-    )
+    if isinstance(value.dtype, np.dtype) and value.dtype.kind in "biufcmM":
+        values: Any = np.asarray(value)
+    elif hasattr(value.dtype, "tz"):  # the zone is in the name of the type
+        values = value.to_numpy(f"datetime64[{value.dtype.unit}]")
+    else:
+        values = value.tolist()
     categories = getattr(value.dtype, "categories", None)
     kinds = [type(value).__name__, str(value.dtype), None if categories is None else list(categories)]
     return [*kinds, values, *([list(value.names)] if hasattr(value, "names") else [value.name, value.index])]
