@@ -30,31 +30,15 @@ _LARGEST = np.finfo(np.float64).max / 2.0  # infinite scores become this large, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CanaryDraws:
-    """Scores and coins, checked.
+    """Scores and coins, checked; the arrays have the shape (canaries,)."""
 
-    Attributes
-    ----------
-    scores : ndarray, shape (canaries,)
-        Larger where the canary is more likely to be in; no NaN.
-    included : ndarray of bool, shape (canaries,)
-    runs : int
-        Independent runs, of equally many canaries, one after the other.
-    """
-
-    scores: Array
+    scores: Array  # larger where the canary is more likely to be in; no NaN
     included: Flags
-    runs: int = 1
+    runs: int = 1  # independent ones, of equally many canaries, one after the other
 
 
 def canary_draws(scores: Any, included: Any) -> CanaryDraws:
-    """Check the arrays; those of several runs, shape (runs, canaries), become one.
-
-    Raises
-    ------
-    OptionError
-        If the shapes differ, a score is not a number, a flag is neither 0 nor 1, there are fewer than 8 canaries, or
-        the coins of two runs are dependent.
-    """
+    """Check the arrays; those of several runs, shape (runs, canaries), become one."""
     _check_index(scores, included)
     found, flags = _numbers("scores", scores), _numbers("included", included)
     if found.shape != flags.shape or found.ndim not in (1, 2):
@@ -80,7 +64,7 @@ def canary_draws(scores: Any, included: Any) -> CanaryDraws:
     runs = len(found) if found.ndim == 2 else 1
     if runs > 1:
         _check_apart(flags, "run")
-        _check_apart(flags.T, "canary")
+        _check_apart(flags.T, "canary")  # since runs in columns would pass as canaries
     return CanaryDraws(np.clip(found.ravel(), -_LARGEST, _LARGEST), flags.ravel().astype(np.bool_), runs)
 
 
@@ -97,10 +81,7 @@ def _place(where: Flags) -> str:
 
 
 def _check_apart(flags: Array, kind: str) -> None:
-    """Refuse rows of which two have the same flags, or more or fewer in common than coins of their own give.
-
-    Rows are runs; columns are given as rows too, since runs in columns would pass as canaries.
-    """
+    """Refuse rows of which two have the same flags, or more or fewer in common than coins of their own give."""
     flags = flags[:_COMPARED]
     runs, canaries = flags.shape
     if canaries == 1:  # nothing can be told, and every pair of many runs would take memory
@@ -143,14 +124,7 @@ def _numbers(name: str, values: Any) -> Array:
 
 
 def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coins:
-    """Return how the canaries were chosen, as far as it can be told.
-
-    Raises
-    ------
-    OptionError
-        If exactly the expected number of canaries is in and it is not stated whether that is chance, or if independent
-        coins of this probability hardly give as many.
-    """
+    """Return how the canaries were chosen; an `OptionError` if that is not stated, or hardly gives as many in."""
     count, canaries = int(included.sum()), len(included)
     if count in (0, canaries):
         raise OptionError(
@@ -182,16 +156,16 @@ def check_coins(included: Flags, probability: float, coins: Coins | None) -> Coi
 def paired(draws: CanaryDraws, rng: np.random.Generator) -> CanaryDraws:
     """Pair canaries that are in with canaries that are out, at random, and put a coin on the order of each pair.
 
-    Given the pairs, whether the first of a pair is in is a fair coin, and a pair's coin replaces one canary by another.
-    So the theorems hold for claims for replaced rows. Pairs are of one run: to exchange canaries of two runs would
-    change how many each of them includes. Canaries without a partner are left out.
+    A pair's coin replaces one canary by another, so the theorems hold for claims for replaced rows. Pairs are of one
+    run: to exchange canaries of two runs would change how many each of them includes.
     """
-    differences = [
-        _differences(scores, included, rng)
-        for scores, included in zip(
-            draws.scores.reshape(draws.runs, -1), draws.included.reshape(draws.runs, -1), strict=True
-        )
-    ]
+    differences: list[Array] = []
+    for scores, included in zip(
+        draws.scores.reshape(draws.runs, -1), draws.included.reshape(draws.runs, -1), strict=True
+    ):
+        within, without = (rng.permutation(np.flatnonzero(included == flag)) for flag in (True, False))
+        pairs = min(len(within), len(without))
+        differences.append(scores[within[:pairs]] - scores[without[:pairs]])
     difference = np.concatenate(differences)
     if not len(difference):
         raise OptionError(
@@ -201,14 +175,6 @@ def paired(draws: CanaryDraws, rng: np.random.Generator) -> CanaryDraws:
         )
     first_is_in = rng.random(len(difference)) < 0.5
     return CanaryDraws(np.where(first_is_in, difference, -difference), first_is_in)
-
-
-def _differences(scores: Array, included: Flags, rng: np.random.Generator) -> Array:
-    """Scores of canaries that are in, less those of their partners."""
-    within, without = (rng.permutation(np.flatnonzero(included == flag)) for flag in (True, False))
-    pairs = min(len(within), len(without))
-    differences: Array = scores[within[:pairs]] - scores[without[:pairs]]
-    return differences
 
 
 def _ranked(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.int64]:

@@ -137,16 +137,12 @@ def tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
 
 
 def _line_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, *, enough: float) -> float:
-    """The smallest bound that a line gives, or the first one that is at most `enough`.
-
-    Without slips, so many right guesses become likelier as the log-odds grow. Once that probability reaches the
-    smallest bound, larger log-odds cannot give a smaller one.
-    """
+    """The smallest bound that a line gives, or the first one that is at most `enough`."""
     smallest = 1.0
     for each in sorted(ceilings(claim, guesses), key=lambda ceiling: ceiling.log_odds):
         without_slips, bound = _tails(test, guesses, each, smallest)
         smallest = min(smallest, bound)
-        if smallest <= enough or without_slips >= smallest:
+        if smallest <= enough or without_slips >= smallest:  # likelier for larger log-odds, so no bound is smaller
             break
     return smallest
 

@@ -53,18 +53,8 @@ def plan_tests(
     """Return the tests of a method, with shares that add up to alpha.
 
     By default bets have all of alpha, as long as δ costs them little at the claim; if it costs them more, half of alpha
-    goes to counts. Claims of curves are tested by the recursion: bets would see a curve as one line.
-
-    Parameters
-    ----------
-    method : str
-        One of `METHODS`.
-    numbers : tuple of int, optional
-        Numbers of guesses for the tests of a fixed number; by default `fixed_numbers`.
-    claim : Claim
-    shape : CanaryGuesses
-        How many canaries there are and what is said of them.
-    alpha : float
+    goes to counts. Claims of curves are tested by the recursion: bets would see a curve as one line. `numbers` are for
+    the tests of a fixed number, by default `fixed_numbers`; of the `shape` the number and kind of guesses count.
     """
     if not isinstance(method, str) or method not in METHODS:
         raise OptionError(f"method={shorten(method)} is unknown; use one of {', '.join(METHODS)}.", method=method)
@@ -133,8 +123,7 @@ def all_right(guesses: CanaryGuesses, most: int) -> CanaryGuesses:
 def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
     """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
 
-    Each canary then tells its coin as clearly as the claim at that strength allows, independently of the others. With
-    probability `power` at least as many guesses are right as are assumed, for one of the numbers of guesses.
+    Each canary then tells its coin as clearly as the claim at that strength allows, independently of the others.
     """
     tried = [(test, number) for test in tests for number in _numbers(test, guesses)]
 
@@ -286,8 +275,7 @@ _GROWTH, _MOST_STEPS = (2.0, 16.0), 6
 def enough_canaries(plan: CanaryPlan, excess: float, **options: Any) -> CanaryPlan | None:
     """Return a plan of more canaries that detects an excess; None if none of those that are tried does.
 
-    The smallest detectable excess shrinks about with the square root of the number, so that the next number follows
-    from the last one; not if delta times the number explains more and more right guesses.
+    The smallest detectable excess shrinks about with the square root of the number, which gives the next one to try.
     """
     if float(plan.claim.max_power(1.0 / MOST)[1]) == 0.0:  # the claim allows guesses that are never wrong
         return None

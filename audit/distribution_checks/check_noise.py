@@ -78,14 +78,7 @@ def quantile_series(values: Array, law: NoiseLaw, *, alpha: float) -> Series:
 
 
 def law_quantiles(law: NoiseLaw, levels: Array) -> Array:
-    """Return the least x with Pr[noise ≤ x] ≥ level, for each level in (0, 1), to 1e-12 of the scale.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.distribution_checks.noise_laws import GeometricNoise, LaplaceNoise
-    >>> law_quantiles(LaplaceNoise(scale=2.0), np.array([0.25, 0.5])).round(4).tolist()
-    [-1.3863, 0.0]
-    """
+    """Return the least x with Pr[noise ≤ x] ≥ level, for each level in (0, 1), to 1e-12 of the scale."""
     reach = law.value
     while law.cdf(np.array([-reach]))[0] >= levels.min() or law.cdf(np.array([reach]))[0] < levels.max():
         reach *= 2
@@ -264,10 +257,7 @@ def draw_runs(
     *,
     least: int = 1,
 ) -> Drawn:
-    """Draw runs on one dataset, in as many blocks as in an audit, so that noise that a call shares shows.
-
-    Blocks have at least `least` runs.
-    """
+    """Draw runs on one dataset in as many blocks as in an audit, of at least `least` runs: shared noise shows."""
     half, snapshot = -(-runs // 2), take_snapshot(dataset, dataset)
     plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=half)
     with told(progress, sampler.name, runs) as (tell, _):

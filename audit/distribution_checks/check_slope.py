@@ -163,11 +163,6 @@ def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slop
     The first point is the maximum-likelihood fit, with half of alpha, as that of independent Poisson counts, whose
     likelihood in the slope is the same (Baker 1994). Its interval is Chernoff's. The other points, in the order of the
     candidates, are ln(p/p_best)/(u − u_best) of each candidate below the best, with exact limits.
-
-    Parameters
-    ----------
-    u, counts : ndarray, shape (K,)
-        The candidates' utilities, not all equal, and the number of runs that chose each.
     """
     points = [Point(at="the fit", **fit_slope(u, counts, alpha / 2), low=slope, high=slope)]
     best, below = int(u.argmax()), np.flatnonzero(u < u.max())

@@ -30,14 +30,9 @@ _LEAST_LOG = -745.0  # logarithm of the smallest double; this floor only makes a
 
 
 def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callable[[Array], Array]) -> float:
-    """Return the largest distance between the empirical distribution function and that of the law.
+    """Return the largest distance between the empirical distribution function of sorted values and that of the law.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        Sorted.
-    cdf, cdf_below : callable
-        Pr[X ≤ v] and Pr[X < v] of an array v; the same function if the law has no atoms.
+    `cdf` and `cdf_below` are Pr[X ≤ v] and Pr[X < v] of an array v; the same function if the law has no atoms.
     """
     last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     distinct, upto = values[last], (last + 1) / len(values)
@@ -66,10 +61,7 @@ def ks_radius(n: int, *, alpha: float) -> float:
 def ad_distance(log_cdf: Array, log_sf: Array) -> float:
     """Return √(A²/n): the root mean squared distance of the distribution functions over F, weighted by 1/(F(1 − F)).
 
-    Parameters
-    ----------
-    log_cdf, log_sf : ndarray, shape (n,)
-        Logarithms of F and 1 − F at the sorted values.
+    The logarithms are those of F and 1 − F at the sorted values, shape (n,).
 
     References
     ----------
@@ -127,13 +119,7 @@ def ad_critical(alpha: float) -> float:
 
 
 def chi_square_distance(hits: npt.NDArray[np.int64], chances: Array) -> float:
-    """Return √(χ²/n): the distance of the shares of cells from their probabilities, weighted by 1/probability.
-
-    References
-    ----------
-    Pearson (1900), On the criterion that a given system of deviations … can be reasonably supposed to have arisen from
-    random sampling.
-    """
+    """Return √(χ²/n) (Pearson 1900): the distance of the shares of cells from their probabilities."""
     shares = hits / hits.sum()
     return math.sqrt(float(np.sum((shares - chances) ** 2 / chances)))
 
@@ -164,10 +150,7 @@ def safe_rank(samples: int, alpha: float) -> int:
 
 
 def cell_limits(hits: npt.NDArray[np.int64], n: int, *, alpha: float) -> tuple[Array, Array]:
-    """Return exact limits for the probability of each cell, shape (cells,), with joint confidence 1 − alpha.
-
-    The limits are Clopper and Pearson's, valid also for few hits, and the cells share alpha equally.
-    """
+    """Return Clopper and Pearson's limits for the probability of each cell, with joint confidence 1 − alpha."""
     return limits(hits.astype(np.float64), n, alpha=alpha / (2 * len(hits)))
 
 

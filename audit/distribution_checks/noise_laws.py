@@ -349,10 +349,7 @@ def _gamma_interval(total: float, n: int, alpha: float) -> Interval:
 
 
 def _chernoff_limits(log_mgf: Any, n: int, alpha: float) -> tuple[float, float]:
-    """Return limits that contain the mean of n draws with probability at least 1 − alpha; `log_mgf` is K on (−1, 1).
-
-    Any θ gives valid limits, so the search for the best θ need not be exact.
-    """
+    """Return limits that contain the mean of n draws with probability at least 1 − alpha; `log_mgf` is K on (−1, 1)."""
     from scipy.optimize import minimize_scalar
 
     spent = math.log(2 / alpha) / n

@@ -66,18 +66,10 @@ class CanaryGuesses:
 
 @dataclass(frozen=True, slots=True)
 class CanaryTest:
-    """A test of guesses and its share of alpha.
-
-    Attributes
-    ----------
-    kind : {"betting", "counts", "steinke", "f-dp"}
-    guesses : int
-        The number of guesses, fixed before; for bets the largest number.
-    alpha : float
-    """
+    """A test of guesses and its share of alpha."""
 
     kind: Kind
-    guesses: int
+    guesses: int  # their number, fixed before; for bets the largest number
     alpha: float
 
     def __str__(self) -> str:

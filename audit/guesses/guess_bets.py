@@ -37,14 +37,7 @@ def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odd
     """Probability that for some k at most `most_wrong[k]` of the first `numbers[k]` guesses are wrong.
 
     Exact up to about 1e-14: the law of the wrong guesses of walks that have not crossed is carried from number to
-    number.
-
-    Parameters
-    ----------
-    numbers, most_wrong : tuple of int, same length
-        Increasing numbers; −1 where no walk crosses.
-    log_odds : float
-        Logarithm of the odds that a guess is right; guesses are independent.
+    number. `most_wrong` is −1 where no walk crosses; guesses are independent, and right with these log-odds.
     """
     law, first, crossed, before = np.ones(1), 0, 0.0, 0
     for number, most in zip(numbers, most_wrong, strict=True):

@@ -32,18 +32,10 @@ _ROUNDING = 1e-9  # of the number of guesses, relative
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """A line F(b) = e^log_odds · b + slip above the rate of right guesses, given the rate of wrong ones.
+    """A line F(b) = e^log_odds · b + slip above the rate of right guesses, given the rate of wrong ones."""
 
-    Parameters
-    ----------
-    log_odds : float
-        Logarithm of the largest odds of a right guess; ε for fair coins.
-    delta : float
-        What the line adds, for each canary.
-    """
-
-    log_odds: float
-    delta: float
+    log_odds: float  # the largest of a right guess; ε for fair coins
+    delta: float  # what the line adds, for each canary
 
     @property
     def wrong(self) -> float:
@@ -108,17 +100,7 @@ def steinke_tail(right: int, guesses: int, canaries: int, ceiling: Ceiling) -> f
 
 
 def is_impossible(tail: float, right: int, guesses: int, canaries: int, inverse: Callable[[float], float]) -> bool:
-    """Whether Pr[V ≥ right] < `tail` for every mechanism that keeps the curve.
-
-    Parameters
-    ----------
-    tail : float
-        In (0, 1).
-    right, guesses, canaries : int
-        right <= guesses <= canaries.
-    inverse : callable
-        F⁻¹: the least rate of wrong guesses for a rate of right ones.
-    """
+    """Whether Pr[V ≥ right] < `tail` for every mechanism that keeps the curve, of which `inverse` is F⁻¹."""
     if right <= 0:
         return False
     above = right * tail / canaries  # A_c

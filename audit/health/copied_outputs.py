@@ -17,10 +17,9 @@ import numpy.typing as npt
 from ..events.outputs import Outputs, merge, outcome_key, row_keys
 from ..inference.binomial_tails import clopper_pearson
 from ..inference.repeat_counts import MOST_COPIES, copies_p_value
+from ..sampling.output_hashes import mixed
 from .findings import Finding, HealthCheck
 
-_ODD, _OTHER_ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
-_SIDE = np.uint64(1)  # the bit of a mark that tells the datasets apart
 _CAUSE = "A file was read twice, files overlap, or runs had the same seed, so the runs are not independent."
 
 Codes = npt.NDArray[np.uint64]
@@ -28,21 +27,12 @@ Codes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of successive outputs that occurs at two places.
+    """A passage of successive outputs that occurs at two places."""
 
-    Attributes
-    ----------
-    first, second : int
-        Places of its first output, from 0 on.
-    length : int
-    copies : int
-        Number of outputs in passages that occur before.
-    """
-
-    first: int
+    first: int  # where it begins, from 0 on
     second: int
     length: int
-    copies: int
+    copies: int  # outputs in passages that occur before
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +54,7 @@ def copied_outputs(
     """Return the findings of copies on one side, and of outputs on y that are copies of those on x.
 
     There are five checks: of passages on x, on y and on both, and of repeat counts on x and on y. Each raises a false
-    alarm with probability at most `alpha`.
-
-    Parameters
-    ----------
-    x, y : Outputs
-    in_order : tuple of bool
-        Whether the outputs of each side are in the order of the runs, so that passages mean something.
-    alpha : float
+    alarm with probability at most `alpha`. Passages mean something on a side whose outputs are `in_order` of the runs.
     """
     if len(x) == 0 or len(y) == 0:
         return [], []
@@ -143,10 +126,7 @@ def agreement(likeliest: float) -> float:
 
 
 def passage_length(pairs: float, agreement: float, alpha: float) -> int | None:
-    """Return the least length at which two windows of any of `pairs` pairs are equal with probability ≤ `alpha`.
-
-    Two runs agree with probability at most `agreement`; None if they always may.
-    """
+    """Return the least length at which two windows of any of `pairs` pairs are equal with probability ≤ `alpha`."""
     if agreement >= 1.0 or pairs < 1:
         return None
     return max(1, math.ceil((math.log(pairs) - math.log(alpha)) / -math.log(agreement)))
@@ -155,7 +135,7 @@ def passage_length(pairs: float, agreement: float, alpha: float) -> int | None:
 def repeated_passage(codes: Codes, length: int) -> Passage | None:
     """Return the first passage of at least `length` outputs that repeats an earlier one without overlap."""
     marks = _marks(codes, length)
-    if len(marks) <= length or not _has_equal(marks):
+    if len(marks) <= length:
         return None
     order, starts = _groups(marks)
     sizes = np.diff(starts, append=len(order))
@@ -167,7 +147,7 @@ def repeated_passage(codes: Codes, length: int) -> Passage | None:
 def shared_passage(x: Codes, y: Codes, length: int) -> Passage | None:
     """Return the first passage of at least `length` outputs on y that occurs on x."""
     on_x, on_y = _marks(x, length), _marks(y, length)
-    if min(len(on_x), len(on_y)) == 0 or not _has_neighbours(on_x, on_y):
+    if min(len(on_x), len(on_y)) == 0:
         return None
     order, starts = _groups(on_x)
     places = np.minimum(np.searchsorted(on_x[order[starts]], on_y), len(starts) - 1)
@@ -214,10 +194,10 @@ def _marks(codes: Codes, length: int) -> Codes:
     """Return a hash for each window of `length` successive codes, none if there are fewer codes."""
     if len(codes) < length:
         return codes[:0]
-    marks, done = _mixed(codes), 1
+    marks, done = mixed(codes), 1
     while done < length:
         step = min(done, length - done)  # two windows of length `done` cover one of length `done + step`
-        marks = _mixed(marks[:-step] * _OTHER_ODD + marks[step:])
+        marks = mixed(3 * marks[:-step] + marks[step:])
         done += step
     return marks
 
@@ -227,22 +207,3 @@ def _groups(marks: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     order = np.argsort(marks)
     ordered = marks[order]
     return order, np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-
-
-def _mixed(codes: Codes) -> Codes:
-    mixed = codes * _ODD
-    mixed ^= mixed >> _HALF
-    mixed *= _OTHER_ODD
-    mixed ^= mixed >> _HALF
-    return mixed
-
-
-def _has_equal(marks: Codes) -> bool:
-    ordered = np.sort(marks)
-    return bool(np.any(ordered[1:] == ordered[:-1]))
-
-
-def _has_neighbours(on_x: Codes, on_y: Codes) -> bool:
-    """Return whether a mark on x may occur on y: sorting once is faster than searching."""
-    ordered = np.sort(np.concatenate([on_x & ~_SIDE, on_y | _SIDE]))
-    return bool(np.any((ordered[1:] ^ ordered[:-1]) == _SIDE))

@@ -22,14 +22,7 @@ class Snapshot:
     kept: tuple[Kept, Kept]  # of x and of y
 
     def examine(self, ignore: frozenset[HealthCheck], changed: Collection[str] = ()) -> tuple[Finding, ...]:
-        """Return the failed checks of the datasets after the audit.
-
-        Parameters
-        ----------
-        changed : collection of {"x", "y"}
-            Datasets whose copies changed in a worker process. Copies of large datasets are checked after the first task
-            and after one task in 256.
-        """
+        """Return the failed checks of the datasets after the audit; copies of the `changed` ones did in a worker."""
         found = [*self._equal(), *self._mutated(changed)]
         return tuple(finding for finding in found if finding.check not in ignore)
 

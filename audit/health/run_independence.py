@@ -105,10 +105,7 @@ class Change:
 
 
 def serial_correlation(blocks: list[Outputs]) -> float | None:
-    """Return the correlation of successive runs within blocks, in standard errors; None if there are too few runs.
-
-    It is asymptotically standard normal in independent runs. Short blocks are joined.
-    """
+    """Return the correlation of successive runs within blocks, in standard errors; None if there are too few runs."""
     halved = [_standardised(halves(block)) for block in _long_blocks(blocks)]
     # Centring by the mean of the block gives successive products of independent runs a mean of −1/(n − 1).
     products = [(np.mean(v[:-1] * v[1:]) + 1 / (len(v) - 1)) * math.sqrt(len(v) - 1) for v in halved if len(v)]
@@ -116,11 +113,7 @@ def serial_correlation(blocks: list[Outputs]) -> float | None:
 
 
 def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
-    """Return first or last runs that differ from the rest, if any; false alarms have probability at most `alpha`.
-
-    The size of a part is the number of runs divided by a power of two. Given the number of runs in the upper half,
-    their number in a part is hypergeometric if the runs are independent.
-    """
+    """Return first or last runs that differ from the rest, if any; false alarms have probability at most `alpha`."""
     outputs = _joined(_head(blocks, _WATCHED))[:_WATCHED]
     upper, n = halves(outputs), len(outputs)
     total, summed = int(upper.sum()), np.concatenate([[0], np.cumsum(upper)])
@@ -183,8 +176,7 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
 def spread_of_halves(blocks: list[Outputs]) -> list[Spread]:
     """Return the variation between blocks of the outputs in the upper half, and for numbers in the outer half.
 
-    The halves are a symmetric function of all outputs, so in independent runs every order is equally likely. The outer
-    half, the numbers far from the median, reveals a scale that differs between blocks.
+    The outer half, the numbers far from the median, reveals a scale that differs between blocks.
     """
     blocks = _head(blocks, _SPREAD)
     if len(blocks) < 2:
@@ -298,10 +290,7 @@ def _upper(values: npt.NDArray[np.float64]) -> Halves:
 
 
 def _halves_of_outcomes(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
-    """Mark about half of unordered outcomes: add frequent outcomes first, as long as the split gets no less even.
-
-    Outcomes are compared by their texts, so that the half does not depend on the order of the outputs.
-    """
+    """Mark about half of unordered outcomes, by their texts, so that the order of the outputs does not matter."""
     keys = [[outcome_text(value) for value in outcome_list(side)] for side in (x, y)]
     counts = Counter(keys[0]) + Counter(keys[1])
     total, taken, upper = counts.total(), 0, set()
@@ -335,16 +324,8 @@ _WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps sta
 _EVENTS = "hits", "hits of the second event"  # those that are tested
 
 
-def repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
-    """Find blocks that begin with the same outputs, or contain the same stretch of outputs."""
-    return _repeated_heads(side, blocks, counts, alpha) or _repeated_stretches(side, blocks, counts, alpha)
-
-
 def spreads(blocks: list[Outputs], counts: BlockCounts) -> list[Spread]:
-    """Return the spread of the hits, and of the pilot outputs in each half, over the blocks on one dataset.
-
-    The spread of hits over parts of successive blocks reveals a slow change.
-    """
+    """Return the spread of the hits, and of the pilot outputs in each half, over the blocks on one dataset."""
     return [*_spread_of_hits(counts), *spread_of_halves(blocks)]
 
 
@@ -463,13 +444,6 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
     sizes = sizes[: len(kept) + len(counts.stretches)]
     lengths = np.array([stretch_length(size) for size in sizes.tolist()])
     is_marked = np.concatenate([np.ones(len(kept), np.bool_), counts.stretches.any(axis=1)])
-    if len(counts.stretches) == 0 and _are_numbers(kept):  # marking takes longer than what may make it unnecessary
-        most = agreement(blocks, alpha / 2)
-        if all(
-            _log_chance_of_stretch(length, most, sizes[lengths == length]) > math.log(alpha / (2 * N_LENGTHS))
-            for length in set(lengths.tolist()) - {0}
-        ):
-            return []
     own = np.array([stretch_marks(block) for block in kept], np.uint64).reshape(-1, MARKS)
     marks = np.concatenate([own, counts.stretches]) if len(counts.stretches) else own
     found = n_marked = 0
@@ -512,8 +486,8 @@ def examine(
 ) -> tuple[Finding, ...]:
     """Return the failed health checks of the pilot blocks and the main-phase blocks on x and y.
 
-    Each check raises a false alarm with probability at most `alpha`: half of it is for whole outputs, and the columns
-    of vectors and other structured outputs share the rest. `names` are those of the columns.
+    Each check raises a false alarm with probability at most `alpha`: half of it is for whole outputs, and their
+    columns, with these `names`, share the rest.
     """
     columns = columns_of(pilot, names)
     whole = _examine(pilot, main, ignore, alpha / 2 if columns else alpha)
@@ -531,7 +505,9 @@ def _examine(
     found: list[Finding] = []
     differ = [_all_differ(blocks) for blocks in pilot]
     repeats = [
-        [] if all_differ and len(counts.sizes) == 0 else repeated_blocks(side, blocks, counts, alpha)
+        []
+        if all_differ and len(counts.sizes) == 0
+        else _repeated_heads(side, blocks, counts, alpha) or _repeated_stretches(side, blocks, counts, alpha)
         for side, blocks, counts, all_differ in zip(("x", "y"), pilot, main, differ, strict=True)
     ]
     in_order: list[list[Finding]] = []
@@ -562,8 +538,7 @@ def examine_draws(
 ) -> tuple[Finding, ...]:
     """Return the failed health checks of drawn runs and their datasets, which may be one dataset.
 
-    `changed` are the datasets that changed while runs were made; a changed dataset explains all other findings. Each
-    check of the runs raises a false alarm with probability at most `FALSE_ALARM`.
+    `changed` are the datasets that changed while runs were made; a changed dataset explains all other findings.
     """
     of_datasets = snapshot.examine(ignore | {HealthCheck.EQUAL_DATASETS}, changed)
     return of_datasets or examine(pilot, main, ignore, names=names)
@@ -680,19 +655,12 @@ def _first_finding(
 ) -> tuple[Finding, ...]:
     """Return the findings in the first column that has any; the columns share alpha, and constants show nothing."""
     for name, sides in columns:
-        x, y = map(_contiguous, sides)
+        x, y = sides
         if all(bool((block == blocks[0][0]).all()) for blocks in (x, y) for block in blocks):
             continue
         if found := checks(x, y, alpha / len(columns)):
             return tuple(replace(finding, message=f"{name}: {finding.message}") for finding in found)
     return ()
-
-
-def _contiguous(blocks: list[Outputs]) -> list[Outputs]:
-    if not blocks:
-        return []
-    ends, values = np.cumsum([len(block) for block in blocks]).tolist(), np.concatenate(blocks)
-    return [values[start:end] for start, end in pairwise([0, *ends])]
 
 
 def _are_numbers(blocks: list[Outputs]) -> bool:
@@ -755,13 +723,6 @@ def _same_order(
     places: dict[int, set[tuple[str, str, int]]] = {}
     n_blocks = 0
     length = min(head_length(*side) for side in zip(pilot, main, strict=True))
-    if all(len(counts.sizes) == 0 and _are_numbers(blocks) for blocks, counts in zip(pilot, main, strict=True)):
-        on_x, on_y = (
-            row_keys(np.stack([block[:length] for block in blocks if len(block) >= length]).argsort(1, kind="stable"))
-            for blocks in pilot
-        )
-        if len(np.intersect1d(on_x, on_y)) == 0:
-            return []  # in a tenth of the time
     for side, blocks, counts in zip(("x", "y"), pilot, main, strict=True):
         marks = [("pilot", i, order_mark(block[:length])) for i, block in enumerate(blocks) if len(block) >= length]
         long = np.flatnonzero(counts.sizes[: len(counts.orders)] >= length).tolist()
@@ -773,7 +734,8 @@ def _same_order(
     shared = [group for group in places.values() if len({side for side, *_ in group}) == 2]
     if not shared:
         return []
-    most = max(agreement([_ordered_part(block) for block in blocks], alpha / 4) for blocks in pilot)
+    ordered = [[block[:, 0] if block.ndim == 2 and block.shape[1] else block for block in side] for side in pilot]
+    most = max(agreement(blocks, alpha / 4) for blocks in ordered)
     if math.log(math.comb(n_blocks, 2)) + log_chance_of_order(length, most) > math.log(alpha / 2):
         return []
     message = (
@@ -782,8 +744,3 @@ def _same_order(
         "test needs independent runs."
     )
     return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]
-
-
-def _ordered_part(block: Outputs) -> Outputs:
-    """Return the part of a block whose order is compared."""
-    return block[:, 0] if block.ndim == 2 and block.shape[1] else block

@@ -33,15 +33,9 @@ _LEAST = 1e-15  # probability below which no audit observes an event
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Gaussian noise that attains the strength, with the event that a pilot would choose.
+    """Gaussian noise that attains the strength, with the event that a pilot would choose."""
 
-    Attributes
-    ----------
-    share : float
-        In (0, 1]: the chosen event is the rarest with at least this share of the best event's clearance.
-    """
-
-    share: float = 1.0
+    share: float = 1.0  # in (0, 1]: the event is the rarest with at least this share of the best event's clearance
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +45,10 @@ class AsLikely:
     An excess may come from a larger p or from a smaller q. If the event is rare on both sides, p is kept and q falls as
     the excess grows, so fewer hits show the excess. If its complement is rare, q is kept and p grows. This also applies
     if the stronger claim allows more than half of p at q = 0, as δ does, since then no q shows the excess at that p.
-
-    Attributes
-    ----------
-    p, q : float
-        Observed probabilities of the event on x and on y, in (0, 1).
     """
 
-    p: float
-    q: float
+    p: float  # observed probability of the event on x, in (0, 1)
+    q: float  # the same on y
 
 
 Alternative: TypeAlias = float | AsLikely | GaussianNoise
@@ -68,20 +57,12 @@ Alternative: TypeAlias = float | AsLikely | GaussianNoise
 
 @dataclass(frozen=True, slots=True)
 class AlternativeEvent:
-    """Probabilities of an event under an alternative, and its clearance of the claim.
+    """Probabilities of an event under an alternative, and its clearance of the claim."""
 
-    Attributes
-    ----------
-    q, p, p_rest : float
-        Probability on y, probability on x, and 1 − p.
-    clearance : float
-        Distance of p above the claim's boundary at q, in standard errors of one run on each dataset.
-    """
-
-    q: float
-    p: float
-    p_rest: float
-    clearance: float
+    q: float  # on y
+    p: float  # on x
+    p_rest: float  # 1 − p
+    clearance: float  # distance of p above the claim's boundary at q, in standard errors of one run on each dataset
 
 
 def event_of(claim: Claim, excess: float, alternative: Alternative) -> AlternativeEvent:

@@ -30,14 +30,8 @@ def found_share(
     """Return the share of simulated audits that refute the claim; it is within .025 of the true power.
 
     The event has probability `q` on y and, on x, the largest probability that the claim strengthened by `excess`
-    allows; or it is the event of another `Alternative`. The wealth of the other accounts is taken as lost.
-
-    Parameters
-    ----------
-    sizes : sequence of int, or callable
-        Runs in each batch, or a function that returns them for an event.
-    until : float
-        A share that is enough to know: once it is reached the simulation ends, and returns what it has reached.
+    allows; or it is the event of another `Alternative`. The wealth of the other accounts is taken as lost. `sizes` are
+    the runs in each batch. The simulation ends as soon as the share `until` is reached.
     """
     rng, event = np.random.default_rng(0), event_of(claim, excess, q)
     p, rate = event.p, event.q

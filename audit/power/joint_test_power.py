@@ -50,18 +50,10 @@ _NORMAL_FROM = 100.0  # variance of hits below which their tails are summed
 
 @dataclass(frozen=True, slots=True)
 class RegionProbabilities:
-    """The laws of the hits at points of the boundary.
+    """The laws of the hits at points of the boundary."""
 
-    Attributes
-    ----------
-    angle : ndarray, shape (points,)
-        arcsin √q of the points.
-    y : ndarray, shape (blocks,)
-        Number of hits on y that stands for each block; not always whole.
-    """
-
-    angle: Array
-    y: Array
+    angle: Array  # arcsin √q, shape (points,)
+    y: Array  # number of hits on y that stands for each block, shape (blocks,); not always whole
     n: int
     p: Array
     p_rest: Array
@@ -80,7 +72,11 @@ class RegionProbabilities:
         angle, starts = _points_and_blocks(rough, n, m, low, high)
         p, p_rest = claim.max_power(*rates(angle + half))
         q, q_rest = rates(angle - half)
-        columns = _blocks_near(angle, starts, m)
+        near = REACH * 0.5 / math.sqrt(m)
+        from_block = np.maximum(np.searchsorted(starts, m * rates(angle - near)[0], side="right") - 1, 0)
+        to_block = np.searchsorted(starts, m * rates(angle + near)[0], side="right")
+        width = int((to_block - from_block).max()) + 1
+        columns = np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
         ends = np.append(starts[1:] - 1.0, float(m))
         y = np.append(0.5 * (starts + ends)[:-1], starts[-1])
         y -= 0.5 * np.maximum(CELL * np.sqrt(y * (m - y) / m) - 1.0, 0.0)  # the test's blocks count as their first y
@@ -144,14 +140,6 @@ def _points(claim: Claim, low: float, high: float, spacing: float) -> Array:
 
 def _even(low: float, high: float, spacing: float) -> Array:
     return np.linspace(low, high, max(4, math.ceil((high - low) / spacing) + 1))
-
-
-def _blocks_near(angle: Array, starts: Array, m: int) -> npt.NDArray[np.int64]:
-    reach = REACH * 0.5 / math.sqrt(m)
-    from_block = np.maximum(np.searchsorted(starts, m * rates(angle - reach)[0], side="right") - 1, 0)
-    to_block = np.searchsorted(starts, m * rates(angle + reach)[0], side="right")
-    width = int((to_block - from_block).max()) + 1
-    return np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
 
 
 def _tail(hits: Array, runs: int, p: Array, p_rest: Array) -> Array:
@@ -348,7 +336,6 @@ class _Bracket:
 
     @property
     def _steps(self) -> Array:
-        """The difference of the critical numbers of hits at the two ends."""
         return np.asarray(np.ceil(self.needed_high) - np.ceil(self.needed_low))
 
     @property

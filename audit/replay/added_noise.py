@@ -64,11 +64,7 @@ class Explained(NamedTuple):
 
 
 def explained(reruns: Reruns, x: RecordedRun, y: RecordedRun, claim: Claim | None) -> Explained:
-    """Return what the outputs on x and on y show about noise whose location was not handed over.
-
-    Noise that two coordinates share gives no locations if these move differently: their combination moved without
-    noise.
-    """
+    """Return what the outputs on x and on y show about noise whose location was not handed over."""
     calls, is_same = reruns.calls, same_output(x.output, y.output)
     if not calls and is_same is False:
         is_certain = reruns.is_fixed()
@@ -134,15 +130,12 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
 
 
 class _Response:
-    """What the noise of some calls does to outputs of `n` numbers: the factors of each drawn number, on x and on y.
-
-    `others` are the coordinates that a number changes in another way. `is_local` if the factors hold near the recorded
-    values only. An `UntriedError` if there are too many numbers to change.
-    """
+    """What the noise of some calls does to outputs of `n` numbers: the factors of each drawn number, on x and on y."""
 
     def __init__(self, noise: dict[int, ReplayedCall], n: int, reruns: Reruns) -> None:
         self.noise, self._reruns, self._n = noise, reruns, n
-        self.others, self.is_local = np.zeros(n, dtype=bool), False
+        self.others = np.zeros(n, dtype=bool)  # coordinates that a number changes in another way
+        self.is_local = False  # whether the factors hold near the recorded values only
         self.factors: dict[int, Array] = {}
         """By call, of shape (2, outputs, drawn numbers)."""
         sizes = {number: math.prod(call.law_on_x.shape) for number, call in noise.items()}
@@ -198,8 +191,8 @@ class _Response:
     def _probe(self, number: int, side: str, directions: Iterable[Array]) -> tuple[Array, list[bool], Flags] | None:
         """Return the change of each output per unit, at which steps it is that, and which outputs change.
 
-        A direction is that of one number, which may change all outputs, or of as many numbers as there are outputs,
-        each of which changes its own. None if an output has another form.
+        A direction is that of one number, or of as many as there are outputs, each of which changes its own. None if an
+        output has another form.
         """
         call, factor, is_affine, affected = self.noise[number], np.zeros(self._n), [], np.zeros(self._n, dtype=bool)
         for turn, direction in enumerate(directions):
@@ -268,7 +261,6 @@ class _Outputs:
         """Return the calls with the locations, or scales, that the outputs imply for noise about 0.
 
         Or what moved although no draw changes it, or what the calls lose near the recorded values; None for nothing.
-        An `UntriedError` if there are too many numbers, or the outputs disagree at other values.
         """
         if len(self.x) > MOST_EXPLAINED:
             raise UntriedError(f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
@@ -311,10 +303,7 @@ class _Outputs:
         return Explained(self.calls, [_without_noise(text, remedy, is_certain=is_certain)], reasons)
 
     def _scaled(self, found: _Response) -> dict[int, ReplayedCall] | None:
-        """Return the calls with the laws of the outputs, if each output has at most one draw and each draw one output.
-
-        For factors or scales that differ between x and y, so that the noise has another scale.
-        """
+        """Return the calls with the laws of the outputs, if these have at most one draw each, and each draw has one."""
         shows = np.any(found.matrix != 0.0, axis=0)
         if not np.all(shows.sum(axis=0) == 1) or not np.all(shows.sum(axis=1) <= 1):
             return None

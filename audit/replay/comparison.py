@@ -236,10 +236,7 @@ def matched(on_x: Sequence[Drawn], on_y: Sequence[Drawn], cost: Callable[[Drawn,
 
 
 def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tuple[int, float]], bool]:
-    """Return the visible losses of calls, each with the number of a call of its line, and whether any were reordered.
-
-    Where groups come and go with the rows, the calls of a line are matched in the order with the least loss.
-    """
+    """Return the visible losses of calls, each line's in the order that loses least, and whether it is another."""
     lines: dict[Line, list[tuple[int, float]]] = {}
     for number, call in enumerate(calls):
         lines.setdefault(call.line, []).append((number, _of_call(call)))

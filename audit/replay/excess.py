@@ -46,9 +46,8 @@ def judged(
 ) -> list[Finding]:
     """Return the findings at the calls and of their sum, as excesses only where the output shows the values.
 
-    An input that moves beyond the sensitivity that its primitive declares is an excess regardless of the output,
-    unless what the primitives are given varies by itself (not `is_determined`), or the calls of its line may
-    correspond in another order.
+    An input that moves beyond its declared sensitivity is an excess regardless of the output, unless what the
+    primitives are given varies by itself (not `is_determined`), or its line's calls may correspond in another order.
     """
     chooses = any(map(_may_choose, calls))
     determined = _Determined(calls, reruns, is_pure=claim is None or claim.log_ratio is not None)
@@ -93,11 +92,7 @@ def _exceeds(parts: Calls, claim: Claim | None, distance: float) -> bool:
 
 
 def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
-    """Whether the calls of a line can be matched such that no input moves beyond its sensitivity.
-
-    The calls may be for groups that come and go with the rows. Each move must be within the sensitivities of both
-    calls, so that a call with a large one covers no move of another query.
-    """
+    """Whether the calls of a line can be matched such that no input moves beyond the sensitivities of both calls."""
     on_x, on_y = calls_of(line, x), calls_of(line, y)
     if len(on_x) == len(on_y) == 1:
         return False

@@ -91,10 +91,7 @@ def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
 
 
 def distance_of(first: Any, second: Any) -> Array | None:
-    """Return |first − second|, element by element; None unless both are numbers of the same shape.
-
-    The difference between a number and NaN is infinite. Whole numbers of any size are subtracted exactly.
-    """
+    """Return |first − second|, element by element, infinite to NaN; None unless both are numbers of the same shape."""
     a, b = _numbers(first), _numbers(second)
     if a is None or b is None or a.shape != b.shape:
         return None
@@ -144,17 +141,13 @@ def shape_of(size: Any, *parameters: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A law with known densities: its parameters, and its distribution as scipy.stats makes it of their values.
-
-    `is_shifted` if it has a location and every real number, or integer, in its support. `has_exponential_tails` if its
-    log density has slope at most 1/scale and attains it, so that a move costs exactly move/scale.
-    """
+    """A law with known densities: its parameters, and its distribution as scipy.stats makes it of their values."""
 
     parameters: tuple[str, ...]
     distribution: Callable[..., Any] | None
     is_whole: bool = False
-    is_shifted: bool = False
-    has_exponential_tails: bool = False
+    is_shifted: bool = False  # it has a location, and every real number, or integer, in its support
+    has_exponential_tails: bool = False  # the log density attains its largest slope 1/scale: a move costs move/scale
 
 
 def _double(value: Any) -> Array:
@@ -367,11 +360,7 @@ def realised_loss(x: Law, y: Law, value: Any) -> float | None:
 
 
 def worst_loss(x: Law, y: Law) -> float | None:
-    """Return the supremum over values of |ln f_x − ln f_y|; infinite for Gaussian noise that moves; None if unknown.
-
-    It bounds the loss from above, in both directions, and is attained or approached for the draw before anything is
-    done to it.
-    """
+    """Return the supremum over values of |ln f_x − ln f_y|; infinite for Gaussian noise that moves; None if unknown."""
     loss = directed_loss(x, y)
     if loss is None or loss == math.inf:
         return loss
@@ -466,7 +455,7 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
 def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
     """Return the largest strength that an event needs, with probabilities that are smaller by more than rounding.
 
-    Where an event has exactly the claim's δ on one side and 0 on the other, any digit more would need an infinite ε.
+    Any digit above δ would need an infinite ε where an event has probability 0 on the other side.
     """
     forward = _strengths(claim, p * (1.0 - SLACK), q, p_rest + SLACK * p, q_rest)
     backward = _strengths(claim.reversed(), q * (1.0 - SLACK), p, q_rest + SLACK * q, p_rest)

@@ -45,10 +45,7 @@ def _function(original: Callable[..., Any], own: Callable[..., Any]) -> Callable
 
 
 def _method(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that does `own` with the tape while a run is recorded, and what it stands for else.
-
-    Of the state that stands for the global one, only the thread of the run has recorded methods.
-    """
+    """The same of a method, in all threads but those that draw from the state that stands for the global one."""
     original = getattr(kind, name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

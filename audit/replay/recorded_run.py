@@ -27,11 +27,9 @@ from .primitives import GLOBAL_STATE, outside_patches, recording_generator
 from .registered import PrimitiveFamily, imported_families, patched
 from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of
 
-_REPEATS: Final = 8
+REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
 _OTHERWISE: Final = "something else is random, or is kept between runs"
-_MORE: Final = 64
-"""Runs on each dataset of a mechanism that makes no call and whose outputs differ, before that counts as an excess."""
 _DRAWN: Final = (
     "a generator is drawn from in a way that is not recorded, such as one of numpy that was made before the replay; "
     "make it inside the mechanism, or take it as the parameter rng"
@@ -109,12 +107,8 @@ class Runner:
     ) -> RecordedRun:
         """Run the mechanism once; again if the run imported a library with primitives.
 
-        `seed` is another one for what draws beside the values that are put back.
-
-        Raises
-        ------
-        DatasetChangedError
-            If the run changed its dataset, and the dataset cannot be copied.
+        `seed` is another one for what draws beside the values that are put back. A `DatasetChangedError` if the run
+        changed its dataset, which cannot be copied.
         """
         if self._patches is None:
             raise RuntimeError("a run records only inside patching()")
@@ -203,11 +197,9 @@ class Runner:
         """Return why the recorded values do not determine the run; an empty reason if nothing shows it.
 
         It looks at all generators of the process if it `looks_around`, which takes a few hundredths of a second.
-
-        Each repetition has another seed, so that what draws beside the tape draws something else.
         """
         reason, unseen = "", Counter(first.tape.unseen)
-        for number in range(_REPEATS):
+        for number in range(REPEATS):
             before = _older_generators() if looks_around and number == 0 else {}
             again = self.run(dataset, first.tape.calls, seed=other_seed(self.seed, number))
             unseen |= again.tape.unseen
@@ -233,17 +225,9 @@ class Runner:
                 reason = f"unrecorded: another thread made {often} random call{'s' * (often != 1)}"
         return Unrecorded(reason, False)
 
-    def always_gives(self, dataset: Any, first: RecordedRun) -> bool:
-        """Whether a mechanism that makes no call gives the same output in many more runs."""
-        runs = (self.run(dataset, (), seed=other_seed(self.seed, _REPEATS + number)) for number in range(_MORE))
-        return all(same_output(first.output, again.output) is True for again in runs)
-
 
 def _older_generators() -> dict[np.random.BitGenerator, Any]:
-    """Return the generators of numpy that exist, with their states, but for the global one.
-
-    The class of other objects is not asked for by `isinstance`, which a proxy or a lazy object may answer by anything.
-    """
+    """Return the generators of numpy that exist, with their states; `isinstance` would run the code of proxies."""
     kinds = {np.random.BitGenerator}
     while more := {below for kind in kinds for below in kind.__subclasses__()} - kinds:
         kinds |= more

@@ -260,24 +260,12 @@ def paired(x: Drawn, y: Drawn) -> ReplayedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptLoss:
-    """The loss of all paired calls together.
+    """The loss of all paired calls together; None where the loss of one of them is unknown."""
 
-    Attributes
-    ----------
-    realised : float or None
-        ln of the density of the recorded values on x over that on y; None if a law is unknown.
-    epsilon : float or None
-        The sum of the worst cases of all calls but those of normal noise; None if one is unknown.
-    mu : float
-        The μ of all normal noise together: the root of the sum of squares.
-    rho : float or None
-        The sum of bounds on the zero-concentrated divergences; None if one is unknown.
-    """
-
-    realised: float | None
-    epsilon: float | None
-    mu: float
-    rho: float | None = None
+    realised: float | None  # ln of the density of the recorded values on x over that on y
+    epsilon: float | None  # the sum of the worst cases of all calls but those of normal noise
+    mu: float  # of all normal noise together: the root of the sum of squares
+    rho: float | None = None  # the sum of bounds on the zero-concentrated divergences
 
     @property
     def worst(self) -> float | None:

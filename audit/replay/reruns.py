@@ -19,10 +19,12 @@ from scipy.special import gammaln, stirling2
 
 from .laws import Array
 from .output_values import difference, is_of_single_precision, numbers_of, same_form, same_output
-from .recorded_run import RecordedRun, Runner, other_seed
+from .recorded_run import REPEATS, RecordedRun, Runner, other_seed
 from .replay_result import Finding, FindingKind, ReplayedCall, paired, paired_calls
 from .tape import Drawn, RaisedCall
 
+_MORE: Final = 64
+"""Runs on each dataset of a mechanism that makes no call and whose outputs differ, before that counts as an excess."""
 MOST_NUMBERS: Final = 64
 """Most drawn numbers that are changed one at a time."""
 DRAWS: Final = 8
@@ -72,13 +74,17 @@ class Reruns:
 
     def is_fixed(self) -> bool:
         """Whether both sides, which make no call, give the same output in many more runs."""
-        return all(self._runner.always_gives(*side) for side in self._sides.values())
+        seeds = [other_seed(self._runner.seed, REPEATS + number) for number in range(_MORE)]
+        return all(
+            same_output(first.output, self._runner.run(dataset, (), seed=seed).output) is True
+            for dataset, first in self._sides.values()
+            for seed in seeds
+        )
 
     def freely(self) -> tuple[str, list[Finding]]:
         """Return why the draws of a run are not independent, and the calls that raise in some runs only.
 
-        Runs on both sides draw for themselves, half of them with some noise moved far, so that branches that noise
-        decides about are taken: what happens with probability p is missed with at most (1 - p)^17.
+        Half of the runs have some noise moved far: what happens with probability p is missed with at most (1 - p)^17.
         """
         if not any(made.tape.calls or made.tape.raised for _, made in self._sides.values()):
             return "", []
@@ -132,8 +138,7 @@ class Reruns:
     def disagreement(self, apart: Callable[[Changes], Array] | None = None, noise: Array | None = None) -> str:
         """Return why the outputs on x and y do not agree at other values; empty if they do at all values tried.
 
-        They agree if they are the same. With `apart`, which returns the expected difference of their numbers, they
-        agree if it is that: up to rounding, and up to 1e-9 of the `noise` of a coordinate.
+        They agree if they are the same, or as far apart as `apart` expects, up to 1e-9 of the `noise` of a coordinate.
         """
         try:
             apart_from_noise = [*self._combinations(), *self._steps()]
@@ -149,10 +154,7 @@ class Reruns:
         return ""
 
     def _combinations(self) -> Iterator[Changes]:
-        """Yield all values that the calls of choices can take together: each may lead to another output.
-
-        An `UntriedError` if there are too many, or a call may decide something that no number of values shows.
-        """
+        """Yield all values that the calls of choices can take together: each may lead to another output."""
         outcomes: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
             if call.is_shifted or _is_answer(call):
@@ -173,10 +175,7 @@ class Reruns:
             yield dict(zip(outcomes, each, strict=True))
 
     def _steps(self) -> Iterator[Changes]:
-        """Yield values of whole noise that moved, and one for each step of noise that is rounded afterwards.
-
-        Each may lead to another output, like an outcome of a choice; an `UntriedError` if there are too many.
-        """
+        """Yield values of whole noise that moved, and one for each step of noise that is rounded afterwards."""
         for number, call in enumerate(self.calls):
             if not call.is_shifted or call.is_inferred or call.is_unmoved or np.size(call.value) != 1:
                 continue
@@ -218,11 +217,7 @@ class Reruns:
         return bool(np.all(np.abs(held - held[0] - np.outer(tried - tried[0], slopes)) <= self.rounding(*held)))
 
     def _step_values(self, number: int, grid: Array) -> Array:
-        """Return values between which the output on x takes its steps: one for each, if no step is missed.
-
-        Between two values with different outputs there may be a third one, as long as three bisections did not return
-        one of the two: it is missed if it is narrower than an eighth of the way.
-        """
+        """Return values between which the output on x takes its steps; one narrower than an eighth may be missed."""
         found, todo = [float(grid[0])], [(float(a), float(b), 0) for a, b in itertools.pairwise(grid)][::-1]
         outputs: dict[float, Any] = {}
 
@@ -350,8 +345,8 @@ class Reruns:
     def shown(self, number: int) -> npt.NDArray[np.bool_]:
         """Return which numbers of a call's value show in the output, on x and on y; one flag without numbers.
 
-        A number shows if the output changes with a small change of it, or takes four values or more, as where it is
-        rounded, in steps of 1.5 scales: what decides between two answers takes two. A place shows if others change it.
+        A number shows if the output changes with a small change of it, or takes four values in steps of 1.5 scales, as
+        where it is rounded: what decides between two answers takes two. A place shows if others change it.
         """
         call = self.calls[number]
         value = np.asarray(call.value)
@@ -411,24 +406,19 @@ def _raised(on_x: list[RecordedRun], on_y: list[RecordedRun]) -> Iterator[Findin
 
 
 class _Numbers(NamedTuple):
-    """Numbers of noise by row, from their locations and in scales, with a column for each run.
-
-    `near` is how far apart rounding may set equal ones. `chance` bounds the probability that two independent ones are
-    so near. `rounded` bounds it also where a primitive rounds its values to the grid on which they were found.
-    """
+    """Numbers of noise by row, from their locations and in scales, with a column for each run."""
 
     names: list[str]
     noise: Array
-    near: Array
-    chance: Array
-    rounded: Array
+    near: Array  # how far apart rounding may set equal ones
+    chance: Array  # bound on the probability that two independent ones are so near
+    rounded: Array  # the same, also where a primitive rounds its values to the grid on which they were found
 
 
 def _why_dependent(runs: list[RecordedRun]) -> str:
     """Return which noise is not independent of other noise, in the same run or in another one.
 
-    This sees also what a function with `noise_primitive` draws from a source that is not recorded. Each of the tests
-    accuses independent noise of the laws stated with a probability of at most `_BY_CHANCE`.
+    This sees also what a function with `noise_primitive` draws from a source that is not recorded.
     """
     found = []
     for drawn in zip(*(run.tape.calls for run in runs), strict=False):
@@ -502,16 +492,13 @@ def _why_in_common(of: _Numbers) -> str:
 
 
 def _why_monotone(of: _Numbers) -> str:
-    """Return which number rises or falls with another one, or its size does, in all runs or nearly so: Kendall's test.
-
-    Ties that are broken at random raise the statistic as often as they lower it: a factor of 2.
-    """
+    """Return which number rises or falls with another one, or its size does, in nearly all runs: Kendall's test."""
     n = of.noise.shape[1]  # of more numbers than d, even the same order in all runs would be chance
     d = min(len(of.names), int(math.sqrt(_BY_CHANCE * math.factorial(n) / 8.0)))
     inversions = np.ones(1)
     for size in range(2, n + 1):
         inversions = np.convolve(inversions, np.full(size, 1.0 / size))
-    # twice for ties, twice for both directions, and 2 d (d - 1) pairs of numbers and sizes
+    # twice for ties broken at random, twice for both directions, and 2 d (d - 1) pairs of numbers and sizes
     most = int(np.searchsorted(8.0 * d * (d - 1) * np.cumsum(inversions), _BY_CHANCE, side="right")) - 1
     if d < 2:
         return ""

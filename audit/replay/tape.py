@@ -93,19 +93,15 @@ def _is_inside(module: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a primitive states about itself: the sensitivity of its input, and the loss that it promises for it.
-
-    `input` holds the numbers that the sensitivity is for, if they are not the location of the law. `promise` returns,
-    for two inputs, how far they are apart and the claim that the primitive keeps for so far; None if it does not know.
-    `made` is the object that the primitive is, if what it does with its result cannot be seen.
-    """
+    """What a primitive states about itself: the sensitivity of its input, and the loss that it promises for it."""
 
     sensitivity: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
-    input: Any = None
+    input: Any = None  # the numbers that the sensitivity is for, if they are not the location of the law
+    # for two inputs, how far they are apart and the claim that the primitive keeps for so far; None if it does not know
     promise: Callable[[Any, Any], tuple[float, Claim] | None] | None = None
-    made: Any = None
+    made: Any = None  # the object that the primitive is, if what it does with its result cannot be seen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,11 +130,8 @@ class Streams:
 
     A draw is fresh if it starts at a state that is known, and at which no other draw started. Known are the states of
     a generator at its creation, if its entropy is that of the run or was read from the operating system during the
-    replay, and those at which a recorded draw ended. So the draws of a stream form a chain without overlap, and copies,
-    states that are set, equal seeds and seeds from elsewhere end in a reason: `repeated` if numbers were drawn twice,
+    replay, and those at which a recorded draw ended. All else ends in a reason: `repeated` if numbers were drawn twice,
     `unknown` if it is not known where they come from.
-
-    Proof: docs/proofs/replay.md
     """
 
     def __init__(self) -> None:
@@ -323,8 +316,7 @@ class Tape:
     ) -> Any:
         """Return what `draw` returns, or the recorded value in its place, and record the call.
 
-        `law` and `declared` are read only if the call is recorded, before the draw. A recorded value that the
-        primitive cannot return now parts the paths.
+        A recorded value that the primitive cannot return now parts the paths.
         """
         if self.passes():
             return draw()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -35,10 +34,7 @@ _UNIT = 1e-15  # seconds; a store keeps integers
 
 
 def next_size(total: int, runs: int) -> int:
-    """Return the size of the batch after `total` of `runs` runs: 32, then 6% of the total but at least 8, or the rest.
-
-    The size is not positive when no runs are left.
-    """
+    """Return the size of the batch after `total` runs: 32, then 6% of the total but at least 8, or the rest."""
     return min(FIRST if total == 0 else max(int((_GROWTH - 1) * total), LEAST), runs - total)
 
 
@@ -110,25 +106,19 @@ def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock) -> N
 
 
 def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None:
-    """Return batch `number` (from 0), which follows `total` runs, if it was begun before.
-
-    Raise a `StoreError` if the kept value is not a possible size with paces.
-    """
+    """Return batch `number` (from 0), which follows `total` runs, if it was begun before."""
     kept = None if memory is None else memory.recall(_key(number))
     if kept is None:
         return None
-    if not _is_begun(kept, next_size(total, sys.maxsize)):
-        raise StoreError(f"the store is damaged: its value for the {_key(number)} is impossible; delete the store.")
-    return Begun(kept[0], tuple(pace * _UNIT for pace in kept[1:]))
-
-
-def _is_begun(kept: Any, most: int) -> bool:
-    return (
+    is_possible = (
         isinstance(kept, list)
         and 1 <= len(kept) <= 3
         and all(type(each) is int and 0 <= each < 1 << 80 for each in kept)
-        and 0 < kept[0] <= most
+        and 0 < kept[0] <= next_size(total, sys.maxsize)
     )
+    if not is_possible:
+        raise StoreError(f"the store is damaged: its value for the {_key(number)} is impossible; delete the store.")
+    return Begun(kept[0], tuple(pace * _UNIT for pace in kept[1:]))
 
 
 def _key(number: int) -> str:

@@ -108,13 +108,7 @@ _FEW_HITS = 50  # of an event on one dataset in the pilot, with which it hardly 
 
 
 def with_pilot(main: int, q: float = 0.5) -> int:
-    """Return the fewest runs of an audit with `main` main runs, if the event has probability `q` or more.
-
-    Examples
-    --------
-    >>> with_pilot(950_000), with_pilot(100), with_pilot(100_000_000), with_pilot(20_000, q=0.01)
-    (1000000, 200, 100250000, 26667)
-    """
+    """Return the fewest runs of an audit with `main` main runs, if the event has probability `q` or more."""
     sizes = [2 * main, main + _LEAST, main + _MOST]
     sizes += [-(-main * share // (share - 1)) for share in (_SHARE, _GROWN_SHARE)]
     return min(runs for runs in sizes if main_runs(runs, q) >= main)
@@ -154,10 +148,7 @@ _REPEATED, _MANY, _REPEATING = 32, 256, 1.0
 
 
 class Memory(Protocol):
-    """Keeps the results of tasks under their keys, to resume an audit; `store.Section` is one.
-
-    An earlier value is never lost before a later one; after `save` all are safe.
-    """
+    """Keeps the results of tasks under their keys, to resume an audit: an earlier one is never lost before a later."""
 
     def recall(self, key: str) -> Any: ...
 
@@ -270,9 +261,9 @@ class Plan:
         return "x" if self.is_coupled else side
 
     def repeats(self, side: Side, drawn: Outputs | None = None) -> bool:
-        """Whether the seed repeats the first pilot block on one dataset (`drawn`), and so determines the noise.
+        """Whether the seed repeats the first pilot block on one dataset, and so determines the noise.
 
-        Without its outputs, a few runs are drawn twice. Only the first runs of a slow function are drawn again.
+        A few runs are drawn twice, or the block `drawn` again; of a slow function only the first runs.
         """
         if drawn is None:
             drawn = self.draw("pilot", side, 0, _REPEATED)
@@ -287,8 +278,7 @@ class Plan:
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
         """Whether the seed repeats the first pilot block on x, and with a memory also the first block on y.
 
-        Raise a `StoreError` if the seed repeated them in an earlier session and does not now: an input that the store
-        cannot see has changed.
+        Raise a `StoreError` if the seed repeated them in an earlier session and does not now.
         """
         first: dict[Side, Outputs] = {"x": blocks_x[0], "y": blocks_y[0]}
         again = all(self.repeats(side, first[side]) for side in (SIDES if self.memory is not None else SIDES[:1]))
@@ -301,8 +291,7 @@ class Plan:
     def seed_of_coins(self, *, is_replayable: bool) -> int:
         """Return the seed of the coins of the tests: the audit's if it fixes the outputs too, else a fresh one.
 
-        A memory keeps a fresh seed, so that a resumed audit tosses no coin twice. Raise a `StoreError` if the kept
-        value is not a seed.
+        A memory keeps a fresh seed, so that a resumed audit tosses no coin twice.
         """
         if is_replayable:
             return self.seed
@@ -328,7 +317,6 @@ class Plan:
             raise self._has_changed()
 
     def _begins_with(self, heads: Sequence[Outputs]) -> bool:
-        """Whether the first runs on x and on y are these; True for an empty sequence."""
         return all(
             are_equal(self.draw("pilot", side, 0, len(head)), head) for side, head in zip(SIDES, heads, strict=False)
         )
@@ -356,11 +344,9 @@ class Plan:
         *,
         is_kept: bool = True,
     ) -> Outputs:
-        """Return the outputs of one block; with `shape`, each output must have this shape.
+        """Return the outputs of one block, each of this `shape` if given; a `MechanismError` names the block.
 
         Outputs that are not kept hold only until the mechanism is called again.
-
-        A `MechanismError` from the mechanism or its outputs names the block.
         """
         dataset = self.x if side == "x" else self.y
         try:

@@ -61,8 +61,7 @@ def plan_blocks(
 ) -> Plan:
     """Return the plan for a sampler, with a block size from `runs` and from the shape of one output, drawn here.
 
-    Without `runs`, blocks have the maximum size. Without `is_stateful`, the first run shows whether the mechanism
-    carries state.
+    Without `is_stateful`, this run shows whether the mechanism carries state.
     """
     for side, dataset in zip(SIDES, (x, y), strict=True):
         refuse_iterator(dataset, side)
@@ -219,10 +218,7 @@ def count_pairs(
 def draw_pilot(
     plan: Plan, runs: int, *, first_block: int = 0, sides: Sequence[Side] = SIDES
 ) -> tuple[list[Outputs], list[Outputs]]:
-    """Draw `runs` pilot outputs on x and on y; return their blocks in order, numbered from `first_block`.
-
-    Where `sides` leaves one out, it has no blocks.
-    """
+    """Draw `runs` pilot outputs on x and on y, or on one of them; return their blocks, numbered from `first_block`."""
     sizes = _sizes(runs, plan.block)
     cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
     tasks = [DrawBlocks(side, first=first_block + first, sizes=part) for side in sides for first, part in cut]
@@ -241,8 +237,7 @@ def draw_pilot(
 def shapes_of(plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs]) -> Shapes:
     """Return the shape of one output on each dataset, from the first blocks; None if outputs may vary in length.
 
-    Outputs with named columns may: a block with other columns gives dictionaries. So may lists of tuples: a block whose
-    tuples all have one length is a matrix, and any other block holds objects.
+    Those with named columns may, since a block with other columns gives dictionaries, and so may lists of tuples.
     """
     has_objects = any(block.dtype == object for block in blocks_x + blocks_y)
     if not plan.sampler.is_block or plan.sampler.column_names or has_objects:
@@ -255,11 +250,7 @@ def _sizes(runs: int, block: int) -> list[int]:
 
 
 def parts(sizes: list[int], blocks: int, least: int = 1) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the first block number and the block sizes of each task.
-
-    All tasks but the last have at least `least` blocks. The cut depends only on the arguments, so that a store
-    recognises the tasks.
-    """
+    """Yield the first block number and the block sizes of each task, of at least `least` blocks but for the last."""
     per_task = max(least, -(-blocks // min(max(blocks // _BLOCKS_OF_MANY, _TASKS), _MOST_TASKS)))
     for first in range(0, len(sizes), per_task):
         yield first, tuple(sizes[first : first + per_task])

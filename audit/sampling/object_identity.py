@@ -211,10 +211,10 @@ class Identity:
 
 
 def identity(value: Any, package: str = "") -> Identity:
-    """Hash an object by its contents.
+    """Hash an object by its contents, or by its own method `__audit_identity__`.
 
     The user's functions and classes are hashed by their code and everything it names; installed libraries, except
-    `package`, by name and version. An object may define its own identity in a method `__audit_identity__`.
+    `package`, by name and version.
     """
     walk = _Walk(package)
     walk.add(value)

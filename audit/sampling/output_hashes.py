@@ -82,10 +82,11 @@ def _codes(outputs: Outputs) -> npt.NDArray[np.uint64]:
         codes = np.ascontiguousarray(outputs).view(np.uint64)
     else:
         codes = outputs.astype(np.float64).view(np.uint64) if outputs.dtype.kind == "f" else outputs.astype(np.uint64)
-    return _mixed(codes)
+    return mixed(codes)
 
 
-def _mixed(codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def mixed(codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return a hash of each number, different for different ones."""
     codes = codes * _ODD
     codes ^= codes >> _HALF
     return np.asarray(codes * _OTHER_ODD)
@@ -97,7 +98,7 @@ def _texts(outputs: Outputs) -> list[bytes]:
 
 
 def _codes_of_texts(texts: list[bytes]) -> npt.NDArray[np.uint64]:
-    return _mixed(np.fromiter(map(zlib.crc32, texts), np.uint64, len(texts)))
+    return mixed(np.fromiter(map(zlib.crc32, texts), np.uint64, len(texts)))
 
 
 BLOCK_MARKS = 2 + MARKS
@@ -110,8 +111,7 @@ FINGERPRINTED = 256
 def hashed_keys(outputs: Outputs) -> list[Any]:
     """Return keys of the outputs that are equal whenever fingerprints cannot distinguish the outputs.
 
-    Objects with equal texts have equal keys; a number, or a tuple of numbers, has the same key in a block of its kind
-    and among objects.
+    A number, or a tuple of numbers, has the same key in a block of its kind and among objects.
     """
     values = outcome_list(outputs)
     if outputs.dtype.kind in "biu" or (outputs.dtype.kind == "f" and not np.isnan(outputs).any()):
@@ -138,10 +138,7 @@ def fingerprint(outputs: Outputs) -> int:
 
 
 def order_mark(outputs: Outputs) -> int:
-    """Return a 64-bit hash of the order of a block's first outputs; shifting or scaling all numbers preserves it.
-
-    Vectors are ordered by their first coordinate. Objects have no order and are hashed themselves.
-    """
+    """Return a 64-bit hash of the order of a block's first outputs, or of objects themselves, which have no order."""
     head = outputs[:FINGERPRINTED]
     if head.dtype == object or (head.ndim == 2 and head.shape[1] == 0):
         return fingerprint(head)

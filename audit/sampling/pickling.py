@@ -48,8 +48,7 @@ class Parcel:
 def pack(value: Any, parts: list[Any], name: str, *, is_far: bool = False) -> Parcel:
     """Return `value` as a parcel; the modules of `parts` are pickled by value if a worker cannot import them.
 
-    With `is_far`, workers may be on other machines, which have installed packages but not the user's modules. Raise a
-    `MechanismError` if `value` cannot be pickled.
+    With `is_far`, workers may be on other machines, which have installed packages but not the user's modules.
     """
     return next(pack_each([value], parts, name, is_far=is_far))
 

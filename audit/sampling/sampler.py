@@ -68,10 +68,7 @@ def check_choice(choice: Any) -> OutputPart | None:
 
 
 def pick_from_run(output: Any, choice: OutputPart, name: str, *, is_block: bool = False) -> Any:
-    """Return the part of one output, or of an output of many runs, with its name unless a function picked it.
-
-    Raise a `MechanismError` if the output has no such part.
-    """
+    """Return the part of one output, or of an output of many runs, with its name unless a function picked it."""
     if callable(choice):
         return _called(choice, output, name, " (it is given the outputs of all runs together)" if is_block else "")
     choice = _place_of_vector(output, choice)
@@ -81,7 +78,8 @@ def pick_from_run(output: Any, choice: OutputPart, name: str, *, is_block: bool 
         try:
             return Part(choice, _at_path(output, choice, is_block))
         except _MISSING:
-            return Part(choice, _at_path(output, _with_dots(choice), is_block))
+            with_dots = re.sub(r"\[(['\"]?)(.*?)\1\]", r".\2", choice)  # "output['a'][0]", as events print it
+            return Part(choice, _at_path(output, with_dots.removeprefix("output."), is_block))
     except _MISSING:
         raise _absent(output, choice, name, is_block) from None
 
@@ -127,11 +125,6 @@ def _at_path(value: Any, path: str, is_block: bool) -> Any:
         if isinstance(value, Mapping) or not path.isdigit():
             raise
         return value[:, int(path)] if is_block else value[int(path)]
-
-
-def _with_dots(path: str) -> str:
-    """Return a path as events print it with dots only: "output['a'][0]" is "a.0"."""
-    return re.sub(r"\[(['\"]?)(.*?)\1\]", r".\2", path).removeprefix("output.")
 
 
 def _named(value: Any, name: str, is_block: bool) -> Any:
@@ -320,10 +313,7 @@ class Sampler:
             ) from error
 
     def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form | None:
-        """Return the form that `size` outputs on `dataset` have, drawn for this; raise what `draw` raises.
-
-        Exceptions and None have no form; None if there is nothing else. After a run without names no other is made.
-        """
+        """Return the form that `size` outputs on `dataset` have, drawn for this; None if none has a form."""
         if self.is_block:
             return form_of_block(self._in_time(lambda: self.drawn(dataset, size, rng)))
 
@@ -364,7 +354,8 @@ class Sampler:
                 size=size,
             ) from error
         except BaseException as error:
-            if _receives_signals():
+            is_main = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+            if is_main:  # a key press or a signal may have raised it, and not only the mechanism
                 raise
             raise self._refusal_of(error) from error
 
@@ -403,16 +394,10 @@ class Sampler:
         return MechanismError(f"{self.name} {reason}.", mechanism=self.name)
 
 
-def _receives_signals() -> bool:
-    """Whether a key press or a signal may have raised an exception here, and not only the mechanism."""
-    return threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
-
-
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     """Return the `Sampler` of a mechanism; a sampler is returned as it is.
 
-    Raise an `OptionError` if the name is not a line of text, and a `MechanismError` if the mechanism cannot be called
-    and has no `sample` method, or its parameters are unknown.
+    Raise a `MechanismError` if it cannot be called and has no `sample` method, or its parameters are unknown.
     """
     checked("name", name, or_none=True)
     if isinstance(mechanism, Sampler):
@@ -475,8 +460,7 @@ def picked(mechanism: Any, output: OutputPart | None) -> Sampler:
     """Return the sampler of a mechanism whose outputs are a part of its outputs; all of them for None.
 
     A part keeps every claim that the whole output keeps. A function is given one output, or the whole block of a block
-    sampler. Raise an `OptionError` if `output` picks nothing, and a `MechanismError` when runs are drawn if an output
-    has no such part.
+    sampler.
     """
     sampler, choice = as_sampler(mechanism), check_choice(output)
     if choice is None:

@@ -84,14 +84,11 @@ def no_blocks() -> BlockCounts:
 
 @dataclass(frozen=True, slots=True)
 class MainCounts:
-    """Main runs on x and on y in events, and in the cells of partitions and of plain events, one after the other.
+    """Main runs on x and on y in events, and in the cells of partitions and of plain events, one after the other."""
 
-    `runs` are those on x and on y; the arrays have the shapes (2 datasets, events) and (2 datasets, cells), x first.
-    """
-
-    runs: tuple[int, int]
-    hits: Labels
-    cells: Labels
+    runs: tuple[int, int]  # on x and on y
+    hits: Labels  # shape (2 datasets, events)
+    cells: Labels  # shape (2 datasets, cells)
 
     @classmethod
     def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Outputs, y: Outputs) -> MainCounts:
@@ -327,11 +324,6 @@ class LearnForm:
         return isinstance(result, Form)
 
 
-def _are_alike(first: Outputs, second: Outputs) -> bool:
-    """Whether both are numbers of one type and shape."""
-    return (first.dtype, first.shape[1:]) == (second.dtype, second.shape[1:]) and first.dtype != object
-
-
 @dataclass(frozen=True, slots=True)
 class CountBlocks(_Blocks):
     """Counts main runs on one dataset: (hits of each event, marks) of each block, and cells and exceptions of all."""
@@ -345,10 +337,6 @@ class CountBlocks(_Blocks):
     @property
     def owners(self) -> Sequence[Any]:
         return [value for each in (self.event, *self.others, *self.partitions) for value in listed_in(each)]
-
-    @property
-    def n_events(self) -> int:
-        return 1 + len(self.others)
 
     @property
     def words(self) -> str:
@@ -369,7 +357,8 @@ class CountBlocks(_Blocks):
             hits = (0,) if self.event is None else hits_of((self.event, *self.others), reading)
             numbers.append((*hits, *_marks(plan, number, outputs)))
             raised.append(raised_in(outputs))
-            if held and not _are_alike(held[0].outputs, outputs):
+            before = held[0].outputs if held else outputs  # objects are counted at once
+            if (before.dtype, before.shape[1:]) != (outputs.dtype, outputs.shape[1:]):
                 cells, held = cells + self._cells(held), []
             held.append(reading)
             if outputs.dtype == object or sum(each.outputs.size for each in held) >= _TOGETHER:
@@ -388,14 +377,15 @@ class CountBlocks(_Blocks):
     def fits(self, result: Any) -> bool:
         match result:
             case [[*counted], np.ndarray() as cells, [*raised]]:
-                n_cells, runs, n_events = [each.n_cells for each in self.partitions], sum(self.sizes), self.n_events
+                n_cells, runs = sum(each.n_cells for each in self.partitions), sum(self.sizes)
+                ends = (_MARK,) * BLOCK_MARKS
                 return (
                     len(counted) == len(self.sizes)
                     and all(
-                        _are_within(one, (size + 1,) * n_events + (_MARK,) * BLOCK_MARKS)
+                        _are_within(one, (size + 1,) * (1 + len(self.others)) + ends)
                         for one, size in zip(counted, self.sizes, strict=True)
                     )
-                    and cells.shape == (sum(n_cells),)
+                    and cells.shape == (n_cells,)
                     and cells.dtype == np.int64
                     and _fit(self.partitions, cells, runs)
                     and _are_raised(raised, runs)
@@ -408,10 +398,7 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CountPairs(_Blocks):
-    """Counts pairs of main runs: (`pair_numbers`, marks) of each block, and exceptions.
-
-    Hits of the events of the `final` test and cells of `partitions` are counted in addition.
-    """
+    """Counts pairs of main runs: (`pair_numbers`, marks) of each block, exceptions, and hits of `final` and cells."""
 
     events: Events
     rare: Events

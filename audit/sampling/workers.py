@@ -50,10 +50,7 @@ def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
 
 
 def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
-    """Yield every task with its result, in order of completion.
-
-    Raise a `MechanismError` from a task, or if a worker dies or a block takes too long, naming the unfinished blocks.
-    """
+    """Yield every task with its result, in order of completion; a `MechanismError` names the unfinished blocks."""
     longest, limit = max((task.blocks for task in tasks), default=1), plan.sampler.block_seconds
     if limit is not None:
         limit = limit * longest + _START
@@ -264,8 +261,7 @@ def _for_processes(plan: Plan) -> Parcel | None:
     """Return the plan of a long audit as a parcel for processes, if processes may replace threads.
 
     Threads contend for Python's lock at every call of numpy, and on two cores they are hardly faster than one. None if
-    threads were requested, if copies of the mechanism may differ from it (it carries state or does not draw from
-    `rng`), or if the plan cannot be sent or is too large to copy.
+    copies of the mechanism may differ from it: it carries state, or does not draw from `rng`.
     """
     if shares_memory("processes") or plan.is_stateful:
         return None

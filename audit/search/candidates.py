@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -55,15 +54,15 @@ class Line:
     at: Callable[[float], Candidate]
 
 
-class PairSource(ABC):
+class PairSource:
     """A source of candidates, which need not be neighbours: the caller checks each."""
 
     has_many = False
     """Whether a search fills the executions that it may make with random pairs, as its patterns are few of many."""
 
-    @abstractmethod
     def patterns(self) -> Iterator[Candidate]:
-        """Yield the initial pairs, those that most often reveal a bug first; perhaps without end."""
+        """Yield the initial pairs, those that most often reveal a bug first; perhaps without end, or none."""
+        return iter(())
 
     def staircases(self) -> Iterator[Candidate]:
         """Yield further initial pairs for a search that can try many: rows at one end of a range, then at the other."""
@@ -144,11 +143,6 @@ def initial_pairs(available: int, budget: int) -> int:
 
     With more executions than 32 pairs need, their number and the length of the first pilots grow alike: n pairs that
     have no dataset in common take 2 n log₂ n pilots, whose length is the square root of the budget.
-
-    Examples
-    --------
-    >>> [initial_pairs(100, budget) for budget in (400, 3_000, 60_000, 1_000_000)]
-    [4, 30, 32, 82]
     """
     count = min(available, max(min(MANY, budget // _EACH), 2))
     while count < available and 2 * (count + 1) * math.log2(count + 1) <= math.sqrt(budget):
@@ -165,18 +159,14 @@ _TRIES = 40  # attempts for each new pair
 
 @dataclass(slots=True)
 class Pool:
-    """Candidates that are neighbours and in the domain, each once.
-
-    `strangers` are the caller's pairs that are not neighbours, and the first pair that the mechanism refused, with
-    reasons.
-    """
+    """Candidates that are neighbours and in the domain, each once."""
 
     source: PairSource
     adjacency: Adjacency | None
     distance: float
     rng: np.random.Generator
     check_pair: PairCheck | None = None  # of the mechanism, which may refuse neighbours
-    strangers: list[tuple[Candidate, str]] = field(default_factory=list)
+    strangers: list[tuple[Candidate, str]] = field(default_factory=list)  # the caller's, and the first one refused
     seen: set[Hashable] = field(default_factory=set)
 
     def first(self, budget: int, places: Sequence[Candidate] = ()) -> tuple[list[Candidate], list[Candidate]]:

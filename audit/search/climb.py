@@ -189,11 +189,16 @@ class Climb(Generic[Pair]):
             self._sweep(line, MOST, used + (share - used) / n_left)
 
     def _turns(self, share: float) -> None:
-        """Vary the leaders up to a share of the budget, as long as there are new pairs."""
+        """Sweep and vary the leaders of the largest groups, and the best of some random pairs, while there are new."""
         idle = 0
         while self._goes_on(share) and idle < _MOST_LINES:
             before = self.comparisons.tried
-            self._turn(share)
+            order = sorted(self.leaders.values(), key=lambda pair: -pair.size)[:AROUND]
+            drawn = self._compare(self.pool.drawn(_MOVES), share)
+            for pair in [*order, *([drawn] if drawn is not None else [])]:
+                for line in self._lines_near(pair):
+                    self._sweep(line, _NUMBERS_NEAR, share)
+                self._compare(self.pool.moves([pair.candidate], _MOVES), share, drifts=True)
             idle = 0 if self.comparisons.tried > before else idle + 1
 
     def simpler(self, pair: Pair, least: float) -> Pair:
@@ -242,15 +247,6 @@ class Climb(Generic[Pair]):
 
         reserved = 2 * AROUND * DEPTH / self.comparisons.most
         Places(line, size).sweep(most, lambda: self._goes_on(share - reserved))
-
-    def _turn(self, share: float) -> None:
-        """Sweep and vary the leaders of the largest groups, and the best of some random pairs."""
-        order = sorted(self.leaders.values(), key=lambda pair: -pair.size)[:AROUND]
-        drawn = self._compare(self.pool.drawn(_MOVES), share)
-        for pair in [*order, *([drawn] if drawn is not None else [])]:
-            for line in self._lines_near(pair):
-                self._sweep(line, _NUMBERS_NEAR, share)
-            self._compare(self.pool.moves([pair.candidate], _MOVES), share, drifts=True)
 
     def _lines_near(self, pair: Pair) -> list[Line]:
         """Return lines near a pair: all of the first that is so large in its group, one at random of the others."""

@@ -159,13 +159,7 @@ def _in_turn(*leaders: Iterable[Replayed]) -> list[Replayed]:
 def guided_by_replays(
     pool: Pool, sampler: Sampler, seed: int, budget: int, progress: Callable[[int], None] | None = None
 ) -> Guide:
-    """Return the pairs that replays rank first, out of a pool, within a share of the executions of a search.
-
-    Raises
-    ------
-    MechanismError
-        If the mechanism fails on every pair, or a replay is recording in this process.
-    """
+    """Return the pairs that replays rank first, out of a pool, within a share of the executions of a search."""
     remedy = "the one that runs this search; search without guide=, or in another process."
     with only_recording(sampler.name, remedy):
         most = min(int(_SHARE * budget), _MOST)
@@ -219,9 +213,8 @@ def simplest(
     """Return the simplest pair that loses about as much as the found one, its trial if it loses clearly more, and the
     executions that it took to find it.
 
-    The search is greedy: it takes the first simplification that keeps the loss, and simplifies that one further. The
-    result is None if none keeps the loss, or if the executions are too few to compare any. In a store the trials have
-    this `number` and the following ones.
+    None if no simplification keeps the loss, or if the executions are too few to compare any. In a store the trials
+    have this `number` and the following ones.
     """
     runs = executions // (2 * _TRIES)
     if runs < LEAST_SCORED or not any(map(pool.is_possible, pool.source.simpler(found.candidate))):
@@ -486,10 +479,7 @@ def _enlarged(domain: Any, sampler: Sampler, seed: int) -> Enlarged:
 
 
 def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
-    """The note on pairs that could not be run, which a reader of the audit alone must not miss.
-
-    Labels of pairs and errors quote rows, so the note has none of them unless the datasets may be shown.
-    """
+    """The note on pairs that could not be run; labels of pairs and errors quote rows, which it may not show."""
     note = (
         f"the mechanism failed on {len(failed):,} of the {counted(number, 'pair')} of the search, about which nothing "
         "is said; a failure on one of two neighbours tells them apart"

@@ -109,12 +109,8 @@ def with_special_numbers(
 ) -> Enlarged:
     """Return the domain with NaN, infinity and negative zero, as far as the mechanism takes them and they may matter.
 
-    Parameters
-    ----------
-    apart : callable
-        How far the outputs on two datasets are apart: 0 if they do not differ, below 1 if that may be chance.
-    run : callable
-        Runs the mechanism on a dataset; returns the exception, or its name, if it raises in every run.
+    `apart` is how far the outputs on two datasets are apart: 0 if they do not differ, below 1 if that may be chance.
+    `run` returns the mechanism's exception on a dataset, or its name, if it raises in every run.
     """
     is_open = isinstance(domain, Domain) and not getattr(domain, "finite", False)
     of_numbers = _of_numbers(domain) if is_open else None

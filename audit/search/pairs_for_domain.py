@@ -46,9 +46,6 @@ class GeneratedPairs(PairSource):
     generator: Callable[[np.random.Generator], Any]
     numbers: Iterator[int] = field(default_factory=lambda: count(1), compare=False)
 
-    def patterns(self) -> Iterator[Candidate]:
-        return iter(())
-
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
         return (_given(self._make(rng, number), number, "generated pair") for number in self.numbers)
 
@@ -126,12 +123,6 @@ def _given(pair: Any, number: int, name: str) -> Candidate:
             f"{name} {number} is {show(pair)}, which is not a pair; pass (x, y).", number=number
         ) from None
     return Candidate(f"{name} {number}", x, y, is_promised=True)
-
-
-def is_strategy(domain: Any) -> bool:
-    """Whether an object is a Hypothesis strategy."""
-    module = sys.modules.get("hypothesis.strategies")  # imported by everyone who has a strategy
-    return module is not None and isinstance(domain, module.SearchStrategy)
 
 
 def examples(strategy: Any, seed: int) -> list[Any]:
@@ -253,10 +244,7 @@ _N_PLACES: Final = 6  # most positions of a base that `_places` returns
 
 @dataclass(frozen=True, slots=True)
 class AnswerPairs(PairSource):
-    """Vectors at distance `reach` in a norm.
-
-    A pattern consists of signs, which say which answers rise and which fall from x to y, and of a position of the base:
-    the same for all answers, or different for rising and falling answers.
+    """Vectors at distance `reach` in a norm; a pattern has signs, for rising and falling answers, and a base.
 
     References
     ----------
@@ -520,7 +508,7 @@ class GraphPairs(PairSource):
         """Yield representative graphs, none with a larger degree than allowed."""
         n, degree = self.domain.most, self.domain.degree
         every = range(n)
-        rings = [_edge(i, (i + j) % n) for j in range(1, n) for i in every]
+        rings = [(min(i, (i + j) % n), max(i, (i + j) % n)) for j in range(1, n) for i in every]
         hub = [(0, i) for i in range(1, degree + 1)]
         shapes = {
             f"a graph of {n} nodes without edges": [],
@@ -625,10 +613,6 @@ class GraphPairs(PairSource):
         return Candidate(label, first, second, (x, y), (x, y))
 
 
-def _edge(i: int, j: int) -> Edge:
-    return (i, j) if i < j else (j, i)
-
-
 _NEIGHBOURS: dict[type[Domain], str] = {
     Answers: "Within (or Local, for any two)",
     Rows: "AddRemove, Replace or UserLevel",
@@ -649,7 +633,8 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
     """
     if isinstance(domain, Domain):
         return _of_domain(domain, adjacency, distance)
-    if is_strategy(domain):
+    hypothesis = sys.modules.get("hypothesis.strategies")  # imported by everyone who has a strategy
+    if hypothesis is not None and isinstance(domain, hypothesis.SearchStrategy):
         return StrategyPairs(domain, adjacency, distance, seed)
     if callable(domain) and not isinstance(domain, type):
         return GeneratedPairs(domain)

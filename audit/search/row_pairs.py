@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitPairs(PairSource):
+class SplitPairs(PairSource, ABC):
     """Pairs of collections of rows, each made from a `Split`."""
 
     domain: Rows | Tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, count, islice
 
 import numpy as np
@@ -34,8 +34,7 @@ _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask
 def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     """Return pairs of the lines of a domain whose outputs differ most, and the executions that it took to find them.
 
-    They are at most a tenth of the `budget`, the executions of the search. A line has at least half as many
-    executions for its sweep as for bisection.
+    A line has at least half as many executions for its sweep as for bisection.
     """
     lines = list(islice(pool.source.lines(), 2 * budget // (SHARE * 3 * _BISECTION)))
     draws, jobs, numbers = CoupledDraws(), judge.jobs, count()
@@ -47,18 +46,14 @@ def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
         if pool.is_possible(trial.candidate):
             trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
         is_slow = now() - started > _SLOW
-        runs = _Runs(pool, replace(judge, jobs=jobs) if is_slow else judge, numbers)
-        found += _worst_of(Places(line, runs.difference), draws, number * budget // (SHARE * len(lines)))
+        measure = _differences(pool, replace(judge, jobs=jobs) if is_slow else judge, numbers)
+        found += _worst_of(Places(line, measure), draws, number * budget // (SHARE * len(lines)))
     found.sort(key=lambda one: -one[0])
     return [candidate for _, candidate in found[:_TOGETHER]], draws.executions
 
 
 def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[float, Candidate]]:
-    """Return the pairs of a line whose outputs differ by more than those at its ends, and how many times as much.
-
-    The line is swept, and then bisected between the places where outputs differ most, up to a total of `most`
-    executions.
-    """
+    """Return the pairs of a line whose outputs differ by more than those at its ends, and how many times as much."""
     places.sweep(MOST, lambda: draws.executions < most - _BISECTION)
     usual = max(places.heights.get(end, 0.0) for end in (places.line.low, places.line.high))
     worse = [number for number in places.peaks() if places.heights[number] > usual * (1.0 + ROUNDING)]
@@ -67,37 +62,31 @@ def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[floa
     ]
 
 
-@dataclass(slots=True)
-class _Runs:
-    """Measures pairs by a few coupled runs: how far their outputs are apart."""
+def _differences(pool: Pool, judge: Judge, numbers: Iterator[int]) -> Callable[[Candidate], float | None]:
+    """Return how to measure how far outputs are apart; None of an impossible pair, or one that fails."""
+    first: Candidate | None = None  # most pairs of a line have a dataset in common with it
 
-    pool: Pool
-    judge: Judge
-    numbers: Iterator[int]  # of all pairs swept, for the store
-    _first: Candidate | None = None  # most pairs of a line have a dataset in common with it
-
-    def difference(self, candidate: Candidate) -> float | None:
-        """Return the difference of the outputs; None if the pair is not possible, or the mechanism fails on it."""
-        if not self.pool.is_possible(candidate):
+    def difference(candidate: Candidate) -> float | None:
+        nonlocal first
+        if not pool.is_possible(candidate):
             return None
-        trial = Trial(candidate, next(self.numbers))
-        trial.extend([_RUNS], self.judge, is_coupled=True, is_scored=False)
+        trial = Trial(candidate, next(numbers))
+        trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
         if trial.error is not None:
             return None
-        self._first = self._first or candidate
-        self.judge.draws.keep({*(self._first.ends or ()), *(candidate.ends or ())})
+        first = first or candidate
+        judge.draws.keep({*(first.ends or ()), *(candidate.ends or ())})
         return trial.difference
+
+    return difference
 
 
 # Scores of many pairs, each shrunk towards the mean of the pairs that have something in common with it.
 #
-# The estimates v are normal around the true values with known standard errors; the true values of a group are normal
-# around the group's mean, and the groups' means around a common mean. Both variances are estimated from the scores
-# themselves, so pairs are pooled as much as they are alike: a short pilot that can tell no pair from another can often
-# tell the pairs in which half of the answers rise from those in which one does. A single leaking pair among many
-# harmless ones does not follow a normal law. So no estimate moves by more than √(2 ln n) standard errors, about the
-# largest deviation that n errors show by chance. The errors are assumed to be independent. Common random numbers shift
-# the scores of similar pairs together: that keeps their order, but makes the common mean less certain than stated.
+# The true values of a group are taken as normal around its mean, and the groups' means around a common mean, with both
+# variances estimated: a short pilot that can tell no pair from another can often tell the pairs in which half of the
+# answers rise from those in which one does. A single leaking pair among many harmless ones does not follow a normal
+# law, so no estimate moves by more than √(2 ln n) standard errors, about the largest of n errors by chance.
 #
 # References
 # ----------
@@ -112,12 +101,6 @@ def pooled(values: Sequence[float], errors: Sequence[float], groups: Sequence[Ha
     """Return the posterior mean and standard deviation of every value, shape (values,) each.
 
     `errors` are standard errors, above 0; values that are expected to be similar have equal `groups`.
-
-    Examples
-    --------
-    >>> mean, deviation = pooled([1.0, 3.0, 0.0], [1.0, 1.0, 0.1], ["a", "a", "b"])
-    >>> mean.round(2).tolist(), deviation.round(2).tolist()
-    ([1.26, 2.43, 0.0], [0.87, 0.87, 0.1])
     """
     value, variance = np.array(values, dtype=np.float64), np.square(np.array(errors, dtype=np.float64))
     places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
@@ -197,11 +180,10 @@ def rounds_left(pairs: int, pilot: int) -> int:
 
 
 def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int:
-    """Return the runs of the next pilots on each dataset.
+    """Return the runs of the next pilots, after those of `pilot` runs; each dataset of the round has had `drawn`.
 
     Every round of `pairs` spends an equal share of the executions that are left. The last one leaves enough for half as
-    many independent runs on the pair that is chosen. `pilot` are the runs of the last pilots, `drawn` those that each
-    dataset of this round has had.
+    many independent runs on the pair that is chosen.
     """
     rounds = rounds_left(pairs, pilot)
     wanted = (left / rounds + sum(drawn)) / (len(drawn) + (rounds == 1))
@@ -306,10 +288,7 @@ def _begun(
 
 
 def _pool_scores(trials: list[Trial]) -> None:
-    """Give every trial its merit: its score, shrunk towards those of similar pairs.
-
-    A pair that shows nothing has merit 0. Pooled with a pair that leaks, it would look like one that may leak.
-    """
+    """Give every trial its merit, 0 of a pair that shows nothing: pooled, it would look like one that may leak."""
     seen = [(trial, trial.score) for trial in trials if trial.score is not None and not trial.score.is_empty]
     for trial in trials:
         trial.merit, trial.deviation = 0.0, 0.0

@@ -88,14 +88,11 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """The expected bound of an event on runs that did not choose it, with its standard error.
-
-    `alone` is the standard error that it would have if the runs on x and y were independent.
-    """
+    """The expected bound of an event on runs that did not choose it, with its standard error."""
 
     value: float
     error: float
-    alone: float = 0.0
+    alone: float = 0.0  # the standard error if the runs on x and y were independent
     choice: Choice | None = None  # with its hits in these runs
 
 
@@ -135,11 +132,7 @@ def _judged(
     return judged
 
 
-# How much the outputs on x and on y differ, run by run with the same random numbers.
-#
-# A few runs that share their noise show what differs between two datasets: where the noise is added, its shift to the
-# last digit. They cannot say how much privacy is lost, for which events are needed, but which of many pairs to run more
-# often.
+# How much the outputs on x and on y differ, run by run with the same random numbers: which of many pairs to run more.
 
 Floats = npt.NDArray[np.float64]
 
@@ -152,18 +145,7 @@ def coupled_difference(x: Outputs, y: Outputs) -> float:
     For numbers, the sum over coordinates of the mean shift in units of the spread, and of the change of the log spread,
     each less two standard errors: that of the shift is 0 for added noise, and that of the spread is the one of
     independent runs. For other outputs, and in addition for whole numbers and numbers that are not finite, half the
-    triangular discrimination of the outcomes beyond the part that chance explains. Outputs that differ in every run,
-    but have the same distribution, are hardly apart.
-
-    Examples
-    --------
-    >>> noise = np.random.default_rng(0).laplace(size=20)
-    >>> [round(coupled_difference(noise, noise + shift), 2) for shift in (0.0, 0.1, 1.0)]
-    [0.0, 0.05, 0.54]
-
-    References
-    ----------
-    Topsøe (2000), Some inequalities for information divergence and related measures of discrimination.
+    triangular discrimination (Topsøe 2000) of the outcomes beyond the part that chance explains.
     """
     if (numbers := _as_numbers(x, y)) is None:
         return _discrimination(x, y)
@@ -190,10 +172,9 @@ def _as_numbers(x: Outputs, y: Outputs) -> tuple[Floats, Floats] | None:
 
 
 def _discrimination(x: Outputs, y: Outputs) -> float:
-    """Return half the triangular discrimination of the outcomes, less its mean if x and y had the same distribution.
+    """Return half the sum of (a − b)²/(a + b) over outcomes with a hits on x and b on y, less its mean by chance.
 
-    An outcome with a hits on x and b on y contributes (a − b)²/(a + b). Of equal distributions (a − b)² has as its mean
-    the number of runs in which the outcome occurs on one dataset only.
+    Of equal distributions (a − b)² has as its mean the runs in which the outcome occurs on one dataset only.
     """
     on_x, on_y = np.split(_outcome_numbers(np.concatenate(merge([x], [y]))), 2)
     most, differ = max(on_x.max(), on_y.max()) + 1, on_x != on_y
@@ -272,10 +253,7 @@ class CoupledDraws:
     def step(
         self, plan: Plan, ends: Ends, number: int, runs: int, first_block: int
     ) -> tuple[list[Outputs], list[Outputs]]:
-        """Return the blocks of a step of `runs` runs on x and on y; draw only those that no other pair has drawn.
-
-        The pair has had `number` steps, and `first_block` blocks, before.
-        """
+        """Return the blocks of step `number`, of `runs` runs; draw only those that no other pair has drawn."""
         kept = {end: self._steps.setdefault((end, plan.block), []) for end in ends}
         side_of = dict(zip(ends, SIDES, strict=True))
         missing = {end: side_of[end] for end, steps in kept.items() if len(steps) == number}
@@ -383,7 +361,6 @@ class Trial:
 
     @property
     def bold(self) -> float:
-        """The bold score; −∞ before the first runs."""
         return -math.inf if self.score is None else self.score.bold
 
     def rank(self) -> tuple[int, float, float, float, float, float]:
@@ -404,8 +381,7 @@ class Trial:
     def independent(self, judge: Judge, most: int) -> EarlierDraws | None:
         """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.
 
-        Half as many as chose the pair, or `most`, are drawn with another seed. A pair that was not chosen among others
-        keeps its runs.
+        Half as many as chose the pair, or `most`, are drawn anew, unless it was not chosen among others.
         """
         if self.plan is None or not self.blocks_x:
             return None

@@ -40,12 +40,9 @@ _DEEPEST = 20  # levels of nested parts
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The numbers that a query returned, by the labels that lead to them.
+    """The numbers that a query returned, by the labels that lead to them."""
 
-    They are arrays of doubles, or of Python's whole numbers where these are larger than a double holds.
-    """
-
-    parts: dict[Path, Numbers]
+    parts: dict[Path, Numbers]  # doubles, or Python's whole numbers where these are larger than a double holds
     lengths: dict[Path, int]  # of lists and tuples of parts
     is_whole: bool  # whether all numbers are whole numbers by type, which have no rounding errors
 
@@ -71,13 +68,7 @@ class Change:
 
 
 def answer_of(output: Any) -> Answer:
-    """Return the numbers of what a query returned; raise a `DatasetError` for anything but numbers.
-
-    Examples
-    --------
-    >>> answer_of({"mean": 1.5, "counts": [3, 4]}).parts
-    {('mean',): array(1.5), ('counts',): array([3., 4.])}
-    """
+    """Return the numbers of what a query returned; raise a `DatasetError` for anything but numbers."""
     parts: dict[Path, Numbers] = {}
     lengths: dict[Path, int] = {}
     are_whole = [_read(leaf, path, parts, output) for path, leaf in _leaves(output, (), lengths, 0)]
@@ -89,12 +80,6 @@ def change_between(x: Answer, y: Answer, norm: Norm) -> Change:
 
     A part that only one answer has counts as 0 in the other. Equal numbers do not change, NaN and infinite ones
     included; any other change to or from such a number is infinite, and so is a change of the shape of an array.
-
-    Examples
-    --------
-    >>> x, y = answer_of({"a": 2, "b": 1}), answer_of({"a": 1})
-    >>> change_between(x, y, "l1")
-    Change(size=2.0, reason='', only_x=('b',), only_y=())
     """
     steps = list[Numbers]()
     only_x, only_y = (
@@ -121,8 +106,8 @@ def change_between(x: Answer, y: Answer, norm: Norm) -> Change:
 
 def norm_of(answer: Answer, norm: Norm) -> float:
     """Return the norm of the finite numbers of an answer."""
-    held = [part.ravel() for part in answer.parts.values()]
-    return _norm(np.concatenate([_finite(part) for part in held]), norm) if held else 0.0
+    held = [part if part.dtype == object else np.where(np.isfinite(part), part, 0.0) for part in answer.parts.values()]
+    return _norm(np.concatenate([part.ravel() for part in held]), norm) if held else 0.0
 
 
 def path_text(path: Path) -> str:
@@ -246,10 +231,6 @@ def _odd(a: Numbers, b: Numbers) -> str:
         if repr(one) != repr(other) and not all(isinstance(each, int) or math.isfinite(each) for each in (one, other))
     )
     return f"{shorten(one)} on x, {shorten(other)} on y"
-
-
-def _finite(values: Numbers) -> Numbers:
-    return values if values.dtype == object else np.where(np.isfinite(values), values, 0.0)
 
 
 def _norm(steps: Numbers, norm: Norm) -> float:

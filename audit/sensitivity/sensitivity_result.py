@@ -32,12 +32,8 @@ class ChangedPair:
 
     Attributes
     ----------
-    x, y : Any
-        The datasets.
     summary : str
         The datasets, on one line; if they are not to be shown, how they differ.
-    answer_x, answer_y : Any
-        What the query returned on x and on y.
     change : float
         Norm of the difference of the answers.
     """

@@ -186,7 +186,6 @@ def test_the_first_passage_is_reported_with_its_length():
 
 def test_windows_with_equal_marks_and_different_outputs_are_not_a_finding(monkeypatch):
     monkeypatch.setattr(module, "_marks", lambda codes, length: np.zeros(max(0, len(codes) - length + 1), np.uint64))
-    monkeypatch.setattr(module, "_has_neighbours", lambda on_x, on_y: True)
     assert repeated_passage(codes(range(40)), 5) is None
     assert shared_passage(codes(range(40)), codes(range(50, 90)), 5) is None
 
