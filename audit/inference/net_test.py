@@ -154,7 +154,7 @@ def rough_bound(
         In the direction of the events.
     z : float or ndarray, shape (events,)
     quickly : bool
-        Whether one point of the ellipse suffices, whose strength is no smaller than the least one.
+        Whether one point of the ellipse suffices, whose strength is at least the smallest one.
     """
     angles = _ANGLES[len(_ANGLES) // 2, None] if quickly else _ANGLES
     p = np.arcsin(np.sqrt(hits_p / n)) - 0.5 * z / np.sqrt(n) * np.sin(angles)
