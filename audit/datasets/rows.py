@@ -242,7 +242,7 @@ def parts_of_pandas(value: Any) -> list[Any]:
     if isinstance(value.dtype, np.dtype) and value.dtype.kind in "biufcmM":
         values: Any = np.asarray(value)
     elif hasattr(value.dtype, "tz"):  # the zone is in the name of the type
-        values = value.to_numpy(f"datetime64[{value.dtype.unit}]")
+        values = value.to_numpy(f"datetime64[{value.dtype.unit}]", copy=True)  # a view is not seen to change
     else:
         values = value.tolist()
     categories = getattr(value.dtype, "categories", None)
