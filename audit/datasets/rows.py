@@ -243,8 +243,8 @@ def parts_of_pandas(value: Any) -> list[Any]:
         values: Any = np.asarray(value)
     elif hasattr(value.dtype, "tz"):  # the zone is in the name of the type
         values = value.to_numpy(f"datetime64[{value.dtype.unit}]", copy=True)  # a view is not seen to change
-    else:
-        values = value.tolist()
+    else:  # pandas.NA is equal to nothing
+        values = [("NA",) if type(item).__name__ == "NAType" else item for item in value.tolist()]
     categories = getattr(value.dtype, "categories", None)
     kinds = [type(value).__name__, str(value.dtype), None if categories is None else list(categories)]
     return [*kinds, values, *([list(value.names)] if hasattr(value, "names") else [value.name, value.index])]
