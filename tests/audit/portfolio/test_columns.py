@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dpaudit import PureDP
 from dpaudit.audit.events.events import Scored
@@ -126,21 +125,36 @@ def test_what_is_released_is_read_where_parts_are_missing():
         assert not any(isinstance(getattr(c.score, "columns", None), Released) for c in columns_of(x, x))
 
 
-def test_the_distance_is_that_of_kolmogorov_and_smirnov():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(0.3, 1.0, (3, 4_000)), rng.normal(size=(3, 4_000))
-    x[2] = y[2][::-1]
-    exact = [stats.ks_2samp(*pair).statistic * math.sqrt(2_000) for pair in zip(x, y, strict=True)]
-    found = screened(x, y)
-    assert np.all(found <= np.array(exact) + 1e-9)
-    assert found[:2] == pytest.approx(exact[:2], rel=0.12)  # at 15 quantiles only
-    assert found[2] == 0.0
+def test_the_distance_is_in_standard_errors_however_rare_a_value_is():
+    x, y = np.zeros((4, 4_000)), np.zeros((4, 4_000))
+    x[0, :40], x[1, :2_000], y[1, :1_500], x[2], y[2] = 1.0, 1.0, 1.0, np.arange(4_000), np.arange(4_000)[::-1]
+    errors = [math.sqrt(0.01 * 0.99 / 4_000), math.sqrt((0.5 * 0.5 + 0.375 * 0.625) / 4_000)]
+    exact = [difference / (error + 1 / 4_000) for difference, error in zip((0.01, 0.125), errors, strict=True)]
+    assert screened(x, y).tolist() == pytest.approx([*exact, 0.0, 0.0])
 
 
 def test_the_distance_of_equal_laws_is_small():
+    """Above 5 with probability .004 for 200 columns."""
     rng = np.random.default_rng(1)
     for kind in (rng.normal, lambda size: rng.integers(0, 3, size).astype(float)):
-        assert screened(kind(size=(200, 2_000)), kind(size=(200, 2_000))).max() < 2.6
+        assert screened(kind(size=(200, 2_000)), kind(size=(200, 2_000))).max() < 5.0
+
+
+def test_a_word_of_one_text_in_fifty_is_found():
+    """Among texts of eight words of thirteen, whose characters and learned sums look more different by chance."""
+    rng, sentence = np.random.default_rng(0), "the a patient was seen at clinic on monday and sent home well hiv"
+    words = np.array(sentence.split())
+
+    def texts(share, runs):
+        chosen = rng.integers(13, size=(runs, 8))
+        chosen[rng.random(runs) < share, 3] = 13
+        return np.array([" ".join(row) for row in words[chosen].tolist()], dtype=object)
+
+    choice, promise = choose_event(
+        cuts_of(texts(0.02, 5_000), texts(0.0, 5_000)), PureDP(1.0), 15_000, 0.04, is_last=True
+    )
+    assert "'hiv'" in str(choice.event)
+    assert promise > 2.0
 
 
 def _rows(rng, runs, last):
