@@ -84,6 +84,11 @@ class Counts:
         """Return the counts with x and y exchanged."""
         return Counts(hits_x=self.hits_y, runs_x=self.runs_y, hits_y=self.hits_x, runs_y=self.runs_x)
 
+    def outside(self) -> Counts:
+        """Return the counts of the complement of the event."""
+        hits_x, hits_y = self.runs_x - self.hits_x, self.runs_y - self.hits_y
+        return Counts(hits_x=hits_x, runs_x=self.runs_x, hits_y=hits_y, runs_y=self.runs_y)
+
     def __str__(self) -> str:
         return f"{self.hits_x:,} of {self.runs_x:,} on x, {self.hits_y:,} of {self.runs_y:,} on y"
 

@@ -107,12 +107,12 @@ class Net:
         up_to = np.concatenate([[0], np.cumsum(in_cells)])
         return np.asarray(up_to[self.high] - up_to[self.low])
 
-    def event(self, index: int) -> Event:
-        """One of the events."""
+    def event(self, index: int, *, outside: bool = False) -> Event:
+        """One of the events, or its complement."""
         column = int(self.column[index])
         first = sum(self.cells.sizes[:column])
-        inside = np.zeros(self.cells.sizes[column], np.bool_)
-        inside[self.low[index] - first : self.high[index] - first] = True
+        inside = np.full(self.cells.sizes[column], outside)
+        inside[self.low[index] - first : self.high[index] - first] = not outside
         return event_of(self.cells.scores[column], np.array(self.cells.edges[column]), inside)
 
 

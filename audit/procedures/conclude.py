@@ -15,7 +15,7 @@ from ..events.scores import Additive
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.boundary_test import Counts, Direction, directed, joint_test
 from ..inference.divergence_test import DivergenceTest, divergence_test
-from ..inference.guess_test import guess_test, guesses_by_coins
+from ..inference.guess_test import guess_test, guesses_by_coins, is_symmetric
 from ..inference.net_test import net_test
 from ..portfolio.choice import Choice
 from ..portfolio.low_bits import FALSE_WARNING, look_at_bits
@@ -421,14 +421,13 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
     tested = replace(tested, p_value=min(tested.p_value, plain.p_value * settings.alpha / level))
     if plain.bound <= tested.bound:
         return tested
-    return replace(
-        tested,
-        event=net.event(plain.index),
-        likelier_on=plain.likelier_on,
-        counts=plain.counts,
-        opposite=None,
-        bound=plain.bound,
-    )
+    likelier_on, counts = plain.likelier_on, plain.counts
+    # The complement of a frequent event says the same in the other direction, and is what a reader looks for.
+    is_outside = is_symmetric(settings.claim) and counts.hits_x + counts.hits_y > 0.5 * (counts.runs_x + counts.runs_y)
+    if is_outside:
+        likelier_on, counts = "y" if likelier_on == "x" else "x", counts.outside()
+    event = net.event(plain.index, outside=is_outside)
+    return replace(tested, event=event, likelier_on=likelier_on, counts=counts, opposite=None, bound=plain.bound)
 
 
 def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:

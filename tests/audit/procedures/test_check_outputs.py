@@ -10,6 +10,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 import dpaudit as dp
 from dpaudit import check
 from dpaudit.audit.errors import AuditError, MechanismError, OptionError
+from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.results.cell_result import CellCounts
 
 RNG = np.random.default_rng(1)
@@ -264,3 +265,15 @@ def test_the_excess_is_that_of_the_chosen_event_where_a_plain_one_decides():
     assert result.event.contains(np.arange(60)).sum() == 1
     assert result.bound > 0.1
     assert "an event as frequent as the pilot's" in result.detectable_in_words
+
+
+def test_a_frequent_plain_event_is_told_by_its_complement():
+    """A third answer, None, is rare on x and absent on y; the pilot, a random part of the outputs, hardly shows it."""
+    rng = np.random.default_rng(0)
+    xs, ys = ([bool(answer) for answer in rng.random(40_000) < share] for share in (0.5, 0.5))
+    xs[:60] = [None] * 60
+    result = dp.check_outputs(xs, ys, claim=dp.PureDP(1.0), seed=0)
+    assert result.is_refuted
+    assert result.likelier_on == "x"
+    assert result.counts.hits_y == 0
+    assert result.event.contains(as_outputs([None, True, False], 3, "m")).tolist() == [True, False, False]
