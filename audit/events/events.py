@@ -461,19 +461,19 @@ _BUCKETS = 1 << 13  # a table of 64 kilobytes; below as many numbers, making it 
 def cells_of(values: Array, edges: Array) -> Labels:
     """Return the cell of each number: how many edges are at most as large; one more than all edges for NaN.
 
-    Of many numbers most are not searched among the edges. The middle half of the edges spans equal buckets. To which
-    one a number belongs never decreases with the number, however it is rounded, so that the edges in lower buckets are
-    smaller and those in higher ones larger; only buckets of several edges need a search.
+    Of many numbers most are not searched among the edges. All edges but a sixteenth at either end span equal buckets.
+    To which one a number belongs never decreases with the number, however it is rounded, so that the edges in lower
+    buckets are smaller and those in higher ones larger; only buckets of several edges need a search.
     """
     if len(values) < _BUCKETS or len(edges) == 0:
         return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
-    low, high = edges[len(edges) // 4], edges[-1 - len(edges) // 4]
+    low, high, count = edges[len(edges) // 16], edges[-1 - len(edges) // 16], max(_BUCKETS, 8 * len(edges))
     with np.errstate(all="ignore"):
-        scale = (_BUCKETS - 1) / (high - low)
+        scale = (count - 1) / (high - low)
         bucket, of_edges = (
-            np.fmin(np.fmax((each - low) * scale, 0.0), _BUCKETS - 1.0).astype(np.int64) for each in (values, edges)
+            np.fmin(np.fmax((each - low) * scale, 0.0), count - 1.0).astype(np.int64) for each in (values, edges)
         )
-    inside = np.bincount(of_edges, minlength=_BUCKETS)
+    inside = np.bincount(of_edges, minlength=count)
     below = np.cumsum(inside) - inside
     edge = np.where(inside > 0, edges[np.minimum(below, len(edges) - 1)], math.nan)
     cells = np.asarray(below[bucket] + (values >= edge[bucket]))
