@@ -45,9 +45,9 @@ FIRST, SINGLY = 2_000, 64
 # Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
 # stretches as narrow or as empty as one that counts if values are spread evenly, and stretches that count at most.
 _SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
-_BESIDE, _BY_CHANCE, _MOST_STRETCHES = 32, 1e-4, 32
+_BESIDE, _BY_CHANCE, _MOST_STRETCHES = 32, 1e-4, 32  # the last as many as a list of the net has places
 _CURVE = 700  # cells of a curve at most, whose fit takes the square of their number; more are joined
-_JOINED = 128
+_JOINED = 128  # about as many as quantiles without single values make
 _LONG = 4 * (EVEN + 1) ** 2  # runs from which √runs even cells are twice as fine, and locate a kink better
 ROUNDED = 9
 """Digits of a log ratio or a value, so that errors of rounding neither order a plateau nor tell machines apart."""

@@ -377,7 +377,7 @@ def _key_distances(
 
 _DIVISORS = (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 16)
 _FRACTIONS = 20  # cells for fractional parts
-_FOR_DECIMALS = 5_000
+_FOR_DECIMALS = 5_000  # first numbers on each dataset whose decimals are counted, as text
 _FEW_ON_GRID = 3  # numbers with fewer decimals among the first from which it is looked at
 _HARDLY_RECUR = 0.9  # share of different fractional parts in the first runs of noise without a grid
 
