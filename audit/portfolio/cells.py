@@ -113,6 +113,8 @@ class Cut:
         for a half-line, `RECURS` for a value that recurs among many others, or a cluster.
     fine : ndarray
         Edges of finer cells, which are events of the net only.
+    below_fine : ndarray of int, shape (2, fine)
+        Values on x and on y below each of them.
     """
 
     column: Column
@@ -124,6 +126,7 @@ class Cut:
     high: Integers
     width: Integers
     fine: Array
+    below_fine: Integers
 
     @classmethod
     def of(cls, column: Column) -> Cut | None:
@@ -158,7 +161,8 @@ class Cut:
         width[(width == 1) & np.isin(low, first[is_cell])] = RECURS
         low, high = np.append(low, first[~is_cell]), np.append(high, after[~is_cell])
         width = np.append(width, np.full(len(low) - len(width), RECURS))
-        return cls(column, edges, hits_x, hits_y, ratio, low, high, width, fine)
+        below_fine = np.array([np.searchsorted(known, fine) for known in ordered])
+        return cls(column, edges, hits_x, hits_y, ratio, low, high, width, fine, below_fine)
 
     @property
     def runs(self) -> int:
@@ -303,7 +307,7 @@ def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array
     return np.unique(np.append(at, ends)), ends[:0] if is_grid else ends
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # distances beyond the largest number, and of none
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # distances may be infinite or 0
 def _odd_stretches(values: Array) -> list[tuple[float, float]]:
     """First and last number of stretches of increasing values far denser or emptier than what is beside them.
 

@@ -32,8 +32,8 @@ DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 # Standard errors of the pilot that are subtracted where proposals compete: from a set of a part of the output, from one
 # of a column that is computed from several, and from a column or a value that picked itself among hundreds.
 _OF_PART, _OF_SEVERAL, _PICKED = 1.0, 2.0, 3.0
-# Standard errors by which one direction leads where it is tested alone, less which a promise has to be positive, or the
-# pilot grows, and by which an event may exceed a probability of a half.
+# Standard errors of the pilot that decide: by which one direction has to lead to be tested by itself, which a promise
+# loses before it has to be positive, and by which an event may exceed a probability of a half.
 DOUBT = 2.0
 _CLEAR = 3.0  # standard errors by which an outcome seen in the first half of a pilot has to differ in the second
 # Where the pilot shows nothing, an event is tested that could show an excess if there were one: of these shares of the

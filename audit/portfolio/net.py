@@ -153,11 +153,8 @@ class _Places:
         first, after = first[is_narrow] - 1, after[is_narrow] - 1
         low, high = np.append(place[cut.low], fine[first]), np.append(place[cut.high], fine[after])
         hits_x, hits_y = (
-            np.append(cut.in_events(hits), up_to[after] - up_to[first])
-            for hits, up_to in (
-                (cut.hits_x, np.searchsorted(np.sort(cut.column.x), cut.fine)),
-                (cut.hits_y, np.searchsorted(np.sort(cut.column.y), cut.fine)),
-            )
+            np.append(cut.in_events(hits), below[after] - below[first])
+            for hits, below in zip((cut.hits_x, cut.hits_y), cut.below_fine, strict=True)
         )
         width = np.append(cut.width, np.full(len(low) - len(cut.width), FINE))
         return cls((cut.column.score,), (edges,), np.full(len(low), number), low, high, width, hits_x, hits_y)

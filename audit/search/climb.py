@@ -172,7 +172,7 @@ class Climb(Generic[Pair]):
     _swept: dict[Hashable, float] = field(default_factory=dict)  # the size from which lines were swept, by group
 
     def run(self) -> None:
-        """Compare pairs until the budget is used, or there are no others; each stage has an equal share of it."""
+        """Compare pairs until the budget is spent or no pairs are left; each stage gets an equal share."""
         patterns = self.pool.patterns(self.comparisons.most, has_staircases=True)
         whole = 1.0 - min(_FOR_SIMPLER, 2 * _SIMPLER / self.comparisons.most)
         stages: list[Callable[[float], object]] = [partial(self._compare, patterns), self._sweep_lines, self._turns]

@@ -160,7 +160,7 @@ def test_each_part_of_a_text():
     assert columns.only([5]).names == ("1st number in output",)
 
 
-def test_the_end_of_a_text_is_no_character():
+def test_the_end_of_a_text_differs_from_any_character():
     columns = TextColumns(
         (TextColumn((), "character", 1, ("", "\0", "é", "\ud800")), TextColumn((), "character", 0, ("a",)))
     )
