@@ -296,13 +296,17 @@ def _shares(cuts: Array, values: Array) -> Array:
 
 _SPREADS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # standard deviations of a step, in log ratios
 _STEPS = 512  # parameters at most
-_IN_DESIGN = 20_000_000  # most numbers in the design: 80 megabytes
-_ASCENTS = 10  # steps from the quadratic solution; the order of outputs hardly changes after them
+_IN_DESIGN = 1 << 24  # most numbers in the design, whose counts are then exact in single precision: 64 megabytes
+# Steps from the quadratic solution; the order of outputs hardly changes after them. The last ones, in double precision,
+# take away the rounding that differs between machines, and the grain what is left of it: so outputs have the same
+# scores on every machine, and equal outputs equal ones, as sums of whole grains are exact in any order.
+_ASCENTS, _GRAIN = (np.float32,) * 4 + (np.float64,) * 6, 2.0**-24
+_AT_ONCE = 1 << 17  # numbers of the design in double precision: a megabyte, which stays in the cache
 _FEW = 12  # different values of a column that all have a step of their own
 
 
 def additive(columns: Columns, x: Array, y: Array, bins: int) -> Additive | None:
-    """A sum of steps over the columns; None if no column varies, or there are more than 512 steps.
+    """A sum of steps over the columns; None if no column says anything, or there are more than 512 steps.
 
     Parameters
     ----------
@@ -325,11 +329,11 @@ def additive(columns: Columns, x: Array, y: Array, bins: int) -> Additive | None
     at = 0
     for column, (cut, gap) in enumerate(zip(cuts, has_gaps, strict=True)):
         own = weights[at : at + len(cut)].tolist()
-        pieces += [(column, edge, edge, rise) for edge, rise in zip(cut.tolist(), own, strict=True)]
-        if gap:
+        pieces += [(column, edge, edge, rise) for edge, rise in zip(cut.tolist(), own, strict=True) if rise]
+        if gap and weights[at + len(cut)]:
             missing.append((column, float(weights[at + len(cut)])))
         at += len(cut) + gap
-    return Additive(columns, tuple(pieces), tuple(missing))
+    return Additive(columns, tuple(pieces), tuple(missing)) if pieces or missing else None
 
 
 def _cuts(values: Array, bins: int) -> Array:
@@ -355,12 +359,14 @@ def _design(values: Array, cuts: list[Array], has_gaps: list[bool]) -> Array:
 
 
 def _fitted(x: Array, y: Array) -> Array:
-    design = np.concatenate([x, y], axis=1)
-    design -= design.mean(axis=1, keepdims=True)
-    label = np.repeat(np.array([1.0, 0.0], np.float32), [x.shape[1], y.shape[1]])
-    values, vectors = np.linalg.eigh((design @ design.T).astype(np.float64) / 4.0)
+    """The steps with which a logistic regression tells x from y."""
+    design, label = np.concatenate([x, y], axis=1), np.repeat([1.0, 0.0], [x.shape[1], y.shape[1]])
+    on_x, on_y = (side.sum(axis=1, dtype=np.float64) for side in (x, y))
+    mean = (on_x + on_y) / len(label)
+    values, vectors = np.linalg.eigh(((design @ design.T).astype(np.float64) - len(label) * np.outer(mean, mean)) / 4.0)
+    design -= mean.astype(np.float32)[:, None]
     values = np.maximum(values, 0.0)
-    slope = vectors.T @ (design @ (label - 0.5)).astype(np.float64)
+    slope = vectors.T @ (0.5 * (on_x - on_y) - mean * (label - 0.5).sum())
 
     def evidence(spread: float) -> float:
         precision = values + spread**-2
@@ -368,9 +374,14 @@ def _fitted(x: Array, y: Array) -> Array:
 
     ridge = max(_SPREADS, key=evidence) ** -2
     weights, level = vectors @ (slope / (values + ridge)), 0.0
-    for _ in range(_ASCENTS):
-        rest = label - expit(weights.astype(np.float32) @ design + level)
-        gradient = (design @ rest).astype(np.float64) - ridge * weights
+    for kind in _ASCENTS:
+        gradient, total = -ridge * weights, 0.0
+        size = len(label) if kind is np.float32 else max(_AT_ONCE // len(design), 1)
+        for first in range(0, len(label), size):
+            part = design[:, first : first + size].astype(kind, copy=False)
+            rest = label[first : first + size].astype(kind) - expit(weights.astype(kind) @ part + kind(level))
+            gradient = gradient + part @ rest
+            total += float(rest.sum(dtype=np.float64))
         weights = weights + vectors @ ((vectors.T @ gradient) / (values + ridge))
-        level += 4.0 * float(rest.mean())
-    return np.asarray(weights)
+        level += 4.0 * total / len(label)
+    return np.rint(weights / _GRAIN) * _GRAIN

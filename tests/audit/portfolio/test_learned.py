@@ -156,3 +156,13 @@ def test_equal_laws_teach_hardly_anything_and_constants_nothing():
     assert np.std(additive(Coordinates(20), x, y, 8).add_up(rng.normal(size=(20, 1_000)))) < 0.1
     assert additive(Coordinates(2), np.zeros((2, 50)), np.zeros((2, 50)), 8) is None
     assert additive(Coordinates(100), *rng.normal(size=(2, 100, 50)), 8) is None, "700 steps"
+
+
+def test_a_learned_sum_does_not_depend_on_rounding():
+    """The order of the runs changes the rounding of every sum, as another processor does."""
+    x, y = np.random.default_rng(9).normal(size=(2, 10, 5_000))
+    x[:3] += 0.3
+    score = additive(Coordinates(10), x, y, 8)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(5_000)
+        assert additive(Coordinates(10), x[:, order], y[:, order], 8) == score
