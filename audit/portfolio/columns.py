@@ -384,4 +384,4 @@ def _fitted(x: Array, y: Array) -> Array:
             total += float(rest.sum(dtype=np.float64))
         weights = weights + vectors @ ((vectors.T @ gradient) / (values + ridge))
         level += 4.0 * total / len(label)
-    return np.rint(weights / _GRAIN) * _GRAIN
+    return np.asarray(np.rint(weights / _GRAIN) * _GRAIN)
