@@ -15,7 +15,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -275,9 +274,6 @@ def _first_bits(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return (keys >> np.uint64(64 - _BITS)).astype(np.int64)
 
 
-# Two events that exclude each other: guesses of either dataset cannot be made from one output.
-
-
 @dataclass(frozen=True, slots=True)
 class Apart(Event):
     """Outputs in an event that are not in another one."""
@@ -290,47 +286,6 @@ class Apart(Event):
 
     def __str__(self) -> str:
         return f"{self.event}, but not {self.other}"
-
-
-def ways_apart(first: Event, second: Event) -> list[tuple[Event, Event]]:
-    """Return the ways to make two events exclude each other: what they share goes to the first, the second, or neither.
-
-    Events that share nothing are left as they are.
-    """
-    if _exclude_each_other(first, second):
-        return [(first, second)]
-    less = Apart(first, second), Apart(second, first)
-    return [(first, less[1]), (less[0], second), less]
-
-
-def count_both(first: Event, second: Event, outputs: Outputs) -> tuple[int, int]:
-    """Return the number of outputs in each of two events, reading what they share once."""
-    whole = [event.event if isinstance(event, Apart) else event for event in (first, second)]
-    if [first, second] == whole or (first, second) not in ways_apart(*whole):
-        return first.count(outputs), second.count(outputs)
-    masks = [event.contains(outputs) for event in whole]
-    shared = int(np.count_nonzero(masks[0] & masks[1]))
-    hits = [int(np.count_nonzero(mask)) for mask in masks]
-    return hits[0] - shared * isinstance(first, Apart), hits[1] - shared * isinstance(second, Apart)
-
-
-def _exclude_each_other(first: Event, second: Event) -> bool:
-    """Whether no output can lie in both events, as far as their form tells."""
-    match first, second:
-        case Scored(), Scored():
-            return first.score == second.score and _exclude_each_other(first.event, second.event)
-        case Intervals(), Intervals():
-            ordered = sorted([*first.intervals, *second.intervals])
-            are_disjoint = all(before[1] < after[0] for before, after in pairwise(ordered))
-            return are_disjoint and not (first.others and second.others)
-        case (Outcomes(values, False), Intervals() as ranges) | (Intervals() as ranges, Outcomes(values, False)):
-            return not ranges.contains(np.fromiter(values, dtype=object, count=len(values))).any()
-        case Outcomes(), Outcomes():
-            listed, other = ({outcome_key(value) for value in event.values} for event in (first, second))
-            if first.others or second.others:
-                return first.others != second.others and (other <= listed if first.others else listed <= other)
-            return not listed & other
-    return False
 
 
 # Partitions of all outputs into cells by likelihood ratio, learned on the pilot and counted in the main phase.
@@ -369,10 +324,6 @@ class Partition(ABC):
     @abstractmethod
     def count(self, outputs: Outputs) -> Labels:
         """Return the number of outputs in each cell, shape (cells,)."""
-
-    def fits(self, counts: Labels, runs: int) -> bool:
-        """Whether these are possible counts of `runs` outputs."""
-        return bool((counts >= 0).all()) and int(counts.sum()) == runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,11 +399,6 @@ class ColumnCells:
         for score, edges in zip(self.scores, self.edges, strict=True):
             found.append(np.bincount(cells_of(reading.values(score), np.array(edges)), minlength=len(edges) + 2))
         return np.concatenate(found)
-
-    def fits(self, counts: Labels, runs: int) -> bool:
-        """Whether these are possible counts of `runs` outputs."""
-        parts = np.split(counts, np.cumsum(self.sizes)[:-1])
-        return bool((counts >= 0).all()) and all(int(part.sum()) == runs for part in parts)
 
 
 _BUCKETS = 1 << 13  # a table of 64 kilobytes; below as many numbers, making it takes longer than it saves

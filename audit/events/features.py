@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial, reduce
+from functools import reduce
 from itertools import combinations, pairwise
 from numbers import Integral
 from typing import Any
@@ -110,10 +110,6 @@ class Columns(ABC):
     def read(self, outputs: Outputs) -> Matrix:
         """Return the columns, shape (columns, runs)."""
 
-    def column(self, outputs: Outputs, column: int) -> Matrix:
-        """Return one column, shape (runs,)."""
-        return np.asarray(self.read(outputs)[column], dtype=np.float64)
-
     def codes(self, column: int) -> list[str] | None:
         """Return descriptions of the codes 0, 1, … of a column; None for a column of numbers."""
         return None
@@ -150,14 +146,6 @@ class Coordinates(Columns):
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns[:1], columns[1:] - columns[:-1]])
 
-    def column(self, outputs: Outputs, column: int) -> Matrix:
-        vectors = as_vectors(outputs, self.width)
-        values = vectors[:, column].astype(np.float64)
-        if not self.differences or column == 0:
-            return values
-        with np.errstate(invalid="ignore", over="ignore"):
-            return values - vectors[:, column - 1].astype(np.float64)
-
 
 @dataclass(frozen=True, slots=True)
 class OrderStatistics(Columns):
@@ -190,7 +178,7 @@ class OrderStatistics(Columns):
 
 @dataclass(frozen=True, slots=True)
 class Derived(Columns):
-    """Columns that are computed from a few columns of others, which are read alone if one column is wanted."""
+    """Columns that are computed from a few columns of others."""
 
     of: Columns
 
@@ -200,9 +188,6 @@ class Derived(Columns):
 
     def read(self, outputs: Outputs) -> Matrix:
         return self.of_columns(self.of.read(outputs))
-
-    def column(self, outputs: Outputs, column: int) -> Matrix:
-        return self.from_columns(partial(self.of.column, outputs), column)
 
     def of_columns(self, columns: Matrix) -> Matrix:
         """Return all columns, for the other columns of shape (columns, runs)."""
@@ -233,11 +218,6 @@ class Statistics(Derived):
     @property
     def _pairs(self) -> list[tuple[int, int]]:
         return list(combinations(self.places, 2) if len(self.places) <= _ALL_PAIRS else pairwise(self.places))
-
-    def column(self, outputs: Outputs, column: int) -> Matrix:
-        if column < OF_ALL:
-            return self.from_columns(self.of.read(outputs).__getitem__, column)
-        return Derived.column(self, outputs, column)
 
     def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
         with np.errstate(invalid="ignore", over="ignore"):

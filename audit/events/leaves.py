@@ -114,24 +114,6 @@ class Leaves(Columns):
             rows.append(row)
         return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), len(empty)).T)
 
-    def column(self, outputs: Outputs, column: int) -> Matrix:
-        known: list[tuple[Path, tuple[Any, ...] | None]] = [*((path, None) for path in self.paths), *self.coded]
-        if column == 0 or not all(isinstance(place, int) for place in known[column - 1][0]):
-            return Columns.column(self, outputs, column)
-        path: Any  # of integers
-        path, values = known[column - 1]
-        codes = None if values is None else _codes(values)
-        found = np.full(len(outputs), np.nan)
-        for run, output in enumerate(outcome_list(outputs)):
-            leaf = output
-            for place in path:
-                leaf = leaf[place] if type(leaf) is tuple and place < len(leaf) else _NOTHING
-            if codes is None:
-                found[run] = number_of(leaf)
-            elif leaf is not _NOTHING and type(leaf) not in (tuple, Dictionary) and not is_real(leaf):
-                found[run] = codes.get(outcome_key(leaf), -1.0)
-        return found
-
 
 def _codes(known: tuple[Any, ...]) -> dict[Any, float]:
     return {outcome_key(leaf): float(code) for code, leaf in enumerate(known)}

@@ -114,7 +114,7 @@ class Column(Score):
     column: int
 
     def values(self, outputs: Outputs) -> Array:
-        return self.columns.column(outputs, self.column)
+        return Reading(outputs).values(self)
 
     def names(self, is_inside: Callable[[float], bool]) -> list[str] | None:
         codes = self.columns.codes(self.column)

@@ -599,7 +599,7 @@ class _Audit:
             plan.memory.save()  # no run is drawn again after its look was seen
         p_value = min(1.0, self.settings.alpha / self.alpha * self.bets.p_value)
         self.looks.append(Look(self.done, self.bets.bound, p_value))
-        self.begun = recall_begun(plan.memory, len(self.looks), self.done)
+        self.begun = recall_begun(plan.memory, len(self.looks))
         return size
 
     @property

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..clock import now
-from ..errors import StoreError
 from .block_plan import Memory
 
 FIRST = 32
@@ -105,19 +104,11 @@ def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock) -> N
         memory.keep(_key(number), [size, *(round(pace / _UNIT) for pace in clock.paces)])
 
 
-def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None:
-    """Return batch `number` (from 0), which follows `total` runs, if it was begun before."""
+def recall_begun(memory: Memory | None, number: int) -> Begun | None:
+    """Return batch `number` (from 0) if it was begun before."""
     kept = None if memory is None else memory.recall(_key(number))
     if kept is None:
         return None
-    is_possible = (
-        isinstance(kept, list)
-        and 1 <= len(kept) <= 3
-        and all(type(each) is int and 0 <= each < 1 << 80 for each in kept)
-        and 0 < kept[0] <= next_size(total, sys.maxsize)
-    )
-    if not is_possible:
-        raise StoreError(f"the store is damaged: its value for the {_key(number)} is impossible; delete the store.")
     return Begun(kept[0], tuple(pace * _UNIT for pace in kept[1:]))
 
 

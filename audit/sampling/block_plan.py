@@ -295,14 +295,11 @@ class Plan:
         """
         if is_replayable:
             return self.seed
-        kept = None if self.memory is None else self.memory.recall(_COINS)
-        if kept is None:
-            kept = [secrets.randbits(63)]
-            if self.memory is not None:
-                self.memory.keep(_COINS, kept)
-        if not (isinstance(kept, list) and len(kept) == 1 and type(kept[0]) is int and kept[0] >= 0):
-            raise StoreError("the store is damaged: its value for the coins is not a seed; delete the store.")
-        return kept[0]
+        fresh = [secrets.randbits(63)]
+        if self.memory is None:
+            return fresh[0]
+        (kept,) = self.memory.recall(_COINS) or self.memory.keep(_COINS, fresh)
+        return int(kept)
 
     def check_heads(self) -> None:
         """Compare the first runs on x and y with those in the memory; raise a `StoreError` if they differ."""

@@ -1,7 +1,7 @@
 """Tasks of workers: each draws some blocks and returns pilot outputs or counts, as numbers, text and arrays.
 
 A task describes its blocks for messages in `words`, and names its result in a memory by `key`, the same in every
-process. `owners` are objects in it that may be of the user's types. `fits` tells whether a recalled result is possible.
+process. `owners` are objects in it that may be of the user's types.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..errors import MechanismError
-from ..events.events import Apart, ColumnCells, Counted, Event, Labels, Mask, Partition, Scored, count_both
+from ..events.events import ColumnCells, Counted, Event, Labels, Mask, Partition, Scored
 from ..events.outputs import Outputs, Raised
 from ..events.records import Form
 from ..events.scores import Reading
 from ..inference.betting_test import JointCounts, PairedGuesses
 from ..inference.boundary_test import Counts
 from .block_plan import SIDES, Side
-from .output_hashes import BLOCK_MARKS, MARKS, block_marks, digest
+from .output_hashes import MARKS, block_marks, digest
 
 if TYPE_CHECKING:
     from .block_plan import Plan
@@ -136,10 +136,7 @@ def hits_of(events: Sequence[Event], reading: Reading) -> list[int]:
     if len(scored) == len(events):
         values = {score: reading.values(score) for score in {event.score for event in scored}}
         return [event.event.count(values[event.score]) for event in scored]
-    if len(events) < 2:
-        return [event.count(reading.outputs) for event in events]
-    first, second, *others = events
-    return [*count_both(first, second, reading.outputs), *(event.count(reading.outputs) for event in others)]
+    return [event.count(reading.outputs) for event in events]
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
@@ -231,7 +228,6 @@ def _guesses(right_x: Mask, wrong_x: Mask, right_y: Mask, wrong_y: Mask, *, runs
 Shapes = dict[str, tuple[int, ...]] | None
 RaisedTimes = tuple[str, int]
 
-_MARK = 1 << 64  # above all marks
 _TOGETHER = 1 << 16  # numbers from which the cells of blocks are counted: each count costs 20 µs for a column
 _MARKED_OF_MANY = 8  # one in eight blocks of a block sampler has its stretches hashed, which takes 30 µs
 
@@ -276,16 +272,6 @@ class DrawBlocks(_Blocks):
     def __call__(self, plan: Plan) -> list[Outputs]:
         return [plan.draw("pilot", self.side, number, size) for number, size in self.numbered]
 
-    def fits(self, result: Any) -> bool:
-        return (
-            isinstance(result, list)
-            and len(result) == len(self.sizes)
-            and all(
-                isinstance(one, np.ndarray) and one.ndim in (1, 2) and len(one) == size
-                for one, size in zip(result, self.sizes, strict=True)
-            )
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class LearnForm:
@@ -319,9 +305,6 @@ class LearnForm:
                 return form
             found |= set() if form is None else {form}
         return found.pop() if len(found) == 1 else Form()
-
-    def fits(self, result: Any) -> bool:
-        return isinstance(result, Form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,24 +357,6 @@ class CountBlocks(_Blocks):
         ]
         return np.concatenate([np.zeros(0, np.int64), *counted])
 
-    def fits(self, result: Any) -> bool:
-        match result:
-            case [[*counted], np.ndarray() as cells, [*raised]]:
-                n_cells, runs = sum(each.n_cells for each in self.partitions), sum(self.sizes)
-                ends = (_MARK,) * BLOCK_MARKS
-                return (
-                    len(counted) == len(self.sizes)
-                    and all(
-                        _are_within(one, (size + 1,) * (1 + len(self.others)) + ends)
-                        for one, size in zip(counted, self.sizes, strict=True)
-                    )
-                    and cells.shape == (n_cells,)
-                    and cells.dtype == np.int64
-                    and _fit(self.partitions, cells, runs)
-                    and _are_raised(raised, runs)
-                )
-        return False
-
 
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -439,32 +404,9 @@ class CountPairs(_Blocks):
         final = MainCounts.of(self.final, self.partitions, x, y)
         return (pairs, marks), raised_in(x), raised_in(y), final
 
-    def fits(self, result: Any) -> bool:
-        match result:
-            case [[*counted], [*on_x], [*on_y], np.ndarray() as hits, np.ndarray() as cells]:
-                runs, n_cells = sum(self.sizes), sum(each.n_cells for each in self.partitions)
-                return (
-                    len(counted) == len(self.sizes)
-                    and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
-                    and all(_are_raised(raised, runs) for raised in (on_x, on_y))
-                    and (hits.shape, cells.shape) == ((2, len(self.final)), (2, n_cells))
-                    and hits.dtype == cells.dtype == np.int64
-                    and bool((hits >= 0).all() and (hits <= runs).all())
-                    and all(_fit(self.partitions, side, runs) for side in cells)
-                )
-        return False
-
-
-def _fit(counting: Sequence[Counted], cells: Labels, runs: int) -> bool:
-    """Whether these are possible counts of `runs` outputs."""
-    parts = np.split(cells, np.cumsum([each.n_cells for each in counting]))
-    return all(each.fits(part, runs) for each, part in zip(counting, parts, strict=False))
-
 
 def listed_in(counting: Any) -> Sequence[Any]:
     """The outcomes that an event or a partition lists."""
-    if isinstance(counting, Apart):
-        return [*listed_in(counting.event), *listed_in(counting.other)]
     if isinstance(counting, ColumnCells):
         return [value for score in counting.scores for value in getattr(score, "outcomes", ())]
     return getattr(counting, "values", ())
@@ -486,40 +428,5 @@ def _added(raised: Sequence[Counter[str]]) -> list[RaisedTimes]:
     return [*sum(raised, Counter[str]()).items()]
 
 
-def _are_raised(raised: list[Any], runs: int) -> bool:
-    """Whether these are possible counts of exceptions in `runs` runs."""
-    if not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in raised):
-        return False
-    names, times = [each[0] for each in raised], [each[1] for each in raised]
-    return (
-        all(isinstance(name, str) for name in names)
-        and len(set(names)) == len(names)
-        and all(type(each) is int and each > 0 for each in times)
-        and sum(times) <= runs
-    )
-
-
-def _are_pairs(counted: Any, size: int) -> bool:
-    """Whether these are possible counts and marks of a block of `size` pairs."""
-    match counted:
-        case [numbers, marks]:
-            can_be = _are_within(numbers, (size + 1,) * PAIR_NUMBERS)
-            return (
-                can_be
-                and sum(numbers[:4]) == sum(numbers[4:8]) == size
-                and _are_within(marks, (_MARK,) * (2 * BLOCK_MARKS))
-            )
-    return False
-
-
 def _marks(plan: Plan, number: int, outputs: Outputs) -> tuple[int, ...]:
     return block_marks(outputs, with_stretches=not plan.sampler.is_block or number % _MARKED_OF_MANY == 0)
-
-
-def _are_within(numbers: Any, ends: Sequence[int]) -> bool:
-    """Whether each number is an integer from 0 up to, but not including, its end."""
-    return (
-        isinstance(numbers, (list, tuple))
-        and len(numbers) == len(ends)
-        and all(type(each) is int and 0 <= each < end for each, end in zip(numbers, ends, strict=True))
-    )

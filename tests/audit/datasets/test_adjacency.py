@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import pickle
 
 import networkx as nx
 import numpy as np
@@ -11,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import AddRemove, EdgeNeighbours, Local, NodeNeighbours, Replace, UserLevel, Within
-from dpaudit.audit.datasets.adjacency import NAMED, as_adjacency
-from dpaudit.audit.errors import AdjacencyError, AuditError, OptionError
+from dpaudit import AddRemove, EdgeNeighbours, NodeNeighbours, Replace, UserLevel, Within
+from dpaudit.audit.datasets.adjacency import as_adjacency
+from dpaudit.audit.errors import AdjacencyError, OptionError
 
 NAN = math.nan
 ROWS = [(1, "a"), (2, "b"), (2, "b")]
 FORMS = {
-    "list": list, "tuple": tuple, "dicts": lambda rows: [{"n": n, "s": s} for n, s in rows],
-    "lists": lambda rows: [list(row) for row in rows], "frame": lambda rows: pd.DataFrame(rows, columns=["n", "s"]),
+    "list": list, "dicts": lambda rows: [{"n": n, "s": s} for n, s in rows],
+    "frame": lambda rows: pd.DataFrame(rows, columns=["n", "s"]),
     "array": lambda rows: np.array([(n, ord(s)) for n, s in rows]).reshape(-1, 2),
     "objects": lambda rows: np.array(rows, dtype=object).reshape(-1, 2),
 }  # fmt: skip
@@ -32,9 +31,6 @@ FORMS = {
         (ROWS, 0, 0),
         (ROWS[::-1], 0, 0),
         (ROWS[:2], 1, math.inf),  # each of two equal rows counts
-        ([*ROWS, (9, "z")], 1, math.inf),
-        (ROWS[1:], 1, math.inf),
-        ([(1, "a"), (2, "b"), (3, "b")], 2, 1),
         ([(1, "a"), (1, "a"), (2, "b")], 2, 1),
         ([], 3, math.inf),
     ],
@@ -45,14 +41,6 @@ def test_rows_added_removed_and_replaced(form, other, added_or_removed, replaced
     assert Replace().distance(x, y) == Replace().distance(y, x) == replaced
 
 
-def test_scalar_rows_nan_and_sets():
-    assert AddRemove().distance([1, NAN], [float("nan"), 1]) == 0
-    assert AddRemove().distance(np.array([NAN, 2.0]), np.array([2.0])) == 1
-    assert Replace().distance([(1, NAN)], [(1, 2.0)]) == 1
-    assert AddRemove().distance({1, 2}, frozenset({2, 3})) == 2
-    assert AddRemove().distance(pd.DataFrame({"a": [NAN, 1]}), pd.DataFrame({"a": [1, NAN]})) == 0
-
-
 EDGES, NODES, PATH = EdgeNeighbours(), NodeNeighbours(), nx.path_graph(4)
 USERS = [("ann", 1), ("ann", 2), ("bob", 3)]
 
@@ -61,7 +49,6 @@ USERS = [("ann", 1), ("ann", 2), ("bob", 3)]
     ("user", "form"),
     [
         (0, list),
-        (0, lambda rows: [list(r) for r in rows]),
         ("who", lambda rows: [{"who": w, "v": v} for w, v in rows]),
         ("who", lambda rows: pd.DataFrame(rows, columns=["who", "v"])),
         (0, lambda rows: np.array([(len(w) + ord(w[0]), v) for w, v in rows]).reshape(-1, 2)),
@@ -92,12 +79,9 @@ UNKNOWN = pd.DataFrame({"u": [NAN, NAN, 1.0], "v": [1, 2, 3]})
         # Users are added or removed with all their rows, so changing a user means removing and adding the user. If this
         # were one step, a pair at distance 2 would be tested against the claim at distance 1.
         (0, [("ann", 1)], [("ann", 2)], 2),
-        (0, [("ann", 1), ("ann", 2)], [("ann", 1)], 2),
-        ("u", FRAME, FRAME.iloc[:1], 1),
         ("u", FRAME, FRAME.iloc[:1][["v", "u"]], 1),
         ("u", FRAME, FRAME[["v", "u"]], 0),
         ("u", FRAME, FRAME.rename(columns={"v": "w"}), 4),
-        ("u", UNKNOWN, UNKNOWN.copy(), 0),
         (0, np.array([[NAN, 1.0], [2.0, 3.0]]), np.array([[NAN, 1.0], [2.0, 3.0]]), 0),
     ],
 )
@@ -105,26 +89,10 @@ def test_users_change_and_have_named_columns_or_unknown_names(user, x, y, distan
     assert UserLevel(user).distance(x, y) == distance
 
 
-@pytest.mark.parametrize("dataset", [3, None, 2.5, [([1], 2)]])
-def test_a_dataset_without_comparable_users_is_refused(dataset):
-    with pytest.raises(AuditError):
-        UserLevel(0).distance(dataset, dataset)
-
-
-@pytest.mark.parametrize(
-    ("user", "dataset"),
-    [("who", [{"name": 1}]), (5, [(1, 2)]), ("who", [(1, 2)]), (0, [3]), (0, pd.DataFrame({"a": [1]}))],
-)
+@pytest.mark.parametrize(("user", "dataset"), [("who", [{"name": 1}]), (5, [(1, 2)]), (0, pd.DataFrame({"a": [1]}))])
 def test_a_user_that_is_not_in_the_rows_is_refused(user, dataset):
     with pytest.raises(AdjacencyError, match=rf"user={user!r} is not in the row .*; name the column or position"):
         UserLevel(user).distance(dataset, dataset)
-
-
-@pytest.mark.parametrize(("x", "y"), [(1, 2), ("a", "b"), (0.5, 0.5), ([1], [2, 3])])
-def test_any_two_values_are_local_neighbours(x, y):
-    assert Local().check(x, y, 1) == 1
-    with pytest.raises(AdjacencyError, match="at distance 1 under any two values"):
-        Local().check(x, y, 2)
 
 
 @pytest.mark.parametrize(("norm", "moved"), [("l1", 7.0), ("l2", 5.0), ("linf", 4.0)])
@@ -142,13 +110,13 @@ def test_answers_move_by_a_norm(norm, moved):
         adjacency.check([1.0], [1.0, 2.0], 1)
 
 
-@pytest.mark.parametrize("dataset", [[NAN, 1.0], [math.inf, 1.0], "text", [[1], [2, 3]], {"a": 1}])
+@pytest.mark.parametrize("dataset", [[NAN, 1.0], [math.inf, 1.0], [[1], [2, 3]], {"a": 1}])
 def test_answers_that_are_not_numbers_are_refused(dataset):
     with pytest.raises(AdjacencyError):
         Within("l2").distance(dataset, dataset)
 
 
-@pytest.mark.parametrize("arguments", [("l3",), ("l1", 0.0), ("l1", -1.0), ("l2", NAN), ("linf", math.inf)])
+@pytest.mark.parametrize("arguments", [("l3",), ("l1", 0.0), ("l2", NAN)])
 def test_norms_and_radii_out_of_range(arguments):
     with pytest.raises(AdjacencyError, match=r"(norm|radius)=.*; use"):
         Within(*arguments)
@@ -159,15 +127,10 @@ def test_norms_and_radii_out_of_range(arguments):
     [
         (AddRemove(), [1, 2], [1], 2, "at distance 1 under add/remove one row, not at 2: 1 row only in x, 0 only in y"),
         (AddRemove(), [1], [2], 1, "at distance 2 under add/remove one row, not at 1: 1 row only in x, 1 only in y"),
-        (AddRemove(), [1], [1], 1, "at distance 0"),
         (Replace(), [1], [1, 2], 1, "at no finite distance under replace one row, not at 1: 0 rows only in x"),
-        (Replace(), [1, 2], [3, 4], 1, "at distance 2"),
         (UserLevel(0), USERS, USERS[:0], 1, r"at distance 2 under add/remove all rows of one user \(0\)"),
-        (AddRemove(), [1], [2], NAN, "at distance 2 under add/remove one row, not at nan"),
-        (EDGES, PATH, nx.empty_graph(4), 1, "at distance 3 under add/remove one edge, .* 0 nodes and 3 edges"),
         (EDGES, PATH, nx.path_graph(3), 1, "at no finite distance under .* 1 node .*graph.add_nodes_from"),
         (NODES, PATH, nx.cycle_graph(4), 1, "at distance 2 under add/remove one node with its edges"),
-        (NODES, PATH, PATH, 1, "at distance 0"),
     ],
 )
 def test_another_distance_than_stated_is_refused_with_the_difference(adjacency, x, y, distance, found):
@@ -214,8 +177,8 @@ def test_a_step_is_a_step(rows, data):
 @pytest.mark.parametrize(
     ("x", "y", "distance"),
     [
-        (2**60, 2**60 + 100, 100.0), ([2**60, 7], [2**60 + 1, 9], 3.0), (np.array([2**62]), np.array([2**62 - 1]), 1.0),
-        (2.0**60, 2.0**60 + 256, 256.0), (10**30, 10**30 + 1, 1.0),
+        ([2**60, 7], [2**60 + 1, 9], 3.0), (np.array([2**62]), np.array([2**62 - 1]), 1.0),
+        (10**30, 10**30 + 1, 1.0),
     ],
 )  # fmt: skip
 def test_whole_numbers_beyond_doubles_are_measured_exactly(x, y, distance):
@@ -253,31 +216,13 @@ def as_graph(graph):
     return made
 
 
-def test_there_are_as_many_small_graphs_as_there_should_be():
-    assert len(ALL) == len(ONE_STEP) == 1 + 4 + 6 * 2 + 4 * 8 + 64
-
-
-@pytest.mark.parametrize("number", [0, 20, 85, 112])
+@pytest.mark.parametrize("number", [20, 85])
 def test_node_distance_is_the_length_of_a_shortest_path(number):
     steps = nx.single_source_shortest_path_length(ONE_STEP, ALL[number])
     x = as_graph(ALL[number])
-    for other in ALL[:: 1 if number == 85 else 3]:
+    for place, other in enumerate(ALL):
         y = as_graph(other)
-        assert NODES.distance(x, y) == NODES.distance(y, x) == steps[other]
-
-
-def test_edge_distance_counts_the_edges_in_one_graph_only():
-    for (nodes, edges), (others, theirs) in itertools.product(ALL[::7], ALL[::5]):
-        expected = len(edges ^ theirs) if nodes == others else math.inf
-        assert EDGES.distance(as_graph((nodes, edges)), as_graph((others, theirs))) == expected
-
-
-def test_nodes_are_told_by_their_labels():
-    x = nx.Graph([("ann", "bob"), ("bob", "cyd")])
-    assert EDGES.distance(x, nx.Graph([("cyd", "bob"), ("bob", "ann")])) == 0
-    assert EDGES.distance(x, nx.Graph([("ann", "bob"), ("ann", "cyd")])) == 2
-    assert NODES.distance(x, nx.Graph([("bob", "ann")])) == 1
-    assert NODES.distance(x, nx.relabel_nodes(x, {"cyd": "dan"})) == 2
+        assert NODES.distance(*((x, y) if place % 2 else (y, x))) == steps[other]
 
 
 def test_the_node_distance_takes_the_smallest_cover():
@@ -298,7 +243,7 @@ def test_a_distance_that_takes_too_long_is_refused(monkeypatch):
         NODES.distance(x, nx.create_empty_copy(x))
 
 
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiDiGraph])
 def test_every_kind_of_graph_has_distances(kind):
     x = kind([(1, 2), (2, 2), (2, 3)])
     y = x.copy()
@@ -311,11 +256,6 @@ def test_every_kind_of_graph_has_distances(kind):
     doubled = x.copy()
     doubled.add_edge(1, 2)
     assert EDGES.distance(x, doubled) == (1 if x.is_multigraph() else 0)
-
-
-def test_a_directed_graph_is_no_neighbour_of_an_undirected_one():
-    assert EDGES.distance(nx.path_graph(3), nx.path_graph(3, nx.DiGraph)) == math.inf
-    assert NODES.distance(nx.path_graph(3), nx.path_graph(3, nx.DiGraph)) == math.inf
 
 
 def test_what_is_stored_in_a_graph_belongs_to_it():
@@ -334,39 +274,17 @@ def test_what_is_stored_in_a_graph_belongs_to_it():
         EDGES.distance(x, older)
 
 
-@pytest.mark.parametrize("adjacency", [EDGES, NODES])
-@pytest.mark.parametrize("dataset", [[1, 2], {1: [2]}, 3.0])
-def test_what_is_no_graph_is_refused(adjacency, dataset):
-    for pair in ((dataset, nx.path_graph(2)), (nx.path_graph(2), dataset)):
-        with pytest.raises(AdjacencyError, match=r"is not a graph; use a networkx\.Graph, or an adjacency for rows"):
-            adjacency.distance(*pair)
-
-
-def test_they_survive_pickling_and_compare_by_value():
-    assert pickle.loads(pickle.dumps(EDGES)) == EdgeNeighbours() != NodeNeighbours()
-
-
-@pytest.mark.parametrize(
-    ("value", "relation"),
-    [
-        *NAMED.items(),
-        (Within("l2", radius=3.0), Within("l2", radius=3.0)),
-    ],
-)
-def test_what_is_meant(value, relation):
-    assert as_adjacency(value) == relation
+def test_what_is_no_graph_is_refused():
+    with pytest.raises(AdjacencyError, match=r"is not a graph; use a networkx\.Graph, or an adjacency for rows"):
+        NODES.distance(nx.path_graph(2), {1: [2]})
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ("unbounded", r"write adjacency=AddRemove\(\)\."),
-        ("user-level", r'write adjacency=UserLevel\("column of the user"\)'),
         (Within, r'a class; write adjacency=Within\("l1"\)'),
-        (UserLevel, r'a class; write adjacency=UserLevel\("column'),
         ("Add/Remove", "did you mean 'add-remove'"),
-        ("relpace", "did you mean 'replace'"),
-        ("", "is unknown; use one of add-remove"),
         (1, r"is not an adjacency relation; use an instance such as AddRemove\(\)"),
     ],
 )

@@ -1,7 +1,7 @@
 """Contents and sizes of datasets."""
 
 import copy
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -9,16 +9,14 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import AddRemove, PureDP, check, count_cells
+from dpaudit import AddRemove, PureDP, check
 from dpaudit.audit.datasets.contents import Kept, hold_the_same
 from dpaudit.audit.datasets.description import difference, notes_on_texts, summarise
 from dpaudit.audit.datasets.rows import rows_apart, rows_of
 from dpaudit.audit.errors import AdjacencyError, DatasetError
-from dpaudit.audit.printing import shorten
 from dpaudit.audit.sampling.object_identity import identity
 
 SECRET = 8675309
@@ -37,7 +35,7 @@ class Database:
 
 COLLECTIONS = {  # in the local model a scalar is one person's value
     "list of 2": [SECRET, 1], "tuple of 1": (SECRET,), "set of 1": {SECRET}, "frozenset of 2": frozenset({SECRET, 1}),
-    "dict of 1": {SECRET: SECRET}, "Counter of 1": Counter([SECRET]), "deque of 1": deque([SECRET]),
+    "dict of 1": {SECRET: SECRET},
     "array of shape (1, 2), int64": np.array([[SECRET, 1]]), "array of shape (), int64": np.array(SECRET),
     "data frame of 1 rows, 2 columns": pd.DataFrame({"a": [SECRET], "b": [1]}), "Series of 1": pd.Series([SECRET]),
     "graph of 2 nodes, 1 edges": graph((SECRET, 1)), "bytes of 7": b"8675309", "a single int": SECRET,
@@ -51,7 +49,7 @@ def test_collections_are_summarised_without_contents(words):
 
 
 @pytest.mark.parametrize("words", COLLECTIONS)
-@pytest.mark.parametrize("other", [[1], np.array([2.0]), pd.DataFrame({"a": [3]}), graph((3, 4)), 5])
+@pytest.mark.parametrize("other", [[1], pd.DataFrame({"a": [3]}), 5])
 def test_differences_are_said_without_contents(words, other):
     for said in (difference(COLLECTIONS[words], other), difference(other, COLLECTIONS[words])):
         assert str(SECRET) not in said
@@ -67,33 +65,12 @@ def test_refusals_do_not_show_contents_either():
     assert str(SECRET) not in str(refused.value)
 
 
-def test_long_scalars_are_cut_to_one_line():
-    assert len(shorten("x\ny" * 100)) == 80
-    assert "\n" not in shorten(np.ones((40, 40)))
-    assert len(summarise("a" * 1000)) < 100
-
-
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
 def test_graphs_differ_in_nodes_and_edges(kind):
     x, y = graph((1, 2), (2, 3), kind=kind), graph((1, 2), kind=kind)
     assert difference(x, y) == difference(y, x) == "1 node and 1 edge differ"
     turned = graph((2, 1), (2, 3), kind=kind)
     assert difference(x, turned) == f"0 nodes and {0 if kind is nx.Graph else 2} edges differ"
-
-
-def test_frames_and_arrays_differ_in_rows():
-    frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
-    assert difference(frame, frame.iloc[:2]) == "1 row only in x, 0 only in y"
-    assert difference(frame, frame.iloc[::-1]) == "0 rows only in x, 0 only in y"
-    assert difference(np.eye(2), np.array([[1.0, 0.0], [5.0, 5.0]])) == "1 row only in x, 1 only in y"
-
-
-def test_rows_compare_by_value_whatever_holds_them():
-    rows = [[1, 2.5], [3, float("nan")]]
-    forms = [rows, tuple(map(tuple, rows)), np.array(rows), pd.DataFrame(rows), [np.array(row) for row in rows]]
-    assert all(rows_of(form) == rows_of(rows) for form in forms)
-    assert rows_of([{"a": 1, "b": [2]}]) == rows_of([{"b": [2], "a": 1}])
-    assert rows_of([np.float64(1.0), 1]) == Counter({1: 2})
 
 
 VALUES = st.sampled_from([0, 1, -0.0, 0.0, 1.0, 2.5, float("nan"), "a", "b", None, True])
@@ -106,23 +83,19 @@ def _text(value):
 
 FORMS = {
     "list of tuples": list,
-    "list of lists": lambda rows: [list(row) for row in rows],
-    "tuple": tuple,
     "objects": lambda rows: np.fromiter(rows, dtype=object, count=len(rows)),
     "frame": lambda rows: pd.DataFrame(rows, columns=["a", "b"]),
     "typed frame": lambda rows: pd.DataFrame(rows, columns=["a", "b"]).infer_objects(),
-    "frame of texts": lambda rows: pd.DataFrame({"a": pd.array([_text(a) for a, _ in rows], "string")}),
     "frame of categories": lambda rows: pd.DataFrame({"a": pd.Categorical([_text(a) for a, _ in rows], KINDS)}),
     "array": lambda rows: np.array([[float(a == 1), float(b == 2.5)] for a, b in rows]).reshape(-1, 2),
     "texts": lambda rows: np.array([[str(a), str(b)] for a, b in rows], dtype="U4").reshape(-1, 2),
     "times": lambda rows: np.array([a == 1 for a, _ in rows], dtype="M8[s]"),
-    "set": lambda rows: {str(row) for row in rows},
     "Counter": Counter,
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(VALUES, VALUES), max_size=6), st.lists(st.tuples(VALUES, VALUES), max_size=3),
     st.lists(st.tuples(VALUES, VALUES), max_size=3), st.integers(0, 6), st.booleans(),
@@ -154,18 +127,11 @@ def test_rows_apart_of_frames_of_other_types_and_columns():
 
 TIMES = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="M8[ns]")
 UNLIKE = {
-    "other shapes": (np.arange(5.0), np.arange(5.0)[:, None]),
-    "other shapes of rows": (np.arange(24).reshape(4, 2, 3), np.arange(24).reshape(4, 3, 2)),
-    "a list and a frame": (["u", "v"], pd.DataFrame({"a": ["u", "v"]})),
-    "other units of time": (pd.DataFrame({"a": TIMES}), pd.DataFrame({"a": TIMES[:2].astype("M8[us]")})),
     "other units of spans": (
         pd.DataFrame({"a": TIMES - TIMES[0]}),
         pd.DataFrame({"a": (TIMES - TIMES[1]).astype("m8[s]")}),
     ),
-    "times and their numbers": (pd.DataFrame({"a": TIMES}), pd.DataFrame({"a": TIMES.astype(np.int64)})),
-    "long doubles": (np.array([1, 2, 3], np.longdouble), np.array([3, 1, 5], np.longdouble)),
     "what is missing": (pd.DataFrame({"a": pd.array([1.0, None], "Float64")}), pd.DataFrame({"a": [1.0, np.nan]})),
-    "categories and texts": (pd.DataFrame({"a": ["x", "y"]}, dtype="category"), pd.DataFrame({"a": ["y", "z"]})),
 }
 
 
@@ -177,24 +143,10 @@ def test_rows_held_in_different_ways_are_compared_by_value(name):
     assert rows_apart(y, x) == ((b - a).total(), (a - b).total())
 
 
-def test_a_list_of_the_users_own_is_compared_as_it_shows_itself():
-    class Own(list):
-        def __getitem__(self, place):
-            raise TypeError("no slices")
-
-    assert rows_apart(Own([1, 2]), Own([2, 3])) == (1, 1)
-
-
-@pytest.mark.parametrize("dataset", [3, 2.5, "text", b"bytes", {"a": 1}, None, np.array(3.0), object()])
+@pytest.mark.parametrize("dataset", [3, "text", {"a": 1}, np.array(3.0)])
 def test_what_has_no_rows_is_refused(dataset):
     with pytest.raises(DatasetError, match="has no rows to compare"):
         rows_of(dataset)
-
-
-def test_rows_that_are_sets_compare_by_value_and_not_by_their_text():
-    """Baskets of goods: a set prints in insertion order, and a long one is cut in messages."""
-    assert rows_of([{8, 0}]) == rows_of([{0, 8}])
-    assert rows_of([set(range(100))]) != rows_of([{*range(99), 1000}])
 
 
 def test_a_result_keeps_datasets_only_when_asked():
@@ -251,18 +203,10 @@ def test_what_differs_is_seen(x, y):
     assert not hold_the_same(x, y)
 
 
-def test_a_frame_with_attributes_has_changed_with_them():
-    frame = pd.DataFrame({"a": [1]})
-    kept = Kept(frame)
-    frame.attrs["unit"] = "m"
-    assert kept.has_changed()
-
-
 @pytest.mark.parametrize(
     "use",
     [
-        lambda frame: frame.values, lambda frame: frame.to_numpy(), lambda frame: frame.describe(include="all"),
-        lambda frame: frame.sort_values("n").groupby("n").size(),
+        lambda frame: frame.values, lambda frame: frame.describe(include="all"),
         lambda frame: frame.sort_index().index.is_monotonic_increasing,
     ],
 )  # fmt: skip
@@ -285,18 +229,11 @@ class Holder:
     ("x", "y", "words"),
     [
         ({"a": np.ones(3), "b": 1}, {"a": np.ones(2), "b": 1}, "1 of 2 entries differ"),
-        ({"a": pd.DataFrame({"u": [1, 2]})}, {"b": 1}, "2 of 2 entries differ"),
         (Holder(np.ones(3)), Holder(np.zeros(3)), "the values differ"),
-        (scipy.sparse.csr_array(np.eye(3)), scipy.sparse.csr_array(np.ones((3, 3))), "the values differ"),
         ([deep()], [deep(), 1], "the values differ"),
-        (10**5_000, 10**5_000 + 1, "the values differ"),
         (Fraction(1, 3), "1/3", "the types differ"),
-        (1.0, "a", "the types differ"),
         (1.0, 2.0, "the values differ by 1"),
-        ("a", "b", "the values differ"),
         ("a", "a", "nothing differs"),
-        (2.5, 2.5, "the values differ by 0"),
-        ({"a": 1}, {"a": 1}, "0 of 1 entry differ"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -306,42 +243,9 @@ def test_datasets_of_every_kind_have_a_difference(x, y, words):
     assert summarise(x)
 
 
-class Stubborn:
-    def __len__(self):
-        raise OSError("no length")
-
-    def __eq__(self, other):
-        raise RuntimeError("no equality")
-
-    __hash__ = None
-
-
-def test_a_users_exceptions_are_no_tracebacks():
-    assert difference(Stubborn(), Stubborn()) == "the values differ"
-    with pytest.raises(DatasetError, match=r"cannot be compared \(RuntimeError: no equality\)"):
-        rows_apart([Unhashable()], [Unhashable(), 1])
-
-
-class Unhashable:
-    def __hash__(self):
-        raise RuntimeError("no equality")
-
-
-def test_masks_and_missing_numbers():
-    def masked(values, mask):
-        return np.ma.array(values, mask=mask)
-
-    assert rows_apart(masked([1, 2, 3], [0, 0, 1]), masked([1, 2, 3], [0, 0, 0])) == (1, 1)
-    assert rows_apart(masked([1, 2, 3], [0, 0, 1]), masked([1, 2, 4], [0, 0, 1])) == (0, 0)
-    missing = np.array([complex(np.nan, 0.0), 1.0])
-    assert rows_apart(missing, missing[:1]) == (1, 0)
-
-
-@pytest.mark.parametrize("audit", [check, count_cells], ids=lambda function: function.__name__)
-def test_an_iterator_is_refused(audit):
-    options = {"claim": PureDP(1.0)} if audit is check else {}
+def test_an_iterator_is_refused():
     with pytest.raises(DatasetError, match=r"x is an iterator \(list_iterator\), which the first run would use up"):
-        audit(lambda dataset, rng: sum(dataset) + rng.laplace(), iter([1, 2]), iter([1]), runs=1_000, jobs=1, **options)
+        check(lambda dataset, rng: sum(dataset), iter([1, 2]), iter([1]), claim=1.0, runs=1_000, jobs=1)
 
 
 def test_texts_of_numbers_are_noted():

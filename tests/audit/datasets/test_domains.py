@@ -18,7 +18,7 @@ from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
 from dpaudit.audit.search.candidates import new_pool
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 
-N_DRAWN, N_MOVES = 32, 8
+N_DRAWN, N_MOVES = 16, 4
 
 
 def tried(domain, adjacency, distance, seed=0):
@@ -42,7 +42,7 @@ def rows_in(dataset):
     return [plain(row) for row in dataset]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     n_answers=st.one_of(st.none(), st.integers(1, 6)), low=st.integers(-3, 3), width=st.integers(1, 9),
     integer=st.booleans(), norm=st.sampled_from(["l1", "l2", "linf"]), radius=st.sampled_from([0.5, 1.0, 2.0, 3.7]),
@@ -81,14 +81,7 @@ def test_canonical_answers_are_there():
     } <= known  # fmt: skip
 
 
-@settings(max_examples=5, deadline=None)
-@given(n_answers=st.one_of(st.none(), st.integers(1, 4)), seed=st.integers(0, 9))
-def test_answers_of_one_person(n_answers, seed):
-    pairs = tried(dp.Answers(n_answers, -1.0, 3.0), dp.Local(), 1, seed)
-    assert max(np.max(np.abs(np.subtract(p.x, p.y))) for p in pairs) == 4.0
-
-
-@settings(max_examples=13, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     of=st.sampled_from(["names", "numbers", "whole", "tuples", "vectors", "dictionaries"]),
     form=st.sampled_from(["list", "array", "frame", "dicts"]),
@@ -132,15 +125,6 @@ def test_rows(of, form, adjacency, distance, more, seed):
     assert n_empty or isinstance(adjacency, dp.Replace)
 
 
-@pytest.mark.parametrize(("least", "most", "fixed"), [(3, 6, None), (4, 4, None), (0, 5, 4)])
-@pytest.mark.parametrize("adjacency", [dp.AddRemove(), dp.Replace()])
-def test_datasets_have_as_many_rows_as_the_domain_says(least, most, fixed, adjacency):
-    domain = dp.Rows(least=least, most=most, size=fixed)
-    if domain.least < domain.most or isinstance(adjacency, dp.Replace):
-        sizes = {len(dataset) for pair in tried(domain, adjacency, 1) for dataset in (pair.x, pair.y)}
-        assert (min(sizes), max(sizes)) == (fixed or least, fixed or most)
-
-
 def test_canonical_rows_are_there():
     """No other rows, the extremes, duplicates, and a row among others."""
     known = {(tuple(p.x), tuple(p.y)) for p in tried(dp.Rows(most=3), dp.AddRemove(), 1)}
@@ -157,7 +141,7 @@ def user_rows(dataset, place):
     return [(str(row[place]), str(row)) for row in dataset]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     case=st.sampled_from(["frame", "dicts", "tuples", "listed", "listed dicts"]), distance=st.integers(1, 3),
     more=st.integers(0, 4), largest=st.one_of(st.none(), st.integers(1, 3)), seed=st.integers(0, 9),
@@ -190,7 +174,7 @@ def test_users(case, distance, more, largest, seed):
     assert max(sizes) >= min(largest or most, most // distance)  # the largest number of rows of a user occurs
 
 
-@settings(max_examples=13, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     most=st.integers(2, 7), max_degree=st.one_of(st.none(), st.integers(1, 4)),
     adjacency=st.sampled_from([dp.EdgeNeighbours(), dp.NodeNeighbours()]), distance=st.integers(1, 3),
@@ -234,26 +218,14 @@ def test_listed_values_of_any_kind():
             dp.Answers(3), dp.AddRemove(), 1, AdjacencyError,
             "Answers have no neighbours by add/remove one row; use a matching",
         ),
-        (dp.Answers(3), dp.EdgeNeighbours(), 1, AdjacencyError, "Graphs: EdgeNeighbours or NodeNeighbours"),
-        (dp.Answers(3), None, 1, AdjacencyError, "use Within (or Local, for any two)"),
-        (dp.Rows(), dp.Within("l1"), 1, AdjacencyError, "Answers: Within"),
-        (dp.Rows(), dp.Local(), 1, AdjacencyError, "Values: any"),
-        (dp.Rows(), None, 1, AdjacencyError, "use AddRemove, Replace or UserLevel"),
         (dp.Rows(), dp.AddRemove(), 1.5, OptionError, "distance=1.5 is not a number of rows; use an integer"),
         (dp.Rows(most=2), dp.AddRemove(), 3, DatasetError, "most=2 rows cannot differ in 3; use most >= 3"),
         (dp.Rows(values=("a",)), dp.Replace(), 1, AdjacencyError, "give a second value"),
         (dp.Rows(), dp.UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
-        (
-            dp.Rows(low=(0, 0), high=(1, 1)), dp.UserLevel(0), 3, DatasetError, "2 users and most=5 rows cannot differ",
-        ),
-        (dp.Graphs(), dp.AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
         (dp.Rows(size=4), dp.AddRemove(), 1, AdjacencyError, "datasets of 4 rows each cannot differ by an added"),
         (dp.Tables({"n": dp.NumericColumn(0, 1)}), None, 1, AdjacencyError, "AddRemove or Replace"),
-        (dp.Tables({"n": dp.NumericColumn(0, 1)}), dp.Local(), 1, AdjacencyError, "AddRemove or Replace"),
         (dp.Graphs(3), dp.NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
         (42, dp.Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows, Tables or"),
-        ("ab", dp.Local(), 1, OptionError, "describes no datasets"),
-        (dp.Answers, dp.Local(), 1, OptionError, "describes no datasets"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together(domain, adjacency, distance, error, message):
@@ -265,31 +237,24 @@ def test_what_does_not_go_together(domain, adjacency, distance, error, message):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
+        (dp.CategoricalColumn, {"values": ("a", "a")}, "are not the categories of a column"),
+        (dp.NumericColumn, {"low": 0, "high": 1, "bins": 0}, "bins=0"),
+        (dp.Tables, {"columns": {}}, "are not the columns of a table"),
+        (dp.Tables, {"columns": {"n": dp.NumericColumn(0, 1)}, "outside": ("far",)}, "outside='far' is unknown"),
         (dp.Answers, {"n_answers": 0}, "n_answers=0 is not a number of answers"),
         (dp.Answers, {"low": 1.0, "high": 1.0}, "low=1.0 and high=1.0 do not form a range"),
-        (dp.Answers, {"high": math.nan}, "do not form a range"),
         (dp.Answers, {"high": math.inf}, "use finite numbers"),
         (dp.Answers, {"high": 1.5, "integer": True}, "are not both whole"),
         (dp.Values, {"values": ("a",)}, "do not form a pair; list two or more"),
         (dp.Rows, {"most": 0}, "most=0 is not a number of rows"),
-        (dp.Rows, {"most": True}, "most=True is not a number of rows"),
         (dp.Rows, {"form": "set"}, "form='set' is unknown; use \"list\""),
         (dp.Rows, {"low": (0.0, 0.0), "high": 1.0}, "differ in form"),
-        (dp.Rows, {"low": (0.0, 2.0), "high": (1.0, 1.0)}, "low=2.0 and high=1.0 do not form a range"),
         (dp.Rows, {"columns": ("a", "b")}, "do not fit rows of 1"),
-        (dp.Rows, {"columns": ("a",), "form": "array"}, "do not fit"),
         (dp.Rows, {"rows_per_user": 0}, "rows_per_user=0"),
         (dp.Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number from 2 to 1,000,000"),
-        (dp.Graphs, {"max_degree": 0}, "max_degree=0"),
         (dp.Values, {"values": {"a", "b"}}, "is not an ordered list"),
-        (dp.Values, {"values": 5}, "values=5"),
-        (dp.Rows, {"values": {"a", "b"}}, "is not an ordered list"),
-        (dp.Rows, {"low": 0.5, "high": 2.5, "integer": True}, "are not both whole"),
-        (dp.Answers, {"low": None}, "low=None"),
         (dp.Answers, {"low": np.zeros(2), "high": np.ones(2)}, "low=array"),
         (dp.Rows, {"least": 6}, "least=6 rows are more than most=5"),
-        (dp.Rows, {"least": -1}, "least=-1"),
-        (dp.Rows, {"least": 1.5}, "least=1.5"),
         (dp.Rows, {"size": 0}, "size=0"),
     ],
 )
@@ -297,10 +262,3 @@ def test_domains_that_are_none(kind, options, message):
     with pytest.raises(DatasetError) as caught:
         kind(**options)
     assert message in str(caught.value)
-
-
-def test_empty_datasets_keep_their_form():
-    array = dp.Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="array").build([])
-    assert (array.shape, array.dtype) == ((0, 2), np.float64)
-    frame = dp.Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="frame", columns=("a", "b")).build([])
-    assert (list(frame.columns), len(frame), frame["b"].sum()) == (["a", "b"], 0, 0.0)

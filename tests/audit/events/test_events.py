@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import PureDP, check
 from dpaudit.audit.events.events import (
     Apart,
     Intervals,
@@ -18,17 +17,14 @@ from dpaudit.audit.events.events import (
     Outcomes,
     Scored,
     cells_of,
-    count_both,
-    ways_apart,
     with_names,
 )
-from dpaudit.audit.events.features import Coordinates, Parities, Products
+from dpaudit.audit.events.features import Coordinates, Parities
 from dpaudit.audit.events.leaves import KeyedValues, learn_leaves
-from dpaudit.audit.events.outputs import Raised, as_outputs, outcome_words
+from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.scores import (
     Additive,
     Column,
-    DifferentSizes,
     LastDigits,
     LowestBit,
     Number,
@@ -92,7 +88,7 @@ VALUES = st.lists(ANY, max_size=12).map(tuple)
 VECTORS = st.lists(st.tuples(NUMBER, NUMBER, NUMBER), min_size=1, max_size=8)
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int16, np.uint8, np.bool_, object])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.uint8, np.bool_, object])
 @given(data=st.data())
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_scalars_of_every_kind(kind, data):
@@ -125,23 +121,10 @@ def test_vectors(rows, intervals, values, others, weights):
     assert_agree(Scored(Weighted(weights), intervals), finite)
 
 
-def test_integers_beyond_every_float_are_outputs():
-    huge = _objects([10**400, -(10**400), 1.0, None])
-    for event in (Intervals(((0.0, INF),)), Intervals(((0.0, 5.0),), others=True)):
-        assert len(event.contains(huge)) == 4
-        assert event.count(huge) == event.contains(huge).sum()
-    assert Outcomes((10**400,)).count(huge) == 1
-
-
 def test_a_value_that_is_no_output_is_equal_to_none():
     """A file of results may hold any value in a list of outcomes."""
     assert Outcomes(({"a": 1}, 2.0)).contains(np.array([1.0, 2.0])).tolist() == [False, True]
     assert Outcomes(({"a": 1}, (1, 2))).contains(np.array([[1, 2], [2, 1]])).tolist() == [True, False]
-
-
-def test_an_integer_that_no_double_holds_equals_no_double():
-    assert Outcomes((2**60 + 1, 2.0)).contains(np.array([2.0**60, 2.0])).tolist() == [False, True]
-    assert Outcomes(((2**60 + 1, 1), (2, 1))).contains(np.array([[2.0**60, 1.0], [2.0, 1.0]])).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.int64, np.uint64, np.int16, np.bool_])
@@ -172,70 +155,26 @@ def test_the_cells_around_an_atom_do_not_count_it(kind):
     ("event", "words"),
     [
         (Intervals(((-INF, math.nextafter(2.0, -INF)),)), "output < 2"),
-        (Intervals(((-INF, 2.0),)), "output ≤ 2"),
-        (Intervals(((3.0, INF),)), "output ≥ 3"),
         (Intervals(((math.nextafter(3.0, INF), INF),)), "output > 3"),
-        (Intervals(((1.5, 2.5),)), "1.5 ≤ output ≤ 2.5"),
         (Intervals(((math.nextafter(1.5, INF), math.nextafter(2.5, -INF)),)), "1.5 < output < 2.5"),
         (Intervals(((0.99912463, 1.00026151),)), "0.999124 ≤ output ≤ 1.00027"),
         (Intervals(((-1.00026151, -0.99912463),)), "-1.00027 ≤ output ≤ -0.999124"),
-        (Intervals(((-INF, 0.99912463),)), "output ≤ 0.999125"),
         (Intervals(((2.0, 2.0),)), "output = 2"),
         (Intervals(((-INF, INF),)), "output is a number"),
         (Intervals(((-INF, -1.0), (4.0, 4.0))), "output ≤ -1 or output = 4"),
         (Intervals(((-INF, 0.0),), others=True), "output ≤ 0 or output is NaN or non-numeric"),
-        (Intervals((), others=True), "output is NaN or non-numeric"),
-        (Intervals(()), "no output"),
-        (Outcomes((3,)), "output = 3"),
         (Outcomes(("a",), others=True), "output ≠ 'a'"),
         (Outcomes((1, None, "b")), "output in {1, None, 'b'}"),
-        (Outcomes((1, 2), others=True), "output not in {1, 2}"),
         (Outcomes(tuple(range(9))), "output in {0, 1, 2, 3, 4, 5, … (9 values)}"),
         (Outcomes(tuple(range(3_412))), "output among 3,412 outcomes such as 0, 1, 2"),
-        (Outcomes(tuple("abc" * 10), others=True), "output not among 30 outcomes such as 'a', 'b', 'c'"),
-        (Outcomes((NAN,)), "output = nan"),
-        (Outcomes((Raised("KeyError"),)), "the exception KeyError"),
         (Outcomes((Raised("KeyError"),), others=True), "output other than the exception KeyError"),
         (Outcomes((Colour.RED,)), "output = Colour.RED"),
         (Scored(Weighted((0.0, 1.0)), Intervals(((2.0, INF),))), "coordinate 1 ≥ 2"),
         (Scored(Weighted((1.0, -0.5)), Intervals(((2.0, INF),))), "1·coordinate 0 + -0.5·coordinate 1 ≥ 2"),
-        (Scored(Weighted((0.5,) * 7), Intervals(((2.0, 3.0),))), "2 ≤ a weighted sum of 7 coordinates ≤ 3"),
     ],
 )
 def test_words(event, words):
     assert str(event) == words
-
-
-def test_outcome_words_are_short():
-    assert outcome_words("a" * 100) == "'" + "a" * 56 + "…"
-    assert outcome_words(1 / 3) == "0.333333"
-
-
-def test_single_precision_with_an_atom():
-    """A clipped output has an atom at 0 with most of the mass, and single precision lacks the double next to it."""
-
-    def mechanism(d, size, rng):
-        noise = rng.choice([-1, 1], size) * rng.random(size)
-        return np.where(rng.random(size) < 0.6 - 0.2 * d, 0.0, noise).astype(np.float32)
-
-    result = check(mechanism, 0, 1, claim=PureDP(0.1), runs=60_000, alpha=1e-6)
-    assert result.is_refuted
-    assert result.bound <= math.log(0.6 / 0.4)
-
-
-@given(st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, NAN, INF, -2.5]), min_size=3, max_size=3), min_size=6))
-@settings(derandomize=True, deadline=None, max_examples=60)
-def test_many_vectors(rows):
-    """More than a few rows are found by their keys, which must not change the event."""
-    outputs = np.array(rows)
-    assert_agree(Outcomes(tuple(map(tuple, rows[: len(rows) // 2 + 3]))), outputs)
-
-
-def test_integers_of_any_size_are_audited():
-    def mechanism(rows, rng):
-        return 10**400 * len(rows) if rng.random() < 0.5 else int(rng.integers(0, 1000))
-
-    assert check(mechanism, [1, 1, 1], [1, 1], claim=PureDP(0.5), runs=2_000, jobs=1).is_refuted
 
 
 # Names of columns in the texts of events, scores and partitions; what they contain does not depend on names.
@@ -245,26 +184,18 @@ HALF = Intervals(((1.5, math.inf),))
 TEXTS = as_outputs([("a", 1.0), ("b", 2.0), None], 3, "m")
 LEAVES = learn_leaves(TEXTS, TEXTS)
 EVENTS = [
-    (HALF, ONE, "mean ≥ 1.5"),
     (Intervals(((1.0, 1.0),), others=True), ONE, "mean = 1 or mean is NaN or non-numeric"),
-    (Outcomes((1.0,)), ONE, "mean = 1"),
     (Outcomes(((1.0, 2.0),), others=True), TWO, "(count, mean) ≠ (1.0, 2.0)"),
     (Outcomes(((1.0, 2.0),)), tuple("abcdefghijklmnopqrstuvwxyz"), "output = (1.0, 2.0)"),
-    (Scored(Weighted((0.0, 1.0)), HALF), TWO, "mean ≥ 1.5"),
     (Scored(Weighted((0.5, 1.0)), HALF), TWO, "0.5·count + 1·mean ≥ 1.5"),
     (Scored(LowestBit(Number()), HALF), ONE, "exponent of the lowest set bit of mean ≥ 1.5"),
-    (Scored(LowestBit(Weighted((1.0, 0.0))), HALF), TWO, "exponent of the lowest set bit of count ≥ 1.5"),
     (Scored(LastDigits(1), HALF), TWO, "mean (last digits) ≥ 1.5"),
     (Scored(Additive(Coordinates(2), ((1, 0.0, 1.0, 2.0),)), HALF), TWO, "score(mean) ≥ 1.5"),
-    (Scored(Column(Coordinates(2, differences=True), 1), HALF), TWO, "(mean − count) ≥ 1.5"),
-    (Scored(Column(Products(Coordinates(2), ((0, 1.0, 1, 2.0),)), 0), HALF), TWO, "(count − 1)·(mean − 2) ≥ 1.5"),
     (Scored(Column(Parities(Coordinates(2), (((0, 0.0), (1, 2.0)),)), 0), HALF), TWO,
      "parity of [count ≥ 0] + [mean ≥ 2] ≥ 1.5"),
-    (Scored(Column(LEAVES, 1), HALF), TWO, "mean ≥ 1.5"),
     (Scored(Column(LEAVES, LEAVES.names.index("output[0]")), Intervals(((0.0, 0.0),))), TWO, "count is 'a'"),
     (Scored(Column(KeyedValues((((0,), "a", (1,)),)), 0), HALF), TWO, "(mean where count = 'a') ≥ 1.5"),
     (Scored(Column(TextColumns((TextColumn((0,), "length"),)), 0), HALF), TWO, "length of count ≥ 1.5"),
-    (Scored(DifferentSizes(2), HALF), TWO, "number of different sizes among 2 coordinates ≥ 1.5"),
     (Apart(Scored(Weighted((0.0, 1.0)), HALF), Outcomes(((1, 2),))), TWO, "mean ≥ 1.5, but not (count, mean) = (1, 2)"),
 ]  # fmt: skip
 
@@ -286,29 +217,6 @@ def test_cells_have_the_names():
     assert [str(outcomes.event(cell)) for cell in (0, 2)] == ["mean = 1", "mean not in {1, 2}"]
 
 
-def test_the_form_of_a_record_is_told_in_words():
-    mixed = as_outputs([(1.0, 2.0), {"other": 1.0}, None], 3, "m")
-    leaves = with_names(learn_leaves(mixed, mixed), TWO)
-    assert leaves.codes(0) == ["(count, mean)", "a record with other parts", "a value such as None"]
-
-
-def test_events_apart():
-    low, high, middle = (Intervals((pair,)) for pair in ((-INF, 0.0), (1.0, INF), (-1.0, 2.0)))
-    assert ways_apart(low, high) == [(low, high)]
-    ways = ways_apart(low, middle)
-    assert ways == [(low, Apart(middle, low)), (Apart(low, middle), middle), (Apart(low, middle), Apart(middle, low))]
-    outputs = np.array([-3.0, -0.5, 0.5, 1.5, 9.0])
-    assert [count_both(*way, outputs) for way in ways] == [(2, 2), (1, 3), (1, 2)]
-    assert count_both(low, high, outputs) == (2, 2)
-    assert count_both(Apart(low, middle), high, outputs) == (1, 2)
-    assert ways_apart(Outcomes((1, 2)), Outcomes((3,))) == [(Outcomes((1, 2)), Outcomes((3,)))]
-    assert len(ways_apart(Outcomes((1, 2)), Outcomes((2, 3)))) == 3
-    assert ways_apart(Outcomes((1, 2)), Outcomes((1, 2), others=True))[0][1] == Outcomes((1, 2), others=True)
-    assert len(ways_apart(Outcomes((1,)), Outcomes((1, 2), others=True))) == 1
-    assert len(ways_apart(Outcomes((3,)), Outcomes((1, 2), others=True))) == 3
-    assert str(Apart(low, middle)) == "output ≤ 0, but not -1 ≤ output ≤ 2"
-
-
 def test_events_that_share_a_score_are_counted_as_each_alone():
     rows = np.random.default_rng(1).normal(size=(1_000, 3))
     rows[:5, 1] = NAN
@@ -322,24 +230,12 @@ def test_events_that_share_a_score_are_counted_as_each_alone():
         assert min(expected) > 0
 
 
-def test_a_score_that_events_share_is_read_once(monkeypatch):
-    read, real, outputs = [], Weighted.values, np.arange(20.0).reshape(10, 2)
-    monkeypatch.setattr(Weighted, "values", lambda score, outputs: read.append(score) or real(score, outputs))
-    sums, other = Weighted((1.0, 1.0)), Weighted((1.0, 0.0))
-    events = [Scored(score, Intervals(((low, INF),))) for score, low in ((other, 9.0), (sums, 5.0), (sums, 30.0))]
-    hits = hits_of(events, Reading(outputs))
-    assert (len(read), hits) == (2, [5, 9, 2])
-    assert hits == [event.count(outputs) for event in events]
-
-
 @pytest.mark.parametrize(
     "edges",
     [
         np.linspace(-1.0, 1.0, 200),
-        np.array([0.5]),
         np.sort(np.random.default_rng(1).standard_cauchy(300)) ** 3,
         np.array([-1.7e308, -1.0, 1.0, 1.7e308, math.inf]),
-        5e-324 * np.arange(9),
         np.sort(np.append(np.arange(40.0), np.nextafter(np.arange(40.0), math.inf))),
     ],
 )

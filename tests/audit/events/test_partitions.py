@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit import CellCounts, PureDP, check, count_cells
+from dpaudit import PureDP, check, count_cells
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import NumberCells, OutcomeCells
 from dpaudit.audit.portfolio.partitions import learn_cells
@@ -22,11 +22,8 @@ def objects(*values):
 
 OUTPUTS = {
     "continuous": (RNG.laplace(size=5000), RNG.laplace(1, size=5000)),
-    "heavy": (RNG.standard_cauchy(5000), RNG.standard_cauchy(5000) * 1e300),
     "with-nan": (np.where(RNG.random(3000) < 0.1, np.nan, RNG.normal(size=3000)), RNG.normal(size=3000)),
     "integers": (RNG.integers(0, 5, 2000), RNG.integers(1, 6, 2000)),
-    "many-integers": (RNG.integers(0, 5000, 6000), RNG.integers(0, 6000, 6000)),
-    "constant": (np.zeros(100), np.zeros(100)),
     "clamped": (np.clip(RNG.normal(size=4000), -1, 1), np.clip(RNG.normal(1, size=4000), -1, 1)),
     "vectors": (RNG.normal(size=(3000, 3)), RNG.normal((1, 0, 0), size=(3000, 3))),
     "words": (objects("a", "b", None, math.nan).repeat(50), objects("a", "b", (1, 2), True).repeat(50)),
@@ -54,13 +51,6 @@ def test_cells_are_ordered_by_ratio():
     assert np.all(np.diff(ratios) < 0.1)
     assert ratios[0] > 0.9
     assert ratios[-1] < -0.9
-
-
-def test_few_outcomes_have_a_cell_each():
-    partition = learn_cells(*OUTPUTS["integers"], 4)
-    assert isinstance(partition, OutcomeCells)
-    assert sorted(partition.values) == list(range(6))
-    assert isinstance(learn_cells(*OUTPUTS["many-integers"], 4), NumberCells)
 
 
 def test_edges_belong_to_the_cell_below():
@@ -92,20 +82,6 @@ def test_the_largest_ratio_of_a_finite_mechanism():
     assert np.all(ratios.upper[:2] > [math.log(3), -math.log(3)])
 
 
-def test_profile_and_divergence_of_laplace():
-    counts = count_cells(laplace, 0.0, 1.0, runs=400_000, alpha=ALPHA)
-    assert "these 32 cells only" in counts.scope
-    epsilon = np.array([0.0, 0.25, 0.5, 0.9])
-    lower, _, upper = counts.band().profile(epsilon)
-    exact = -np.expm1((epsilon - 1) / 2)
-    assert np.all(lower < exact)
-    assert np.all(exact[:3] < upper[:3])  # near δ = 1 the cells may be too coarse
-    assert np.all(upper - lower < 0.05)
-    # Mironov (2017), Proposition 6, order 2.
-    divergence = math.log(2 / 3 * math.e + 1 / 3 * math.exp(-2))
-    assert 0.8 * divergence < counts.renyi_lower(2.0) < divergence
-
-
 def test_an_audit_can_count_cells_and_splits_alpha():
     plain, result = (check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, cells=cells) for cells in (0, 16))
     assert result.counts == plain.counts
@@ -116,56 +92,12 @@ def test_an_audit_can_count_cells_and_splits_alpha():
     assert plain.cells is None
 
 
-def test_counts_must_match():
-    with pytest.raises(OptionError, match="each of two cells"):
-        CellCounts(names=("a",), hits_x=(1,), hits_y=(1,), alpha=0.05, n_known=1, scope="")
-
-
-def test_a_leak_through_what_is_no_number_is_not_left_out():
-    def leaks(value, size, rng):
-        return np.where(rng.random(size) < (0.1 if value == 0.0 else 1e-4), np.nan, rng.laplace(size=size))
-
-    counts = count_cells(leaks, 0.0, 1.0, runs=100_000, alpha=ALPHA)
-    assert counts.n_known == len(counts.names)
-    assert counts.maximum("x").lower > 5.0
-
-
-def test_outcomes_beyond_the_table_are_said_to_be():
-    def many(value, size, rng):
-        return rng.integers(0, 5000, size=size).astype(str).astype(object)
-
-    counts = count_cells(many, 0.0, 1.0, runs=20_000)
-    assert "64 of the" in counts.scope
-    assert counts.n_known == len(counts.names) == 65
-
-
-@pytest.mark.parametrize(
-    "drawn",
-    [
-        lambda rng, n: np.where(rng.random(n) < 0.95, 0.0, rng.random(n)),
-        lambda rng, n: rng.normal(size=n) / (rng.random(n) > 0.9),
-    ],
-)
-def test_an_atom_or_infinities_leave_more_than_one_cell(drawn):
-    rng = np.random.default_rng(4)
-    with np.errstate(divide="ignore"):
-        x, y = drawn(rng, 20_000), drawn(rng, 20_000)
-    cells = learn_cells(x, y, 8)
-    counts = cells.count(x) + cells.count(y)
-    assert counts.sum() == 40_000
-    assert np.count_nonzero(counts) > 1
-    assert cells.n_known > 1
-
-
 def test_counting_agrees_with_events():
     rng = np.random.default_rng(2)
     words = np.array(["a", "b", "c", "d"], dtype=object)
     for outputs, values in (
         (rng.integers(-3, 9, 500), (0, 5, -3)),
-        (rng.integers(-100, 100, 500).astype(np.int8), (-100, 99)),
         (rng.integers(2**63, 2**63 + 5, 500, dtype=np.uint64), (2**63, 2**63 + 4)),
-        (rng.integers(-(2**62), 2**62, 500), (0,)),
-        (rng.integers(0, 3, 500) / 2, (0.5, math.nan)),
         (np.where(rng.random(500) < 0.1, math.nan, 1.0), (1.0, math.nan)),
         (words[rng.integers(0, 4, 500)], ("a", "d")),
         (rng.random(500) < 0.3, (True,)),
@@ -176,10 +108,7 @@ def test_counting_agrees_with_events():
         assert counted.tolist() == [cells.event(cell).count(outputs) for cell in range(cells.n_cells)]
 
 
-OPTIONS = [*({"cells": cells} for cells in (1, -1, 2.5, 1000)), {"cells": 8, "sequential": True}]
-
-
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", [{"cells": 1}, {"cells": 8, "sequential": True}])
 def test_impossible_numbers_of_cells(options):
     """Sequential audits have none."""
     with pytest.raises(OptionError, match="sequential=False" if "sequential" in options else "cells"):

@@ -34,12 +34,6 @@ class Stats:
 
 
 @dataclass
-class Other:
-    mean_age: float
-    n: int
-
-
-@dataclass
 class Nested:
     label: str
     stats: Stats
@@ -64,17 +58,8 @@ class OwnEquality:
         return hash(round(self.value))
 
 
-class Colour(Stats, enum.Enum):
-    RED = 1.0, 2
-
-
-class Undecorated(Stats):
-    pass
-
-
 ROW = np.array((2.5, 3), dtype=[("mean_age", "f8"), ("n", "i4")])
 RECORDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "dataclass": (Stats(2.5, 3), {"mean_age": 2.5, "n": 3}),
     "named tuple": (Pair(2.5, 3), {"mean_age": 2.5, "n": 3}),
     "dictionary": ({"mean_age": 2.5, 7: 3}, {"7": 3, "mean_age": 2.5}),
     "nested dictionary": ({"a": {"b": 1}, "d": np.array([3.0, 4.0])}, {"a.b": 1, "d[0]": 3.0, "d[1]": 4.0}),
@@ -83,13 +68,10 @@ RECORDS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"label": "x", "stats.mean_age": 2.5, "stats.n": 3, "weights[0]": 0.5, "weights[1]": 1.5},
     ),
     "attrs": (Fitted(1.5), {"slope": 1.5}),
-    "row of an array": (ROW, {"mean_age": 2.5, "n": 3}),
     "scalar row": (ROW[()], {"mean_age": 2.5, "n": 3}),
-    "frame": (pd.DataFrame({"mean_age": [2.5], "n": [3]}), {"mean_age": 2.5, "n": 3}),
     "rows": (pd.DataFrame({"mean": [2.5, 1.5]}, index=["u", "v"]), {"mean[u]": 2.5, "mean[v]": 1.5}),
     "levels": (pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples(["ab", "ac"])), {"a.b": 1, "a.c": 2}),
     "equal labels": (pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": 1, "a (2)": 2}),
-    "labels": (pd.Series({"mean_age": 2.5, "n": 3.0}), {"mean_age": 2.5, "n": 3.0}),
     "picked": (Part("mean_age", "none"), {"mean_age": "none"}),
 }  # fmt: skip
 
@@ -108,8 +90,7 @@ def test_columns_of_a_record(kind):
     "output",
     [
         1.5, "text", None, (1, 2), [1, 2], np.arange(3), {}, {"key": ["a"], "count": [1.5]}, {"a": None},
-        pd.Series([1.0, 2.0]), pd.DataFrame({"a": []}), Raised("ValueError"), Colour.RED, OwnEquality(1.0),
-        Undecorated(1.0, 2), Stats,
+        pd.Series([1.0, 2.0]), pd.DataFrame({"a": []}), Raised("ValueError"), OwnEquality(1.0), Stats,
     ],
     ids=str,
 )  # fmt: skip
@@ -117,35 +98,9 @@ def test_outputs_without_columns(output):
     assert form_of([output]) == Form() == Form(names=("names are not compared",))
 
 
-def test_a_record_of_another_form_keeps_its_names_and_its_class():
-    form = form_of([Stats(1.0, 2)])
-    outputs = as_outputs([Stats(1.0, 2), Other(1.0, 2), {"mean_age": 1.0}, None], 4, "m", form)
-    assert outputs[0] == (1.0, 2)
-    assert [dict(output.entries) for output in outputs[1:3]] == [
-        {Mark.CLASS: f"{__name__}.Other", "mean_age": 1.0, "n": 2},
-        {"mean_age": 1.0},
-    ]
-    assert outputs[3] is None
-
-
-def test_a_label_that_varies_is_a_key():
-    outputs = as_outputs([pd.Series({"a": 1.0, "b": 2.0}), pd.Series({"b": 2.0})], 2, "m", Form())
-    assert [f"{pd.Series.__module__}.Series" in str(output) for output in outputs] == [True, True]
-    assert [output.entries[2:] for output in outputs] == [(("a", 1.0), ("b", 2.0)), (("b", 2.0),)]
-
-
-def test_a_record_that_contains_itself_is_refused():
-    ring = {}
-    ring["ring"] = ring
-    assert form_of([ring]) == Form()
-    with pytest.raises(MechanismError, match="nested more than"):
-        as_outputs([ring], 1, "m")
-
-
 BLOCKS = {
     "frame": pd.DataFrame({"mean": [0.5, 1.5], "n": [1, 2]}),
     "dictionary": {"mean": [0.5, 1.5], "n": np.array([1, 2])},
-    "array": np.array([(0.5, 1), (1.5, 2)], dtype=[("mean", "f4"), ("n", "i8")]),
     "list": [{"mean": 0.5, "n": 1}, {"mean": 1.5, "n": 2}],
 }
 
@@ -273,7 +228,7 @@ def flattened(outputs: list[Any], form: Any) -> list[Any]:
     return alone
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(ANY_RECORD, OUTPUTS, OUTPUTS)
 @example({"a": {"b": 1.5, "c": 1}}, {"a.b": 1.5, "a.c": 1}, {"a": {"c": 1, "b": 1.5}})
 @example({1: 0, 2: 0}, {"1": 0, "2": 0}, {2: 0, 1: 0})
@@ -300,21 +255,15 @@ FRAME = pd.DataFrame({"a": [V]})
     ("record", "other"),
     [
         ({"a": np.array([V, 2.0])}, {"a[0]": V, "a[1]": 2.0}),
-        ({"a": V}, pd.Series({"a": V})),
         ({"a": V}, FRAME),
-        (FRAME, FRAME.set_axis(["alice"])),
         (FRAME.set_axis(["alice"]), FRAME.set_axis(["bob"])),
         (FRAME, pd.concat([FRAME, FRAME], ignore_index=True)),
         (pd.DataFrame({"a": [(1, 2)]}), pd.DataFrame({"a": [1, 2]})),
         (pd.DataFrame({"a": [V, 1, 2]}).nlargest(1, "a"), pd.DataFrame({"a": [1, 2, V]}).nlargest(1, "a")),
         (pd.Series([V, 2], name="user0"), pd.Series([V, 2], name="user1")),
-        (pd.Series([V, 2], name="user0"), pd.Series([V, 2])),
-        (pd.Series({"a": V}, name="user0"), pd.Series({"a": V})),
         (pd.Series({1: V}), pd.Series({"1": V})),
         (pd.Series([V, 2], index=["a", "a"]), pd.Series({"a": V, "a (2)": 2})),
-        (np.array((V,), dtype=[("a", "f8")]), np.array((V,), dtype=[("b", "f8")])),
         (np.array([(V,)], dtype=[("a", "f8")]), np.array([(V,)], dtype=[("b", "f8")])),
-        (P(V), Raised("ValueError")),
         (P(Raised("ValueError").exception), Raised("ValueError")),
     ],
     ids=str,
@@ -333,12 +282,6 @@ def test_dictionaries_have_a_canonical_order():
     assert form_of([{math.nan: 1.0}]).names == ()
 
 
-def test_a_record_has_the_form_of_its_class_only():
-    assert form_of([P(1.0), Q(1.0)]).names == ()
-    assert form_of([{"a": 1.0}, {"b": 1.0}]).names == form_of([]).names == ()
-    assert form_of([{"a": 1.0}]) == form_of([{"a": 2}]) != form_of([{"a": {"a": 2}}])
-
-
 def test_names_are_safe_to_print():
     raw = {"a\n\x1b[31m": 1.0, "long" * 20: 2.0, "\ud800": 3.0, "a" * 39 + "\n": 4.0, "a" * 39 + "\t": 5.0}
     names = form_of([raw]).names
@@ -349,70 +292,19 @@ def test_names_are_safe_to_print():
     assert form_of_block(block).names == names
 
 
-class Silent:
-    def __str__(self):
-        raise RuntimeError
-
-    __repr__ = __str__
-
-    def __eq__(self, other):
-        return type(other) is Silent
-
-    def __hash__(self):
-        return 1
-
-
 class Broken(dict):
     def items(self):
         raise RuntimeError
 
 
-class Loose:
-    __module__ = None
-
-    def __eq__(self, other):
-        return type(other) is Loose
-
-    def __hash__(self):
-        return 1
-
-
-class Unhashable(type):
-    __hash__ = None
-
-
-class Odd(metaclass=Unhashable):
-    pass
-
-
-class Labelled:
-    iloc = columns = name = to_numpy = None
-
-    @property
-    def index(self):
-        raise RuntimeError
-
-
-def unset():
-    made = object.__new__(P)
-    return made
-
-
-@pytest.mark.parametrize("output", [{10**5000: 1.0}, {Silent(): 1.0}, Loose()], ids=["large", "silent", "loose"])
-def test_odd_outputs_are_outcomes(output):
-    form = form_of([output, output])
-    assert len(as_outputs([output, output], 2, "m", form)) == 2
-
-
-@pytest.mark.parametrize("make", [lambda: Broken(a=1), unset, Odd, Labelled])
-def test_odd_outputs_are_refused(make):
-    assert form_of([make()]).names == ()
-    for raw, size in (([make()], 1), (make(), 1), ([(make(),)], 1)):
+def test_odd_outputs_are_refused():
+    assert form_of([Broken(a=1)]).names == ()
+    for raw, size in (([Broken(a=1)], 1), (Broken(a=1), 1), ([(Broken(a=1),)], 1)):
         with pytest.raises(MechanismError):
             as_outputs(raw, size, "m")
 
 
-@pytest.mark.parametrize("output", [{"a": np.ma.array([1.0, 2.0], mask=[False, True])}, (np.ma.masked,)])
+@pytest.mark.parametrize("output", [{"a": np.ma.array([1.0, 2.0], mask=[False, True])}])
 def test_masks_are_refused(output):
     with pytest.raises(MechanismError, match="masked array"):
         as_outputs([output], 1, "m")

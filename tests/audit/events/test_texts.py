@@ -1,6 +1,5 @@
 """The text of an output depends on its compared values only, in every process; and texts are read as columns."""
 
-import datetime
 import ipaddress
 import itertools
 import math
@@ -65,7 +64,7 @@ class Itself:
     [
         (Stamped(1, "a"), Stamped(2, "a")), (Value(1), Value(1)),
         (frozenset(["a", "b", "c"]), frozenset(["c", "b", "a"])), (("a", (Value(1), 2)), ("a", (Value(1), 2))),
-        (Itself(), Itself()), (np.str_("a"), "a"), (np.float64(1.5), 1.5), (Place("a", Value(2)), Place("a", Value(2))),
+        (Itself(), Itself()), (np.str_("a"), "a"), (Place("a", Value(2)), Place("a", Value(2))),
     ],
 )  # fmt: skip
 def test_what_is_not_compared_is_not_said(one, other):
@@ -75,7 +74,7 @@ def test_what_is_not_compared_is_not_said(one, other):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("1", 1), (None, "None"), (b"a", "a"), (Stamped(1, "a"), Stamped(1, "b")), (Value(1), Value(2)),
+        ("1", 1), (Stamped(1, "a"), Stamped(1, "b")), (Value(1), Value(2)),
         (frozenset(["a"]), ("a",)), (Decimal("1.5"), Fraction(3, 2)), (Colour.RED, "Colour.RED"),
         (("a", "b"), ("a, b",)), (Place(1, (2,)), (1, (2,))),
     ],
@@ -84,22 +83,12 @@ def test_what_is_compared_is_said(one, other):
     assert outcome_text(one) != outcome_text(other)
 
 
-def stamped(answer, rng):
-    return Stamped(next(COUNTER), "yes" if rng.random() < 0.5 + 0.1 * answer else "no")
-
-
 def identified(answer, rng):
     return Stamped(next(COUNTER), f"{answer + rng.laplace():.1f}")
 
 
-def valued(answer, rng):
-    return Value(int(rng.integers(100)) + answer)
-
-
-@pytest.mark.parametrize("sequential", [False, True])
-@pytest.mark.parametrize("mechanism", [stamped, identified, valued])
-def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):
-    result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=300, sequential=sequential, jobs=1, alpha=1e-6)
+def test_objects_that_print_more_than_they_compare_accuse_nobody():
+    result = check(identified, 0, 1, claim=PureDP(1.0), runs=300, jobs=1, alpha=1e-6)
     assert {finding.check for finding in result.findings} <= {HealthCheck.IDLE_EVENT}  # each value is rare
 
 
@@ -168,15 +157,6 @@ def test_the_end_of_a_text_differs_from_any_character():
     np.testing.assert_array_equal(read, [[0, 1, 3, 2, -1, 0], [0, 0, 0, -1, 0, -1]])
 
 
-def test_texts_inside_outputs_and_objects_with_a_text_of_their_own():
-    columns = TextColumns(
-        (TextColumn((1,), "word", "a"), TextColumn(("'when'",), "number", 1), TextColumn((), "length"))
-    )
-    day = datetime.date(2024, 1, 30)
-    read = columns.read(outputs_of([(0, "a a"), {"when": day}, b"\xff12", (0, 5)]))
-    np.testing.assert_array_equal(read, [[2, NAN, NAN, NAN], [NAN, 1, NAN, NAN], [NAN, NAN, 3, NAN]])
-
-
 def test_only_texts_that_hardly_recur_are_learned():
     rng = np.random.default_rng(0)
     words = [f"{'abc'[place % 3]}" for place in range(600)]
@@ -186,16 +166,6 @@ def test_only_texts_that_hardly_recur_are_learned():
     assert {column.path for column in found.columns} == {(1,)}
     assert TextColumn((1,), "template", known=("a of #", "b of #", "c of #")) in found.columns
     assert learn_texts(np.arange(5), np.arange(5)) is None
-
-
-def test_words_are_those_in_which_the_datasets_differ():
-    rng = np.random.default_rng(1)
-    on_x, on_y = ([f"{word} {rng.random()}" for _ in range(400)] for word in ("same left", "same right"))
-    words = {
-        column.which for column in learn_texts(outputs_of(on_x), outputs_of(on_y)).columns if column.part == "word"
-    }
-    assert {"left", "right"} <= words
-    assert "same" not in words
 
 
 def test_last_digits_of_a_number_in_a_text():
@@ -210,40 +180,9 @@ def test_last_digits_of_a_number_in_a_text():
     assert read[0, :2].tolist() == [float(big % MODULUS), float((big + 1) % MODULUS)]
 
 
-def test_long_texts_are_read_at_both_ends():
-    text = "begin " + "x" * 10**6 + " end"
-    columns = (TextColumn((), "length"), TextColumn((), "word", "begin"), TextColumn((), "word", "end"))
-    assert TextColumns(columns).read(outputs_of([text])).tolist() == [[len(text)], [1.0], [1.0]]
-    assert len(str(TextColumn((), "word", "w" * 40))) < 80
-    assert learn_texts(outputs_of([f"{text}{place}" for place in range(3)]), outputs_of(["a"])) is not None
-
-
-class Closed:
-    """Compares by value, and says nothing of it but a hash that differs between processes."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other):
-        return self.value == other.value
-
-    def __hash__(self):
-        return hash(str(self.value))
-
-
 def test_stated_texts():
     token, place = uuid.UUID(int=5), pathlib.PurePosixPath("/tmp/a")
     stated = [equal_text(each) for each in (token, place, ipaddress.ip_address("::1"), b"\xff1")]
     assert stated == [str(token), "/tmp/a", "::1", "ÿ1"]
     assert equal_text(frozenset(["b", ("a", 1)])) == "{(a, 1), b}"
     assert equal_text(frozenset([10**5000, Fraction(10**5000, 3)])) is not None
-
-
-LATE = datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-5)))
-
-
-@pytest.mark.parametrize(
-    "output", [Closed(1), frozenset([Closed(1)]), range(3), 2.5, True, None, Decimal("1.50"), LATE]
-)
-def test_some_outputs_have_no_text(output):
-    assert equal_text(output) is None

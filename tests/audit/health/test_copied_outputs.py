@@ -11,12 +11,10 @@ from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.health import copied_outputs as module
 from dpaudit.audit.health.copied_outputs import (
     agreement,
-    copied_outputs,
-    passage_length,
     repeated_passage,
     shared_passage,
 )
-from dpaudit.audit.health.findings import FALSE_ALARM, HealthCheck
+from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.health.run_independence import examine_order
 
 N = 1_000
@@ -60,18 +58,6 @@ def joined(*parts):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("side", ["x", "y"])
-def test_outputs_that_occur_twice_in_one_order_are_found(law, side):
-    rng = np.random.default_rng(3)
-    draw = LAWS[law]
-    once, other = draw(rng), draw(rng)
-    twice = joined(once, once)
-    message = found(twice, other)[REPEATED] if side == "x" else found(other, twice)[REPEATED]
-    assert f" of 2,000 outputs on {side} repeat earlier ones in the same order: runs " in message
-    assert int(message.split(" of ")[0].replace(",", "")) >= N  # a chance agreement at its ends may be added
-
-
-@pytest.mark.parametrize("law", LAWS)
 def test_overlapping_files_are_found_at_any_place(law):
     rng = np.random.default_rng(4)
     a, b, c, other = (LAWS[law](rng) for _ in range(4))
@@ -82,16 +68,14 @@ def test_overlapping_files_are_found_at_any_place(law):
 @pytest.mark.parametrize("law", RIGHT)
 def test_independent_runs_are_not_accused(law):
     rng = np.random.default_rng(5)
-    for _ in range(4):
-        x, y = RIGHT[law](rng), RIGHT[law](rng)
-        assert found(x, y) == {}
-        if isinstance(x, np.ndarray) and x.ndim == 1:
-            assert found(np.sort(x), y) == found(np.sort(x), np.sort(y)[::-1]) == {}
+    x, y = RIGHT[law](rng), RIGHT[law](rng)
+    assert found(x, y) == {}
+    if isinstance(x, np.ndarray) and x.ndim == 1:
+        assert found(np.sort(x), y) == found(np.sort(x), np.sort(y)[::-1]) == {}
 
 
-@pytest.mark.parametrize("sort", [np.sort, np.random.default_rng(6).permutation])
-def test_copies_in_another_order_are_found_by_how_often_outputs_occur(sort):
-    rng = np.random.default_rng(6)
+def test_copies_in_another_order_are_found_by_how_often_outputs_occur():
+    rng, sort = np.random.default_rng(6), np.random.default_rng(6).permutation
     once, other = rng.laplace(size=N), rng.laplace(size=N)
     message = found(sort(np.tile(once, 2)), other)[REPEATED]
     assert message.startswith("on x, 0 different outputs occur once, 1,000 twice, and 0 3 times, which independent ")
@@ -107,13 +91,6 @@ def test_copies_make_an_audit_inconclusive_and_can_be_silenced():
     assert "Remove the copies" in str(result)
     silenced = check_outputs(xs, ys, claim=PureDP(1.0), bits=False, ignore="repeated-blocks")
     assert silenced.findings == ()
-
-
-def test_outputs_of_a_mechanism_on_both_sides_are_one_finding():
-    """Equal outputs are coupled too, which says the same."""
-    x = np.random.default_rng(0).laplace(size=N)
-    (finding,) = examine_order(x, x.copy(), NONE)
-    assert finding.check is SHARED
 
 
 def repeats(sequence, length):
@@ -156,25 +133,6 @@ def test_chance_of_a_shared_passage_by_enumeration(length):
     assert 0.0 < chance <= (runs - length + 1) ** 2 * max(on_x) ** length * (1.0 + 1e-9)
 
 
-@pytest.mark.parametrize("likeliest", [0.04, 0.3, 0.5, 0.6, 0.99])
-def test_the_agreement_is_the_largest_of_all_laws(likeliest):
-    """Laws on five outputs, also with an output that has the largest allowed probability."""
-    laws = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=20_000)
-    attained = [[likeliest, 1.0 - likeliest]] if likeliest >= 0.5 else [[likeliest] * int(1 / likeliest)]
-    sums = [float(law @ law) for law in laws if law.max() <= likeliest] + [sum(p * p for p in attained[0])]
-    assert max(sums) <= agreement(likeliest) * (1.0 + 1e-9)
-    assert max(sums) >= 0.9 * agreement(likeliest)
-
-
-@pytest.mark.parametrize("chance", [1e-3, 0.3, 0.97, 1 - 1e-6])
-def test_the_length_is_the_least_that_keeps_the_error(chance):
-    length = passage_length(1e9, chance, FALSE_ALARM)
-    log_chance = [math.log(1e9) + n * math.log(chance) for n in (length - 1, length)]
-    assert log_chance[1] <= math.log(FALSE_ALARM) < log_chance[0]
-    assert passage_length(1e9, 1.0, FALSE_ALARM) is None
-    assert passage_length(0, 0.5, FALSE_ALARM) is None
-
-
 def test_the_first_passage_is_reported_with_its_length():
     passage = np.arange(100, 130)
     sequence = codes(np.concatenate([[1, 2], passage, [3], passage[4:], [4], passage]))
@@ -188,9 +146,3 @@ def test_windows_with_equal_marks_and_different_outputs_are_not_a_finding(monkey
     monkeypatch.setattr(module, "_marks", lambda codes, length: np.zeros(max(0, len(codes) - length + 1), np.uint64))
     assert repeated_passage(codes(range(40)), 5) is None
     assert shared_passage(codes(range(40)), codes(range(50, 90)), 5) is None
-
-
-@pytest.mark.parametrize("sizes", [(0, 5), (1, 1), (3, 2)])
-def test_few_outputs_are_no_finding(sizes):
-    x, y = (np.arange(size, dtype=float) for size in sizes)
-    assert copied_outputs(x, y, in_order=(True, True), alpha=FALSE_ALARM) == ([], [])

@@ -2,10 +2,7 @@
 
 import array
 import copy
-import datetime
-import decimal
 import enum
-from collections import Counter, deque, namedtuple
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -13,7 +10,7 @@ from functools import cached_property, partial
 import numpy as np
 import pytest
 
-from dpaudit import Local, PureDP, Verdict, Within, check
+from dpaudit import Local, PureDP, Verdict, check
 from dpaudit.audit.health.dataset_checks import take_snapshot
 from dpaudit.audit.health.findings import HealthCheck
 
@@ -22,7 +19,7 @@ NONE = frozenset()
 
 
 def audit(mechanism, x, y, **settings):
-    return check(mechanism, x, y, claim=PureDP(1.0), **{"runs": 400, "jobs": 1, **settings})
+    return check(mechanism, x, y, claim=PureDP(1.0), **{"runs": 200, "jobs": 1, **settings})
 
 
 def checks(result):
@@ -79,9 +76,6 @@ class Colour(enum.Enum):
     RED = 1
 
 
-Point = namedtuple("Point", "a b")
-
-
 def of_itself():
     rows = [1, 2]
     rows.append(rows)
@@ -91,26 +85,18 @@ def of_itself():
 # The first function makes equal datasets at each call, the second function changes one.
 KINDS = {
     "array": (lambda: np.arange(5.0)[::-1].copy(), lambda d: d.sort()),
-    "slice": (lambda: np.arange(10.0)[::-2], lambda d: d.sort()),
     "matrix": (lambda: np.eye(3), lambda d: d.__setitem__((0, 0), np.nan)),
     "array of objects": (lambda: np.array([[1], [2, 3]], dtype=object), lambda d: d[1].append(4)),
     "records": (lambda: np.array([(1, 2.0)], dtype="i4,f8"), lambda d: d.__setitem__(0, (2, 2.0))),
     "masked": (lambda: np.ma.array([1, 2], mask=[0, 1]), lambda d: d.mask.__setitem__(0, True)),
-    "list": (lambda: [3, 1, 2], lambda d: d.sort()),
     "list of floats": (lambda: [1.0, float("nan")], lambda d: d.append(2.0)),
     "list of lists": (lambda: [[1, "a"], [2, None]], lambda d: d[0].append(3)),
-    "list of arrays": (lambda: [np.zeros(3), np.ones(2)], lambda d: d[0].fill(1)),
     "list of kinds": (lambda: [1, True, 2.5, "a", None, Colour.RED, Fraction(1, 3)], lambda d: d.pop()),
     "one and true": (lambda: [1, 0], lambda d: d.__setitem__(0, True)),
     "tuple": (lambda: (1, [2]), lambda d: d[1].append(3)),
-    "named tuple": (lambda: Point(1, [2]), lambda d: d.b.append(3)),
     "dict": (lambda: {"a": [1], "b": 2}, lambda d: d["a"].append(1)),
-    "counter": (lambda: Counter("abc"), lambda d: d.update("a")),
     "set": (lambda: {1, 2}, lambda d: d.add(3)),
-    "deque": (lambda: deque([1, 2]), lambda d: d.rotate()),
-    "bytes": (lambda: bytearray(b"ab"), lambda d: d.reverse()),
     "machine values": (lambda: array.array("d", [1, 2]), lambda d: d.append(3)),
-    "object": (lambda: Plain([1, 2]), lambda d: d.rows.append(3)),
     "object in an object": (lambda: Plain(Plain([1, 2])), lambda d: d.rows.rows.append(3)),
     "slots": (lambda: Slotted([1, 2]), lambda d: d.rows.append(3)),
     "dataclass": (lambda: Table([1, 2]), lambda d: d.names.update(a=1)),
@@ -153,14 +139,8 @@ def test_frames_columns_and_graphs():
         (frame, lambda d: d.loc.__setitem__((0, "b"), "y"), lambda d: d["b"].isna().sum()),
         (frame, lambda d: setattr(d, "index", [0.0, 1.0]), lambda d: d.index.dtype),
         (extensions, lambda d: d.loc.__setitem__((0, "a"), None), lambda d: d["a"].sum()),
-        (extensions, lambda d: d.loc.__setitem__((1, "b"), "x"), lambda d: d["b"].cat.codes.sum()),
         (extensions, lambda d: d.loc.__setitem__((1, "days"), d["days"][0]), lambda d: d["days"].max()),
         (lambda: extensions()["b"], lambda d: d.iloc.__setitem__(1, "x"), lambda d: d.value_counts()),
-        (frame, lambda d: d.loc.__setitem__((0, "a"), 5), lambda d: d["a"].to_numpy().sum()),
-        (frame, lambda d: d.insert(0, "c", 1), lambda d: d.describe(include="all")),
-        (frame, lambda d: d.pop("b"), lambda d: d.values),
-        (frame, lambda d: setattr(d, "index", [1, 0]), lambda d: d.sum()),
-        (lambda: frame()["a"], lambda d: d.iloc.__setitem__(0, 9), lambda d: d.sum()),
         (graph, lambda d: d.add_edge(0, 2), lambda d: (d.adj, d.edges, d.degree)),  # cached by the graph
         (graph, lambda d: d.nodes[0].update(colour=1), lambda d: d.number_of_edges()),
     ]
@@ -189,23 +169,6 @@ def test_what_differs_or_cannot_be_compared_passes(x, y):
     assert take_snapshot(x, y).examine(NONE) == ()
 
 
-def test_values_of_subclasses_and_the_order_of_keys_tell_datasets_apart():
-    class Day(datetime.date):
-        def __init__(self, *parts):
-            self.kind = "day"
-
-    class Amount(decimal.Decimal):
-        def __init__(self, *parts):
-            self.kind = "amount"
-
-    for one, other in ((Day(2020, 1, 1), Day(2021, 1, 1)), (Amount(1), Amount(2))):
-        assert not take_snapshot(one, other).are_equal
-        assert take_snapshot(one, one).are_equal
-    one, other = {"a": 1, "b": 2}, {"b": 2, "a": 1}
-    assert take_snapshot([one, other, one], [dict(one), dict(other), dict(one)]).are_equal
-    assert not take_snapshot([one, other, one], [dict(one), dict(other), dict(other)]).are_equal
-
-
 def test_private_attributes_tell_datasets_apart_but_may_be_filled_in():
     """Private attributes may be caches, but may also distinguish two objects."""
     x, y = Plain([1, 2]), Plain([1, 2])
@@ -216,44 +179,23 @@ def test_private_attributes_tell_datasets_apart_but_may_be_filled_in():
     assert snapshot.examine(NONE) == ()
 
 
-@pytest.mark.parametrize(
-    "x", [3, 2.5, float("nan"), "abc", np.float64(1), Colour.RED, (1, 2), range(3), frozenset({1})]
-)
-def test_equal_values(x):
-    assert take_snapshot(x, copy.deepcopy(x)).are_equal
-
-
 def sorts(dataset, rng):
     dataset.sort()
     return dataset[0] + rng.laplace()
 
 
-def appends(dataset, rng):
-    dataset.append(rng.random())
-    return len(dataset) + rng.laplace()
-
-
-def empties(dataset, rng):
-    return dataset.pop() + rng.laplace()
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "sequential"), [(sorts, False), (sorts, True), (appends, False), (empties, False)]
-)
-def test_mechanisms_that_change_their_dataset(mechanism, sequential):
-    options = {"sequential": sequential}
-    result = audit(mechanism, [2.0, 1.0], [2.0, 1.0, 0.5], **options)
+@pytest.mark.parametrize("options", [{"sequential": False}, {"sequential": True}])
+def test_mechanisms_that_change_their_dataset(options):
+    result = audit(sorts, [2.0, 1.0], [2.0, 1.0, 0.5], **options)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert MUTATED in checks(result)
     assert "changed 2 of the 2 datasets in place" in " ".join(result.remarks)
     assert "Silence this check with ignore='dataset-mutated'." in " ".join(result.remarks)
-    if mechanism is sorts:
-        assert "x (same size as before) and y (same size as before)" in " ".join(result.remarks)
-        assert checks(audit(sorts, [2.0, 1.0], [2.0, 1.0, 0.5], **options, ignore=MUTATED.value)) == set()
-        on_a_copy = audit(lambda d, rng: sorts(copy.copy(d), rng), [2.0, 1.0], [2.0, 1.0, 0.5], **options)
-        assert on_a_copy.findings == ()
+    assert "x (same size as before) and y (same size as before)" in " ".join(result.remarks)
+    on_a_copy = audit(lambda d, rng: sorts(copy.copy(d), rng), [2.0, 1.0], [2.0, 1.0, 0.5], **options)
+    assert on_a_copy.findings == ()
     others = [other.value for other in HealthCheck if other is not MUTATED]
-    assert checks(audit(mechanism, [2.0, 1.0], [2.0, 1.5, 0.5], **options, ignore=others)) == {MUTATED}
+    assert checks(audit(sorts, [2.0, 1.0], [2.0, 1.5, 0.5], **options, ignore=others)) == {MUTATED}
 
 
 def test_changes_in_worker_processes_are_seen():
@@ -263,7 +205,7 @@ def test_changes_in_worker_processes_are_seen():
     assert x == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("options", [{}, {"sequential": True}, {"adjacency": Within("l1")}, {"adjacency": Local()}])
+@pytest.mark.parametrize("options", [{"sequential": True}, {"adjacency": Local()}])
 def test_equal_datasets(options):
     """Also under relations that allow them."""
     result = audit(noise, 3.0, 3.0, **options)
@@ -277,12 +219,11 @@ def test_equal_datasets(options):
     assert "x and y have equal contents (list of 2)" in equal
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_dataset_that_is_shuffled_and_ends_as_it_was(seed):
+def test_a_dataset_that_is_shuffled_and_ends_as_it_was():
     """Two rows are in their order again after every second shuffle."""
 
     def first(rows, rng):
         rng.shuffle(rows)
         return rows[0] + rng.laplace(scale=0.05)
 
-    assert checks(audit(first, [0.0, 1.0], [0.0], runs=4_000, seed=seed, bits=False)) == {MUTATED}
+    assert checks(audit(first, [0.0, 1.0], [0.0], runs=400, seed=1, bits=False)) == {MUTATED}

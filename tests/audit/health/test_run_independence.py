@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -25,7 +25,6 @@ from dpaudit.audit.health.run_independence import (
     change,
     columns_of,
     coupling,
-    equal_pairs,
     examine,
     examine_order,
     halves,
@@ -35,11 +34,7 @@ from dpaudit.audit.health.run_independence import (
 from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
 from dpaudit.audit.sampling.output_hashes import (
     FINGERPRINTED,
-    MARKS,
-    n_stretches,
     order_mark,
-    stretch_length,
-    stretch_marks,
 )
 from dpaudit.audit.sampling.tasks import BlockCounts, no_blocks
 
@@ -70,23 +65,10 @@ def reused_noise(dataset, size, rng):
     return dataset + np.repeat(rng.laplace(size=size), 2)[:size]
 
 
-def one_draw_for_a_block(dataset, size, rng):
-    return rng.random(size) < rng.uniform(0.3, 0.7)
-
-
-def noise_of_a_call(dataset, size, rng):
-    return dataset + rng.laplace() + np.zeros(size)
-
-
 def one_rate_a_call(dataset, size, rng, sure=4_000):
     """Randomised response of epsilon 1 whose probability is random and shared by the runs of a call."""
     rate = rng.beta(sure * P, sure * (1 - P))
     return (rng.random(size) < rate) ^ bool(dataset)
-
-
-def wider_rate_a_call(dataset, size, rng):
-    """The same with √2 times the spread, for the smaller calls of sequential audits."""
-    return one_rate_a_call(dataset, size, rng, sure=2_000)
 
 
 def one_scale_a_call(dataset, size, rng):
@@ -97,10 +79,6 @@ def balanced(dataset, size, rng):
     """A stratified sampler: one quantile for each part of the unit interval, in random order."""
     uniform = (rng.permutation(size) + rng.random(size)) / size
     return dataset - 2.0 * np.sign(uniform - 0.5) * np.log(1.0 - 2.0 * np.abs(uniform - 0.5))
-
-
-def noise_again(dataset, size, rng):
-    return dataset + rng.permutation(np.repeat(rng.laplace(size=size // 5 + 1), 5)[:size])
 
 
 def pool(dataset, size, rng):
@@ -164,25 +142,20 @@ def one_stream(name):
 
 
 EARLY, LATE = {"sequential": False}, {"sequential": True}
-PLANTED = [
-    (lambda: fixed_seed, 20_000, REPEATED, EARLY), (lambda: few_streams, 20_000, REPEATED, EARLY),
-    (lambda: fixed_seed, 20_000, REPEATED, LATE),
-    (lambda: one_draw_for_a_block, 400_000, UNSTEADY, EARLY), (lambda: one_rate_a_call, 1_000_000, UNSTEADY, EARLY),
-    (lambda: wider_rate_a_call, 1_000_000, UNSTEADY, LATE), (lambda: one_scale_a_call, 200_000, UNSTEADY, EARLY),
-    (lambda: balanced, 60_000, UNSTEADY, EARLY),
-    (lambda: balanced, 60_000, SERIAL, LATE),  # in calls of few runs, a stratum that was used is missing in the next
-    (lambda: reused_noise, 60_000, SERIAL, EARLY), (Walk, 12_000, SERIAL, EARLY),
-    (lambda: pool, 20_000, SERIAL, EARLY),
-    (lambda: rounded_pool, 40_000, SERIAL, EARLY), (ReusedUniform, 3_000, SERIAL, LATE),
-    (CachedNoise, 3_000, SHARED, EARLY), (CachedNoise, 3_000, SHARED, LATE),
-    # The first run on x, for the shape, advances its stream by one: pairs of runs then depend on earlier runs.
-    (lambda: one_stream("words"), 3_000, SHARED, EARLY),
-    (lambda: one_stream("vectors"), 3_000, SHARED, EARLY | {"alpha": 1e-6}),
-    (lambda: noise_again, 20_000, SERIAL, EARLY),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "runs", "expected", "options"), PLANTED)
+@pytest.mark.parametrize(
+    ("make", "runs", "expected", "options"),
+    [
+        (lambda: fixed_seed, 3_000, REPEATED, LATE), (lambda: few_streams, 20_000, REPEATED, EARLY),
+        (lambda: one_rate_a_call, 1_000_000, UNSTEADY, EARLY), (lambda: one_scale_a_call, 200_000, UNSTEADY, EARLY),
+        (lambda: balanced, 60_000, UNSTEADY, EARLY), (lambda: reused_noise, 20_000, SERIAL, EARLY),
+        (Walk, 6_000, SERIAL, EARLY), (lambda: pool, 20_000, SERIAL, EARLY), (ReusedUniform, 3_000, SERIAL, LATE),
+        (lambda: rounded_pool, 40_000, SERIAL, EARLY), (CachedNoise, 3_000, SHARED, LATE),
+        # The first run on x, for the shape, advances its stream by one: pairs of runs then depend on earlier runs.
+        (lambda: one_stream("words"), 3_000, SHARED, EARLY),
+    ],
+)  # fmt: skip
 def test_planted_dependence_is_found(make, runs, expected, options):
     result = audit(make(), runs, **options)
     assert result.verdict is Verdict.INCONCLUSIVE
@@ -196,28 +169,14 @@ def test_planted_dependence_is_found(make, runs, expected, options):
 @pytest.mark.parametrize(
     ("make", "runs", "expected", "options"),
     [
-        (lambda: fixed_seed, 20_000, REPEATED, EARLY), (lambda: one_scale_a_call, 200_000, UNSTEADY, EARLY),
-        (lambda: pool, 20_000, SERIAL, EARLY), (CachedNoise, 3_000, SHARED, EARLY), (CachedNoise, 400, SHARED, LATE),
-        (ReusedUniform, 3_000, SERIAL, EARLY),
+        (lambda: fixed_seed, 3_000, REPEATED, EARLY), (lambda: one_scale_a_call, 200_000, UNSTEADY, EARLY),
+        (CachedNoise, 3_000, SHARED, EARLY), (ReusedUniform, 3_000, SERIAL, EARLY),
     ],
 )  # fmt: skip
 def test_ignoring_silences_exactly_one_check(make, runs, expected, options):
     assert expected not in checks(audit(make(), runs, **options, ignore=expected.value))
     others = [other.value for other in HealthCheck if other is not expected]
     assert checks(audit(make(), runs, **options, ignore=others)) == {expected}
-
-
-def test_noise_that_a_call_draws_once_is_noticed_in_a_hundred_runs():
-    """The first batch has two calls on each dataset, of 16 runs."""
-    for seed in range(3):
-        assert audit(noise_of_a_call, 100, seed=seed, sequential=True).findings
-
-
-def test_a_rate_that_a_call_shares_does_no_harm_where_it_cannot_be_found():
-    """No test detects it at 20,000 runs, but many calls keep refutations near alpha (.05; false alarm: 1e-6)."""
-    results = [audit(one_rate_a_call, 20_000, seed=seed) for seed in range(12)]
-    assert sum(result.is_refuted for result in results) <= stats.binom.isf(1e-6, 12, 0.07)
-    assert not any(result.findings for result in results)
 
 
 class Budget:
@@ -244,35 +203,14 @@ class BlockBudget(Budget):
 @pytest.mark.parametrize(
     ("mechanism", "sequential"),
     [
-        *((Budget(calls, raises), calls == 3_000 and raises) for calls in (10, 3_000) for raises in (False, True)),
-        (Budget(1_000), True), (Budget(6_000, True), False),
-        # After the first run and the pilot's 63 blocks per side, or within the pilot, the outputs are constant.
-        *((BlockBudget(calls), False) for calls in (3, 60, 120)),
+        (Budget(10), False), (Budget(3_000, True), False), (Budget(600), True),
+        (BlockBudget(60), False),  # within the pilot, the outputs become constant
     ],
 )  # fmt: skip
 def test_a_budget_that_is_spent_is_found(mechanism, sequential):
-    result = audit(mechanism, 4_000, sequential=sequential)
+    result = audit(mechanism, 2_000 if sequential else 4_000, sequential=sequential)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert checks(result) & {UNSTEADY, REPEATED}
-
-
-class OwnGenerator:
-    """Has state that is copied to every worker process."""
-
-    def __init__(self):
-        self.rng = np.random.default_rng(0)
-
-    def __call__(self, dataset):
-        return dataset + self.rng.laplace()
-
-
-def test_copies_of_one_generator_in_worker_processes(monkeypatch):
-    """The state is invisible, like that of a library in another language."""
-    monkeypatch.setattr("dpaudit.audit.sampling.draw.identity_of_mechanism", lambda function: ())
-    assert audit(OwnGenerator(), jobs=1).findings == ()
-    shared = audit(OwnGenerator(), 8_000, jobs=2)
-    assert shared.verdict is Verdict.INCONCLUSIVE
-    assert checks(shared) & {REPEATED, SHARED}
 
 
 def test_a_stream_of_a_module_that_workers_share_is_found_in_later_audits_too(tmp_path, monkeypatch):
@@ -303,9 +241,8 @@ def noisy(dataset):
     try:
         uses_that_stream = importlib.import_module("uses_that_stream")
         with joblib.parallel_config("loky", n_jobs=2):
-            found = [audit(uses_that_stream.noisy, 8_000, jobs=2, seed=seed) for seed in range(3)]
-        assert REPEATED in checks(found[0])
-        assert any(REPEATED in checks(result) for result in found[1:])
+            for seed in range(2):
+                assert REPEATED in checks(audit(uses_that_stream.noisy, 8_000, jobs=2, seed=seed))
     finally:
         get_reusable_executor().shutdown()
         for name in ("uses_that_stream", "stream_of_a_module"):
@@ -327,37 +264,20 @@ def bernoulli(rate):
 HONEST = {
     "laplace": lambda d, size, rng: d + rng.laplace(size=size),
     "vectors": lambda d, size, rng: rng.normal(size=(size, 3)),
-    "constant": lambda d, size, rng: np.zeros(size),
     "rare": bernoulli(1e-4),
-    "uncommon": bernoulli(0.005),
-    "tenth": bernoulli(0.11),
-    "half": bernoulli(0.5),
     "integers": lambda d, size, rng: rng.geometric(0.5, size),
     "not numbers": lambda d, size, rng: [None if v < 0.3 else "a" for v in rng.random(size)],
-    "lengths": STREAMS["lengths"],
     "a public count": lambda d, size, rng: np.c_[np.full(size, 7.0), rng.laplace(size=size), rng.random(size) < 0.5],
     "mostly nan": lambda d, size, rng: np.where(rng.random(size) < 0.9, np.nan, rng.random(size)),
 }
-# Correct mechanisms without evidence: a single output, or hits too rare to choose an event.
-SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVENT}
+# Correct mechanisms without evidence: hits too rare to choose an event.
+SILENT = {"rare": HealthCheck.IDLE_EVENT}
 
 
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
-    result = audit(HONEST[name], 4_000 if name in ("not numbers", "lengths") else 20_000, y=0.1)
+    result = audit(HONEST[name], 4_000 if name == "not numbers" else 20_000, y=0.1)
     assert checks(result) <= {SILENT.get(name)}
-
-
-def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
-    """Equal laws on x and y with vectors and one exception in 500 runs: no refutation and no unsteady hits."""
-
-    def mechanism(dataset, rng):
-        if rng.random() < 0.002:
-            raise ValueError
-        return dataset + rng.normal(), rng.normal()
-
-    assert audit(mechanism, y=0, ignore="equal-datasets").findings == ()
-    assert audit(mechanism, 2_000, y=3.0).is_refuted  # the vectors are still checked
 
 
 def test_blocks_with_and_without_an_exception_are_compared_alike():
@@ -368,24 +288,7 @@ def test_blocks_with_and_without_an_exception_are_compared_alike():
             raise ValueError("too small")
         return 1.0
 
-    for seed in range(2):
-        assert check(raising, 1.0, 0.0, claim=PureDP(1.0), runs=10_000, seed=seed, jobs=1).findings == ()
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """Compares by a value that its repr omits."""
-
-    name: str
-    value: int = field(repr=False)
-
-
-@pytest.mark.parametrize("values", [6, 10**6])
-def test_objects_that_print_alike_are_not_accused(values):
-    def draw(dataset, rng):
-        return Hidden("a", int(rng.integers(values)))
-
-    assert checks(audit(draw, 1_000)) <= {HealthCheck.IDLE_EVENT}
+    assert check(raising, 1.0, 0.0, claim=PureDP(1.0), runs=4_000, jobs=1).findings == ()
 
 
 # Outputs made elsewhere, by their order.
@@ -438,13 +341,12 @@ class OneColumn:
             "one draw for a block": other[:1],
             "a fixed seed": np.random.default_rng(5).laplace(size=size),
             "eight copies": np.resize(other[: max(1, size // 8)], size),
-            "pairs of copies": np.repeat(other, 2)[:size],
             "another scale later": other * (0.5 if self.runs > 1_000 else 1.5),
         }[self.kind]
         return dataset + np.column_stack([new, np.broadcast_to(second, size)])
 
 
-KINDS = ["one draw for a block", "a fixed seed", "eight copies", "pairs of copies", "another scale later"]
+KINDS = ["one draw for a block", "a fixed seed", "eight copies", "another scale later"]
 BY_COLUMN = {
     "cells": lambda f: count_cells(f, 0.0, 0.0, cells=4, runs=20_000, jobs=1),
     "noise": lambda f: check_noise(f, 0.0, noise=LaplaceNoise(1.0), answer=np.zeros(2), runs=10_000, jobs=1),
@@ -455,7 +357,7 @@ BY_COLUMN = {
 
 @pytest.mark.parametrize(
     ("audited", "kind"),
-    [*(("check", kind) for kind in KINDS), ("cells", KINDS[2]), ("noise", KINDS[4]), ("equivalence", KINDS[0])],
+    [("check", KINDS[1]), ("cells", KINDS[2]), ("noise", KINDS[3]), ("equivalence", KINDS[0])],
 )
 def test_dependence_in_a_later_column_is_found(audited, kind):
     assert OF_RUNS & checks(BY_COLUMN[audited](OneColumn(kind)))
@@ -484,30 +386,6 @@ def test_columns_are_the_numbers_of_structured_outputs():
 
 # False alarms of all checks together, and of single checks by their exact laws.
 
-MANY = {
-    "numbers": lambda d, size, rng: d + rng.laplace(size=size),
-    "thousands": lambda d, size, rng: np.round(d + rng.laplace(size=size), 3),
-    "integers": lambda d, size, rng: d + rng.geometric(0.5, size),
-    "coins": lambda d, size, rng: rng.random(size) < 0.4 + 0.1 * d,
-    "vectors": lambda d, size, rng: np.round(d + rng.laplace(size=(size, 2)), 1),
-    "words": lambda d, size, rng: [f"id{number}" for number in rng.integers(2_000, size=size)],
-}
-
-
-def drawn(name, rng, sizes):
-    return [np.array(MANY[name](0, size, rng), dtype=object if name == "words" else None) for size in sizes]
-
-
-@pytest.mark.parametrize("name", MANY)
-def test_false_alarms_at_a_level_that_can_be_seen(name):
-    """All checks of one pilot at .002: at most nine per side and two of both; the test fails with probability 1e-7."""
-    rng, alarms = np.random.default_rng(4), 0
-    sizes = [64] * 31 + [16]
-    for _ in range(40):
-        pilot = drawn(name, rng, sizes), drawn(name, rng, sizes)
-        alarms += bool(examine(pilot, (no_blocks(), no_blocks()), frozenset(), alpha=0.002))
-    assert alarms <= stats.binom.isf(1e-7, 40, 20 * 0.002)
-
 
 def test_false_alarms_are_shared_by_the_columns():
     """Eighteen checks of 0.01 without a main phase, over all columns: Laplace noise, bits, integers and a constant."""
@@ -519,7 +397,7 @@ def test_false_alarms_are_shared_by_the_columns():
         x, y = np.stack(columns, axis=-1).astype(np.float64)
         return bool(examine(([*x], [*y]), (no_blocks(), no_blocks()), NONE, alpha=0.01))
 
-    assert sum(alarms() for _ in range(50)) <= stats.binom.isf(PROMISED, 50, 0.18)
+    assert sum(alarms() for _ in range(25)) <= stats.binom.isf(PROMISED, 25, 0.18)
 
 
 def blocks(hits, size, fingerprints=None):
@@ -602,44 +480,12 @@ def _serial_alarm(n, k, runs):
     return alarms([block], blocks([0], 8), SERIAL)
 
 
-@pytest.mark.parametrize(("n", "p"), [*((64, p) for p in (0.1, 0.13, 0.2, 0.4)), (100, 0.13)])
+@pytest.mark.parametrize(("n", "p"), [(64, 0.13), (64, 0.4)])
 def test_false_alarms_of_serial_dependence(n, p):
     assert 2 * serial_tail(n, p) <= PROMISED
 
 
 # Outputs that occur again: equal pairs, stretches of blocks, and blocks in one order.
-
-
-def test_equal_pairs_are_one_for_each_output():
-    assert equal_pairs([np.array([1.0, 2.0, 2.0, 5.0]), np.array([1.0, 3.0, 4.0, 4.0])]) == (2, 3, [4, 4])
-    words = [np.array(["a", "b", "b"], dtype=object), np.array(["a", None, None], dtype=object)]
-    assert equal_pairs(words) == (2, 3, [3, 3])
-    assert equal_pairs([np.array([[1, 2], [1, 2]]), np.array([[2, 1], [3, 3]])]) == (1, 1, [2, 2])
-    assert equal_pairs([np.array([np.nan, np.nan]), np.arange(2.0)])[1] == 0
-
-
-@pytest.mark.parametrize("kind", ["float", "int", "word", "vector"])
-def test_stretches_are_known_wherever_they_lie(kind):
-    stream = np.random.default_rng(0).laplace(size=6_000)
-    if kind == "int":
-        stream = np.rint(20 * stream).astype(np.int64)
-    elif kind == "word":
-        stream = np.array([f"{value:.3f}" for value in stream], dtype=object)
-    elif kind == "vector":
-        stream = stream.reshape(-1, 2)
-    here = set(stretch_marks(stream[:1024]))
-    assert len(here - {0}) == MARKS
-    assert here & set(stretch_marks(stream[200:1224]))
-    assert not here & set(stretch_marks(stream[1024:2048]))
-    assert stretch_marks(stream[:1024]) == stretch_marks(stream[:1024].copy())
-
-
-def test_stretches_of_short_blocks_and_of_constants():
-    assert [stretch_length(size) for size in (1, 31, 32, 63, 64, 255, 256, 10**6)] == [0, 0, 16, 16, 32, 64, 128, 128]
-    assert [n_stretches(size) for size in (31, 32, 256, 10**6)] == [0, 17, 129, 897]
-    assert stretch_marks(np.arange(20.0)) == (0,) * MARKS
-    assert len(set(stretch_marks(np.ones(300))) - {0}) <= 1
-    assert len(set(stretch_marks(np.arange(300) % 2)) - {0}) == 2
 
 
 def test_blocks_with_a_stretch_in_common_are_found_by_whatever_their_heads_are():
@@ -686,19 +532,6 @@ def test_blocks_in_the_same_order_on_x_and_y(kind):
     assert {f.check for f in examine(pilot, same_pairs, NONE)} == {SHARED}
 
 
-def test_blocks_that_never_vary_have_no_order():
-    pilot = ([np.random.default_rng(1).random(300)], [np.random.default_rng(2).random(300)])
-    constant = counts([np.zeros(1024)], 0), counts([np.ones(1024)], 0)
-    assert examine(pilot, constant, NONE) == ()
-
-
-def test_marks_tell_orders_apart():
-    noise = np.random.default_rng(0).normal(size=(1024, 2))
-    assert order_mark(noise) == order_mark(3 * noise + 1) == order_mark(noise[:, 0]) == order_mark(noise[:300])
-    assert len({order_mark(noise), order_mark(-noise), order_mark(noise[:, 1]), order_mark(noise[1:])}) == 4
-    assert order_mark(np.zeros(FINGERPRINTED)) == order_mark(np.arange(1024)) == order_mark(np.full(300, np.nan))
-
-
 # Statistics of dependence.
 
 
@@ -725,7 +558,7 @@ def slow_coupling(x, y):
     return best[1]
 
 
-@pytest.mark.parametrize("shift", [0, -3, 40])
+@pytest.mark.parametrize("shift", [-3, 40])
 def test_couplings_are_those_that_a_slow_search_finds(shift):
     noise = np.random.default_rng(3).normal(size=300)
     x, y = noise[50:250], noise[50 - shift : 250 - shift]
@@ -762,8 +595,7 @@ def test_changes_are_described(where):
     assert found.upper > 240
 
 
-@pytest.mark.parametrize("length", [500, 800])
-@pytest.mark.parametrize("upper", [0.3, 0.4, 0.5])
+@pytest.mark.parametrize(("length", "upper"), [(500, 0.3), (800, 0.5)])
 def test_the_normal_law_is_short_of_the_exact_one_by_less_than_a_factor_of_two(length, upper):
     """All orders of the upper and lower outputs, by the numbers of their stretches."""
     ones, zeros, share = round(upper * length), length - round(upper * length), round(upper * length) / length
@@ -804,10 +636,8 @@ def test_serial_correlations_of_short_blocks_are_looked_at_together():
 @pytest.mark.parametrize(
     ("outputs", "share"),
     [
-        (np.array([1, 1, 1, 2]), 0.25), (np.array([1, 2, 2, 2]), 0.75), (np.array([True, False]), 0.5),
-        (np.array([np.nan, np.nan, 1.0]), 1 / 3), (np.array([np.nan, np.nan]), 0.0),
+        (np.array([1, 1, 1, 2]), 0.25), (np.array([1, 2, 2, 2]), 0.75), (np.array([np.nan, np.nan, 1.0]), 1 / 3),
         (np.array(["a", "b", "c", "a"], dtype=object), 0.5), (np.array([None, None, None, "a"], dtype=object), 0.75),
-        (np.array([("a",), ("b", 1), (), 2.0], dtype=object), 0.5), (np.zeros((4, 0)), 0.0),
         (np.array([[0, 1], [0, 2], [0, 3], [0, 4]]), 0.0), (np.array([2**70, 1, "x"], dtype=object), 1 / 3),
     ],
 )  # fmt: skip

@@ -7,11 +7,9 @@ import enum
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from scipy.stats import binom
 
-from dpaudit import ApproxDP, Entry, PureDP, Suite, check
+from dpaudit import Entry, PureDP, Suite, check
 from dpaudit.audit.errors import OptionError, RecordError
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
@@ -21,7 +19,7 @@ from dpaudit.audit.records.json_codec import is_storable
 from dpaudit.audit.records.suite import Accepted
 from dpaudit.audit.results.statement_result import Point
 
-from .by_hand import AUDIT, STATEMENT, stopped
+from .by_hand import AUDIT, STATEMENT
 
 X, Y = 1.0, 0.0
 UPPER = Intervals(((1.0, math.inf),))
@@ -54,10 +52,9 @@ NONE = ()
 
 def test_the_same_mechanism_is_the_same():
     """But for chance, 1e-5 each: with the same seed and with another one."""
-    for seed in (0, 1):
-        found = compared(BEFORE, entry(laplace(1.0), seed=seed))
-        assert found.changes == NONE
-        assert 1e-5 < found.p_value <= 1.0
+    found = compared(BEFORE, entry(laplace(1.0)))
+    assert found.changes == NONE
+    assert 1e-5 < found.p_value <= 1.0
 
 
 def negated(answer, size, rng):
@@ -100,59 +97,8 @@ def test_counts_that_do_not_say_their_random_numbers():
     assert 0.0 < compared(silent[0], entry(laplace(1.0))).p_value <= 1.0
 
 
-def test_of_several_counts_those_of_two_streams_are_compared():
-    def both(mechanism, *streams):
-        ones = [entry(mechanism, stream=stream) for stream in streams]
-        return replace(ones[0], recounts=tuple(one.recounts[0] for one in ones))
-
-    found = compared(both(laplace(1.0), "shared", "before"), both(laplace(1.3), "shared"))
-    assert found.p_value < 1e-5
-    assert "Pr[output ≥ 1 | y] was" in found.changes[0]
-
-
-def test_streams_share_no_random_numbers():
-    """Noise added and subtracted, an event of probability 1/2: in one stream a hit of one is a miss of the other.
-
-    False alarm 1e-6: 32 independent pairs have a correlation beyond 0.75.
-    """
-
-    def hits(mechanism, stream, seeds):
-        again = (recount(mechanism, X, Y, UPPER, stream=stream, runs=400, seed=seed) for seed in range(seeds))
-        return [one.counts.hits_x for one in again]
-
-    baseline = hits(laplace(1.0), "baseline main", 32)
-    assert np.corrcoef(baseline[:8], hits(negated, "baseline main", 8))[0, 1] == pytest.approx(-1.0)
-    assert abs(np.corrcoef(baseline, hits(negated, "comparison with main", 32))[0, 1]) < 0.75
-
-
-def test_false_alarms_are_as_rare_as_stated():
-    """2,000 pairs of counts of one law at alpha .05; false alarm of this test: 1e-7."""
-    rng, alarms = np.random.default_rng(5), 0
-    counts = BEFORE.recounts[0].counts
-    for _ in range(2_000):
-        sides = [
-            replace(
-                BEFORE,
-                recounts=(
-                    replace(
-                        BEFORE.recounts[0],
-                        stream=stream,
-                        counts=replace(
-                            counts, hits_x=int(rng.binomial(20_000, 0.5)), hits_y=int(rng.binomial(20_000, 0.2))
-                        ),
-                    ),
-                ),
-            )
-            for stream in ("before", "after")
-        ]
-        alarms += compared(*sides, alpha=0.05).has_changed
-    assert 0 < alarms <= binom.isf(1e-7, 2_000, 0.05)
-
-
-@pytest.mark.parametrize("scale", [0.85, 1.2])
-def test_a_mechanism_with_other_noise_has_changed(scale):
-    """Less noise and more."""
-    found = compared(BEFORE, entry(laplace(scale), seed=1))
+def test_a_mechanism_with_other_noise_has_changed():
+    found = compared(BEFORE, entry(laplace(0.85), seed=1))
     assert "Pr[output ≥ 1 | y] was" in " ".join(found.changes)
     assert found.p_value < 1e-5
 
@@ -161,7 +107,6 @@ def test_a_mechanism_with_other_noise_has_changed(scale):
     ("change", "words"),
     [
         ({"claim": PureDP(2.0)}, "the claim was 1-DP and is 2-DP"),
-        ({"claim": ApproxDP(1.0, 0.01)}, r"the claim was 1-DP and is \(1, 0.01\)-DP"),
         ({"runs": 10_000}, "the runs on each dataset fell from 20,000 to 10,000"),
         ({"alpha": 1e-6}, "alpha was 1e-05 and is 1e-06, so smaller deviations go undetected"),
         ({"bits": False}, "the setting for low bits was warn and is False"),
@@ -170,54 +115,7 @@ def test_a_mechanism_with_other_noise_has_changed(scale):
 )
 def test_settings_that_changed(change, words):
     (found,) = compared(BEFORE, replace(BEFORE, result=replace(KEPT, **change))).changes
-    assert words.replace("\\", "") in found
-
-
-@pytest.mark.parametrize("change", [{"runs": 40_000}, {"bound": 0.6, "p_value": 0.4}])
-def test_more_runs_and_a_bound_that_wandered_are_no_change(change):
-    assert not compared(BEFORE, replace(BEFORE, result=replace(KEPT, **change))).has_changed
-
-
-def test_audits_that_disappear_and_that_are_new():
-    both = Suite(title="", entries=(BEFORE, replace(BEFORE, name="two")))
-    alone = Suite(title="", entries=(BEFORE,))
-    assert [found.changes for found in compare(both, alone)] == [NONE, ("the audit is missing",)]
-    assert [found.has_changed for found in compare(alone, both)] == [False, False]
-    assert compare(alone, both)[1].notes == ("new: it was not recorded before",)
-
-
-def test_outputs_of_a_form_that_did_not_come_before():
-    def raises(answer, rng):
-        if rng.random() < 0.01:
-            raise ValueError
-        return answer + rng.laplace()
-
-    def plain(answer, rng):
-        return answer + rng.laplace()
-
-    before, after = (entry(mechanism, runs=5_000, stream=mechanism.__name__) for mechanism in (plain, raises))
-    changes = compared(before, after).changes
-    assert "Pr[a raises ValueError | x] was 0 (0 of 5,000) and is 0.0" in " ".join(changes)
-    assert compared(after, before).has_changed
-
-
-def test_forms():
-    def mixed(answer, size, rng):
-        outputs = np.array([1.0, np.nan, np.inf, 2.0])[rng.integers(0, 4, size)]
-        return outputs
-
-    def objects(answer, rng):
-        return [None, "a", True, (1, 2), 3][rng.integers(0, 5)]
-
-    def vectors(answer, size, rng):
-        return np.where(rng.random((size, 2)) < 0.5, np.nan, 1.0)
-
-    def forms(mechanism):
-        return {form for form, _, _ in recount(mechanism, X, Y, UPPER, stream="one", runs=2_000, jobs=1).forms}
-
-    assert forms(mixed) == {"number", "NaN", "infinity"}
-    assert forms(objects) == {"None", "text", "boolean", "tuple of 2", "number"}
-    assert forms(vectors) == {"vector of 2", "vector of 2 with NaN"}
+    assert words in found
 
 
 def test_nothing_to_compare_is_no_pass():
@@ -272,17 +170,6 @@ def test_another_pair_of_a_search_is_said_and_not_counted():
     assert found.not_compared == ANOTHER_PAIR
 
 
-def test_health_checks_that_are_silenced_now():
-    after = replace(BEFORE, result=replace(BEFORE.result, ignored=("repeated-blocks",)))
-    assert "newly silenced health checks: repeated-blocks" in compared(BEFORE, after).changes[0]
-    assert not compared(after, BEFORE).has_changed
-
-
-def test_an_audit_that_ran_out_of_time_has_fewer_runs_by_luck():
-    before, after = (replace(BEFORE, result=stopped(KEPT, stopped="time", runs=n)) for n in (9_000, 5_000))
-    assert not compared(before, after).has_changed
-
-
 FIRST, SECOND = STATEMENT.points
 STATED = replace(STATEMENT, points=(FIRST, replace(SECOND, high=4.0)))
 
@@ -321,17 +208,16 @@ def test_an_accepted_finding_holds_until_its_day():
 
 @pytest.mark.parametrize(
     ("reason", "until", "words"),
-    [("", "2027-01-01", "needs a reason"), ("x", "soon", "is not a date"), ("x", "2027-13-01", "is not a date")],
+    [("", "2027-01-01", "needs a reason"), ("x", "2027-13-01", "is not a date")],
 )
 def test_an_acceptance_needs_a_reason_and_a_day(reason, until, words):
     with pytest.raises(RecordError, match=words):
         Accepted(reason=reason, until=until)
 
 
-@pytest.mark.usefixtures("without_resolution", "learned_seldom")
 def test_a_recount_is_of_runs_of_its_own():
-    """Neither the audit's pilot nor its main runs come again."""
-    result = check(laplace(1.0), X, Y, claim=PureDP(1.0), runs=4_000, seed=3, sequential=True)
+    """The audit's main runs do not come again."""
+    result = check(laplace(1.0), X, Y, claim=PureDP(1.0), runs=4_000, seed=3)
     again = recount(laplace(1.0), X, Y, result.event, stream="one", runs=4_000, seed=3)
     assert again.counts != result.counts
     assert again == recount(laplace(1.0), X, Y, result.event, stream="one", runs=4_000, seed=3)

@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.sampling import workers
 from dpaudit.audit.sampling.draw import count_hits, draw_pilot, parts, plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint
@@ -39,10 +39,6 @@ def made_here():
 noisy, one_noisy = made_here()
 
 
-def vectors(dataset, size, rng):
-    return dataset + rng.normal(size=(size, 100))
-
-
 def plan(mechanism=noisy, seed=5, jobs=1):
     return plan_blocks(as_sampler(mechanism), 0.0, 0.5, seed, jobs)
 
@@ -58,13 +54,11 @@ def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
 @pytest.mark.parametrize(
     ("mechanism", "runs", "backend", "jobs"),
     [
-        (noisy, 150_000, "sequential", 1), (noisy, 150_000, "threading", 2), (noisy, 150_000, "loky", 2),
-        (one_noisy, 2_500, "threading", 2), (one_noisy, 2_500, "loky", 2), (one_noisy, 2_500, "loky", 1),
+        (noisy, 150_000, "threading", 2), (noisy, 150_000, "loky", 2), (one_noisy, 2_500, "loky", 2),
     ],
 )  # fmt: skip
 def test_workers_and_backends_change_nothing(mechanism, runs, backend, jobs):
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
-        assert counted(mechanism, runs, jobs=jobs) == counted(mechanism, runs, jobs=1)
         assert counted(mechanism, runs, jobs=None) == counted(mechanism, runs, jobs=1)
 
 
@@ -78,27 +72,12 @@ def test_counts_are_those_of_the_blocks_drawn_one_by_one():
     assert abs(x.hits.sum() / 150_000 - 0.5) < 6 * 0.5 / np.sqrt(150_000)
 
 
-@pytest.mark.parametrize("runs", [1, 255, 131_072, 131_073, 400_000])
-def test_runs_need_not_be_a_multiple_of_the_block(runs):
-    for hits, sizes, fingerprints in counted(runs=runs):
-        assert sum(sizes) == runs
-        assert len(hits) == len(fingerprints) == len(sizes) == -(-runs // 131_072)
-    assert [block.size for block in draw_pilot(plan(), runs)[1]] == sizes
-
-
-def test_blocks_of_vectors_are_shorter_and_do_not_depend_on_the_workers():
-    assert plan(noisy).block == 131_072
-    assert plan(vectors).block == plan(vectors, jobs=2).block == 1_310
-    assert plan(lambda d, size, rng: np.zeros((size, 10_000))).block == 256
-    assert plan(one_noisy).block == 1024
-
-
-@pytest.mark.parametrize("mechanism", [noisy, one_noisy, vectors])
+@pytest.mark.parametrize("mechanism", [noisy, one_noisy])
 def test_blocks_are_many_whatever_the_number_of_runs(mechanism):
     """The main phase has at least half of the runs; the block size depends only on runs and shape."""
     sampler = as_sampler(mechanism)
     sizes = []
-    for runs in (100, 1_000, 5_000, 20_000, 100_000, 10**6, 10**8):
+    for runs in (100, 1_000, 20_000, 10**8):
         work = plan_blocks(sampler, 0.0, 0.5, 5, 1, runs=runs)
         assert work.block == plan_blocks(sampler, 0.0, 0.5, 6, 2, runs=runs).block
         assert runs // 2 >= 32 * work.block
@@ -107,7 +86,7 @@ def test_blocks_are_many_whatever_the_number_of_runs(mechanism):
     assert sizes == sorted(sizes)
     assert sizes[-1] == plan(mechanism).block
     if mechanism is noisy:
-        assert sizes == [1, 15, 32, 79, 391, 3_907, 131_072]
+        assert sizes == [1, 15, 79, 131_072]
 
 
 def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
@@ -122,7 +101,7 @@ def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
         assert (side.stretches.any(axis=1) == (np.arange(len(side.hits)) % 8 == 0)).all()
 
 
-@pytest.mark.parametrize("least", [1, 3, 335])
+@pytest.mark.parametrize("least", [1, 335])
 def test_tasks_hold_all_blocks_in_order(least):
     for n_blocks in (1, 256, 257, 600, 20_000):
         sizes = list(range(n_blocks))
@@ -130,18 +109,6 @@ def test_tasks_hold_all_blocks_in_order(least):
         assert [size for _, task in tasks for size in task] == sizes
         assert [first for first, _ in tasks] == [task[0] for _, task in tasks]
         assert min(len(task) for _, task in [*tasks[:-1], (0, sizes[:least])]) >= min(least, n_blocks)
-
-
-def test_all_streams_differ():
-    """Seeds, phases, sides and numbers all give different streams; x and y are the same dataset here."""
-    first = [
-        plan_blocks(as_sampler(noisy), 0.0, 0.0, seed, 1).draw(phase, side, number, 16).tobytes()
-        for seed in (0, 1, 2**70)
-        for phase in ("pilot", "main")
-        for side in ("x", "y")
-        for number in (0, 1, 2, 1000)
-    ]
-    assert len(set(first)) == len(first) == 48
 
 
 def test_a_pilot_continues_where_it_stopped():
@@ -153,11 +120,10 @@ def test_a_pilot_continues_where_it_stopped():
             assert a.tolist() == b.tolist()
 
 
-@pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 1), (noisy, 700_001), (one_noisy, 3_000)])
-def test_progress_adds_up(mechanism, runs):
+@pytest.mark.parametrize("runs", [1, 400_001])
+def test_progress_adds_up(runs):
     parts = []
-    shapes = SHAPES if mechanism is noisy else None
-    count_hits(plan(mechanism, jobs=2), POSITIVE, shapes, runs, progress=parts.append)
+    count_hits(plan(jobs=2), POSITIVE, SHAPES, runs, progress=parts.append)
     assert sum(parts) == 2 * runs
     assert min(parts) > 0
 
@@ -183,9 +149,8 @@ def grows(dataset, size, rng):
     return np.stack([values, values], axis=1) if values[0] > 0 else values
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_shape_that_changes_names_block_and_seed(jobs):
-    work = plan(grows, seed=11, jobs=jobs)
+def test_a_shape_that_changes_names_block_and_seed():
+    work = plan(grows, seed=11, jobs=2)
     with pytest.raises(
         MechanismError, match=r"grows returned outputs of shape \(2,\) .*block \d+ of the main runs on"
     ) as e:
@@ -194,7 +159,7 @@ def test_a_shape_that_changes_names_block_and_seed(jobs):
     assert "seed 11" in str(e.value)
 
 
-@pytest.mark.parametrize(("jobs", "backend"), [(1, "sequential"), (2, "threading"), (2, "loky")])
+@pytest.mark.parametrize(("jobs", "backend"), [(1, "sequential"), (2, "loky")])
 def test_a_failing_block_names_itself_from_any_worker(jobs, backend):
     def fails(dataset, size, rng):
         if dataset > 0:
@@ -209,25 +174,6 @@ def test_a_failing_block_names_itself_from_any_worker(jobs, backend):
         count_hits(work, POSITIVE, SHAPES, 1_000)
     assert (e.value.facts["block"], e.value.facts["side"]) == (0, "y")
     assert "block 0 of the main runs on y" in str(e.value)
-
-
-def test_objects_of_any_length_are_counted():
-    def words(dataset, rng):
-        return ("a",) * rng.integers(0, 3) if rng.random() < 0.9 else None
-
-    x, y = count_hits(plan(words), Outcomes((None, ("a",))), None, 2_000)
-    assert 0 < x.hits.sum() < 2_000
-    assert 0 < y.hits.sum() < 2_000
-    assert x.hits.tolist() != y.hits.tolist()
-
-
-def test_fingerprints_tell_blocks_apart():
-    rng = np.random.default_rng(0)
-    block = rng.normal(size=2_000)
-    assert fingerprint(block) == fingerprint(block.copy()) == fingerprint(block[:1024])
-    assert fingerprint(block) != fingerprint(block[1:])
-    objects = np.array([None, ("a", 1), "b"], dtype=object)
-    assert fingerprint(objects) == fingerprint(objects.copy()) != fingerprint(objects[::-1])
 
 
 @pytest.fixture
@@ -294,7 +240,7 @@ def test_a_worker_whose_parent_has_gone_ends_at_its_first_task():
     assert (done.returncode, done.stdout) == (1, b"")
 
 
-@pytest.mark.parametrize("seed", [0, 2**64, 10**60])
+@pytest.mark.parametrize("seed", [0, 10**60])
 @pytest.mark.parametrize(
     ("phase", "side", "key"), [("pilot", "x", (0, 0)), ("pilot", "y", (0, 1)), ("main", "y", (1, 1))]
 )

@@ -1,8 +1,12 @@
-"""The identity of an object is the same in every process, and differs if any input of its draws differs."""
+"""The identity of an object, and the provenance and place of its code, which are the same in every process."""
 
 import copy
 import functools
+import hashlib
+import importlib.metadata
+import importlib.util
 import itertools
+import statistics
 import subprocess
 import sys
 import threading
@@ -16,8 +20,13 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dpaudit.audit.sampling.object_identity import identity
+from dpaudit import PureDP, Within, check, check_outputs
+from dpaudit.audit.distribution_checks.check_noise import check_noise
+from dpaudit.audit.distribution_checks.noise_laws import LaplaceNoise
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.sampling.object_identity import ELSEWHERE, identity, provenance_of, source_of
 from dpaudit.mechanisms import LaplaceMechanism
+from dpaudit.mechanisms.adapters import Program
 
 
 class Colour(Enum):
@@ -159,10 +168,6 @@ class Speechless:
         raise KeyError("name")
 
 
-class OtherSpeechless(Speechless):
-    pass
-
-
 @pytest.mark.parametrize(
     ("value", "opaque", "failed"),
     [
@@ -175,10 +180,6 @@ class OtherSpeechless(Speechless):
 def test_what_cannot_be_looked_into_is_named_and_is_no_error(value, opaque, failed):
     seen = identity(value)
     assert (len(seen.hash), seen.opaque, seen.failed) == (32, opaque, failed)
-
-
-def test_what_fails_has_its_type_all_the_same():
-    assert identity(Speechless()).hash != identity(OtherSpeechless()).hash
 
 
 def test_an_installed_package_is_known_by_its_version_unless_it_is_the_mechanisms_own(tmp_path, monkeypatch):
@@ -228,3 +229,147 @@ def test_it_is_the_same_in_every_process():
         for seed in ("1", "2")
     }  # fmt: skip
     assert len(said) == 1
+
+
+SOURCE = "__version__ = '2.5'\n\n\ndef noisy(x, size, rng):\n    return x + rng.laplace(size=size)\n"
+
+
+def noisy(x, size, rng):
+    return x + rng.laplace(size=size)
+
+
+class Noisy:
+    def sample(self, x, size, rng):
+        return x + rng.laplace(size=size)
+
+
+@pytest.fixture
+def module(tmp_path):
+    """Create a module from source text."""
+    made = []
+
+    def make(text):
+        made.append(tmp_path / f"dpaudit_made_{len(made)}" / "lib_of_noise.py")
+        made[-1].parent.mkdir()
+        made[-1].write_text(text)
+        spec = importlib.util.spec_from_file_location("lib_of_noise", made[-1])
+        found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+        return found
+
+    return make
+
+
+def test_place_of_functions_partials_methods_and_objects():
+    assert provenance_of(noisy).where.endswith("test_provenance:noisy")
+    assert provenance_of(functools.partial(functools.partial(noisy), rng=None)) == provenance_of(noisy)
+    assert provenance_of(Noisy().sample) == provenance_of(Noisy())
+    assert provenance_of(Noisy()).where.endswith("test_provenance:Noisy")
+    assert provenance_of(np.random.default_rng(0).laplace).package == f"numpy {np.__version__}"
+    assert provenance_of(LaplaceMechanism(epsilon=1.0)).package.startswith("dpaudit ")
+
+
+def test_the_fingerprint_is_that_of_the_code_that_was_loaded(module, tmp_path):
+    first, same, other = module(SOURCE), module(SOURCE), module(SOURCE.replace("size=size", "scale=2.0, size=size"))
+    prints = [provenance_of(each.noisy).fingerprint for each in (first, same, other)]
+    assert prints[0] == prints[1] != prints[2]
+    assert all(len(one) == 16 for one in prints)
+    assert provenance_of(noisy).fingerprint != provenance_of(Noisy()).fingerprint
+    (tmp_path / "dpaudit_made_0" / "lib_of_noise.py").write_text(SOURCE.replace("size=size", "size=size, scale=0.1"))
+    assert provenance_of(first.noisy).fingerprint == prints[0]  # the file has changed, the loaded code has not
+    commented = module("# a comment\n" + SOURCE)
+    assert provenance_of(commented.noisy).fingerprint == prints[0]
+
+
+def test_a_decorated_function_is_what_runs():
+    @functools.wraps(noisy)
+    def wrapper(x, size, rng):
+        return 0 * noisy(x, size, rng)
+
+    found = provenance_of(wrapper)
+    assert "wrapper" in found.where
+    assert found.fingerprint != provenance_of(noisy).fingerprint
+    noisy_alias = wrapper
+    noisy_alias.__wrapped__ = noisy_alias
+    assert provenance_of(noisy_alias) == found
+
+
+def test_results_say_which_code_and_where_the_claim_is_from():
+    result = check(
+        Noisy(), 1.0, 0.0, claim=PureDP(1.0), adjacency=Within("l1"), runs=200, claim_source="docs of lib 1.2"
+    )
+    assert result.provenance == provenance_of(Noisy())
+    assert result.claim_source == "docs of lib 1.2"
+    assert result.pair.unit == "one step of the answers"
+    rng = np.random.default_rng(1)
+    given = check_outputs(rng.random(100), rng.random(100), claim=PureDP(1.0))
+    assert given.provenance == ELSEWHERE
+    assert given.claim_source == given.pair.unit == ""
+    with pytest.raises(OptionError, match="claim_source=3 is not a text"):
+        check(Noisy(), 1.0, 0.0, claim=PureDP(1.0), runs=200, claim_source=3)
+
+
+SOURCE_OF_COUNTS = """import numpy as np
+
+def noisy(rows, size, rng):
+    return len(rows) + rng.laplace(size=size)
+
+class Noisy:
+    claim = None
+
+    def sample(self, rows, size, rng):
+        return noisy(rows, size, rng)
+"""
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    """A module in a folder below the working directory."""
+    path = tmp_path / "my lib" / "counts_of_rows.py"
+    path.parent.mkdir()
+    path.write_text(SOURCE_OF_COUNTS)
+    monkeypatch.chdir(tmp_path)
+    spec = importlib.util.spec_from_file_location("counts_of_rows", path)
+    found = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "counts_of_rows", found)
+    spec.loader.exec_module(found)
+    return found
+
+
+def test_functions_and_objects_have_file_line_and_hash(counts):
+    digest = hashlib.sha256(SOURCE_OF_COUNTS.encode()).hexdigest()
+    wanted = {"file": "my lib/counts_of_rows.py", "line": 3, "sha256": digest, "below": "working directory"}
+    assert source_of(counts.noisy) == source_of(functools.partial(counts.noisy, size=3)) == {"source": wanted}
+    assert source_of(counts.Noisy()) == source_of(counts.Noisy().sample) == {"source": {**wanted, "line": 9}}
+
+
+def test_results_record_it_outside_what_is_compared(counts, tmp_path, monkeypatch):
+    options = {"claim": PureDP(1.0), "runs": 400, "jobs": 1}
+    here = check(counts.noisy, [1, 1], [1], **options)
+    assert here.environment["source"]["line"] == 3
+    noise = check_noise(counts.noisy, np.ones(2), noise=LaplaceNoise(scale=1.0), answer=len, runs=400, jobs=1)
+    assert noise.environment["source"] == here.environment["source"]
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    elsewhere = check(counts.noisy, [1, 1], [1], **options)
+    assert "source" not in elsewhere.environment
+    assert elsewhere == here
+
+
+def test_code_without_a_file_to_name_has_no_place(counts, tmp_path, monkeypatch):
+    typed = {}
+    exec(compile("def typed(rows, rng):\n    return 0\n", "<stdin>", "exec"), typed)
+    for mechanism in (typed["typed"], len, statistics.fmean, np.random.default_rng, Program(["true"]), object()):
+        assert source_of(mechanism) == {}
+    (tmp_path / "my lib" / "counts_of_rows.py").unlink()
+    assert source_of(counts.noisy) == {}
+
+
+def test_an_installed_package_is_named_from_its_folder(tmp_path, monkeypatch):
+    path = tmp_path / "site-packages" / "lib" / "a.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(SOURCE_OF_COUNTS)
+    held = {}
+    exec(compile(SOURCE_OF_COUNTS, str(path), "exec"), held)
+    found = source_of(held["noisy"])["source"]
+    assert (found["file"], found["below"]) == ("lib/a.py", "installed packages")

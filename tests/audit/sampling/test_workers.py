@@ -1,6 +1,7 @@
-"""Workers: processes that cannot import, pickle or survive a mechanism, Ctrl-C, and outputs of megabytes."""
+"""Workers: processes that cannot import, pickle or survive a mechanism, a cluster, Ctrl-C, and outputs of megabytes."""
 
 import enum
+import logging
 import os
 import pickle
 import signal
@@ -9,19 +10,22 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import CancelledError
+from dataclasses import replace
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.sampling import draw, workers
 from dpaudit.audit.sampling.block_plan import KEPT, bytes_of_one, most_kept, refuse_too_much
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
 from dpaudit.audit.sampling.pickling import pack
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.sampling.workers import _in_cluster
 
 
 class Colour(enum.Enum):
@@ -39,14 +43,8 @@ class Holder:
         return Colour.RED if rng.random() < self.share + 0.25 * dataset else Colour.BLUE
 
 
-def choose(dataset, rng):
-    """A function of a test file, which worker processes cannot import."""
-    return Colour.RED if rng.random() < 0.5 + 0.25 * dataset else Colour.BLUE
-
-
-@pytest.mark.parametrize("mechanism", [choose, Holder(0.5)], ids=["function", "object"])
-def test_what_a_worker_cannot_import_goes_by_value(mechanism):
-    results = [check(mechanism, 0, 1, claim=PureDP(0.5), runs=400, jobs=jobs) for jobs in (1, 2)]
+def test_what_a_worker_cannot_import_goes_by_value():
+    results = [check(Holder(0.5), 0, 1, claim=PureDP(0.5), runs=400, jobs=jobs) for jobs in (1, 2)]
     assert results[0] == results[1]
     assert results[0].event.values[0] in (Colour.RED, Colour.BLUE)
 
@@ -63,18 +61,6 @@ def test_what_cannot_be_pickled_is_named_with_a_way_out():
     assert check(guarded, 0, 1, claim=PureDP(1.0), runs=400, jobs=1).is_refuted
 
 
-def test_a_worker_that_dies_is_an_error():
-    parent = os.getpid()
-
-    def deadly(dataset, rng):
-        if os.getpid() != parent:
-            os._exit(3)
-        return dataset
-
-    with pytest.raises(MechanismError, match="worker process that ran deadly died"):
-        check(deadly, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=2)
-
-
 def test_a_worker_opens_a_parcel_once_and_lets_go_of_its_bytes():
     one, other = (pack({"a": [1, 2]}, [], "m") for _ in range(2))
     sent = pickle.loads(pickle.dumps(one))
@@ -85,16 +71,6 @@ def test_a_worker_opens_a_parcel_once_and_lets_go_of_its_bytes():
     bytes_held = weakref.ref(sent.content)
     del sent
     assert bytes_held() is None
-
-
-def test_datasets_are_packed_once_for_all_batches(monkeypatch):
-    """Both phases and all batches of a sequential audit share the parcel."""
-    packed = []
-    monkeypatch.setattr(workers, "pack", lambda *args, **more: packed.append(1) or pack(*args, **more))
-    data = list(range(1_000))
-    settings = {"claim": PureDP(1.0), "runs": 400, "jobs": 2, "seed": 1, "bits": False}
-    check(lambda rows, rng: rows[0] + rng.laplace(), data, [1, *data[1:]], **settings)
-    assert len(packed) == 1
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL on this system")
@@ -185,16 +161,6 @@ def test_bytes_of_an_output(outputs, least, most):
     assert least <= bytes_of_one(outputs) <= most
 
 
-def test_of_large_outputs_few_are_kept_and_drawn_at_a_time():
-    def texts(dataset, rng):
-        return "x" * 10**6 + str(rng.integers(3))
-
-    plan = plan_blocks(as_sampler(texts), 0, 1, 1, 1, runs=10_000)
-    assert plan.may_keep(500) == plan.most_kept == KEPT // plan.output_bytes == 134
-    assert plan.block <= 33
-    assert plan.for_pilot(134).block <= 33
-
-
 def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
     def vectors(dataset, size, rng):
         return dataset + rng.laplace(size=(size, 500))
@@ -202,17 +168,9 @@ def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
     monkeypatch.setattr(draw, "most_kept", lambda size, name: 55)
     result = check(vectors, 0, 1, **SETTINGS, runs=120)
     assert result.pilot_runs == 55
-    assert result.is_refuted  # 500 coordinates together show the leak that one coordinate hides
     assert any(
         "3.91 KiB, so events were learned from 55 runs on each dataset and not from 60" in n for n in result.notes
     )
-
-
-def test_sequential_audits_keep_no_more(monkeypatch):
-    monkeypatch.setattr(draw, "most_kept", lambda size, name: 100)
-    result = check(lambda d, rng: d + rng.laplace(), 0, 1, **SETTINGS, runs=400, sequential=True)
-    assert result.runs == 400
-    assert any("learned from 100 runs on each dataset and not from 400" in note for note in result.notes)
 
 
 def test_what_cannot_be_held_is_refused():
@@ -238,11 +196,87 @@ def test_outputs_that_grow_are_refused_while_they_are_drawn():
     assert len(drawn) < 100
 
 
-def test_a_long_weighted_sum_is_the_same_for_a_row_alone():
-    rng = np.random.default_rng(1)
-    vectors = rng.laplace(size=(7, 20_001))
-    score = Weighted(tuple(rng.normal(size=20_001).tolist()))
-    together = score.values(vectors)
-    assert [float(score.values(vectors[i : i + 1])[0]) for i in range(7)] == together.tolist()
-    assert score.values(np.asfortranarray(vectors)).tolist() == together.tolist()
-    assert together == pytest.approx(vectors @ np.array(score.weights))
+distributed = pytest.importorskip("distributed")
+
+HERE = os.getpid()
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    """A cluster of two worker processes, which cannot import this module."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # the tests kill workers on purpose
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+        yield client
+    logger.setLevel(level)
+
+
+def noisy(dataset, size, rng):
+    return dataset + rng.laplace(size=size)
+
+
+def looped(dataset, rng):
+    return dataset + rng.laplace()
+
+
+def audited(mechanism=looped, runs=400, **options):
+    return check(mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, seed=3, bits=False, **options)
+
+
+def same(result, other):
+    """Whether two results are equal except for their environment."""
+    return replace(result, environment=other.environment) == other
+
+
+def test_every_backend_gives_the_same(two_workers):
+    """Also with cells, in which workers count; threads and processes are those of this machine."""
+    for options in ({}, {"mechanism": noisy, "runs": 150_000, "cells": 8}):
+        alone = audited(jobs=1, **options)
+        for backend in ("dask", "threading", "loky"):
+            with joblib.parallel_config(backend, **({} if backend == "dask" else {"n_jobs": 2})):
+                assert audited(**options) == alone
+
+
+def test_a_worker_that_is_killed_changes_nothing(two_workers, tmp_path):
+    """dask draws its blocks again, from the same seeds."""
+
+    def dies_once(dataset, rng, died=str(tmp_path / "died"), home=HERE):
+        if os.getpid() != home and not os.path.exists(died):
+            os.mkdir(died)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return dataset + rng.laplace()
+
+    with joblib.parallel_config("dask"):
+        assert audited(dies_once).counts == audited(jobs=1).counts
+    assert (tmp_path / "died").exists()
+
+
+def test_noise_that_cannot_be_drawn_again_stays_here(two_workers, tmp_path):
+    """A worker may die to avoid an output, and the second draw of its blocks would have different noise."""
+
+    def elsewhere(dataset, rng, folder=tmp_path, home=HERE):
+        if os.getpid() != home:
+            (folder / "elsewhere").touch()
+        return dataset + np.random.default_rng().laplace()
+
+    two_workers.wait_for_workers(2)  # joblib does without a cluster that has one core
+    with joblib.parallel_config("dask"):
+        assert audited(elsewhere).runs == 400
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_other_versions_are_refused():
+    parcel = pack((0, None), [], "m")
+    with pytest.raises(MechanismError, match=r"a worker of the cluster has other versions.*\('numpy', '0.1'\),\) here"):
+        _in_cluster((("numpy", "0.1"),), parcel, parcel)
+
+
+def test_a_lost_scheduler_ends_the_audit(monkeypatch):
+    def lost(*_, **__):
+        raise CancelledError("scheduler-connection-lost")  # as the futures of a client without a scheduler
+
+    monkeypatch.setattr(workers, "_in_processes", lost)
+    said = r"cannot be reached \(scheduler-connection-lost\). Unfinished: block 0 of the"
+    with pytest.raises(MechanismError, match=said):
+        audited(jobs=2)

@@ -14,18 +14,11 @@ import pytest
 
 from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
-from dpaudit.audit.events.events import Intervals, OutcomeCells
 from dpaudit.audit.sampling import object_identity
 from dpaudit.audit.sampling.block_plan import Plan, _tells_noise
-from dpaudit.audit.sampling.draw import plan_blocks
-from dpaudit.audit.sampling.object_identity import identity, versions
-from dpaudit.audit.sampling.output_hashes import BLOCK_MARKS
-from dpaudit.audit.sampling.sampler import as_sampler
-from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
+from dpaudit.audit.sampling.object_identity import versions
 from dpaudit.audit.store import store_settings
-from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
-
-pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
+from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, unpacked
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -101,11 +94,11 @@ def stopped(mechanism, calls, kind=audited, **options):
             kind(mechanism, **options)
 
 
-@pytest.mark.parametrize(  # in the first pilot runs, later in them, and in the main runs
-    ("mode", "calls"), [("fixed", 2), ("fixed", 400), ("sequential", 100), ("sequential", 400), ("cells", 400)]
+@pytest.mark.parametrize(  # in the pilot runs, and in the main runs
+    ("mode", "calls"), [("fixed", 2), ("sequential", 100), ("cells", 400)]
 )
 def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, mode, calls):
-    options = MODES[mode] | {"runs": 8_000}
+    options = MODES[mode] | {"runs": 8_000 if mode == "cells" else 2_000}
     stopped(laplace, calls, store=tmp_path, **options)
     assert audited(store=tmp_path, **options) == undisturbed(**options)
 
@@ -137,7 +130,7 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, drawn, mode
 
 @pytest.mark.parametrize(  # the last of each mode in the audit of the pair, after runs of the search
     ("calls", "mode"),
-    [(2, "fixed"), (21, "fixed"), (60, "fixed"), (60, "sequential")],
+    [(21, "fixed"), (60, "sequential")],
 )
 def test_a_search_that_was_stopped_goes_on_too(tmp_path, drawn, calls, mode):
     options = MODES[mode]
@@ -154,7 +147,7 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, drawn, calls, mode):
 
 def test_a_search_of_other_pairs_is_refused(tmp_path):
     stopped(laplace, 8, searched, store=tmp_path)
-    for name, other in {"seed": 6, "search_runs": 801, "runs": 2_001, "claim": PureDP(2.0), "bits": True}.items():
+    for name, other in {"seed": 6, "search_runs": 801}.items():
         with pytest.raises(StoreError, match=rf"laplace, the search, which was begun with other settings \({name}: "):
             searched(store=tmp_path, **{name: other})
     with pytest.raises(StoreError, match=r"pair 2 .* begun with other settings \(y is another dataset\)"):
@@ -178,22 +171,10 @@ def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
     assert saved(store) == (2, 2)
 
 
-def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
-    """A full disk is not a fault of the mechanism."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpaudit.audit.store.sqlite_store._LARGEST", 1)
-        searched(store=tmp_path)
-        with pytest.raises(StoreError, match="is not a value"):
-            searched(store=tmp_path)
-
-
 def test_randomness_of_its_own_is_kept_too(tmp_path):
-    for mode, options in MODES.items():
-        folder = tmp_path / mode
-        first = audited(own_randomness, store=folder, **options)
-        assert not first.is_replayable
-        assert audited(own_randomness, store=folder, **options) == first
-    assert audited(own_randomness) != audited(own_randomness)
+    first = audited(own_randomness, store=tmp_path, sequential=True)
+    assert not first.is_replayable
+    assert audited(own_randomness, store=tmp_path, sequential=True) == first
 
 
 def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
@@ -205,18 +186,11 @@ def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
         assert audited(store=tmp_path, **options) == plain
 
 
-def test_workers_do_not_matter(tmp_path):
-    for jobs in (2, 1):
-        assert audited(store=tmp_path, jobs=jobs) == undisturbed()
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"runs": 500}, "runs: 400 there, 500 here"), ({"seed": 6}, "seed: 5 there, 6 here"),
-        ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"), ({"claim": PureDP(2.0)}, "claim: 1-DP "),
-        ({"sequential": True}, "sequential: False there, True here"), ({"bits": True}, "bits: warn there, True here"),
-        ({"cells": 4}, "cells: 0 there, 4 here"),
+        ({"seed": 6}, "seed: 5 there, 6 here"), ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"),
+        ({"claim": PureDP(2.0)}, "claim: 1-DP "), ({"bits": True}, "bits: warn there, True here"),
     ],
 )  # fmt: skip
 def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
@@ -225,18 +199,6 @@ def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
     with pytest.raises(StoreError, match=said):
         audited(store=tmp_path, **options)
     assert kept(tmp_path) == before
-
-
-def test_another_pair_or_code_is_refused(tmp_path):
-    def laplace_(dataset, size, rng):
-        return dataset + rng.laplace(scale=1.1, size=size)
-
-    audited(name="it", store=tmp_path)
-    with pytest.raises(StoreError, match="the code of it, or a value that it uses, has changed"):
-        audited(laplace_, name="it", store=tmp_path)
-    with pytest.raises(StoreError, match="y is another dataset"):
-        check(laplace, 0, 2, claim=CLAIM, runs=400, jobs=1, seed=5, name="it", store=tmp_path)
-    audited(name="another", store=tmp_path)
 
 
 def test_an_open_store_holds_several_audits(tmp_path):
@@ -272,15 +234,6 @@ def test_a_mechanism_that_fails_leaves_what_was_drawn(tmp_path):
         assert not store.is_empty
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot be used"):
-        audited(store=tmp_path / "file")
-    (tmp_path / FILE).mkdir()
-    with pytest.raises(StoreError, match="is a folder, which dpaudit does not write to"):
-        audited(store=tmp_path)
-
-
 def changed(folder, *statements):
     file = sqlite3.connect(folder / FILE)
     for statement in statements:
@@ -300,13 +253,9 @@ def changed(folder, *statements):
         ),
         ("DROP TABLE about", "not a store of an audit"),
         ("DROP TABLE blocks", "a table is missing"),
-        ("DELETE FROM about", "has schema None"),
-        ("UPDATE sections SET settings = '3'", "damaged"),
         ("UPDATE sections SET settings = '{'", "damaged"),
-        ("UPDATE about SET value = x'ff'", "has schema"),
         ("PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE TABLE '", "malformed database schema"),
         ("UPDATE blocks SET value = 'text'", "is not a value"),
-        ("UPDATE blocks SET value = x'00ff'", "damaged"),
         ("UPDATE blocks SET value = substr(value, 1, length(value) - 8)", "its checksum differs"),
     ],
 )
@@ -317,51 +266,22 @@ def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said)
         audited(store=tmp_path)
 
 
-def test_an_empty_file_is_an_empty_store(tmp_path):
-    (tmp_path / FILE).touch()
-    assert audited(store=tmp_path) == undisturbed()
-
-
 def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
     """A byte is changed in the definition of a table, which appears in a message, or in a key."""
     whole = begun(tmp_path).read_bytes()
-    for text in (b"CREATE TABLE blocks", b"section INTEGER", b"WITHOUT ROWID", b"runs on x"):
+    for text in (b"CREATE TABLE blocks", b"runs on x"):
         assert text in whole
-        for byte in (b"\xff", b"\xb3"):
-            (tmp_path / FILE).write_bytes(whole.replace(text, byte + text[1:]))
-            with contextlib.suppress(StoreError):
-                assert audited(store=tmp_path) == undisturbed()
+        (tmp_path / FILE).write_bytes(whole.replace(text, b"\xff" + text[1:]))
+        with contextlib.suppress(StoreError):
+            assert audited(store=tmp_path) == undisturbed()
 
 
-@pytest.mark.parametrize(
-    "kind", ["O", "f8,f8", "(2,3)f8", "i1,import os", "V8", "U9", "<M8[s]", ">f8", "trap", "", 3, None]
-)
+@pytest.mark.parametrize("kind", ["O", "f8,f8", "i1,import os", ">f8", 3])
 def test_a_kind_of_array_is_a_name_and_nothing_else(kind):
     """Numpy parses such names, some as Python; all but plain numbers count as damage even if the checksum is right."""
     content = json.dumps({"array": kind, "shape": [1]}).encode() + b"\n" + bytes(8)
     with pytest.raises(StoreError, match="it is damaged"):
         unpacked(checksum(content, "") + content, "it")
-
-
-MORE_HITS_THAN_RUNS = [[[10**9, *[1] * BLOCK_MARKS]], np.zeros(0, np.int64), []]
-
-
-@pytest.mark.parametrize("phase", ["pilot", "main"])
-@pytest.mark.parametrize("mode", ["fixed", "sequential"])
-def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, monkeypatch, mode, phase):
-    for most in ("_KEPT", "_KEPT_NUMBERS"):  # outputs, and then counts alone
-        monkeypatch.setattr(f"dpaudit.audit.procedures.sequential.{most}", 2_000)
-    options = MODES[mode] | {"runs": 8_000}
-    audited(store=tmp_path, **options)
-    file = sqlite3.connect(tmp_path / FILE)
-    ((name, settings),) = file.execute("SELECT name, settings FROM sections")
-    for (key,) in file.execute("SELECT key FROM blocks WHERE key LIKE ?", (f"%{phase} runs%",)).fetchall():
-        value = packed(MORE_HITS_THAN_RUNS, f"{name}\n{settings}\n{key}")
-        file.execute("UPDATE blocks SET value = ? WHERE key = ?", (value, key))
-    file.commit()
-    file.close()
-    with pytest.raises(StoreError, match=rf"its result for block.* of the {phase} runs( on .)? is impossible"):
-        audited(store=tmp_path, **options)
 
 
 def test_a_store_is_written_as_the_work_goes_on(tmp_path):
@@ -422,69 +342,16 @@ def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
     assert hashes[0] == hashes[2] != hashes[1]
 
 
-def of_one_side(dataset, rng):
-    return dataset + rng.laplace(scale=SCALE["y"] if dataset else 1.0)
-
-
 def coin(dataset, rng):
-    return int(rng.random() < SCALE["coin"])
+    return int(rng.random() < float(os.environ["SCALE"]) / (2 if dataset else 3))
 
 
-SCALE = {"y": 1.0, "coin": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("mode", "mechanism", "name", "value"),
-    [
-        ("fixed", of_one_side, "y", 0.5), ("fixed", coin, "coin", 0.6), ("sequential", of_one_side, "y", 0.5),
-    ],
-)  # fmt: skip
-def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch, mode, mechanism, name, value):
-    """Code and variables are unchanged; the change affects one side or one bit, and the pilot was incomplete."""
-    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
-    options = MODES[mode] | {"runs": 2_000}
-    stopped(mechanism, 12, store=tmp_path, **options)
-    monkeypatch.setitem(SCALE, name, value)
+def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch):
+    """The change affects one bit of the outputs, and the pilot was incomplete."""
+    monkeypatch.setenv("SCALE", "1.0")
+    stopped(coin, 12, store=tmp_path, runs=2_000)
+    monkeypatch.setenv("SCALE", "1.2")
     with pytest.raises(StoreError, match="draws other outputs than those in the store, from the same seed"):
-        audited(mechanism, store=tmp_path, **options)
-    monkeypatch.undo()
-    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
-    assert audited(mechanism, store=tmp_path, **options) == audited(mechanism, **options)
-
-
-ONES = [1] * BLOCK_MARKS
-PAIRS = [5, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0]  # five pairs: in both datasets in the first event
-WRONG = {
-    "number": 7,
-    "text": "seven",
-    "list": [1, 2],
-    "more hits than runs": [[[10**9, *ONES]], np.zeros(0, np.int64), []],
-    "negative": [[[-1, *ONES]], np.zeros(0, np.int64), []],
-    "no mark": [[[*ONES, 1 << 64]], np.zeros(0, np.int64), []],
-    "cells": [[[1, *ONES]], np.ones(3, np.int64), []],
-    "outputs": np.ones(3),
-    "more in cells than runs": [[[1, *ONES]], np.array([6, 0, 0, 0, 0, 5]), []],
-    "more hits of others than runs": [[[1, 6, 0, *ONES]], np.zeros(0, np.int64), []],
-    "pairs alone": [[], [], [], np.zeros((2, 0), np.int64), np.zeros((2, 3), np.int64)],
-    "no counts of pairs": [[1], [], [], np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)],
-    "other numbers of pairs": [[[[*PAIRS[:-1], 6], ONES * 2]], [], [], np.zeros((2, 0)), np.zeros((2, 0))],
-    "pairs that do not add up": [[[[4, *PAIRS[1:]], ONES * 2]], [], [], np.zeros((2, 0)), np.zeros((2, 0))],
-}
-EVENT, BELOW = Intervals(((0.0, np.inf),)), Intervals(((-np.inf, -1.0),))
-CELLS = OutcomeCells((0.0, 1.0), 3)
-FIFTH = {"first": 3, "sizes": (5,)}
-TASKS = {
-    "drawn": DrawBlocks("x", **FIFTH),
-    "counted": CountBlocks("y", EVENT, (), None, **FIFTH),
-    "counted in cells": CountBlocks("y", EVENT, (CELLS, CELLS), None, **FIFTH),
-    "counted in three events": CountBlocks("y", EVENT, (), None, (BELOW, EVENT), **FIFTH),
-    "pairs": CountPairs((EVENT, None), (None, None), (), (), None, **FIFTH),
-    "pairs and outcomes": CountPairs((EVENT, BELOW), (None, BELOW), (EVENT,), (CELLS,), None, first=3, sizes=(5, 4)),
-}
-
-
-@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_what_cannot_be_fits_no_task(task):
-    assert [kind for kind, result in WRONG.items() if task.fits(result)] == []
-    plan = plan_blocks(as_sampler(laplace), 0, 1, 0, 1)
-    assert task.fits(unpacked(packed(task(plan)), "it"))
+        audited(coin, store=tmp_path, runs=2_000)
+    monkeypatch.setenv("SCALE", "1.0")
+    assert audited(coin, store=tmp_path, runs=2_000) == audited(coin, runs=2_000)

@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import itertools
 import os
 import sys
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from joblib.externals.loky import get_reusable_executor
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
-from dpaudit.audit.sampling.sampler import as_sampler, picked
+from dpaudit.audit.sampling.sampler import as_sampler
 
 
 class Own:
@@ -48,11 +47,6 @@ def in_pairs():
     return mechanism
 
 
-def counting():
-    numbers = itertools.count(1)
-    return lambda dataset: dataset + np.random.default_rng(next(numbers)).laplace()
-
-
 MODULE = """
 import random
 import numpy as np
@@ -67,9 +61,6 @@ def by_own(dataset):
 
 def by_numpy(dataset):
     return dataset + np.random.laplace()
-
-def by_python(dataset):
-    return dataset + random.gauss(0, 1)
 """
 
 
@@ -86,10 +77,6 @@ def noisy(tmp_path_factory):
         sys.modules.pop("noisy_module_of_a_test")
 
 
-def seeded(dataset, rng):
-    return dataset + rng.laplace()
-
-
 def entropy(dataset):
     return dataset + np.random.default_rng().laplace()
 
@@ -102,7 +89,7 @@ class BlockOwn:
         return dataset + self.rng.laplace(size=size)
 
 
-@pytest.mark.parametrize("make", [Own, closure, counting, BlockOwn, "by_own", "by_numpy", "by_python"])
+@pytest.mark.parametrize("make", [Own, "by_own", "by_numpy"])
 def test_noise_is_never_repeated(make, noisy):
     mechanism = getattr(noisy, make) if isinstance(make, str) else make()
     with joblib.parallel_config("loky"):
@@ -128,36 +115,9 @@ class Frozen:
     def __call__(self, dataset, rng):
         return dataset + rng.laplace(scale=self.scale) + self.offset
 
-    def noisy(self, dataset, rng):
-        return Stats(self(dataset, rng), 1)
-
     @functools.cached_property
     def offset(self):
         return 0.1 * self.settings.scale
-
-
-@dataclass(frozen=True, slots=True)
-class Slotted:
-    scale: float
-
-    def sample(self, dataset, size, rng):
-        return dataset + rng.laplace(scale=self.scale, size=size)
-
-
-@dataclass(frozen=True)
-class Stats:
-    mean: float
-    n: int
-
-
-@dataclass(frozen=True)
-class FrozenCounter:
-    scale: float
-    counts: list[float] = field(default_factory=lambda: [0.1])
-
-    def __call__(self, dataset, rng):
-        self.counts[0] += 0.1
-        return dataset + rng.laplace(scale=self.scale)
 
 
 @dataclass
@@ -173,18 +133,11 @@ def with_settings(settings, dataset, rng):
     return dataset + rng.laplace(scale=settings.scale)
 
 
-STATELESS = [
-    seeded, entropy, lambda dataset, rng: dataset + rng.laplace(), Frozen(0.1), Frozen(np.float64(0.1)),
-    Frozen(0.1, table=pd.DataFrame({"a": [0.1]})), Frozen(0.1).noisy, Frozen(float("nan")).__call__, Slotted(0.1),
-    Slotted(0.1).sample, functools.partial(with_settings, Settings(0.1)), functools.partial(with_settings, Frozen(0.1)),
-    functools.partial(Frozen(0.1).noisy), functools.partial(Frozen(0.1)), picked(Frozen(0.1).noisy, "mean"),
-]  # fmt: skip
-STATEFUL = [
-    Own(), closure(), in_pairs(), counting(), FrozenCounter(0.1), Drifting(0.1), functools.partial(FrozenCounter(0.1)),
-]  # fmt: skip
+STATELESS = [entropy, Frozen(0.1, table=pd.DataFrame({"a": [0.1]})), functools.partial(with_settings, Settings(0.1))]
+STATEFUL = [Own(), closure(), in_pairs(), functools.partial(Drifting(0.1))]
 
 
-@pytest.mark.parametrize("mechanism", [*STATELESS, *STATEFUL], ids=range(22))
+@pytest.mark.parametrize("mechanism", [*STATELESS, *STATEFUL], ids=range(7))
 def test_state_is_what_a_run_changes(mechanism):
     assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2).is_stateful == (mechanism in STATEFUL)
 
@@ -198,16 +151,11 @@ def test_state_of_the_mechanisms_own_module_counts(noisy, monkeypatch, tmp_path,
         check(noisy.by_own, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, jobs=1, store=tmp_path)
 
 
-def test_threads_share_an_object_and_its_state():
-    """So a mechanism with state may use threads, but not processes."""
-    result = check(BlockOwn(), 0.0, 1.0, claim=PureDP(1.0), runs=300_000, jobs=2, alpha=1e-6)
-    assert plan_blocks(as_sampler(BlockOwn()), 0.0, 1.0, 0, 2).is_stateful
-    assert "one process" not in str(result)
-    assert not result.is_refuted
-
-
 def test_a_result_says_that_one_process_drew_all():
+    """Threads share an object and its state, processes do not."""
     result = check(Own(), 0.0, 1.0, claim=PureDP(1.0), runs=600, jobs=2, alpha=1e-6)
     assert "the mechanism keeps state from run to run, so one process drew all runs" in str(result)
     assert not result.findings
-    assert not result.is_refuted
+    threads = check(BlockOwn(), 0.0, 1.0, claim=PureDP(1.0), runs=300_000, jobs=2, alpha=1e-6)
+    assert "one process" not in str(threads)
+    assert not any(each.is_refuted for each in (result, threads))

@@ -1,22 +1,17 @@
 """What lies in and beside the folder of a store is never obeyed or deleted; a full disk leaves it intact."""
 
 import contextlib
-import errno
-import gc
-import json
 import os
-import shutil
 import signal
 import sqlite3
 import struct
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit.errors import OptionError, StoreError
+from dpaudit.audit.errors import StoreError
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
@@ -51,9 +46,8 @@ def super_journal(victim, size):
 @pytest.mark.parametrize(
     ("ending", "kind", "has_begun"),
     [
-        *(("-journal", kind, True) for kind in ("super-journal", "text", "link", "hard link", "pipe", "folder")),
-        ("-journal", "super-journal", False), ("-journal", "link", False), ("-wal", "text", False),
-        ("-shm", "link", True),
+        ("-journal", "super-journal", True), ("-journal", "super-journal", False), ("-journal", "text", True),
+        ("-journal", "hard link", True), ("-shm", "link", True),
     ],
 )  # fmt: skip
 def test_a_planted_file_is_refused_and_stays(tmp_path, ending, kind, has_begun):
@@ -72,10 +66,6 @@ def test_a_planted_file_is_refused_and_stays(tmp_path, ending, kind, has_begun):
             planted.symlink_to(victim)
         case "hard link":
             planted.hardlink_to(victim)
-        case "pipe":
-            os.mkfifo(planted)
-        case "folder":
-            planted.mkdir()
     before = contents(tmp_path)
     with pytest.raises(StoreError, match=rf"{FILE} is next to {FILE}{ending}, which .*; move that file away"):
         audited(folder)
@@ -86,11 +76,8 @@ def test_a_planted_file_is_refused_and_stays(tmp_path, ending, kind, has_begun):
     ("make", "message"),
     [
         (lambda path, other: path.symlink_to(other), "is a symbolic link, .* name its target"),
-        (lambda path, other: path.symlink_to("nowhere"), "is a symbolic link"),
         (lambda path, other: path.hardlink_to(other), "has another name in the file system"),
-        (lambda path, other: os.mkfifo(path), "is a pipe"),
         (lambda path, other: path.write_text("my notes on an audit"), "is not a store of an audit"),
-        (lambda path, other: path.write_bytes(b"SQLite format 3\0" + bytes(2) + b"\2\2" + bytes(80)), "is not a store"),
         (lambda path, other: path.write_bytes(b"SQLite format 3\0" + bytes(2) + b"\1\1" + bytes(80)), "is damaged"),
     ],
 )
@@ -105,18 +92,13 @@ def test_a_store_that_is_none_is_refused_and_stays(tmp_path, make, message):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["file:x?mode=memory&y=", ":memory:", "a#b%20?c", "line\nbreak", "\udcff"])
+@pytest.mark.parametrize("name", ["file:x?mode=memory&y=", "line\nbreak"])
 def test_a_name_is_a_folder_on_the_disk(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     first = audited(name)
     assert os.listdir(tmp_path) == [name]
     assert os.listdir(tmp_path / name) == [FILE]
     assert audited(name) == first
-
-
-def test_a_name_that_no_folder_can_have():
-    with pytest.raises(OptionError, match="null character"):
-        audited("a\0b")
 
 
 def test_a_relative_name_is_resolved_once(tmp_path, monkeypatch):
@@ -137,20 +119,6 @@ def test_a_relative_name_is_resolved_once(tmp_path, monkeypatch):
         store.discard()
     assert not (tmp_path / "here" / "store" / FILE).exists()
     assert (tmp_path / "there" / "store" / FILE).read_text() == "draws of another audit"
-
-
-def test_a_discarded_store_leaves_a_file_that_took_its_place(tmp_path):
-    with Store(tmp_path) as store:
-        (tmp_path / FILE).unlink()
-        (tmp_path / FILE).write_text("precious")
-        store.discard()
-    assert (tmp_path / FILE).read_text() == "precious"
-
-
-def test_a_forgotten_store_is_opened_again(tmp_path):
-    Store(tmp_path)  # not closed
-    gc.collect()
-    Store(tmp_path).close()
 
 
 def test_a_refused_second_opening_does_not_end_the_lock(tmp_path):
@@ -193,12 +161,10 @@ def killed(folder, number):
 
 
 def test_the_store_of_a_killed_audit_is_resumed(tmp_path):
-    """Killed in the transaction that makes the tables, or in one of blocks: the journal is the store's, and is used."""
-    whole = killed("", 10**9)
-    assert whole[0] == 0
-    for number in (4, 15):
-        assert killed(tmp_path / str(number), number) == (-signal.SIGKILL, "")
-        assert killed(tmp_path / str(number), 10**9) == whole
+    """Killed in a transaction of blocks: the journal is the store's, and is used."""
+    assert killed(tmp_path, 15) == (-signal.SIGKILL, "")
+    whole = check(laplace, 0.0, 1.0, claim=1.0, runs=200, jobs=1, bits=False)
+    assert killed(tmp_path, 10**9) == (0, f"{whole.evidence!r}\n")
 
 
 def test_a_journal_of_a_killed_transaction_is_obeyed(tmp_path):
@@ -242,113 +208,15 @@ def pages(monkeypatch):
     return most
 
 
-@pytest.mark.parametrize("most", [2, 5, 30])
-def test_a_full_disk_ends_the_audit_and_it_goes_on_when_there_is_room(tmp_path, monkeypatch, pages, most):
+def test_a_full_disk_ends_the_audit_and_it_goes_on_when_there_is_room(tmp_path, monkeypatch, pages):
     monkeypatch.setattr("dpaudit.audit.store.sqlite_store._PATIENCE", 0.0)
-    pages.append(most)
+    pages.append(5)
     with pytest.raises(StoreError, match=FULL):
         check(noisy_answer, 0, 1, store=tmp_path, **OPTIONS)
     pages.clear()
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert check(noisy_answer, 0, 1, store=tmp_path, **OPTIONS) == check(noisy_answer, 0, 1, **OPTIONS)
-
-
-def test_what_was_saved_before_is_whole(tmp_path, pages):
-    with Store(tmp_path) as store:
-        store.section("it", {}).keep("first", [1])
-    pages.append(6)
-    store = Store(tmp_path)
-    with pytest.raises(StoreError, match=FULL):
-        store.section("it", {}).keep("second", np.zeros(1_000_000))
-    with pytest.raises(StoreError, match=FULL):
-        store.close()
-    pages.clear()
-    with Store(tmp_path) as store:
-        assert [store.section("it", {}).recall(key) for key in ("first", "second")] == [[1], None]
-
-
-SCRIPT = """
-import subprocess, sys, json
-from pathlib import Path
-from dpaudit import AuditError, PureDP, check
-
-def noisy_answer(dataset, size, rng):
-    with open(sys.argv[1] + "/calls", "a") as file:  # in memory the count would be state of the mechanism
-        file.write("x")
-    return dataset + rng.laplace(size=size)
-
-def mount(folder, options):
-    folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True, capture_output=True)
-
-def audited(**options):
-    calls = root / "calls"
-    calls.write_text("")
-    try:
-        return check(noisy_answer, 0, 1, claim=PureDP(1.0), runs=150_000, jobs=1, seed=5, bits=False, **options)
-    except AuditError as error:
-        return f"{type(error).__name__} after {len(calls.read_text())} calls: {error}"
-
-root = Path(sys.argv[1])
-small, fixed, said = root / "small", root / "fixed", {}
-mount(small, "size=1m")
-ballast = small / "ballast"
-ballast.write_bytes(bytes(1_000_000 - 60_000))
-said["full"] = audited(store=small / "store")
-ballast.unlink()
-subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
-resumed = audited(store=small / "store")
-plain = audited()
-said["is_the_same"] = resumed == plain
-mount(fixed, "size=20m")
-audited(store=fixed / "begun")
-for folder in ("begun", "new"):
-    subprocess.run(["mount", "-o", "remount,ro", str(fixed)], check=True)
-    said[folder] = audited(store=fixed / folder)
-print(json.dumps(said))
-"""
-
-
-@pytest.fixture(scope="module")
-def said(tmp_path_factory):
-    """Messages of audits on a full and on a read-only file system, mounted in a namespace."""
-    for unshare in (["unshare", "-m"], ["unshare", "-Urm"]):
-        if (
-            shutil.which("unshare") is not None
-            and subprocess.run([*unshare, "true"], capture_output=True).returncode == 0
-        ):
-            break
-    else:
-        pytest.skip("file systems cannot be mounted here: unshare is missing or not permitted")
-    done = subprocess.run(
-        [*unshare, sys.executable, "-c", SCRIPT, str(tmp_path_factory.mktemp("disks"))], capture_output=True, text=True
-    )
-    if "CalledProcessError" in done.stderr and "mount" in done.stderr:
-        pytest.skip("file systems cannot be mounted here: mount is not permitted")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_a_small_file_system_that_is_full(said):
-    assert "disk is full" in said["full"]
-    assert "make room and resume" in said["full"]
-    assert said["is_the_same"]
-
-
-@pytest.mark.parametrize("folder", ["begun", "new"])
-def test_a_file_system_that_can_only_be_read_is_seen_before_anything_is_drawn(said, folder):
-    assert said[folder].startswith("StoreError after 0 calls: ")
-    assert "permit writing and resume" in said[folder]
-
-
-def test_a_folder_that_cannot_be_made_has_its_remedy(tmp_path, monkeypatch):
-    def read_only(path, **options):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr("pathlib.Path.mkdir", read_only)
-    with pytest.raises(StoreError, match=r"Read-only file system.*permit writing and resume, or use another folder"):
-        Store(tmp_path / "new")
 
 
 def test_a_folder_that_can_only_be_read_is_seen_before_anything_is_drawn(tmp_path, monkeypatch):
@@ -369,17 +237,3 @@ def test_a_folder_that_can_only_be_read_is_seen_before_anything_is_drawn(tmp_pat
         check(counted, 0, 1, store=tmp_path, **OPTIONS)
     assert calls == []
     assert (tmp_path / FILE).read_bytes() == before
-
-
-def test_a_remedy_is_true(tmp_path):
-    """Neither a folder that leads nowhere nor the file of another program holds blocks of an audit."""
-    (tmp_path / "link").symlink_to("nowhere")
-    with pytest.raises(StoreError, match=r"cannot be used \([^)]*File exists[^)]*\); use another folder\.$"):
-        Store(tmp_path / "link")
-    (tmp_path / FILE).write_text("of another program")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "access", lambda *_: False)  # permissions do not restrict root
-        with pytest.raises(
-            StoreError, match=r"is read-only; if it holds an audit, permit writing and resume, or use an"
-        ):
-            Store(tmp_path)
