@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MechanismError
+from ..errors import MechanismError, described
 
 # Classes whose objects compare in a way of their own, so that their parts may say more than their equality.
 
@@ -685,12 +685,12 @@ def arrays_of(columns: Entries, size: int, name: str) -> dict[Any, Array]:
     arrays = {}
     for key, column in columns:
         label = label_text(key)
-        array = array_of(column, name, label)
+        array = array_of(column, name, f"a column {label!r}")
         if array.shape[:1] != (size,) or array.ndim > 2:
-            raise MechanismError(
-                f"{name} returned a column {label!r} of shape {array.shape} when asked for {size} outputs; return one "
-                "value for each run in each column.",
-                mechanism=name,
+            raise refusal(
+                name,
+                f"a column {label!r} of shape {array.shape} when asked for {size} outputs; return one value for each "
+                "run in each column.",
                 column=label,
                 shape=array.shape,
             )
@@ -698,18 +698,13 @@ def arrays_of(columns: Entries, size: int, name: str) -> dict[Any, Array]:
     return arrays
 
 
-def array_of(column: Any, name: str, label: str) -> Array:
-    """Return a column of a block as an array."""
-    refuse_masked(column, name)
+def array_of(values: Any, name: str, what: str) -> Array:
+    """Return a column, or an array of another library, as a numpy array, with None for what is missing."""
+    refuse_masked(values, name)
     try:
-        return column_of(column)
+        return column_of(values)
     except Exception as error:  # not a column, or one that numpy cannot read
-        raise MechanismError(
-            f"{name} returned a column {label!r} that cannot be read ({type(error).__name__}: {error}); return one "
-            "value for each run in each column.",
-            mechanism=name,
-            column=label,
-        ) from error
+        raise refusal(name, f"{what} that cannot be read ({described(error)}); return a numpy array.") from error
 
 
 def side_by_side(arrays: list[Array]) -> Array | list[Any]:
@@ -736,17 +731,9 @@ def as_dictionaries(arrays: dict[Any, Array], size: int) -> list[Dictionary]:
 def refuse_masked(value: Any, name: str) -> None:
     """Raise a `MechanismError` for a masked array."""
     if isinstance(value, np.ma.MaskedArray):
-        raise MechanismError(f"{name} returned a masked array, whose mask is not an output; fill it.", mechanism=name)
+        raise refusal(name, "a masked array, whose mask is not an output; fill it.")
 
 
-def read_array(array: Any, name: str) -> Array:
-    """Return an array or a column of another library as a numpy array, with None for what is missing."""
-    try:
-        return column_of(array)
-    except Exception as error:
-        raise MechanismError(
-            f"{name} returned a {type(array).__name__} that numpy cannot read ({type(error).__name__}: {error}); "
-            "return a numpy array.",
-            mechanism=name,
-            type=type(array).__name__,
-        ) from error
+def refusal(name: str, said: str, **facts: Any) -> MechanismError:
+    """Return the error for what the mechanism with this name has returned."""
+    return MechanismError(f"{name} returned {said}", mechanism=name, **facts)

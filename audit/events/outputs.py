@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MechanismError, described
+from ..errors import described
 from .named_parts import (
     Entries,
     Mark,
@@ -27,7 +27,7 @@ from .named_parts import (
     is_enum,
     is_foreign_array,
     printed,
-    read_array,
+    refusal,
     refuse_masked,
     side_by_side,
     structure_of,
@@ -64,23 +64,20 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
         try:
             columns = columns_of_block(raw)
         except Exception as error:  # the user's classes may raise anything when they are read
-            raise MechanismError(
-                f"{name} returned a {type(raw).__qualname__} that cannot be read ({described(error)}); return an array "
-                "or a list with one output for each run.",
-                mechanism=name,
-            ) from error
+            said = f"a {type(raw).__qualname__} that cannot be read ({described(error)}); return a numpy array."
+            raise refusal(name, said) from error
         if columns is not None:
             return _of_columns(columns, size, name, form)
     if type(raw) is Part:
-        raw = array_of(raw.value, name, raw.name)
+        raw = array_of(raw.value, name, f"a column {raw.name!r}")
     elif is_foreign_array(raw) or is_column(raw):
-        raw = read_array(raw, name)
+        raw = array_of(raw, name, f"a {type(raw).__name__}")
     if isinstance(raw, np.ndarray):
         if raw.shape[:1] != (size,):
-            raise MechanismError(
-                f"{name} returned an array of shape {raw.shape} when asked for {size} outputs; return one output for "
-                f"each run: shape ({size},) or ({size}, n_coords).",
-                mechanism=name,
+            raise refusal(
+                name,
+                f"an array of shape {raw.shape} when asked for {size} outputs; return one output for each run: shape "
+                f"({size},) or ({size}, n_coords).",
                 shape=raw.shape,
                 size=size,
             )
@@ -88,27 +85,19 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
         if is_number and raw.ndim in (1, 2) and (form is None or form.takes(raw)):
             return _of_numbers(raw)
         if raw.dtype.kind not in "OUSbiuf" or raw.ndim > 2:
-            raise MechanismError(
-                f"{name} returned outputs of dtype {raw.dtype} and shape {raw.shape}; use real numbers, booleans, "
-                "strings or hashable objects, in one or two dimensions.",
-                mechanism=name,
+            raise refusal(
+                name,
+                f"outputs of dtype {raw.dtype} and shape {raw.shape}; use real numbers, booleans, strings or hashable "
+                "objects, in one or two dimensions.",
                 dtype=str(raw.dtype),
             )
         raw = raw.tolist()
     elif isinstance(raw, (str, bytes)) or not _is_sequence(raw):
-        raise MechanismError(
-            f"{name} returned {type(raw).__name__} when asked for {size} outputs; return an array or a list with one "
-            "output for each run.",
-            mechanism=name,
-            size=size,
-        )
+        said = f"{type(raw).__name__} when asked for {size} outputs; return an array or a list with one output for each"
+        raise refusal(name, f"{said} run.", size=size)
     if len(raw) != size:
-        raise MechanismError(
-            f"{name} returned {len(raw)} outputs when asked for {size}; return one output for each run.",
-            mechanism=name,
-            returned=len(raw),
-            size=size,
-        )
+        said = f"{len(raw)} outputs when asked for {size}; return one output for each run."
+        raise refusal(name, said, returned=len(raw), size=size)
     return packed(list(raw) if are_plain(raw) else [plain_output(output, name) for output in raw], form)
 
 
@@ -138,7 +127,7 @@ def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Ou
         rows = side_by_side([arrays[key] for key in keys])
         return _of_numbers(rows) if isinstance(rows, np.ndarray) else _pack([plain_output(row, name) for row in rows])
     if form is None:
-        raise MechanismError(f"{name} returned no columns; return at least one.", mechanism=name)
+        raise refusal(name, "no columns; return at least one.")
     return packed([plain_output(row, name) for row in as_dictionaries(arrays, size)], form)
 
 

@@ -31,6 +31,7 @@ from .named_parts import (
     Dictionary,
     Mark,
     Part,
+    array_of,
     column_of,
     columns_of_block,
     compares_as,
@@ -45,7 +46,7 @@ from .named_parts import (
     numpy_of,
     outcome_key,
     printed,
-    read_array,
+    refusal,
     refuse_masked,
     shown,
     shown_names,
@@ -544,10 +545,10 @@ def plain_output(output: Any, name: str) -> Any:
         raise
     except Exception as error:  # the user's classes and their metaclasses may raise anything when they are read
         kind: Any = type(output)
-        raise MechanismError(
-            f"{name} returned an output of type {kind.__qualname__} that cannot be read ({described(error)}); return "
-            "numbers, strings, or tuples or dictionaries of them.",
-            mechanism=name,
+        raise refusal(
+            name,
+            f"an output of type {kind.__qualname__} that cannot be read ({described(error)}); return numbers, strings, "
+            "or tuples or dictionaries of them.",
         ) from error
 
 
@@ -556,10 +557,7 @@ def _plain(output: Any, name: str, depth: int) -> Any:
     if kind in PLAIN or is_enum(kind):
         return output
     if depth > _MOST_NESTED:
-        raise MechanismError(
-            f"{name} returned an output that is nested more than {_MOST_NESTED} deep; return a flat output.",
-            mechanism=name,
-        )
+        raise refusal(name, f"an output that is nested more than {_MOST_NESTED} deep; return a flat output.")
     if kind is Part:
         return _plain(output.value, name, depth + 1)
     if (simple := of_plain_parts(output)) is not None:
@@ -578,7 +576,7 @@ def _plain(output: Any, name: str, depth: int) -> Any:
         if isinstance(output, (list, tuple)):  # also named tuples, which are equal to tuples
             return tuple(_plain(part, name, depth + 1) for part in output)
         if is_column(output) or is_foreign_array(output):
-            return _plain(read_array(output, name), name, depth + 1)
+            return _plain(array_of(output, name, f"a {kind.__name__}"), name, depth + 1)
     output = Foreign(output) if has_own_equality(output) else _common(output)  # of it only its equality is read
     if type(output) is Foreign:
         return Foreign(_copied(output.value, name))
@@ -597,35 +595,35 @@ def _copied(output: Any, name: str) -> Any:
     """
     kind = type(output).__name__
     if isinstance(output, complex):
-        raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
+        raise refusal(name, f"the complex number {output}; use a pair of reals.")
     try:
         is_reflexive, own_hash = bool(output == output), hash(output)
     except Exception as error:  # a user's __hash__ and __eq__ may raise anything
         raise _incomparable(kind, name, error) from None
     if isinstance(output, (Iterator, Coroutine, AsyncIterator)):
         way_out = "await it and return its value" if isinstance(output, Coroutine) else "return a list"
-        raise MechanismError(f"{name} returned a {kind}, not the values that it would give; {way_out}.", mechanism=name)
+        raise refusal(name, f"a {kind}, not the values that it would give; {way_out}.")
+    said = f"an output of type {kind}, which"
     if _compares_by_identity(output):
-        raise MechanismError(
-            f"{name} returned an output of type {kind}, which equals nothing but itself, so the same "
-            "output from another process is another outcome; give it __eq__ and __hash__, or return a string or an "
-            "Enum.",
-            mechanism=name,
+        raise refusal(
+            name,
+            f"{said} equals nothing but itself, so the same output from another process is another outcome; give it "
+            "__eq__ and __hash__, or return a string or an Enum.",
         )
     try:
         copied = copy.deepcopy(output)
         is_equal, copied_hash = bool(copied == output), hash(copied)
     except Exception as error:  # an object's own copying may raise anything
-        raise MechanismError(
-            f"{name} returned an output of type {kind}, which cannot be copied ({described(error)}) although a later "
-            "run may change it; return a number, a string, a tuple, or an object that copy.deepcopy can copy.",
-            mechanism=name,
+        raise refusal(
+            name,
+            f"{said} cannot be copied ({described(error)}) although a later run may change it; return a number, a "
+            "string, a tuple, or an object that copy.deepcopy can copy.",
         ) from error
     if not (is_reflexive and is_equal):
-        raise MechanismError(
-            f"{name} returned an output of type {kind}, which does not equal its own copy, so that every run is "
-            "another outcome; give it an __eq__ that compares by value, or return a string or a tuple.",
-            mechanism=name,
+        raise refusal(
+            name,
+            f"{said} does not equal its own copy, so that every run is another outcome; give it an __eq__ that "
+            "compares by value, or return a string or a tuple.",
         )
     if own_hash != copied_hash:
         raise _unequal_hashes(type(output), name)
@@ -633,18 +631,18 @@ def _copied(output: Any, name: str) -> Any:
 
 
 def _unequal_hashes(kind: Any, name: str) -> MechanismError:
-    return MechanismError(
-        f"{name} returned equal outputs of type {kind.__qualname__} with different hashes, so that one outcome would "
-        "be counted as several; give the class a __hash__ that agrees with its __eq__, or return a string or a tuple.",
-        mechanism=name,
+    return refusal(
+        name,
+        f"equal outputs of type {kind.__qualname__} with different hashes, so that one outcome would be counted as "
+        "several; give the class a __hash__ that agrees with its __eq__, or return a string or a tuple.",
     )
 
 
 def _incomparable(kind: str, name: str, error: Exception) -> MechanismError:
-    return MechanismError(
-        f"{name} returned an output of type {kind}, which cannot be compared ({type(error).__name__}: {error}); return "
-        "a number, a string, a tuple, or another hashable object that compares by value.",
-        mechanism=name,
+    return refusal(
+        name,
+        f"an output of type {kind}, which cannot be compared ({described(error)}); return a number, a string, a tuple, "
+        "or another hashable object that compares by value.",
     )
 
 

@@ -52,7 +52,7 @@ ROUNDED = 2.0**sys.float_info.mant_dig
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
 _MOST_NAMED = 3  # results in the title of a suite without a title
-_DEEPEST = 60  # nesting of objects in an entry, the first around entry and environment
+_DEEPEST = 62  # levels of objects and lists in a file: 59 in an entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def from_json(text: str) -> Suite:
             f"{remedy}.",
             schema=body["schema"],
         )
-    return _restored(body["suite"], body.get("environment", {}))
+    return _restored(body)
 
 
 @contextmanager
@@ -197,8 +197,10 @@ def _refusals() -> Iterator[None]:
 
 
 @_refusals()
-def _restored(whole: dict[str, Any], environment: Any) -> Suite:
+def _restored(body: dict[str, Any]) -> Suite:
     """The suite of these data, whose entries are removed as they are read, to save memory."""
+    _check_depth(body)
+    whole, environment = body["suite"], body.get("environment", {})
     every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
     if not all(isinstance(each, dict) for each in every):
         raise TypeError("an environment is not an object")
@@ -215,10 +217,9 @@ def _restored(whole: dict[str, Any], environment: Any) -> Suite:
 
 
 def _restored_entry(data: Any, environment: dict[str, Any]) -> Entry:
-    entry = read_data(data, _DEEPEST - 1)
+    entry = read_data(data)
     if not isinstance(entry, Entry):
         raise TypeError(f"expected an Entry, found {type(entry).__name__}")
-    _check_depth(environment, _DEEPEST - 1)
     entry.result.environment.update(environment)
     return entry
 
@@ -227,15 +228,14 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check_depth(value: Any, room: float) -> None:
-    """Raise a `ValueError` if the levels of objects and lists are more than `room`."""
-    level = [value] if type(value) in _NESTED else []
-    while level:
-        if not room:
-            raise ValueError(f"objects nested more than {_DEEPEST} deep")
+def _check_depth(body: Any) -> None:
+    """Raise a `ValueError` if objects and lists are nested more than 62 deep."""
+    level = [body]
+    for _ in range(_DEEPEST):
         inner = [each.values() if isinstance(each, dict) else each for each in level]
         level = [part for parts in inner for part in parts if type(part) in _NESTED]
-        room -= 1
+    if level:
+        raise ValueError(f"objects nested more than {_DEEPEST} deep")
 
 
 def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> None:
@@ -343,8 +343,8 @@ def plain_data(value: Any) -> Any:
     return {"type": "Opaque", "text": printed(value)}
 
 
-def read_data(value: Any, room: float = math.inf) -> Any:
-    """Restore a value from the data that `plain_data` returned; a `ValueError` if they nest more than `room` deep.
+def read_data(value: Any) -> Any:
+    """Restore a value from the data that `plain_data` returned.
 
     Raises
     ------
@@ -353,29 +353,20 @@ def read_data(value: Any, room: float = math.inf) -> Any:
     """
     if type(value) not in _NESTED:
         return value
-    if not room:
-        _check_depth(value, room)
-    room -= 1
     if type(value) is list:
         is_plain = _PLAIN.issuperset(map(type, value))
-        return tuple(value if is_plain else [read_data(part, room) for part in value])
+        return tuple(value if is_plain else [read_data(part) for part in value])
     if "type" in value:
         kind: Any = TYPES[value["type"]]
         form = _form(kind)
         parts = {  # by names of the class: those of the file are other objects, which makes slow keywords
-            name: part if type(part := value[name]) in _PLAIN else read_data(part, room)
-            for name in form
-            if name in value
+            name: part if type(part := value[name]) in _PLAIN else read_data(part) for name in form if name in value
         }
-        if len(parts) + 1 < len(value):
-            _check_depth([value[name] for name in value.keys() - form.keys()], room + 1)
         found = kind(**parts)
         for name, fits in form.items():
             if not fits(part := getattr(found, name)):
                 raise TypeError(f"{kind.__name__}.{name} holds {shorten(part)}")
         return found
-    if room < math.inf:
-        _check_depth(value, room + 1)
     if "enum" in value:
         return ENUMS[value["enum"]](value["value"])
     if "int" in value:

@@ -357,7 +357,7 @@ def test_the_data_of_an_entry_nest_59_deep_also_where_they_are_ignored(start):
                 message = ""
             except RecordError as error:
                 message = str(error)
-            assert ("nested more than 60" in message) is (depth == 59)
+            assert ("nested more than 62" in message) is (depth == 59)
             assert bool(message) is (depth == 59 or key == "name")
 
 
