@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, zip_longest
@@ -89,10 +89,6 @@ class TextColumns(Columns):
     def codes(self, column: int) -> list[str] | None:
         wanted = self.columns[column]
         return list(map(outcome_words, wanted.known)) if wanted.part in ("character", *_CODED) else None
-
-    def only(self, places: Iterable[int]) -> TextColumns:
-        """Return some of the columns."""
-        return TextColumns(tuple(self.columns[place] for place in places))
 
     def read(self, outputs: Outputs) -> Matrix:
         found = np.full((len(self.columns), len(outputs)), math.nan)

@@ -125,24 +125,6 @@ def test_rows_apart_of_frames_of_other_types_and_columns():
     assert rows_apart(np.array([1, 2]), [2.0, 1.0, 1.0]) == (0, 1)
 
 
-TIMES = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="M8[ns]")
-UNLIKE = {
-    "other units of spans": (
-        pd.DataFrame({"a": TIMES - TIMES[0]}),
-        pd.DataFrame({"a": (TIMES - TIMES[1]).astype("m8[s]")}),
-    ),
-    "what is missing": (pd.DataFrame({"a": pd.array([1.0, None], "Float64")}), pd.DataFrame({"a": [1.0, np.nan]})),
-}
-
-
-@pytest.mark.parametrize("name", UNLIKE)
-def test_rows_held_in_different_ways_are_compared_by_value(name):
-    x, y = UNLIKE[name]
-    a, b = rows_of(x), rows_of(y)
-    assert rows_apart(x, y) == ((a - b).total(), (b - a).total())
-    assert rows_apart(y, x) == ((b - a).total(), (a - b).total())
-
-
 @pytest.mark.parametrize("dataset", [3, "text", {"a": 1}, np.array(3.0)])
 def test_what_has_no_rows_is_refused(dataset):
     with pytest.raises(DatasetError, match="has no rows to compare"):

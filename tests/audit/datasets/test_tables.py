@@ -16,6 +16,8 @@ from dpaudit.audit.errors import AdjacencyError, DatasetError, MechanismError
 from dpaudit.audit.sampling.object_identity import identity
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 
+from ..stand_ins import Frame, Tensor
+
 COLUMNS = {"sex": dp.CategoricalColumn(("f", "m")), "age": dp.NumericColumn(0, 100, bins=2)}
 ROWS = [("f", 10.0), ("f", 90.0), ("m", 100.0), ("x", -5.0), (None, None), ("m", math.nan)]
 TABLE = {"sex": [row[0] for row in ROWS], "age": [row[1] for row in ROWS]}
@@ -118,82 +120,6 @@ def test_categories_named_like_other_values_or_spelt_alike_are_counted_apart():
 
 TABLE_ROWS = [("a", 1.0), ("a", None), ("b", 3.0)]
 FEWER, OTHER = TABLE_ROWS[:2], [("a", 1.0), ("b", 3.0), ("a", 9.0)]
-
-
-class Column:
-    """Like a column of polars."""
-
-    def __init__(self, name, values):
-        self.name, self.values = name, list(values)
-        self.dtype = type(self.values[0])
-
-    def __len__(self):
-        return len(self.values)
-
-    def __iter__(self):
-        return iter(self.values)
-
-    def null_count(self):
-        return self.values.count(None)
-
-    def to_numpy(self):
-        return np.array(self.values, dtype=object if self.dtype is str else np.float64)
-
-    def __array__(self, dtype=None, copy=None):
-        return self.to_numpy()
-
-
-class Frame:
-    """Like a data frame of polars."""
-
-    def __init__(self, held):
-        self.held = dict(held)
-
-    @property
-    def columns(self):
-        return list(self.held)
-
-    def __len__(self):
-        return len(next(iter(self.held.values())))
-
-    def iter_rows(self):
-        return zip(*self.held.values(), strict=True)
-
-    def to_series(self, place):
-        return Column(self.columns[place], self.held[self.columns[place]])
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(list(self.iter_rows()), dtype=object)
-
-
-class Tensor:
-    """Like a tensor of torch that records its gradient."""
-
-    dtype, device, requires_grad = "float32", "cpu", True
-
-    def __init__(self, values, *, detached=False):
-        self.values, self.detached = np.array(values, np.float32), detached
-
-    @property
-    def shape(self):
-        return self.values.shape
-
-    def __len__(self):
-        return len(self.values)
-
-    def detach(self):
-        return Tensor(self.values, detached=True)
-
-    def __array__(self, dtype=None, copy=None):
-        if not self.detached:
-            raise RuntimeError("requires grad")
-        return self.values
-
-    def __dlpack__(self):
-        raise RuntimeError("requires grad")
-
-    def __reduce__(self):  # differs from the pickle of an equal tensor
-        return Tensor, (self.values,), {"at": id(self)}
 
 
 def by_column(rows):

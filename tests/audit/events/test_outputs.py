@@ -37,6 +37,8 @@ from dpaudit.audit.events.outputs import (
 from dpaudit.audit.events.scores import Additive, Column, LowestBit, Number, Residue, Weighted
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
+from .. import stand_ins
+
 Answer = namedtuple("Answer", "value spread")
 BIG = 2**60
 BLOCKS = {
@@ -140,63 +142,9 @@ def test_vectors_of_no_coordinates():
 # Arrays of other libraries.
 
 
-class OnlyDLPack:
-    def __init__(self, values):
-        self.values = np.asarray(values)
-
-    def __dlpack__(self, **options):
-        return self.values.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.values.__dlpack_device__()
-
-
-class Tensor:
-    """Like a tensor of torch: numpy may read it only without its gradient and on the processor."""
-
-    def __init__(self, values, *, grad=True, device="gpu", dtype=np.float64):
-        self.values, self.grad, self.device, self.dtype = np.asarray(values), grad, device, dtype
-
-    def detach(self):
-        return Tensor(self.values, grad=False, device=self.device, dtype=self.dtype)
-
-    def cpu(self):
-        return Tensor(self.values, grad=self.grad, device="cpu", dtype=self.dtype)
-
-    def double(self):
-        return Tensor(self.values, grad=self.grad, device=self.device)
-
-    def __array__(self, dtype=None, copy=None):
-        if self.grad or self.device == "gpu":
-            raise RuntimeError("can't call numpy() on a tensor that requires grad")
-        if self.dtype == "bfloat16":
-            raise TypeError("got unsupported ScalarType BFloat16")
-        return self.values.astype(self.dtype)
-
-
-class NullableColumn:
-    """Like a column of polars: a missing number is not NaN, but numpy gets NaN."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def __len__(self):
-        return len(self.values)
-
-    def __iter__(self):
-        return iter(self.values)
-
-    def null_count(self):
-        return sum(value is None for value in self.values)
-
-    def to_numpy(self):
-        return np.array(self.values, dtype=np.float64)
-
-    def __array__(self, dtype=None, copy=None):
-        return self.to_numpy()
-
-
-@pytest.mark.parametrize("make", [OnlyDLPack, Tensor, lambda values: Tensor(values, dtype="bfloat16")])
+@pytest.mark.parametrize(
+    "make", [stand_ins.OnlyDLPack, stand_ins.Tensor, lambda values: stand_ins.Tensor(values, dtype="bfloat16")]
+)
 @pytest.mark.parametrize("shape", [(4,), (4, 2)])
 def test_blocks_and_single_outputs(make, shape):
     values = np.arange(float(np.prod(shape))).reshape(shape)
@@ -207,8 +155,8 @@ def test_blocks_and_single_outputs(make, shape):
 
 
 def test_missing_values_of_a_column_are_none():
-    assert column_of(NullableColumn([1.0, None, 2.0])).tolist() == [1.0, None, 2.0]
-    assert column_of(NullableColumn([1.0, 2.0])).dtype == np.float64
+    assert column_of(stand_ins.Column([1.0, None, 2.0])).tolist() == [1.0, None, 2.0]
+    assert column_of(stand_ins.Column([1.0, 2.0])).dtype == np.float64
     assert column_of(pd.Series([1, None], dtype="Int64")).tolist() == [1, None]
     assert column_of(pd.Series(["a", "b"], dtype="category")).tolist() == ["a", "b"]
     assert column_of(pd.Series(pd.to_datetime(["2026-01-01"]))).tolist() == [pd.Timestamp("2026-01-01")]

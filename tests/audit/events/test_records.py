@@ -254,20 +254,17 @@ FRAME = pd.DataFrame({"a": [V]})
 @pytest.mark.parametrize(
     ("record", "other"),
     [
-        ({"a": np.array([V, 2.0])}, {"a[0]": V, "a[1]": 2.0}),
-        ({"a": V}, FRAME),
-        (FRAME.set_axis(["alice"]), FRAME.set_axis(["bob"])),
-        (FRAME, pd.concat([FRAME, FRAME], ignore_index=True)),
+        ({"a": np.array([V, 2.0])}, {"a[0]": V, "a[1]": 2.0}), ({"a": V}, FRAME),
+        (FRAME.set_axis(["alice"]), FRAME.set_axis(["bob"])), (FRAME, pd.concat([FRAME, FRAME], ignore_index=True)),
         (pd.DataFrame({"a": [(1, 2)]}), pd.DataFrame({"a": [1, 2]})),
         (pd.DataFrame({"a": [V, 1, 2]}).nlargest(1, "a"), pd.DataFrame({"a": [1, 2, V]}).nlargest(1, "a")),
-        (pd.Series([V, 2], name="user0"), pd.Series([V, 2], name="user1")),
-        (pd.Series({1: V}), pd.Series({"1": V})),
+        (pd.Series([V, 2], name="user0"), pd.Series([V, 2], name="user1")), (pd.Series({1: V}), pd.Series({"1": V})),
         (pd.Series([V, 2], index=["a", "a"]), pd.Series({"a": V, "a (2)": 2})),
         (np.array([(V,)], dtype=[("a", "f8")]), np.array([(V,)], dtype=[("b", "f8")])),
         (P(Raised("ValueError").exception), Raised("ValueError")),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_outputs_of_libraries_that_differ_stay_apart(record, other):
     for form in (None, form_of([record]), form_of([other])):
         one, two = flattened([record, other], form)

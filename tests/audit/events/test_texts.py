@@ -146,7 +146,7 @@ def test_each_part_of_a_text():
     )  # fmt: skip
     assert columns.codes(1) == ["'n=#'", "'n=# '"]
     assert columns.codes(0) is None
-    assert columns.only([5]).names == ("1st number in output",)
+    assert columns.names[5] == "1st number in output"
 
 
 def test_the_end_of_a_text_differs_from_any_character():

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, Verdict, check
-from dpaudit.audit.events.events import Intervals, Outcomes, Scored
-from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.portfolio.choice import Choice, choose_seen
+from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
 from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot, Portfolio
 from dpaudit.audit.sampling.tasks import MainCounts
@@ -44,22 +43,6 @@ def test_a_constant_says_nothing_unless_its_check_is_silenced(name, sequential):
         assert (silenced.verdict, silenced.findings) == (Verdict.NOT_REFUTED, ())
         others = [other.value for other in HealthCheck if other is not CONSTANT]
         assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
-
-
-@pytest.mark.parametrize(
-    ("on_x", "on_y", "sequential"),
-    [
-        (float("nan"), 0.0, False), ("a", None, True), (0, ValueError(), False),
-    ],
-)  # fmt: skip
-def test_two_constants_stay_refuted(on_x, on_y, sequential):
-    def constant(d, rng):
-        if d and isinstance(on_y, ValueError):
-            raise on_y
-        return on_y if d else on_x
-
-    assert audit(constant, sequential=sequential).is_refuted
-    assert audit(lambda d, rng: on_x if rng.random() < 0.01 else constant(d, rng), sequential=sequential).is_refuted
 
 
 def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
@@ -114,14 +97,6 @@ def test_hits_unlike_those_of_the_pilot(hits, pilot, sides):
     assert pilot_findings(choice(*pilot), made(*hits).counts, (repeated,)) == []
 
 
-def test_what_the_pilot_may_have_chosen_freely_is_given_more_room():
-    union = Intervals(tuple((float(i), i + 0.5) for i in range(8)))
-    for event, expected in ((HALF_LINE, {UNSTEADY}), (Outcomes(("a",)), {UNSTEADY}), (union, set())):
-        for shown in (event, Scored(Weighted((1.0,)), event)) if isinstance(event, Intervals) else (event,):
-            found = pilot_findings(choice(1_000, 1_000, shown), made(9_000, 5_000).counts, ())
-            assert {finding.check for finding in found} == expected
-
-
 class Unlike:
     """An object that hardly ever equals another one and does not say what it holds."""
 
@@ -145,17 +120,3 @@ def test_objects_that_never_come_again_accuse_nobody():
     assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
     assert result.counts.hits_x + result.counts.hits_y == 0
-
-
-def test_the_hits_of_an_event_of_last_resort_are_those_of_the_half_that_was_held_out():
-    rng = np.random.default_rng(3)
-    parts = [
-        np.array([Unlike(64 * int(number)) for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)
-    ]
-    parts[2][:30], parts[3][:10] = parts[0][:30], parts[0][30:40]
-    x, y = np.concatenate(parts[::2]), np.concatenate(parts[1::2])
-    on_x, on_y = choose_seen(x, y)
-    for way in (on_x, on_y):
-        assert (way.pilot_hits_x, way.pilot_hits_y) == tuple(way.event.count(part) for part in parts[2:])
-    assert (on_x.pilot_hits_x, on_x.pilot_hits_y, on_x.likelier_on, on_x.shows_nothing) == (30, 10, "x", False)
-    assert (on_y.pilot_hits_x, on_y.pilot_hits_y, on_y.shows_nothing) == (0, 0, True)

@@ -10,7 +10,6 @@ import pytest
 import dpaudit as dp
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.results.equivalence_result import Equivalence
 from dpaudit.audit.sampling.output_hashes import hashed_keys
 from dpaudit.audit.sampling.sampler import as_sampler, picked
 from dpaudit.audit.store.store_settings import code_of
@@ -81,21 +80,6 @@ def test_blocks_are_compared_by_the_names_of_columns():
     assert dp.check(named, 0, 1, **options).is_refuted
     assert dp.check(labelled, 1, 2, **options).is_refuted
     assert not dp.check(reordered, 0, 1, **options).is_refuted
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "verdict"),
-    [
-        (
-            named_column,
-            lambda answer, size, rng: named_column(answer, size, rng).rename("count"),
-            Equivalence.DIFFERENT,
-        ),
-        (frames, lambda answer, size, rng: frames(answer, size, rng)[["n", "mean_age"]], Equivalence.SHOWN),
-    ],
-)
-def test_versions_are_compared_by_the_names_of_columns(old, new, verdict):
-    assert dp.check_equivalence(old, new, 0.0, margin=0.8, runs=800, jobs=1).verdict is verdict
 
 
 def test_outputs_drawn_elsewhere_are_compared_by_name(rng):

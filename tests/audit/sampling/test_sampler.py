@@ -136,15 +136,12 @@ def test_outputs_are_numbers_vectors_or_objects(raw, dtype, shape):
     [
         (np.zeros(2), r"m returned an array of shape \(2,\) when asked for 3 outputs"),
         (np.float64(1.0), "m returned float64 when asked for 3 outputs"),
-        ([1, 2], "m returned 2 outputs when asked for 3"),
-        ("abc", "m returned str"),
-        ({1, 2, 3}, "m returned set"),
+        ([1, 2], "m returned 2 outputs when asked for 3"), ("abc", "m returned str"), ({1, 2, 3}, "m returned set"),
         (np.zeros(3, complex), "m returned outputs of dtype complex128"),
-        (np.zeros(3, "datetime64[s]"), r"dtype datetime64\[s\]"),
-        ([1, 2, 1j], "m returned the complex number 1j"),
+        (np.zeros(3, "datetime64[s]"), r"dtype datetime64\[s\]"), ([1, 2, 1j], "m returned the complex number 1j"),
         ([bytearray(b"a"), 1, 2], "m returned an output of type bytearray, which cannot be compared"),
     ],
-)
+)  # fmt: skip
 def test_other_outputs_are_refused_by_name(raw, message):
     with pytest.raises(MechanismError, match=message) as caught:
         as_outputs(raw, 3, "m")
@@ -223,23 +220,17 @@ STATS, FRAME = Stats(1.5, [2.5, 3.5]), pd.DataFrame({"mean": [1.5], "n": [2]})
 @pytest.mark.parametrize(
     ("output", "choice", "name", "value"),
     [
-        (STATS, "mean", "mean", 1.5),
-        (STATS, 0, "mean", 1.5),
-        (STATS, "weights.1", "weights.1", 3.5),
-        (Pair(1.5, 2), -1, "n", 2),
-        ({"a": {"b.c": 1.5}}, "a.b.c", "a.b.c", 1.5),
-        ({"a.b": 1.5, "a": {"b": 0}}, "a.b", "a.b", 1.5),
-        ({5: 1.5}, 5, "5", 1.5),
+        (STATS, "mean", "mean", 1.5), (STATS, 0, "mean", 1.5), (STATS, "weights.1", "weights.1", 3.5),
+        (Pair(1.5, 2), -1, "n", 2), ({"a": {"b.c": 1.5}}, "a.b.c", "a.b.c", 1.5),
+        ({"a.b": 1.5, "a": {"b": 0}}, "a.b", "a.b", 1.5), ({5: 1.5}, 5, "5", 1.5),
         ({"w": np.array([1.5, 2.5]), "t": "x"}, "w[1]", "w[1]", 2.5),
         ({"w[1]": 0.5, "w": np.array([1.5, 2.5])}, "w[1]", "w[1]", 0.5),
         (pd.DataFrame({"v": [1.5, 2.5]}, index=["k", "l"]), "v[l]", "v[l]", 2.5),
         (np.array([(1.5, "u")], dtype=[("a", "f8"), ("b", "U1")])[0], "b", "b", "u"),
-        (SimpleNamespace(fit=STATS), "fit.mean", "fit.mean", 1.5),
-        (pd.Series({"mean": 1.5, "n": 2.0}), "n", "n", 2.0),
-        (FRAME, 0, "mean", 1.5),
-        (np.array((1.5, 2), dtype=[("mean", "f8"), ("n", "i8")]), "mean", "mean", 1.5),
+        (SimpleNamespace(fit=STATS), "fit.mean", "fit.mean", 1.5), (pd.Series({"mean": 1.5, "n": 2.0}), "n", "n", 2.0),
+        (FRAME, 0, "mean", 1.5), (np.array((1.5, 2), dtype=[("mean", "f8"), ("n", "i8")]), "mean", "mean", 1.5),
     ],
-)
+)  # fmt: skip
 def test_parts_of_one_run(output, choice, name, value):
     assert pick_from_run(output, choice, "m") == Part(name, value)
 

@@ -300,23 +300,6 @@ def test_a_store_is_written_as_the_work_goes_on(tmp_path):
             assert [other.section("it", {}).recall(key) for key in ("first", "second", "third")] == [[1], [2], None]
 
 
-def test_what_a_mechanism_reads_elsewhere_may_not_change(tmp_path, monkeypatch):
-    """The hash of the code does not cover the environment, but the repeated first block reveals the change."""
-
-    def noisy(answer, size, rng):
-        return answer + rng.laplace(scale=float(os.environ["SCALE"]), size=size)
-
-    settings = {"claim": PureDP(1.0), "runs": 4_000, "store": tmp_path, "jobs": 1}
-    monkeypatch.setenv("SCALE", "1.0")
-    first = check(noisy, 0.0, 1.0, **settings)
-    assert check(noisy, 0.0, 1.0, **settings) == first
-    monkeypatch.setenv("SCALE", "2.0")
-    with pytest.raises(
-        StoreError, match="noisy draws other outputs than those in the store, from the same seed: a file"
-    ):
-        check(noisy, 0.0, 1.0, **settings)
-
-
 def test_a_few_coins_come_again_by_chance():
     assert _tells_noise(np.random.default_rng(1).random(16))
     assert not _tells_noise(np.random.default_rng(1).random(16) < 0.5)

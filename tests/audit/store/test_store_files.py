@@ -167,24 +167,6 @@ def test_the_store_of_a_killed_audit_is_resumed(tmp_path):
     assert killed(tmp_path, 10**9) == (0, f"{whole.evidence!r}\n")
 
 
-def test_a_journal_of_a_killed_transaction_is_obeyed(tmp_path):
-    """A hot journal without the name of a file: SQLite restores what was there before the transaction."""
-    first = audited(tmp_path)
-    code = (
-        "import os, sqlite3, sys\n"
-        "file = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
-        "file.execute('PRAGMA cache_spill = 1'); file.execute('PRAGMA cache_size = 1'); file.execute('BEGIN')\n"
-        "file.execute('DELETE FROM blocks')\n"
-        "for _ in range(99): file.execute('INSERT INTO sections (name, settings) VALUES (random(), zeroblob(9000))')\n"
-        "os.kill(os.getpid(), 9)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / FILE)], capture_output=True, check=False)
-    assert (tmp_path / f"{FILE}-journal").read_bytes()[:8] == MAGIC
-    assert audited(tmp_path) == first
-    with sqlite3.connect(tmp_path / FILE) as file:
-        assert file.execute("SELECT count(*) FROM sections").fetchone() == (1,)
-
-
 OPTIONS = {"claim": PureDP(1.0), "runs": 150_000, "jobs": 1, "seed": 5, "bits": False}
 FULL = r"audit\.sqlite cannot grow, because the disk is full, but earlier blocks are saved; make room and resume"
 
