@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from dpaudit.audit.events.events import (
     Apart,
     Intervals,
-    NumberCells,
-    OutcomeCells,
     Outcomes,
     Scored,
     cells_of,
@@ -208,13 +206,6 @@ def test_texts_have_the_names_and_files_keep_them(event, names, text):
     assert with_names(event, ()) is event
     outputs = as_outputs([1.0, 1.5, 2.0] if names == ONE else [(1.0, 2.0), (2.0, 1.0), (3.0, 3.0)], 3, "m")
     np.testing.assert_array_equal(named.contains(outputs), event.contains(outputs))
-
-
-def test_cells_have_the_names():
-    cells = with_names(NumberCells((1.0,), (0, 1)), ONE)
-    assert cells.names == ("mean in (-inf, 1]", "mean in (1, inf]", "mean is NaN or non-numeric")
-    outcomes = with_names(OutcomeCells((1, 2), 2), ONE)
-    assert [str(outcomes.event(cell)) for cell in (0, 2)] == ["mean = 1", "mean not in {1, 2}"]
 
 
 def test_events_that_share_a_score_are_counted_as_each_alone():

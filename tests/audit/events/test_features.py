@@ -26,16 +26,11 @@ from dpaudit.audit.events.scores import (
     Additive,
     Column,
     Decimals,
-    DifferentSizes,
     LastDigits,
     LowestBit,
-    NegativeZero,
     Number,
     Remainder,
     Residue,
-    TrailingZeros,
-    Units,
-    Weighted,
 )
 
 
@@ -154,26 +149,6 @@ def test_a_block_reads_the_same_whatever_it_was_packed_into(outputs):
     leaves = learn_leaves(objects(*outputs, None), objects(*outputs))
     packed = leaves.read(as_outputs(outputs, len(outputs), "f"))
     assert np.array_equal(packed, leaves.read(objects(*outputs)), equal_nan=True)
-
-
-@pytest.mark.parametrize(
-    ("score", "words"),
-    [
-        (Residue(Weighted((0.0, 1.0)), -4), "coordinate 1 modulo 2^-4 ≤ 3"),
-        (Remainder(Number(), 2), "output modulo 2 ≤ 3"),
-        (Remainder(Weighted((0.0, 1.0)), 1), "fractional part of coordinate 1 ≤ 3"),
-        (Remainder(Units(Number(), 2), 10), "(100·output) modulo 10 ≤ 3"),
-        (TrailingZeros(LastDigits(1)), "number of zeros at the end of coordinate 1 ≤ 3"),
-        (NegativeZero(Number()), "output is any number but −0.0 or −0.0"),
-        (DifferentSizes(4), "number of different sizes among 4 coordinates ≤ 3"),
-        (
-            Additive(Coordinates(9), tuple((i, 0.0, 0.0, 9.0 - i) for i in range(9))),
-            "score(coordinate 0, coordinate 1, coordinate 2, … 9 in all) ≤ 3",
-        ),
-    ],
-)
-def test_words(score, words):
-    assert str(Scored(score, Intervals(((-INF, 3.0),)))) == words
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events.features import MODULUS
 from dpaudit.audit.events.named_parts import equal_text, outcome_text
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns, learn_texts
@@ -166,18 +165,6 @@ def test_only_texts_that_hardly_recur_are_learned():
     assert {column.path for column in found.columns} == {(1,)}
     assert TextColumn((1,), "template", known=("a of #", "b of #", "c of #")) in found.columns
     assert learn_texts(np.arange(5), np.arange(5)) is None
-
-
-def test_last_digits_of_a_number_in_a_text():
-    big = 2**60 + 1
-    texts = outputs_of([f'{{"n": {big + place}, "ok": {place % 7}}}' for place in range(600)])
-    columns = learn_texts(texts, texts)
-    below = outputs_of([f"sum {-big - place}" for place in range(600)])
-    assert TextColumn((), "last digits", 0) in learn_texts(below, below).columns
-    assert TextColumn((), "last digits", 0) in columns.columns
-    assert TextColumn((), "last digits", 1) not in columns.columns
-    read = TextColumns((TextColumn((), "last digits", 0),)).read(texts)
-    assert read[0, :2].tolist() == [float(big % MODULUS), float((big + 1) % MODULUS)]
 
 
 def test_stated_texts():

@@ -44,18 +44,6 @@ def test_entries_are_all_there_in_order_and_unchanged_but_for_their_names():
     assert merged.is_met
 
 
-def test_environments_are_kept_with_their_files_and_survive_a_file():
-    merged = merge([suite(title="one", host="h"), suite(entry("a"), title="two")], ["1.json", "2.json"])
-    assert merged.environment == {
-        "merged": [
-            {"file": "1.json", "title": "one", "environment": {"host": "h"}},
-            {"file": "2.json", "title": "two", "environment": {}},
-        ]
-    }
-    after = from_json(to_json(merged))
-    assert (repr(after), after.environment) == (repr(merged), merged.environment)
-
-
 @pytest.mark.parametrize("change", [{"statement": "another"}])
 def test_a_topic_with_another_text_is_refused(change):
     with pytest.raises(RecordError, match=r"'laplace' has different statements in a\.json and b\.json") as caught:

@@ -14,7 +14,7 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.sampling import workers
-from dpaudit.audit.sampling.draw import count_hits, draw_pilot, parts, plan_blocks
+from dpaudit.audit.sampling.draw import count_hits, parts, plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint
 from dpaudit.audit.sampling.sampler import as_sampler
 
@@ -111,15 +111,6 @@ def test_tasks_hold_all_blocks_in_order(least):
         assert min(len(task) for _, task in [*tasks[:-1], (0, sizes[:least])]) >= min(least, n_blocks)
 
 
-def test_a_pilot_continues_where_it_stopped():
-    work = plan(one_noisy)
-    whole = draw_pilot(work, 3 * 1024)
-    head, tail = draw_pilot(work, 1024), draw_pilot(work, 2 * 1024, first_block=1)
-    for side in (0, 1):
-        for a, b in zip(whole[side], head[side] + tail[side], strict=True):
-            assert a.tolist() == b.tolist()
-
-
 @pytest.mark.parametrize("runs", [1, 400_001])
 def test_progress_adds_up(runs):
     parts = []
@@ -157,23 +148,6 @@ def test_a_shape_that_changes_names_block_and_seed():
         count_hits(work, POSITIVE, SHAPES, 2_000_000)
     assert e.value.facts["shape"] == (2,)
     assert "seed 11" in str(e.value)
-
-
-@pytest.mark.parametrize(("jobs", "backend"), [(1, "sequential"), (2, "loky")])
-def test_a_failing_block_names_itself_from_any_worker(jobs, backend):
-    def fails(dataset, size, rng):
-        if dataset > 0:
-            raise ZeroDivisionError("at y")
-        return rng.normal(size=size)
-
-    work = plan(fails, seed=11, jobs=jobs)
-    with (
-        joblib.parallel_config(backend=backend, n_jobs=jobs),
-        pytest.raises(MechanismError, match=r"at y.*seed 11") as e,
-    ):
-        count_hits(work, POSITIVE, SHAPES, 1_000)
-    assert (e.value.facts["block"], e.value.facts["side"]) == (0, "y")
-    assert "block 0 of the main runs on y" in str(e.value)
 
 
 @pytest.fixture

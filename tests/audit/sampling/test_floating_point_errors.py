@@ -48,23 +48,6 @@ def test_the_mechanism_runs_as_the_user_has_it(jobs):
         dpaudit.check(underflows, 0, 1, **settings)
 
 
-def test_an_audit_within_a_mechanism_keeps_what_the_user_has():
-    seen = []
-
-    def inner(dataset, rng):
-        seen.append(np.geterr()["over"])
-        return dataset + rng.laplace()
-
-    def outer(dataset, rng):
-        if not seen:
-            dpaudit.check(inner, 0, 1, claim=PureDP(1.0), runs=200, jobs=1, bits=False)
-        return dataset + rng.laplace()
-
-    with np.errstate(over="raise"):
-        dpaudit.check(outer, 0, 1, claim=PureDP(1.0), **SETTINGS)
-    assert set(seen) == {"raise"}
-
-
 def by_zero(dataset, rng):
     np.float64(1.0) / np.float64(dataset)
     return rng.integers(2)

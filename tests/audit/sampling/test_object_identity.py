@@ -1,6 +1,5 @@
 """The identity of an object, and the provenance and place of its code, which are the same in every process."""
 
-import copy
 import functools
 import hashlib
 import importlib.metadata
@@ -129,17 +128,6 @@ def test_what_was_computed_from_the_rest_changes_nothing():
     assert own.computed.sum() == 3
     assert len(made.nodes) == len(made.adj) == 2
     assert (identity(own), identity(made)) == before
-
-
-def test_what_python_keeps_in_a_class_changes_nothing():
-    """The first copy of an object adds `__slotnames__` to its class."""
-    made = defined("class f:\n    scale = 2.0\n    def __call__(self, d, rng): return d + self.scale")()
-    before = identity(made)
-    copy.copy(made)
-    assert "__slotnames__" in vars(type(made))
-    assert identity(made) == before
-    type(made).scale = 3.0
-    assert identity(made) != before
 
 
 def test_circles_end():

@@ -164,6 +164,7 @@ def locked(self, memo):
         (lambda answer, rng: cell(__eq__=lambda self, other: False), "Odd, which does not equal its own copy"),
         (lambda answer, rng: cell(__deepcopy__=locked), "Odd, which cannot be copied"),
         (lambda answer, rng: deque([1]), "deque, which cannot be compared"),
+        (lambda answer, rng: map(int, "1"), "a map, not the values that it would give"),
     ],
 )
 def test_objects_that_cannot_be_counted_are_refused_by_their_class(made, words):

@@ -3,13 +3,11 @@
 import enum
 import logging
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
-import weakref
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from pathlib import Path
@@ -59,18 +57,6 @@ def test_what_cannot_be_pickled_is_named_with_a_way_out():
     with pytest.raises(MechanismError, match=r"guarded or its datasets cannot be sent .* use jobs=1"):
         check(guarded, 0, 1, claim=PureDP(1.0), runs=400, jobs=2)
     assert check(guarded, 0, 1, claim=PureDP(1.0), runs=400, jobs=1).is_refuted
-
-
-def test_a_worker_opens_a_parcel_once_and_lets_go_of_its_bytes():
-    one, other = (pack({"a": [1, 2]}, [], "m") for _ in range(2))
-    sent = pickle.loads(pickle.dumps(one))
-    assert sent.open_once() is one.open_once()
-    assert one.open_once() is not other.open_once()
-    assert one.open() == other.open()
-    assert one.open() is not one.open()
-    bytes_held = weakref.ref(sent.content)
-    del sent
-    assert bytes_held() is None
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL on this system")
@@ -196,14 +182,13 @@ def test_outputs_that_grow_are_refused_while_they_are_drawn():
     assert len(drawn) < 100
 
 
-distributed = pytest.importorskip("distributed")
-
 HERE = os.getpid()
 
 
 @pytest.fixture(scope="module")
 def two_workers():
     """A cluster of two worker processes, which cannot import this module."""
+    distributed = pytest.importorskip("distributed")
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)  # the tests kill workers on purpose

@@ -177,15 +177,6 @@ def test_randomness_of_its_own_is_kept_too(tmp_path):
     assert audited(own_randomness, store=tmp_path, sequential=True) == first
 
 
-def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
-    """Both pilots have a block 0 of 2,000 runs, with different seeds."""
-    options = {"runs": None, "resolution": 0.1}
-    plain = audited(**options)
-    assert plain.pilot_runs == 2_000
-    for _ in range(2):
-        assert audited(store=tmp_path, **options) == plain
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -264,16 +255,6 @@ def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said)
     changed(tmp_path, statement)
     with pytest.raises(StoreError, match=said):
         audited(store=tmp_path)
-
-
-def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
-    """A byte is changed in the definition of a table, which appears in a message, or in a key."""
-    whole = begun(tmp_path).read_bytes()
-    for text in (b"CREATE TABLE blocks", b"runs on x"):
-        assert text in whole
-        (tmp_path / FILE).write_bytes(whole.replace(text, b"\xff" + text[1:]))
-        with contextlib.suppress(StoreError):
-            assert audited(store=tmp_path) == undisturbed()
 
 
 @pytest.mark.parametrize("kind", ["O", "f8,f8", "i1,import os", ">f8", 3])

@@ -121,6 +121,14 @@ def test_a_relative_name_is_resolved_once(tmp_path, monkeypatch):
     assert (tmp_path / "there" / "store" / FILE).read_text() == "draws of another audit"
 
 
+def test_a_discarded_store_leaves_a_file_that_took_its_place(tmp_path):
+    with Store(tmp_path) as store:
+        (tmp_path / FILE).unlink()
+        (tmp_path / FILE).write_text("precious")
+        store.discard()
+    assert (tmp_path / FILE).read_text() == "precious"
+
+
 def test_a_refused_second_opening_does_not_end_the_lock(tmp_path):
     """A file that is read and closed would lose the lock that SQLite holds on it."""
     with Store(tmp_path):
@@ -199,23 +207,3 @@ def test_a_full_disk_ends_the_audit_and_it_goes_on_when_there_is_room(tmp_path, 
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert check(noisy_answer, 0, 1, store=tmp_path, **OPTIONS) == check(noisy_answer, 0, 1, **OPTIONS)
-
-
-def test_a_folder_that_can_only_be_read_is_seen_before_anything_is_drawn(tmp_path, monkeypatch):
-    """The connection is read-only, because file permissions do not restrict root."""
-    check(noisy_answer, 0, 1, store=tmp_path, **OPTIONS)
-    before, real = (tmp_path / FILE).read_bytes(), sqlite3.connect
-    monkeypatch.setattr(
-        "dpaudit.audit.store.sqlite_store.sqlite3.connect",
-        lambda path, **options: real(f"file:{path}?mode=ro", uri=True, **options),
-    )
-    calls = []
-
-    def counted(dataset, size, rng):
-        calls.append(size)
-        return noisy_answer(dataset, size, rng)
-
-    with pytest.raises(StoreError, match=r"readonly database.*permit writing and resume"):
-        check(counted, 0, 1, store=tmp_path, **OPTIONS)
-    assert calls == []
-    assert (tmp_path / FILE).read_bytes() == before
