@@ -29,6 +29,7 @@ from ..events.named_parts import (
 )
 from ..events.outputs import Outputs, as_outputs
 from ..events.records import Form, HashCheck, form_of_block
+from ..events.scores import Reading
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
@@ -133,7 +134,7 @@ def check_outputs(
     with noting_left_out() as left_out:
         pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
         portfolio = Portfolio.of(pilot.choice, pilot.net, pilot.x, pilot.y, settings)
-        counted = MainCounts.of(portfolio.events, portfolio.partitions, main_x, main_y)
+        counted = MainCounts.of(portfolio.events, portfolio.partitions, Reading(main_x), Reading(main_y))
     evidence = FixedSizeEvidence(
         kept=replace(pilot, column_names=form.names),
         portfolio=portfolio,

@@ -27,6 +27,7 @@ from ..claims.claim import Claim
 from ..clock import now
 from ..events.events import Counted, Event, Labels, Partition
 from ..events.outputs import Outputs, merge
+from ..events.scores import Reading
 from ..inference.betting_test import GRADED_BETS, NO_PAIRS, BetCounts, JointCounts, Line, Wealth, best_lines, drift
 from ..inference.boundary_test import Counts, Direction
 from ..inference.divergence_test import Divergence, Divergences, DivergenceTest, log_gain, smoothed
@@ -445,7 +446,7 @@ class FinalTest:
 
     def after(self, x: Outputs, y: Outputs) -> FinalTest:
         """The counts after these outputs."""
-        return self.followed_by(MainCounts.of(self.events, self.partitions, x, y))
+        return self.followed_by(MainCounts.of(self.events, self.partitions, Reading(x), Reading(y)))
 
     def followed_by(self, counted: MainCounts) -> FinalTest:
         """The counts after a batch that was counted elsewhere."""

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import MechanismError
 from ..events.events import ColumnCells, Counted, Event, Labels, Mask, Partition, Scored
 from ..events.outputs import Outputs, Raised
 from ..events.records import Form
-from ..events.scores import Reading
+from ..events.scores import Reading, Score
 from ..inference.betting_test import JointCounts, PairedGuesses
 from ..inference.boundary_test import Counts
 from .block_plan import SIDES, Side
@@ -91,12 +92,11 @@ class MainCounts:
     cells: Labels  # shape (2 datasets, cells)
 
     @classmethod
-    def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Outputs, y: Outputs) -> MainCounts:
-        """Count these outputs."""
-        hits = np.array([hits_of(events, Reading(side)) for side in (x, y)], dtype=np.int64)
-        empty = np.zeros(0, np.int64)
-        cells = np.stack([np.concatenate([empty, *(each.count(side) for each in partitions)]) for side in (x, y)])
-        return cls((len(x), len(y)), hits, cells)
+    def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Reading, y: Reading) -> MainCounts:
+        """Count the outputs of these readings."""
+        hits = np.array([hits_of(events, side) for side in (x, y)], dtype=np.int64)
+        cells = np.stack([_cells(partitions, side) for side in (x, y)])
+        return cls((len(x.outputs), len(y.outputs)), hits, cells)
 
     @classmethod
     def of_blocks(cls, x: BlockCounts, y: BlockCounts) -> MainCounts:
@@ -131,12 +131,36 @@ class MainCounts:
 
 
 def hits_of(events: Sequence[Event], reading: Reading) -> list[int]:
-    """Return the hits of each event among the outputs of a reading, which keeps what scores share."""
-    scored = [event for event in events if isinstance(event, Scored)]
-    if len(scored) == len(events):
-        values = {score: reading.values(score) for score in {event.score for event in scored}}
-        return [event.event.count(values[event.score]) for event in scored]
-    return [event.count(reading.outputs) for event in events]
+    """Return the hits of each event among the outputs of a reading."""
+    return [_times(mask) for mask in _masks(events, reading)]
+
+
+def _masks(events: Sequence[Event | None], reading: Reading) -> list[Mask]:
+    """Whether each output is in each event; None holds none. Events that share a score share its values."""
+    values: dict[Score, npt.NDArray[np.float64]] = {}
+    found = []
+    for event in events:
+        if event is None:
+            found.append(np.zeros(len(reading.outputs), dtype=np.bool_))
+        elif isinstance(event, Scored):
+            if event.score not in values:
+                values[event.score] = reading.values(event.score)
+            found.append(event.event.contains(values[event.score]))
+        else:
+            found.append(event.contains(reading.outputs))
+    return found
+
+
+def _times(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _cells(partitions: Sequence[Counted], reading: Reading) -> Labels:
+    """Outputs of a reading in each cell of all partitions."""
+    counted = [
+        each.of(reading) if isinstance(each, ColumnCells) else each.count(reading.outputs) for each in partitions
+    ]
+    return np.concatenate([np.zeros(0, np.int64), *counted])
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
@@ -170,7 +194,7 @@ class PairCounts:
     @classmethod
     def of(cls, events: Events, rare: Events, x: Outputs, y: Outputs) -> PairCounts:
         """Count the pairs of outputs by which of them are in the events; None is never hit."""
-        return cls.from_numbers(pair_numbers(events, rare, x, y))
+        return cls.from_numbers(pair_numbers(events, rare, Reading(x), Reading(y)))
 
     @classmethod
     def from_numbers(cls, numbers: Sequence[int]) -> PairCounts:
@@ -182,27 +206,17 @@ class PairCounts:
         return cls(first, second, both, (on_x, on_y))
 
 
-def pair_numbers(events: Events, rare: Events, x: Outputs, y: Outputs) -> tuple[int, ...]:
+def pair_numbers(events: Events, rare: Events, x: Reading, y: Reading) -> tuple[int, ...]:
     """Return the counts of pairs of outputs as numbers, in the order of the attributes of `PairCounts`."""
-    x_first, x_second = _masks(events, x)
-    y_first, y_second = _masks(events, y)
-    first, second = _fates(x_first, y_first), _fates(y_second, x_second)
-    guesses = _guesses(*_apart(x_first, x_second), *_apart(y_second, y_first), runs=len(x))
-    if rare == (None, None):
-        return *first, *second, *guesses, 0, 0, 0, 0
-    on_x, on_y = (_apart(*_masks(rare, outputs)) for outputs in (x, y))
-    return *first, *second, *guesses, *(_times(side[event]) for event in (0, 1) for side in (on_x, on_y))
-
-
-def _masks(events: Events, outputs: Outputs) -> tuple[Mask, Mask]:
-    first, second = (
-        np.zeros(len(outputs), dtype=np.bool_) if event is None else event.contains(outputs) for event in events
+    (x_first, x_second, *rare_x), (y_first, y_second, *rare_y) = (
+        _masks(events if rare == (None, None) else (*events, *rare), side) for side in (x, y)
     )
-    return first, second
-
-
-def _times(mask: Mask) -> int:
-    return int(np.count_nonzero(mask))
+    first, second = _fates(x_first, y_first), _fates(y_second, x_second)
+    guesses = _guesses(*_apart(x_first, x_second), *_apart(y_second, y_first), runs=len(x.outputs))
+    if not rare_x:
+        return *first, *second, *guesses, 0, 0, 0, 0
+    on_x, on_y = _apart(*rare_x), _apart(*rare_y)
+    return *first, *second, *guesses, *(_times(side[event]) for event in (0, 1) for side in (on_x, on_y))
 
 
 def _apart(first: Mask, second: Mask) -> tuple[Mask, Mask]:
@@ -351,11 +365,7 @@ class CountBlocks(_Blocks):
     def _cells(self, blocks: list[Reading]) -> Labels:
         """Outputs of these blocks in each cell of all partitions."""
         reading = blocks[0] if len(blocks) == 1 else Reading(np.concatenate([each.outputs for each in blocks]))
-        counted = [
-            partition.of(reading) if isinstance(partition, ColumnCells) else partition.count(reading.outputs)
-            for partition in self.partitions
-        ]
-        return np.concatenate([np.zeros(0, np.int64), *counted])
+        return _cells(self.partitions, reading)
 
 
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
@@ -399,9 +409,10 @@ class CountPairs(_Blocks):
         shapes = {} if self.shapes is None else self.shapes
         # The outputs on y are counted before the next call.
         x, y = (plan.draw("main", side, number, size, shapes.get(side), is_kept=side == "x") for side in SIDES)
-        pairs = pair_numbers(self.events, self.rare, x, y)
+        reading_x, reading_y = Reading(x), Reading(y)
+        pairs = pair_numbers(self.events, self.rare, reading_x, reading_y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
-        final = MainCounts.of(self.final, self.partitions, x, y)
+        final = MainCounts.of(self.final, self.partitions, reading_x, reading_y)
         return (pairs, marks), raised_in(x), raised_in(y), final
 
 

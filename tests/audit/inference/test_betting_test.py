@@ -11,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.events.scores import Reading
 from dpaudit.audit.inference.betting_test import (
     NO_PAIRS,
     WEIGHTS,
@@ -91,7 +92,7 @@ def test_pairs_are_counted_by_which_runs_are_guessed_right():
     on_x, on_y = counted.rare
     assert (on_x.hits_x, on_x.hits_y) == (0, 0)
     assert (on_y.hits_x, on_y.hits_y, on_y.runs_x) == (3, 3, 7)
-    assert sum(pair_numbers((first, second), (None, second), x, y)[:4]) == len(x)
+    assert sum(pair_numbers((first, second), (None, second), Reading(x), Reading(y))[:4]) == len(x)
     nothing = PairCounts.of((None, second), (None, None), x, y)
     assert nothing.first == JointCounts(both=0, only_p=0, only_q=0, neither=7)
     assert nothing.both.both_right == 0
