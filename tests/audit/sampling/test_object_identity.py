@@ -249,10 +249,10 @@ def module(tmp_path):
 
 
 def test_place_of_functions_partials_methods_and_objects():
-    assert provenance_of(noisy).where.endswith("test_provenance:noisy")
+    assert provenance_of(noisy).where.endswith("test_object_identity:noisy")
     assert provenance_of(functools.partial(functools.partial(noisy), rng=None)) == provenance_of(noisy)
     assert provenance_of(Noisy().sample) == provenance_of(Noisy())
-    assert provenance_of(Noisy()).where.endswith("test_provenance:Noisy")
+    assert provenance_of(Noisy()).where.endswith("test_object_identity:Noisy")
     assert provenance_of(np.random.default_rng(0).laplace).package == f"numpy {np.__version__}"
     assert provenance_of(LaplaceMechanism(epsilon=1.0)).package.startswith("dpaudit ")
 
