@@ -217,10 +217,7 @@ def _row_key(row: Any) -> Any:
 
 
 def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
-    """Return pairs of columns that together hold all of both datasets; no pairs if their types differ.
-
-    Each pair consists of numpy arrays of one type, or of lists.
-    """
+    """Return pairs of columns, arrays of one type or lists, that hold all of both datasets; none if types differ."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return [(x, y)] if x.shape[1:] == y.shape[1:] and _is_by_value(x, y) else []
     if all(is_frame(rows) and _is_defined_by_pandas(rows) for rows in (x, y)) and len(x.columns) == len(y.columns):

@@ -153,10 +153,7 @@ class Outcomes(Event):
 
 
 def _held_by(dtype: np.dtype[Any], rows: list[tuple[Any, ...]]) -> Outputs:
-    """Return an array of the rows of real numbers that an array of this type can hold exactly.
-
-    All rows have one width. A number that the type cannot hold equals no output and must not be rounded to an output.
-    """
+    """Return the rows of real numbers that an array of this type holds exactly; the others equal no output."""
     if dtype.kind == "f":
         held = [row for row in rows if all(value != value or number_of(value) == value for value in row)]
         return np.array([[number_of(value) for value in row] for row in held], dtype=np.float64)
@@ -183,10 +180,7 @@ def _among(outputs: Outputs, values: tuple[Any, ...]) -> Mask:
 
 @lru_cache(maxsize=8)  # every block of an audit asks for the same list
 def _wanted(values: tuple[Any, ...], dtype: np.dtype[Any], width: int | None) -> Outputs | RowLookup:
-    """Return the vectors of this width among the values, or the numbers, as rows that an array of this type can hold.
-
-    More rows than are worth comparing one by one are a lookup.
-    """
+    """Return the vectors of this width among the values, or the numbers, as rows; as a lookup if they are many."""
     if width is None:
         rows = [(value,) for value in values if isinstance(value, numbers.Real)]
     else:

@@ -360,10 +360,7 @@ def _is_compound(part: Any) -> bool:
 
 
 def _side_by_side(parts: Parts, *, named: bool) -> tuple[list[Parts], Parts]:
-    """Rows of lists of equal length, of which one has keys and another numbers, and the other parts.
-
-    In a tuple, where whole numbers may well be rows, keys must not be numbers.
-    """
+    """Rows of lists of equal length, one with keys (in a tuple, not numbers) and one with numbers; and the rest."""
     lists = [(place, part) for place, part in parts if type(part) is tuple and part]
     for _, keys in lists:
         if not all(_is_key(key) and (named or not is_real(key)) for key in keys):

@@ -396,10 +396,7 @@ def column_of(values: Any) -> Array:
 
 
 def _has_nulls(values: Any) -> bool:
-    """Whether numbers are missing in a column of polars, or in one of pandas with a type that numpy does not have.
-
-    numpy would get NaN for a missing number, which is another value.
-    """
+    """Whether numbers are missing in a column of polars or of a type of pandas alone, where numpy would get NaN."""
     if hasattr(type(values), "isna") and not isinstance(values.dtype, np.dtype):
         return bool(np.any(values.isna()))
     nulls = getattr(values, "null_count", None)

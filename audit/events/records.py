@@ -589,10 +589,7 @@ def _is_fixed(kind: Any) -> bool:
 
 
 def _copied(output: Any, name: str) -> Any:
-    """Return a copy of an object of an unknown class, which later runs may change, if it equals and hashes as that.
-
-    Raise a `MechanismError` for an object that equals no copy.
-    """
+    """Return a copy of an object, which later runs may change; a `MechanismError` if its copy is not its equal."""
     kind = type(output).__name__
     if isinstance(output, complex):
         raise refusal(name, f"the complex number {output}; use a pair of reals.")

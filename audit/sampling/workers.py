@@ -116,10 +116,7 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
 
 
 def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, Any]]:
-    """Run tasks in this process.
-
-    Small datasets are looked at after each task: one that is shuffled in place may be as it was in the end.
-    """
+    """Run tasks in this process; small datasets are watched, as one shuffled in place may be as it was in the end."""
     is_looked_at = all(map(_is_small, plan.datasets))
     if is_looked_at:
         plan.watch_datasets()
@@ -130,10 +127,7 @@ def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]]) -> Iterator[tu
 
 
 def _in_threads(plan: Plan, numbered: Sequence[tuple[int, Task]], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Run tasks in threads of this call.
-
-    joblib only looks for results every hundredth of a second, in which a whole batch can be drawn.
-    """
+    """Run tasks in threads of this call: joblib looks for results every 10 ms, in which a batch can be drawn."""
     with ThreadPool(min(jobs, len(numbered))) as pool:
         yield from pool.imap_unordered(lambda each: _done(plan, *each), numbered)
 
@@ -306,10 +300,7 @@ def _in_process(parcel: Parcel, part: Parcel) -> Parcel:
 
 @cache
 def _end_with(maker: int) -> None:
-    """End this process within a second of its parent's end.
-
-    `maker` is the number of the process that it works for, which may have ended already.
-    """
+    """End this process within a second of its parent's end, or at once if the process that it works for has ended."""
     parent = os.getppid()
     if parent != maker and not _is_alive(maker):
         os._exit(1)

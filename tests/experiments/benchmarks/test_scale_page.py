@@ -18,7 +18,7 @@ COUNTED = {"memory", "backends"}  # whose targets are no times
 
 @pytest.mark.parametrize("name", BENCHES)
 def test_the_quick_form_meets_its_targets(name, monkeypatch):
-    if name == "backends":  # whose workers are threads here; `tests/audit/sampling/test_dask_cluster.py` has processes
+    if name == "backends":  # whose workers are threads here; `tests/audit/sampling/test_workers.py` has processes
         distributed = pytest.importorskip("distributed")
         monkeypatch.setattr(distributed, "Client", partial(distributed.Client, processes=False))
     rows = [row for task in BENCHES[name].tasks(Effort(is_quick=True)) for row in task.measure(None)]
