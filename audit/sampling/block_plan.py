@@ -295,11 +295,12 @@ class Plan:
         """
         if is_replayable:
             return self.seed
-        fresh = [secrets.randbits(63)]
-        if self.memory is None:
-            return fresh[0]
-        (kept,) = self.memory.recall(_COINS) or self.memory.keep(_COINS, fresh)
-        return int(kept)
+        kept = None if self.memory is None else self.memory.recall(_COINS)
+        if kept is None:
+            kept = [secrets.randbits(63)]
+            if self.memory is not None:
+                self.memory.keep(_COINS, kept)
+        return int(kept[0])
 
     def check_heads(self) -> None:
         """Compare the first runs on x and y with those in the memory; raise a `StoreError` if they differ."""

@@ -251,6 +251,8 @@ def test_what_is_stored_in_a_graph_belongs_to_it():
     assert NODES.distance(x, heavier) == 2
     assert EDGES.distance(x, older) == math.inf
     assert NODES.distance(x, older) == 2
+    older.remove_edge(2, 3)
+    assert NODES.distance(x, older) == 2
     older.nodes[3]["age"] = object.__new__(type("Unhashable", (), {"__hash__": None}))
     with pytest.raises(ValueError, match="cannot be compared by value"):
         EDGES.distance(x, older)

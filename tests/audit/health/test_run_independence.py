@@ -22,6 +22,7 @@ from dpaudit.audit.events.outputs import as_outputs, packed
 from dpaudit.audit.health import run_independence
 from dpaudit.audit.health.findings import OF_RUNS, HealthCheck, checks_to_ignore
 from dpaudit.audit.health.run_independence import (
+    Spread,
     change,
     columns_of,
     coupling,
@@ -30,6 +31,8 @@ from dpaudit.audit.health.run_independence import (
     halves,
     serial_correlation,
     two_sided,
+    unsteady_blocks,
+    unsteady_on_both,
 )
 from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
 from dpaudit.audit.sampling.output_hashes import (
@@ -428,6 +431,16 @@ def test_unsteady_hits_are_found_where_blocks_have_few_and_named_by_their_event(
     assert any("hits of the second event on x vary" in finding.message for finding in found)
 
 
+def test_hits_that_are_less_unsteady_are_found_on_both_sides_together():
+    alone, steady, other = (
+        [Spread(what, "160 blocks", p, 2.0)] for what, p in (("hits", 1e-6), ("hits", 0.5), ("outputs", 1e-6))
+    )
+    assert unsteady_blocks("x", alone, 1e-8) == []
+    (finding,) = unsteady_on_both(alone, alone, 1e-8)
+    assert finding.check is UNSTEADY
+    assert unsteady_on_both(alone, steady, 1e-8) == unsteady_on_both(alone, other, 1e-8) == []
+
+
 def serial_tail(n, p):
     """Return the exact probability of an alarm for n coins of probability p < ½, by successes and their runs."""
     successes = np.arange(1, n // 2)
@@ -536,7 +549,7 @@ def slow_coupling(x, y):
         law, both = stats.hypergeom(len(a), a.sum(), b.sum()), int((a & b).sum())
         chance = min(law.cdf(both), law.sf(both - 1))
         if chance < best[0]:
-            best = chance, (lag, len(a), both)
+            best = chance, (lag, len(a), both, law.std())
     return best[1]
 
 
@@ -545,7 +558,7 @@ def test_couplings_are_those_that_a_slow_search_finds(shift):
     noise = np.random.default_rng(3).normal(size=300)
     x, y = noise[50:250], noise[50 - shift : 250 - shift]
     found = coupling([x], [y], alpha=1e-8)
-    assert (found.lag, found.pairs, found.both) == slow_coupling(x, y)
+    assert (found.lag, found.pairs, found.both, found.error) == pytest.approx(slow_coupling(x, y))
     assert found.lag == shift
 
 
