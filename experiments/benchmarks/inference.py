@@ -1,4 +1,4 @@
-"""Statistics: false alarms, exact size, coverage, runs to a refutation, and power at the stated excess."""
+"""Statistics, apart, as each JSON file has a module: false alarms, size, coverage, runs to a refutation, power."""
 
 from __future__ import annotations
 
