@@ -37,7 +37,7 @@ types: $(VENV)/installed-test $(VENV)/source
 doctests: $(VENV)/installed-test
 	$(BIN)/pytest --doctest-modules --pyargs dpaudit --quiet
 
-# What the documents say of dpaudit itself. The tables in docs/benchmarks take days, so --resume continues them.
+# What the documents say of dpaudit itself. The figures in docs/benchmarks take days, so --resume continues them.
 evidence: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/experiments/benchmarks --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/audit tests/experiments tests/mechanisms -m evidence --numprocesses 2 --dist worksteal
@@ -47,13 +47,13 @@ evidence: $(VENV)/installed-test $(VENV)/source
 test-diffprivlib: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
-	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/benchmarks/test_libraries_page.py tests/experiments/benchmarks/test_replays_page.py -m ''
+	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/benchmarks/test_tables.py -m ''
 
 # JAX is large and only these tests need it, so they have an environment of their own.
 test-jax-privacy: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-jax-privacy
 	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
-	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/benchmarks/test_jax_privacy_runs.py -m ''
+	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/benchmarks/test_tables.py -m ''
 
 docs: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict

@@ -1,4 +1,4 @@
-"""Benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection | …``."""
+"""Benchmarks: ``dpaudit bench inference | detection | … | all``, and the pages that the figures make."""
 
 from __future__ import annotations
 
@@ -8,92 +8,122 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...reports.cli.options import Jobs, Seed, completion, optional, say, whole
-from ..commands import Documents, Names, RunsOfCases
+from ...reports.cli.options import Jobs, Seed, optional, say, whole
 
 if TYPE_CHECKING:
-    from .core.page import Page
+    from .measure import Table
 
-TABLES = {
-    "inference": (
-        "false-alarms", "sizes", "tightness", "refutation", "coverage", "dependence", "checks", "power",
-    ),
+FILES = {
+    "inference": (("inference",), "Statistics: false alarms, exact size, coverage, runs to a refutation, power."),
     "detection": (
-        "dp-sniper", "dp-sniper-long", "suites", "catalogue", "catalogue-searched", "leaks", "rare-leaks", "outcomes",
-        "small-excesses", "hidden", "local", "synthetic",
+        ("detection", "small_excesses"),
+        "Detection: published suites, the catalogue of bugs, rare leaks and low bits, local protocols.",
     ),
-    "regression": ("sessions", "planted", "calibration", "baselines"),
-    "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "start"),
-    "faults": ("faults", "kills"),
-    "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided", "library-suites"),
-    "google": ("google",),
-    "canaries": (
-        "canary-false-alarms", "canary-bounds", "jax-privacy", "dp-sgd", "training-mistakes",
-    ),
-    "replays": ("false-findings", "composites"),
-    "reports": ("reports",),
-}  # fmt: skip
-"""Tables of each benchmark page."""
+    "regression": (("regression",), "Regression testing: failed sessions over correct mechanisms, planted bugs."),
+    "libraries": (("libraries",), "Libraries: audits of releases, defects found by the search, whole suites."),
+    "google": (("google",), "Google's statistical test cases, with twins that have 5% too little noise."),
+    "replays": (("replays",), "Record and replay: false findings, composite mechanisms."),
+    "canaries": (("canaries",), "Audits of one training run: false alarms, bounds beside published ones, mistakes."),
+    "faults": (("faults",), "Faults: attacks by code, data and machine, and audits that are killed and resumed."),
+}
+"""By the name of the JSON file: the modules of its tables, and the first sentence of the command's help."""
+_SHARED = (
+    "Rows that need a library which is not installed are left out. Each finished row is written at once and replaces "
+    "the row of the same name in the folder. Exit status 1 if a target is missed."
+)
 
 bench = typer.Typer(
-    help="Measure, and print a table in Markdown.",
+    help="Measure what the documents say of dpaudit.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
 )
 
-
 CaseAlpha = Annotated[float, typer.Option(help="Allowed false-alarm probability of each case.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the measurements in --out instead of repeating them.")]
-Into = Annotated[Path | None, optional("File for a copy of the table.", "--out")]
+Records = Annotated[Path | None, optional("Folder of the JSON files.", "--out")]
+Page = Annotated[Path | None, optional("File for a copy of the page.", "--out")]
 
 
-@bench.command("cost")
-def bench_cost(
-    runs: Annotated[int, whole("Executions on each dataset.")] = 100_000_000,
-    jobs: Annotated[int, whole("Number of workers.")] = 2,
-    repeat: Annotated[int, whole("Number of rounds; the table shows medians.")] = 5,
-    out: Into = None,
-) -> None:
-    """Seconds of a Laplace audit, relative to drawing the same noise.
+def tables_of(name: str) -> list[Table]:
+    """Return the tables of a JSON file; their modules are imported here."""
+    modules = (import_module(f".{module}", __package__) for module in FILES[name][0])
+    return [table for module in modules for table in module.TABLES]
 
-    Example: `dpaudit bench cost --runs 10000000`
+
+def _add_command(name: str, purpose: str) -> None:
+    def run(
+        table: Annotated[list[str] | None, optional("Name of a table; by default all.", "--table")] = None,
+        only: Annotated[
+            list[str] | None, optional("Measure the rows whose name contains this text; by default all.")
+        ] = None,
+        quick: Quick = False,
+        audits: Annotated[int | None, whole("Audits of a row that grows.", show_default="of the table")] = None,
+        jobs: Jobs = None,
+        resume: Resume = False,
+        out: Records = None,
+    ) -> None:
+        from ...audit.errors import UnknownNameError
+        from ...audit.printing import did_you_mean
+        from .measure import Effort, measure
+
+        tables = {each.name: each for each in tables_of(name)}
+        for asked in table or []:
+            if asked not in tables:
+                hint = did_you_mean(asked, tables) or "."
+                raise UnknownNameError(f"{asked!r} is not a table; use {', '.join(tables)}{hint}", name=asked)
+        file = None if out is None else out / f"{name}{'-quick' * quick}.json"
+        effort = Effort.of(quick=quick, audits=audits, jobs=jobs)
+        chosen = [tables[each] for each in table or tables]
+        met = measure(chosen, effort, only=only or (), file=file, resume=resume, tell=typer.echo)
+        raise typer.Exit(0 if met else 1)
+
+    bench.command(name, help=f"{purpose}\n\n{_SHARED}\n\nExample: `dpaudit bench {name} --quick`")(run)
+
+
+for _name, (_, _purpose) in FILES.items():
+    _add_command(_name, _purpose)
+
+
+@bench.command("all")
+def bench_all(quick: Quick = False, resume: Resume = False, jobs: Jobs = None, out: Records = None) -> None:
+    """Every benchmark, and their summary: about a day on two cores, or minutes with --quick.
+
+    --resume measures only the missing rows of the folder. Exit status 1 if a target is missed.
+
+    Example: `dpaudit bench all --resume --out docs/benchmarks`
     """
-    from .core.bench_json import cost
+    from ...audit.files import write_atomically
+    from .measure import Effort, measure
+    from .summary import summary
 
-    _print_table(str(cost(runs, jobs, repeat)), out)
-
-
-@bench.command("experiments")
-def bench_experiments(
-    names: Names = None,
-    document: Documents = None,
-    seeds: Annotated[int, whole("Number of seeds 0, 1, … for each case.")] = 10,
-    runs: RunsOfCases = None,
-    alpha: CaseAlpha = 1e-5,
-    jobs: Jobs = None,
-    out: Into = None,
-) -> None:
-    """Experiments over many seeds. Exit status 1 if any verdict is unexpected.
-
-    Example: `dpaudit bench experiments all --seeds 3`
-    """
-    from ..suite.run_suite import chosen_experiments
-    from .experiment_pages import over_seeds
-
-    tables, all_met = over_seeds(chosen_experiments(names, document), seeds, runs, alpha, jobs)
-    _print_table("\n".join(map(str, tables)), out)
+    effort, all_met = Effort.of(quick=quick, audits=None, jobs=jobs), True
+    for name in FILES:
+        file = None if out is None else out / f"{name}{'-quick' * quick}.json"
+        met = measure(tables_of(name), effort, file=file, resume=resume, tell=typer.echo)
+        all_met = all_met and met
+    if out is not None and not quick:
+        write_atomically(out / "index.md", summary(out))
     raise typer.Exit(0 if all_met else 1)
 
 
-@bench.command("errata")
-def bench_errata(
-    seed: Seed = 0,
-    alpha: CaseAlpha = 1e-5,
-    jobs: Jobs = None,
-    out: Into = None,
+@bench.command("summary")
+def bench_summary(
+    records: Annotated[Path, typer.Option(help="Folder of the JSON files.")] = Path("docs/benchmarks"),
+    out: Page = None,
 ) -> None:
+    """Summary of the measured figures, with a comparison with other tools and the missed targets.
+
+    Example: `dpaudit bench summary --out docs/benchmarks/index.md`
+    """
+    from .summary import summary
+
+    _print_page(summary(records), out)
+
+
+@bench.command("errata")
+def bench_errata(seed: Seed = 0, alpha: CaseAlpha = 1e-5, jobs: Jobs = None, out: Page = None) -> None:
     """Errors in the source documents, with the results of their cases. Exit status 1 if any verdict is unexpected.
 
     Example: `dpaudit bench errata --out docs/sources-errata.md`
@@ -103,7 +133,7 @@ def bench_errata(
 
     chosen = chosen_experiments(cases_of(), None)
     suite = run_experiments(chosen, alpha=alpha, seed=seed, jobs=jobs)
-    _print_table(errata_page(suite), out)
+    _print_page(errata_page(suite), out)
     raise typer.Exit(0 if suite.is_met else 1)
 
 
@@ -114,89 +144,11 @@ def bench_gallery(out: Annotated[Path, typer.Option(help="File of the page; the 
     Example: `dpaudit bench gallery --out docs/gallery.md`
     """
     from ...audit.files import check_target, write_atomically
-    from .experiment_pages import gallery_page
+    from .gallery import gallery_page
 
     check_target(out)
     write_atomically(out, gallery_page(out.parent / "pictures" / "gallery"))
     say(f"wrote {out}")
-
-
-def _tables(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the tables of the page whose command is completed."""
-    return completion(TABLES.get(str(ctx.info_name), ()))(incomplete)
-
-
-def page_of(name: str) -> Page:
-    """Return a page; its module is imported here."""
-    folder = "libraries" if name == "google" else name
-    found: Page = getattr(import_module(f".{folder}.{folder}_page", __package__), name.upper())
-    return found
-
-
-def _add_page(name: str, purpose: str) -> None:
-    """Add the command that measures a page."""
-
-    def measure(
-        table: Annotated[
-            list[str] | None,
-            typer.Option(help="Name of a table; by default all.", show_default=False, autocompletion=_tables),
-        ] = None,
-        only: Annotated[
-            list[str] | None, optional("Name of a row, such as a mechanism or a bug; by default all.")
-        ] = None,
-        quick: Quick = False,
-        audits: Annotated[int | None, whole("Audits or sessions of a row.", show_default="of the page")] = None,
-        sequential_audits: Annotated[
-            int | None, whole("Sequential audits of a row.", show_default="of the page")
-        ] = None,
-        jobs: Jobs = None,
-        resume: Resume = False,
-        out: Annotated[Path | None, optional("Folder for the page and its JSON.")] = None,
-    ) -> None:
-        from .core.page import effort_of, run_benches, select_benches
-
-        page = page_of(name)
-        effort = effort_of(
-            page,
-            quick=quick,
-            audits=audits,
-            sequential_audits=sequential_audits,
-            jobs=jobs,
-            only=only or [],
-        )
-        chosen = select_benches(page, table or [], only or [])
-        all_met = run_benches(page, chosen, effort, out=out, resume=resume, show=typer.echo, watch=say)
-        raise typer.Exit(0 if all_met else 1)
-
-    shared = (
-        "Each finished row is written at once and replaces the row of the same name in the folder. Exit status 1 if a "
-        "target is missed."
-    )
-    bench.command(name, help=f"{purpose}\n\n{shared}\n\nExample: `dpaudit bench {name} --quick`")(measure)
-
-
-PAGES = {
-    "inference": "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, dependence, power.",
-    "detection": "Detection: published suites, the catalogue of bugs, rare leaks and low bits, and the "
-    "cost of an event.",
-    "regression": "Regression testing: failed sessions over correct mechanisms, planted bugs, "
-    "checks of noise, baselines.",
-    "scale": "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask "
-    "and psutil.",
-    "faults": "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
-    "libraries": "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, "
-    "diffprivlib and pydp; rows of missing libraries are left out.",
-    "google": "Google's statistical test cases, with twins that have 5% too little noise. Needs the extra pydp; rows "
-    "that draw from it are left out otherwise.",
-    "replays": "Record and replay: false findings, composite mechanisms. Needs the "
-    "extras opendp, diffprivlib and pydp; rows of missing libraries are left out.",
-    "canaries": "Audits of one training run: false alarms, bounds beside published ones, mistakes.",
-    "reports": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
-}
-"""The pages and their purposes; the command, the constant and, but for `google`, the module are named like the page."""
-
-for _name, _purpose in PAGES.items():
-    _add_page(_name, _purpose)
 
 
 @bench.command("pictures")
@@ -205,54 +157,13 @@ def bench_pictures(folder: Annotated[Path, typer.Argument(help="Folder for the p
 
     Example: `dpaudit bench pictures docs/pictures`
     """
-    from .reports.reports_page import pictures
+    from .pictures import pictures
 
     for path in pictures(folder, jobs=jobs):
         typer.echo(str(path))
 
 
-@bench.command("peers")
-def bench_peers(
-    records: Annotated[Path, typer.Option(help="Folder of detection.json and inference.json.")] = Path(
-        "docs/benchmarks"
-    ),
-    out: Into = None,
-) -> None:
-    """Comparison with the published figures of other tools, from the records of the benchmarks.
-
-    Example: `dpaudit bench peers --out docs/benchmarks/peers.md`
-    """
-    from .peers.peer_table import Measured, peer_page
-
-    _print_table(peer_page(Measured.read(records)), out)
-
-
-@bench.command("all")
-def bench_all(
-    quick: Quick = False,
-    resume: Resume = False,
-    jobs: Jobs = None,
-    out: Annotated[Path | None, optional("Folder for all pages and records, and for index.md.")] = None,
-    pages: Annotated[
-        Path | None, optional("Folder of records; write its index.md and peers.md without a measurement.")
-    ] = None,
-) -> None:
-    """Every benchmark, and the overview: about a day on two cores, or minutes with --quick.
-
-    --resume measures only the missing rows of the folder. Exit status 1 if a target is missed.
-
-    Example: `dpaudit bench all --resume --out docs/benchmarks`
-    """
-    from .all_pages import measure_all, write_pages
-
-    if pages is not None:
-        write_pages(pages)
-        return
-    met = measure_all(quick=quick, resume=resume, jobs=jobs, out=out, show=typer.echo, watch=say)
-    raise typer.Exit(0 if met else 1)
-
-
-def _print_table(text: str, out: Path | None) -> None:
+def _print_page(text: str, out: Path | None) -> None:
     from ...audit.files import write_atomically
 
     try:

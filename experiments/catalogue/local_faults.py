@@ -1,4 +1,4 @@
-"""The catalogue of bugs in the local model: randomised response, frequency oracles, repeated reports."""
+"""Faulty local protocols, apart, as each family of the catalogue has a file."""
 
 from __future__ import annotations
 

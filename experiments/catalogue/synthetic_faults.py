@@ -1,4 +1,4 @@
-"""The catalogue of bugs in generators of synthetic tables."""
+"""Faulty generators of synthetic tables, apart, as each family of the catalogue has a file."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ COMMANDS = {
         "Changes between two files of results, by a test on the counts of the earlier events.",
     ),
     "schema": (f"{_REPORTS}.report_commands:schema", "Print the JSON Schema of files of results."),
-    "bench": ("experiments.benchmarks.command:bench", "Measure, and print a table in Markdown."),
+    "bench": ("experiments.benchmarks.command:bench", "Measure what the documents say of dpaudit."),
 }
 """Module and function of each command, and the first sentence of its help.
 

@@ -1,4 +1,4 @@
-"""Writes the page of fuzzed inputs: ``python -m tests.fuzz --examples 100000 --out docs/benchmarks``."""
+"""Measures fuzzed inputs: ``python -m tests.fuzz --examples 100000 --out docs/benchmarks``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changed inputs, none of which may crash, hang or do anything else: measured as a page of the benchmarks."""
+"""Changed inputs, none of which may crash, hang or do anything else: measured as a table of the benchmarks."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from random import Random
 
-from dpaudit.experiments.benchmarks.core.bench_json import Column, Value
-from dpaudit.experiments.benchmarks.core.bench_json import Target as Limit
-from dpaudit.experiments.benchmarks.core.page import Bench, Effort, Page, Task, effort_of, once, run_benches
+from dpaudit.experiments.benchmarks.measure import Effort, Figures, Seeds, Table, at_most, measure
 
 from .command_lines import commands
 from .sandbox import TooSlow, Yard, hook
 from .targets import Attempt, claims, results, stores, values
 
 EXAMPLES, QUICK_EXAMPLES = 100_000, 60
+_METHOD = (
+    "Good inputs in which something was changed are refused with a message (at the command line with exit status 2) or "
+    "accepted; anything else has failed: another exception, more than 30 s, a file outside of the output that is "
+    "changed or new, an import or a program that was not asked for, a pickle that is loaded, a connection, or a store "
+    "that gives another result. Example n is the same on every machine."
+)
 _PATIENCE = 30.0  # seconds that an example may take; the slowest, a report with its figures, takes less than one
 _SHARES: dict[str, tuple[float, Callable[[Yard], Attempt]]] = {
     "command line": (0.06, commands),
@@ -56,7 +59,8 @@ def prepared(target: str) -> Iterator[tuple[Attempt, Yard]]:
         yield _SHARES[target][1](yard), yard
 
 
-def _measured(target: str, examples: int) -> tuple[dict[str, Value], list[Limit]]:
+def _measured(effort: Effort, seeds: Seeds, target: str, share: float) -> Figures:
+    examples = max(1, round(share * (effort.audits or EXAMPLES)))
     accepted = failed = 0
     first, slowest, started = "", 0.0, time.perf_counter()
     with prepared(target) as (attempt, yard):
@@ -68,7 +72,7 @@ def _measured(target: str, examples: int) -> tuple[dict[str, Value], list[Limit]
                 failed += 1
                 first = first or f"{number}: {type(error).__name__}: {error}"
             slowest = max(slowest, time.perf_counter() - before)
-    cells: dict[str, Value] = {
+    return {
         "target": target,
         "examples": examples,
         "refused": examples - accepted - failed,
@@ -77,52 +81,27 @@ def _measured(target: str, examples: int) -> tuple[dict[str, Value], list[Limit]
         "seconds": time.perf_counter() - started,
         "slowest": slowest,
         "first": first[:200] or None,
-    }
-    return cells, [Limit(what="failed", value=failed, sense="<=", limit=0)]
+    }, [at_most("failed", failed, 0)]
 
 
-def _tasks(effort: Effort) -> Iterator[Task]:
-    for target, (share, _) in _SHARES.items():
-        if effort.wants(target):
-            yield once(target, partial(_measured, target, max(1, round(share * effort.audits))))
-
-
-_FUZZ = Bench(
+FUZZ = Table(
     name="fuzz",
-    title="Fuzzed inputs",
-    method=(
-        "Good inputs in which something was changed: command lines, parameters of claims, files of results, stores, "
-        "and the values in a store under a checksum that is right. Each is refused in words (at the command line with "
-        f"exit status 2) or accepted; anything else has failed: another exception, more than {_PATIENCE:g} s, a file "
-        "outside of the output that is changed or new, an import that nobody asked for, a pickle that is loaded, a "
-        "connection, a program that is started, a store that gives another result. Example n is the same on every "
-        "machine. One process."
-    ),
-    columns=(
-        Column("target", "target"),
-        Column("examples", "examples", ",d"),
-        Column("refused in words", "refused", ",d"),
-        Column("accepted", "accepted", ",d"),
-        Column("failed", "failed", ",d"),
-        Column("seconds in all", "seconds", ".0f"),
-        Column("slowest example, s", "slowest", ".2f"),
-        Column("first failure", "first"),
-    ),
-    names=tuple(_SHARES),
-    tasks=_tasks,
+    number=99,
+    rows={target: (target, share) for target, (share, _) in _SHARES.items()},
+    measure=_measured,
+    quick=tuple(_SHARES),
 )
-
-FUZZ = Page("fuzz", "Hostile input, measured", (_FUZZ,), audits=EXAMPLES)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measures the page; 1 if an example failed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=_FUZZ.method)
+    """Measures the table; 1 if an example failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=_METHOD)
     parser.add_argument("--only", action="append", choices=list(_SHARES), default=[], help="a target; all by default")
     parser.add_argument("--examples", type=int, help=f"inputs in all; by default {EXAMPLES:,}, quick {QUICK_EXAMPLES}")
     parser.add_argument("--quick", action="store_true", help="few examples, to see that everything works")
-    parser.add_argument("--out", type=Path, help="folder for fuzz.md and fuzz.json")
+    parser.add_argument("--out", type=Path, help="folder for fuzz.json")
     chosen = parser.parse_args(arguments)
     examples = QUICK_EXAMPLES if chosen.quick and chosen.examples is None else chosen.examples
-    effort = effort_of(FUZZ, quick=chosen.quick, audits=examples, jobs=1, only=chosen.only)
-    return 0 if run_benches(FUZZ, FUZZ.benches, effort, out=chosen.out, watch=print) else 1
+    effort = Effort.of(quick=chosen.quick, audits=examples, jobs=1)
+    file = None if chosen.out is None else chosen.out / f"fuzz{'-quick' * chosen.quick}.json"
+    return 0 if measure([FUZZ], effort, only=chosen.only, file=file) else 1

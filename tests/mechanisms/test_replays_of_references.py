@@ -9,7 +9,7 @@ import pytest
 
 from dpaudit import replay
 from dpaudit.audit.replay.replay_result import ReplayVerdict
-from dpaudit.experiments.benchmarks.replays.replays_page import REFERENCES
+from dpaudit.experiments.benchmarks.replays import REFERENCES
 from dpaudit.mechanisms import Interval, LaplaceMechanism
 from dpaudit.mechanisms.faulty import (
     DeviationAsScaleLaplace,

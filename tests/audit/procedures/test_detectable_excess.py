@@ -32,7 +32,7 @@ from dpaudit.audit.procedures.pilot import divided
 from dpaudit.audit.procedures.sequential import largest_bets, place_bets
 from dpaudit.audit.results.audit_result import OtherDirection
 from dpaudit.audit.sampling.block_plan import main_runs, with_pilot
-from dpaudit.experiments.benchmarks.inference.inference_page import RareOutcome
+from dpaudit.experiments.benchmarks.inference import RareOutcome
 from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
 from dpaudit.reports import plain_text
 

@@ -14,7 +14,7 @@ from dpaudit import AddRemove, ApproxDP, FixedSizeResult, PureDP, Verdict, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.experiments.benchmarks.detection.rare_leaks import CrowdedNoise, LeakyLaplace
+from dpaudit.experiments.benchmarks.small_excesses import CrowdedNoise, LeakyLaplace
 from dpaudit.mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism
 
 RARE = 1e-6  # alpha where a correct mechanism has to pass

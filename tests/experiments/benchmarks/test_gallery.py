@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.benchmarks.experiment_pages import exhibit, names, section
+from dpaudit.experiments.benchmarks.gallery import exhibit, names, section
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = (DOCS / "gallery.md").read_text(encoding="utf-8")

@@ -15,7 +15,6 @@ import typer
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.experiments import commands
-from dpaudit.experiments.benchmarks.command import PAGES, TABLES, page_of
 from dpaudit.experiments.library_suites.library_names import LIBRARIES
 from dpaudit.experiments.suite.run_suite import all_experiments
 from dpaudit.reports.cli.commands import COMMANDS, command_line
@@ -73,9 +72,6 @@ def test_known_names_are_those_of_the_suite():
     assert [case.name for case in reference.cases] == list(commands.REFERENCE_CASES)
     assert [check.value for check in HealthCheck] == list(HEALTH_CHECKS)
     assert set(commands.LIBRARIES) == set(LIBRARIES)
-    assert set(PAGES) == set(TABLES)
-    for name, tables in TABLES.items():
-        assert tuple(bench.name for bench in page_of(name).benches) == tables
 
 
 def test_benchmarks_are_offered_where_they_are(monkeypatch, capsys):
@@ -98,7 +94,6 @@ COMPLETED = {
     "dpaudit audit --epsi": ["--epsilon"],
     "dpaudit run E1": ["E1", "E10"],
     "dpaudit run laplace-h": ["laplace-half-noise"],
-    "dpaudit bench inference --table t": ["tightness"],
     "dpaudit list --document na": ["named"],
 }
 COMPLETE = """

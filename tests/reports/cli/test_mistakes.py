@@ -39,7 +39,7 @@ MISTAKES = [
     (("adit",), "UsageError: 'adit' is not a command; did you mean 'audit'? `dpaudit --help` lists the commands."),
     (("frobnicate",), "UsageError: 'frobnicate' is not a command; `dpaudit --help` lists the commands."),
     (("--versoin",), "UsageError: --versoin is not an option of `dpaudit`; did you mean '--version'?"),
-    (("bench", "cots"), "UsageError: 'cots' is not a command; did you mean 'cost'? `dpaudit bench --help`"),
+    (("bench", "faulst"), "UsageError: 'faulst' is not a command; did you mean 'faults'? `dpaudit bench --help`"),
     (
         ("audit", "--epsilno", "1"),
         "UsageError: --epsilno is not an option of `dpaudit audit`; did you mean '--epsilon'? `dpaudit audit --help`",

@@ -8,7 +8,7 @@ import pytest
 
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.experiments.benchmarks.reports.reports_page import browser_path, chromium, sample_suite, suite_of, visit
+from dpaudit.experiments.benchmarks.pictures import browser_path, chromium, sample_suite, suite_of, visit
 from dpaudit.reports import html
 from dpaudit.reports.pages.page_limits import by_severity
 

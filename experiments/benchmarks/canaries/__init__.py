@@ -1,1 +1,0 @@
-"""Tables about audits of one training run with canaries."""

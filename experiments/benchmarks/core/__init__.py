@@ -1,1 +1,0 @@
-"""Shared parts of the benchmark pages: tasks, targets, records and pages."""

@@ -1,1 +1,0 @@
-"""Attacks on an audit, and audits that are killed and resumed."""

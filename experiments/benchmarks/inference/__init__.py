@@ -1,1 +1,0 @@
-"""Benchmarks of the statistics: false alarms, coverage, power."""

@@ -1,0 +1,159 @@
+"""Audits of released libraries, the defects that the search finds in them, and suites of whole libraries."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...audit.results.audit_result import AuditResult, Verdict
+from ..libraries.defects import defects
+from ..libraries.diffprivlib_targets import diffprivlib_subjects
+from ..libraries.opendp_targets import opendp_subjects
+from ..libraries.pydp_targets import pydp_subjects
+from ..libraries.target import Subject, release_of
+from ..library_suites.coverage import Status, coverage_of_run
+from ..library_suites.library_names import library_named
+from ..library_suites.plan import plan_of
+from ..library_suites.run_plan import run_plan
+from .measure import Effort, Figures, Seeds, Table, at_least, at_most, spread, timed
+
+_SUITE_ALPHA: Final = 1e-4  # the default of `dpaudit suite`
+_MINUTES: Final = {"opendp": 12.0, "diffprivlib": 15.0, "pydp": 4.0, "pipeline-dp": 8.0}
+_QUICK_ONLY, _QUICK_MINUTES = r"numerical.*Laplace.*int", 0.05
+_ALPHA, _DEFECT_ALPHA, _SEEDS, _QUICK_RUNS = 1e-5, 1e-6, 5, 5_000
+# Objects of a library are named, since they cannot be sent to a process.
+_SUBJECTS: dict[str, dict[str, Subject]] = {
+    library: {subject.name: subject for subject in subjects()}
+    for library, subjects in (
+        ("opendp", opendp_subjects), ("diffprivlib", diffprivlib_subjects), ("pydp", pydp_subjects)
+    )
+}  # fmt: skip
+_DEFECTS = {defect.name: defect for defect in defects()}
+
+
+def span(numbers: list[float], spec: str = ".3g") -> str:
+    """Return the least and the largest number, or the one that all are."""
+    low, high = format(min(numbers), spec), format(max(numbers), spec)
+    return low if low == high else f"{low} to {high}"
+
+
+def _suite_cells(effort: Effort, seeds: Seeds, library: str, seed: int) -> Figures:
+    minutes = effort.either(_QUICK_MINUTES, _MINUTES[library])
+    selection = effort.either(_QUICK_ONLY, None)
+    described = library_named(library)
+    plan = plan_of(described, alpha=_SUITE_ALPHA, only=selection)
+    run = run_plan(described, plan, seed=seed, minutes=minutes, workers=1, only=selection)
+    coverage = coverage_of_run(run)
+    doubtful = coverage.count(Status.NOT_CONFIRMED)
+    return {
+        "release": plan.release,
+        "seed": seed,
+        "minutes": minutes,
+        "public": len(coverage.lines),
+        "audited": coverage.audited,
+        "same": coverage.count(Status.SAME),
+        "by_values": coverage.count(Status.REFUTED),
+        "by_bits": coverage.count(Status.REFUTED_BY_BITS),
+        "doubtful": doubtful,
+        "rest": len(coverage.lines) - coverage.audited - coverage.count(Status.SAME),
+        "points": len(plan.targets),
+        "reached": len(plan.targets) - len(run.not_reached),
+        "unknown": sum(line.status is Status.REFUTED and not line.known for line in coverage.lines),
+    }, [at_most("not confirmed", doubtful, 0)]
+
+
+def _audited(library: str, name: str, runs: int, seed: int, bits: bool) -> tuple[AuditResult, float]:
+    """Return an audit and its seconds."""
+    return timed(lambda: _SUBJECTS[library][name].audit(runs=runs, seed=seed, bits=bits, alpha=_ALPHA))
+
+
+def _library_cells(effort: Effort, seeds: Seeds, library: str, name: str) -> Figures:
+    subject = _SUBJECTS[library][name]
+    runs = min(subject.runs, effort.either(_QUICK_RUNS, subject.runs))
+    used = seeds(effort.either(1, _SEEDS))
+    calls = [(library, name, runs, seed, bits) for bits in (False, True) for seed in used]
+    found = list(spread(_audited, calls, effort.jobs))
+    by_value, with_bits = found[: len(used)], found[len(used) :]
+    audits = [audit for audit, _ in by_value]
+    refuted = sum(audit.is_refuted for audit in audits)
+    unclear = sum(audit.verdict is Verdict.INCONCLUSIVE for audit in audits)
+    return {
+        "subject": name,
+        "version": release_of(library),
+        "claim": str(audits[0].claim),
+        "pair": audits[0].pair.difference,
+        "pairs_by": "declared" if subject.domain is None else "found",
+        "runs": runs,
+        "audits": len(audits),
+        "refuted": refuted,
+        "inconclusive": unclear,
+        "bounds": span([audit.bound for audit in audits]),
+        "seconds": span([seconds for _, seconds in by_value], ".1f"),
+        "refuted_by_bits": sum(audit.is_refuted for audit, _ in with_bits),
+        "bounds_with_bits": span([audit.bound for audit, _ in with_bits]),
+    }, [at_most("refuted by values", refuted, 0), at_most("inconclusive", unclear, 0)]
+
+
+def _searched(name: str, is_twin: bool, seed: int) -> tuple[AuditResult, float]:
+    defect = _DEFECTS[name]
+    searched = defect.twin if is_twin else defect.broken
+    return timed(searched.audit, seed=seed, bits=defect.by == "low bits", alpha=_DEFECT_ALPHA)
+
+
+def _defect_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
+    defect = _DEFECTS[name]
+    used = seeds(effort.either(1, _SEEDS))
+    calls = [(name, is_twin, seed) for is_twin in (False, True) for seed in used]
+    found = list(spread(_searched, calls, effort.jobs))
+    broken, twins = found[: len(used)], found[len(used) :]
+    refuted, alarms = (sum(audit.is_refuted for audit, _ in side) for side in (broken, twins))
+    first = broken[0][0]
+    return {
+        "subject": name,
+        "version": release_of(defect.library),
+        "broken": defect.broken.words,
+        "by": defect.by,
+        "claim": str(first.claim),
+        "searches": len(used),
+        "refuted": refuted,
+        "bounds": span([audit.bound for audit, _ in broken]),
+        "pair": first.pair.difference,
+        "event": first.event_in_words,
+        "seconds": span([seconds for _, seconds in broken], ".1f"),
+        "twin": defect.twin.words,
+        "twin_refuted": alarms,
+        "twin_bounds": span([audit.bound for audit, _ in twins]),
+    }, [at_least("refuted", refuted, len(used)), at_most("refuted twins", alarms, 0)]
+
+
+def _audits_of(number: int, library: str, *quick: str) -> Table:
+    return Table(
+        name=library,
+        number=number,
+        rows={f"{library}: {name}": (library, name) for name in _SUBJECTS[library]},
+        measure=_library_cells,
+        quick=[f"{library}: {name}" for name in quick],
+        library=lambda library, name: library,
+    )
+
+
+TABLES = (
+    _audits_of(32, "opendp", "laplace, int", "randomised response, bool"),
+    _audits_of(33, "diffprivlib", "Laplace", "Binary"),
+    _audits_of(34, "pydp", "LaplaceMechanism", "Count"),
+    Table(
+        name="defects",
+        number=35,
+        rows={f"defect: {name}": (name,) for name in _DEFECTS},
+        measure=_defect_cells,
+        quick=("defect: LinearRegression", "defect: private_mean of DP-Auditorium, by its definition"),
+        library=lambda name: _DEFECTS[name].library,
+    ),
+    Table(
+        name="library-suites",
+        number=41,
+        rows={f"suite: {library}, seed {seed}": (library, seed) for library in _MINUTES for seed in range(3)},
+        measure=_suite_cells,
+        quick=("suite: pydp, seed 0",),
+        library=lambda library, seed: library,
+    ),
+)

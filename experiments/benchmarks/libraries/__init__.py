@@ -1,1 +1,0 @@
-"""Page of libraries: audits of releases, defects found by the search, and Google's test cases."""

@@ -1,0 +1,360 @@
+"""Measurement of tables, row by row: seeds, processes, resumption, and the JSON files that hold the figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
+
+import joblib
+import numpy as np
+import scipy
+
+from ...audit.errors import OptionError, RecordError, UnknownNameError
+from ...audit.files import write_atomically
+from ...audit.inference.binomial_tails import probability_limits
+from ...audit.options import checked
+from ...audit.printing import did_you_mean
+from ...audit.records.json_codec import this_moment
+from ..libraries.target import is_installed
+
+ALPHA = 0.05
+SCHEMA = 1
+_CERTAIN = 0.002  # two-sided error of the intervals by which targets are judged
+_QUICK_AUDITS = 5  # audits of a row that grows, in the quick form
+_WRITTEN_AFTER = 10  # batches between two states of a growing row
+
+Value: TypeAlias = str | int | float | None
+Seeds: TypeAlias = Callable[..., range]
+"""``seeds(count, first=0)`` returns seeds that no other row uses."""
+T = TypeVar("T")
+
+
+class Target(TypedDict):
+    """A measured figure and its limit."""
+
+    what: str
+    value: float
+    sense: Literal["<=", ">="]
+    limit: float
+
+
+class Row(TypedDict):
+    """Unrounded figures of a row by name, its targets, and when and where it was measured."""
+
+    cells: dict[str, Any]
+    targets: list[Target]
+    machine: str
+    seconds: float
+    date: str
+
+
+Figures: TypeAlias = tuple[dict[str, Value], list[Target]]
+Record: TypeAlias = dict[str, dict[str, Row]]
+"""Rows by table and key, in the order of their first writing."""
+
+
+def at_most(what: str, value: float, limit: float) -> Target:
+    """Return the target that a figure does not exceed a limit."""
+    return Target(what=what, value=float(value), sense="<=", limit=float(limit))
+
+
+def at_least(what: str, value: float, limit: float) -> Target:
+    """Return the target that a figure reaches a limit."""
+    return Target(what=what, value=float(value), sense=">=", limit=float(limit))
+
+
+def at_most_by_chance(what: str, share: float, audits: int, alpha: float) -> Target:
+    """Return the target that no more of so many audits refute a correct mechanism than chance allows.
+
+    The limit is exceeded with probability at most 1e-4 if each audit refutes with probability `alpha`.
+    """
+    from scipy.stats import binom  # takes long to import
+
+    return at_most(what, share, int(binom.isf(1e-4, audits, alpha)) / audits)
+
+
+def certainly_at_most(what: str, hits: int, trials: int, limit: float) -> Target:
+    """Return the target that the 99.9% lower limit of a share does not exceed a limit."""
+    return at_most(f"99.9% lower limit of {what}", probability_limits(hits, trials, alpha=_CERTAIN)[0], limit)
+
+
+def certainly_at_least(what: str, hits: int, trials: int, limit: float) -> Target:
+    """Return the target that the 99.9% upper limit of a share reaches a limit."""
+    return at_least(f"99.9% upper limit of {what}", probability_limits(hits, trials, alpha=_CERTAIN)[1], limit)
+
+
+def share_of(hits: int, trials: int) -> dict[str, Value]:
+    """Return the cells of a share with its exact 95% limits."""
+    low, high = probability_limits(hits, trials, alpha=0.05)
+    return {"share": hits / trials, "low": low, "high": high}
+
+
+def is_met(target: Target) -> bool:
+    """Whether the figure respects its limit; NaN does not."""
+    if target["sense"] == "<=":
+        return target["value"] <= target["limit"]
+    return target["value"] >= target["limit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Size of a measurement.
+
+    Attributes
+    ----------
+    is_quick : bool
+        Small numbers, to see that everything works; targets that need large numbers are left out.
+    audits : int, optional
+        Audits of each row that grows; None for the table's own number.
+    jobs : int
+        Processes.
+    """
+
+    is_quick: bool = False
+    audits: int | None = None
+    jobs: int = 1
+
+    def either(self, quick: Any, full: Any) -> Any:
+        return quick if self.is_quick else full
+
+    @classmethod
+    def of(cls, *, quick: bool, audits: int | None, jobs: int | None) -> Effort:
+        """Return the requested effort, or raise `OptionError` for numbers below 1."""
+        if audits is not None and audits < 1:
+            raise OptionError(f"audits={audits!r} measures nothing; use 1 or more.", name="audits", value=audits)
+        workers = checked("jobs", jobs, or_none=True)
+        return cls(is_quick=quick, audits=audits, jobs=-1 if workers is None else workers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows that one function measures, in one go or by counts that grow with the number of audits.
+
+    Attributes
+    ----------
+    name : str
+    number : int
+        Tables of different numbers use different seeds.
+    rows : mapping
+        Arguments of the function by the key of the row.
+    measure : callable
+        ``measure(effort, seeds, *arguments)`` returns the figures of a row. Of a row that grows,
+        ``measure(effort, counts, *arguments)``.
+    count : callable, optional
+        ``count(effort, *arguments, seeds)`` returns the counts of audits with these seeds, in a process; the row then
+        grows by batches, and a later measurement adds to it.
+    counts : tuple of str
+        Cells that hold the counts; the first is the number of audits.
+    audits, batch : int
+        Audits of a growing row, and of a batch.
+    quick : collection of str
+        Rows of the quick form.
+    library : callable, optional
+        ``library(*arguments)`` names the library that a row needs, or is empty.
+    """
+
+    name: str
+    number: int
+    rows: Mapping[str, tuple[Any, ...]]
+    measure: Callable[..., Figures]
+    count: Callable[..., Counter[str]] | None = None
+    counts: tuple[str, ...] = ()
+    audits: int = 10_000
+    batch: int = 50
+    quick: Collection[str] = ()
+    library: Callable[..., str] | None = None
+
+    def states(self, key: str, effort: Effort, former: Row | None) -> Iterator[Row]:
+        """Yield a row as often as it has grown; nothing if the former row is complete."""
+        place, started = list(self.rows).index(key), time.perf_counter()
+
+        def seeds(count: int, first: int = 0) -> range:
+            start = (100 * self.number + place) * 10**7 + first
+            return range(start, start + count)
+
+        if self.count is None:
+            if former is None:
+                figures = self.measure(effort, seeds, *self.rows[key])
+                yield _finished(figures, time.perf_counter() - started)
+            return
+        total = Counter[str]()
+        if former is not None:
+            total = Counter({name: int(former["cells"][name]) for name in self.counts})
+            started -= former["seconds"]
+        used = total[self.counts[0]]
+        wanted = effort.either(_QUICK_AUDITS, self.audits) if effort.audits is None else effort.audits
+        pending = batches(seeds(max(0, wanted - used), used), self.batch)
+        calls = [(effort, *self.rows[key], batch) for batch in pending]
+        for number, found in enumerate(spread(self.count, calls, effort.jobs), start=1):
+            total += found
+            if number % _WRITTEN_AFTER == 0 or number == len(pending):
+                yield _finished(self.measure(effort, total, *self.rows[key]), time.perf_counter() - started)
+
+
+def by_name(names: Iterable[str]) -> dict[str, tuple[str]]:
+    """Return rows whose function takes the key alone."""
+    return {name: (name,) for name in names}
+
+
+def _finished(figures: Figures, seconds: float) -> Row:
+    cells, targets = figures
+    return Row(cells=cells, targets=targets, machine=machine(), seconds=round(seconds, 1), date=this_moment()[:10])
+
+
+def machine() -> str:
+    """Return a sentence that describes this machine."""
+    return (
+        f"Machine: {joblib.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
+        f"numpy {np.__version__}, scipy {scipy.__version__}."
+    )
+
+
+def timed(work: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, float]:
+    """Return the result of a call and its seconds."""
+    started = time.perf_counter()
+    result = work(*arguments, **options)
+    return result, time.perf_counter() - started
+
+
+def spread(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
+    """Yield the results of the calls in order, computed in processes."""
+    return iter(joblib.Parallel(n_jobs=jobs, return_as="generator")(joblib.delayed(work)(*call) for call in calls))
+
+
+def batches(seeds: range, size: int) -> list[range]:
+    """Return the seeds in batches of `size`."""
+    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+
+
+def in_batches(work: Callable[..., list[Any]], arguments: tuple[Any, ...], seeds: range, size: int, jobs: int) -> Any:
+    """Return the results of ``work(*arguments, batch)``, joined over batches of seeds."""
+    found = spread(work, [(*arguments, batch) for batch in batches(seeds, size)], jobs)
+    return [result for part in found for result in part]
+
+
+def measure(
+    tables: Iterable[Table],
+    effort: Effort,
+    *,
+    only: Collection[str] = (),
+    file: Path | None = None,
+    resume: bool = False,
+    tell: Callable[[str], None] = print,
+) -> bool:
+    """Measure the tables and return whether the rows meet every target.
+
+    Parameters
+    ----------
+    only : collection of str
+        Measure the rows whose key contains one of these texts; by default all, or those of the quick form.
+    file : Path, optional
+        JSON file. Each measured row is written immediately and replaces a row of the same key; other rows stay.
+    resume : bool
+        Keep complete rows of the file and continue growing rows; otherwise they start again.
+    tell : callable
+        Receives a line for each measured row.
+
+    Raises
+    ------
+    UnknownNameError
+        If no row contains a text of `only`.
+    OptionError
+        If rows named by `only` need a library that is not installed.
+    """
+    tables = list(tables)
+    if resume and file is None:
+        raise OptionError("resume=True has nothing to continue without a folder; name the folder of the record.")
+    keys = [key for table in tables for key in table.rows]
+    for text in only:
+        if not any(text in key for key in keys):
+            raise UnknownNameError(f"{text!r} is in no row{did_you_mean(text, keys) or '.'}", name=text)
+    record = {} if file is None else load_record(file)
+    all_met, missing = True, set()
+    for table in tables:
+        for key, arguments in table.rows.items():
+            is_wanted = any(text in key for text in only) if only else not effort.is_quick or key in table.quick
+            library = table.library(*arguments) if table.library is not None and is_wanted else ""
+            if library and not is_installed(library):
+                missing.add(library)
+                if only:
+                    raise OptionError(f"{library} cannot be imported; install it to measure {key!r}.")
+            elif is_wanted:
+                former = record.get(table.name, {}).get(key) if resume else None
+                row = former
+                for row in table.states(key, effort, former):
+                    record.setdefault(table.name, {})[key] = row
+                    if file is not None:
+                        save_record(record, file)
+                    tell(_line(table.name, key, row))
+                all_met = all_met and row is not None and all(map(is_met, row["targets"]))
+    for library in sorted(missing):
+        tell(f"{library} cannot be imported: its rows are left out")
+    return all_met
+
+
+def _line(table: str, key: str, row: Row) -> str:
+    figures = ", ".join(f"{name} {_shown(value)}" for name, value in row["cells"].items() if value is not None)
+    missed = [f"; MISSED: {words(target)}" for target in row["targets"] if not is_met(target)]
+    return f"{table}: {key} ({row['seconds']:.0f} s): {figures}{''.join(missed)}"
+
+
+def _shown(value: Value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def words(target: Target) -> str:
+    """Return a target with its figure."""
+    return f"{target['what']} {target['value']:.4g}, target {target['sense']} {target['limit']:.4g}"
+
+
+def load_record(path: Path) -> Record:
+    """Return the rows in a file; an empty record if the file does not exist.
+
+    Raises
+    ------
+    RecordError
+        For a file that is not a record of a benchmark.
+    """
+    if not path.exists():
+        return {}
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"), object_hook=_from_json)
+        if body["schema"] != SCHEMA:
+            raise ValueError(f"schema {body['schema']}, expected {SCHEMA}")
+        tables: Record = body["tables"]
+        for row in (row for rows in tables.values() for row in rows.values()):
+            if not set(row) >= {"cells", "targets", "seconds"}:
+                raise ValueError("a row without cells, targets or seconds")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RecordError(
+            f"{path} is not a record of a benchmark ({error}); move the file away.", path=str(path)
+        ) from error
+    return tables
+
+
+def save_record(record: Record, path: Path) -> None:
+    """Write the rows to a file, completely or not at all."""
+    body = _to_json({"schema": SCHEMA, "tables": record})
+    write_atomically(path, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _to_json(value: Any) -> Any:
+    """Return the value with infinities and NaN as objects, since JSON has no such numbers."""
+    if isinstance(value, dict):
+        return {key: _to_json(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_to_json(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    return value
+
+
+def _from_json(value: dict[str, Any]) -> Any:
+    return float(value["float"]) if set(value) == {"float"} else value

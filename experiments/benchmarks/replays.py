@@ -1,0 +1,404 @@
+"""Record and replay: false findings on mechanisms that keep their claims, and what replays say of composite ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import networkx as nx
+import numpy as np
+
+from ...audit.datasets.adjacency import Adjacency
+from ...audit.errors import DatasetError, MechanismError
+from ...audit.replay.replay import replay
+from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
+from ...audit.search.candidates import new_pool
+from ...audit.search.pairs_for_domain import pairs_of
+from ...mechanisms import (
+    BinomialMechanism,
+    DegreeHistogramMechanism,
+    DiscreteGaussianMechanism,
+    EdgeCountMechanism,
+    ExponentialMechanism,
+    GaussianMechanism,
+    GeometricMechanism,
+    GroupTightMechanism,
+    HistogramMechanism,
+    Interval,
+    IntervalOf,
+    LaplaceByInverseCDF,
+    LaplaceMechanism,
+    LocalGaussianMechanism,
+    NameAndShame,
+    ParallelComposition,
+    PermuteAndFlip,
+    PostedPriceAuction,
+    RandomisedResponse,
+    RandomisedResponseFold,
+    RareLeakLaplace,
+    ReportNoisyMax,
+    SequentialComposition,
+    SparseVector,
+    UpAndDown,
+    VectorGaussianMechanism,
+)
+from ..catalogue.entries import entries
+from ..catalogue.fault import Fault
+from ..libraries.defects import Defect, Searched, defects
+from ..libraries.diffprivlib_fits import Fit, diffprivlib_fits
+from ..libraries.diffprivlib_tools import diffprivlib_tools
+from ..libraries.pydp_targets import pydp_subjects
+from ..libraries.target import Subject, release_of
+from .measure import Effort, Figures, Seeds, Table, at_most, timed
+
+# What replays say of many pairs: counts of the verdicts, and what the first excess names.
+
+
+class Named(NamedTuple):
+    """The primitive that a finding names, its line, how far its input moved, and the sensitivity that it declares."""
+
+    call: str
+    line: str
+    moved: str
+    sensitivity: str
+
+
+NOTHING = Named("none", "none", "–", "–")
+
+
+class Verdicts(NamedTuple):
+    """Numbers of pairs by verdict, the pairs on which the mechanism raises, and what the first excess names.
+
+    `first` is the verdict on the first pair.
+    """
+
+    excess: int
+    bounded: int
+    open: int
+    raised: int
+    named: Named | None
+    first: str
+
+
+def named(result: ReplayResult) -> Named | None:
+    """Return what the first excess of a replay names; None without an excess."""
+    found = next((finding for finding in result.findings if finding.is_excess), None)
+    if found is None:
+        return None
+    if found.call is None or found.place is None:
+        return Named("all calls", found.message, "–", "–")
+    call = result.calls[found.call]
+    moved, sensitivity = ("–" if number is None else format(number, ".6g") for number in (call.moved, call.sensitivity))
+    return Named(call.primitive, str(found.place), moved, sensitivity)
+
+
+def verdicts(mechanism: Any, pairs: Iterable[tuple[Any, Any]], first_seed: int, **options: Any) -> Verdicts:
+    """Replay every pair with a different seed, and count the verdicts."""
+    said: list[str] = []
+    at_fault: Named | None = None
+    for seed, (x, y) in enumerate(pairs, start=first_seed):
+        try:
+            result = replay(mechanism, x, y, seed=seed, **options)
+        except (MechanismError, DatasetError):  # it raises on both, or refuses one
+            said.append("raised")
+            continue
+        said.append(result.verdict.name)
+        at_fault = at_fault or named(result)
+    counts, of = Counter(said), ReplayVerdict
+    numbers = counts[of.EXCESS.name], counts[of.BOUNDED.name], counts[of.OPEN.name], counts["raised"]
+    return Verdicts(*numbers, at_fault, said[0].lower() if said else "–")
+
+
+# Replays of mechanisms that are made of several parts: the catalogue of bugs, tools, models and aggregates.
+
+_PAIRS, _SLOW_PAIRS, _QUICK_PAIRS = 100, 20, 2  # slow ones are models
+_LEFT_OUT = ("floating point",)  # families of the catalogue: low bits, which replays do not compare
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A mechanism with a domain of its datasets, or one pair.
+
+    Attributes
+    ----------
+    make : callable
+    domain : Domain, optional
+    pair : tuple of (x, y), optional
+        A pair that shows the bug, replayed first.
+    adjacency, claim, distance
+        As in `replay`; by default the mechanism's own.
+    """
+
+    make: Callable[[], Any] = field(repr=False)
+    domain: Any = None
+    pair: tuple[Any, Any] | None = None
+    adjacency: Adjacency | None = None
+    claim: Any = None
+    distance: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composite:
+    """A mechanism that is known to break its claim, if there is one, and one that is not."""
+
+    name: str
+    library: str = ""
+    wrong: Side | None = None
+    right: Side | None = None
+    is_slow: bool = False
+
+
+@cache
+def composites() -> dict[str, Composite]:
+    """Return the catalogue, the defects of libraries, and tools, models and aggregates by name."""
+    found = (
+        *(_of_fault(fault) for fault in entries() if fault.family not in _LEFT_OUT),
+        *(_of_defect(defect) for defect in defects() if defect.by == "values"),
+        *(_of_subject(subject, "diffprivlib") for subject in diffprivlib_tools()),
+        *(_of_fit(fit) for fit in diffprivlib_fits()),
+        *(_of_subject(subject, "pydp") for subject in pydp_subjects()),
+    )
+    return {composite.name: composite for composite in found}
+
+
+def _of_fault(fault: Fault) -> Composite:
+    def side(mechanism: Any) -> Side:
+        return Side(
+            make=lambda: mechanism,
+            domain=fault.domain,
+            pair=(fault.x, fault.y),
+            adjacency=fault.adjacency,
+            claim=fault.claim,
+            distance=fault.distance,
+        )
+
+    right = None if fault.correct is None else side(fault.correct)
+    return Composite(name=f"catalogue: {fault.name}", wrong=side(fault.mechanism), right=right)
+
+
+def _of_defect(defect: Defect) -> Composite:
+    def side(searched: Searched) -> Side:
+        return Side(make=searched.make, domain=searched.domain, adjacency=searched.adjacency)
+
+    name = f"defect: {defect.name}"
+    return Composite(name=name, library=defect.library, wrong=side(defect.broken), right=side(defect.twin))
+
+
+def _of_subject(subject: Subject, library: str) -> Composite:
+    return Composite(name=subject.name, library=library, right=Side(make=subject.make, domain=subject.domain))
+
+
+def _of_fit(fit: Fit) -> Composite:
+    """A model that is not known to keep its claim counts as wrong: an excess is then a finding, and no miss."""
+    side = Side(make=fit.make, domain=fit.domain)
+    kind = {"right": side} if fit.is_right else {"wrong": side}
+    return Composite(name=fit.name, library="diffprivlib", is_slow=True, **kind)
+
+
+def _replayed(side: Side, count: int, seed: int) -> tuple[Verdicts, int, float]:
+    """Return the verdicts, their number and the seconds: the pair of the bug, usual patterns, and random pairs."""
+    mechanism = side.make()
+    adjacency = getattr(mechanism, "adjacency", None) if side.adjacency is None else side.adjacency
+    pairs = [] if side.pair is None else [side.pair]
+    if side.domain is not None:
+        source = pairs_of(side.domain, adjacency, side.distance, seed)
+        pool = new_pool(source, adjacency, side.distance, seed, getattr(mechanism, "check_pair", None))
+        found = [*islice(pool.patterns(count), count // 2)]
+        found += [*pool.drawn(count - len(found) - len(pairs))]
+        pairs += [(each.x, each.y) for each in found]
+    options = {"adjacency": side.adjacency, "claim": side.claim, "distance": side.distance}
+    counted, seconds = timed(verdicts, mechanism, pairs, seed, **options)
+    return counted, len(pairs), seconds
+
+
+def _composite_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
+    composite, seed = composites()[name], seeds(1)[0]
+    count = effort.either(_QUICK_PAIRS, _SLOW_PAIRS if composite.is_slow else _PAIRS)
+    cells: dict[str, Any] = {"composite": name, "release": release_of(composite.library)}
+    pairs, seconds, at_fault, excess, of_the_bug = 0, 0.0, None, 0, "–"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of overflows in fits to noise
+        for kind, side in (("wrong", composite.wrong), ("right", composite.right)):
+            if side is None:
+                cells |= {f"{kind}_{each}": None for each in ("pairs", "excess", "bounded", "open", "raised")}
+                continue
+            found, number, taken = _replayed(side, count, seed)
+            pairs, seconds = pairs + number, seconds + taken
+            cells |= {f"{kind}_pairs": number, f"{kind}_excess": found.excess, f"{kind}_bounded": found.bounded}
+            cells |= {f"{kind}_open": found.open, f"{kind}_raised": found.raised}
+            at_fault, excess = at_fault or found.named, found.excess if kind == "right" else excess
+            of_the_bug = found.first if kind == "wrong" and side.pair is not None else of_the_bug
+    return {**cells, "of_the_bug": of_the_bug, **(at_fault or NOTHING)._asdict(), "rate": pairs / seconds}, [
+        at_most("excess of right ones", excess, 0)
+    ]
+
+
+# Replays of mechanisms that keep their claims, on random neighbours: an excess would be a false finding.
+
+DrawPair: TypeAlias = Callable[[np.random.Generator], tuple[Any, Any]]
+
+
+def numbers(step: float, *, is_whole: bool = False) -> DrawPair:
+    """Draw answers that differ by at most `step`, in half of the pairs by exactly `step`."""
+
+    def pair(rng: np.random.Generator) -> tuple[Any, Any]:
+        x, share = float(rng.normal(0.0, 30.0)), float(rng.choice([-1.0, 1.0, *rng.uniform(-1.0, 1.0, 2)]))
+        return (round(x), round(x) + round(share * step)) if is_whole else (x, x + share * step)
+
+    return pair
+
+
+def vectors(n: int, step: float, norm: Literal["l2", "linf"]) -> DrawPair:
+    """Draw vectors that differ by at most `step` in the norm."""
+
+    def pair(rng: np.random.Generator) -> tuple[Any, Any]:
+        x, move = rng.normal(0.0, 3.0, n), rng.uniform(-1.0, 1.0, n)
+        length = np.max(np.abs(move)) if norm == "linf" else np.linalg.norm(move)
+        return x, x + move * (step * rng.choice([1.0, rng.random()]) / length)
+
+    return pair
+
+
+def rows(values: list[Any], *, most: int = 6) -> DrawPair:
+    """Draw collections of which one has one more row, in either order."""
+
+    def pair(rng: np.random.Generator) -> tuple[Any, Any]:
+        held = rng.choice(values, rng.integers(1, most + 1)).tolist()
+        return (held, held[:-1]) if rng.random() < 0.5 else (held[:-1], held)
+
+    return pair
+
+
+def values(k: int) -> DrawPair:
+    """Draw two of k values."""
+    return lambda rng: (int(rng.integers(k)), int(rng.integers(k)))
+
+
+def replaced(values: list[Any], *, most: int = 5) -> DrawPair:
+    """Draw collections of which one row was replaced."""
+
+    def pair(rng: np.random.Generator) -> tuple[Any, Any]:
+        x = rng.choice(values, rng.integers(1, most + 1)).tolist()
+        y = list(x)
+        y[int(rng.integers(len(y)))] = rng.choice(values).item()
+        return x, y
+
+    return pair
+
+
+def edges(rng: np.random.Generator) -> tuple[Any, Any]:
+    """Draw graphs of six nodes of which one has one more edge, in either order."""
+    x = nx.gnp_random_graph(6, float(rng.uniform(0.2, 0.8)), seed=int(rng.integers(2**31)))
+    y = x.copy()
+    one, other = rng.choice(6, 2, replace=False).tolist()
+    (y.remove_edge if y.has_edge(one, other) else y.add_edge)(one, other)
+    return x, y
+
+
+def _far(rng: np.random.Generator) -> tuple[Any, Any]:
+    x, y = rng.normal(0.0, 9.0, 2).tolist()
+    return x, y
+
+
+_TWO = SequentialComposition((VectorGaussianMechanism(1.0, 1e-5), GeometricMechanism(0.5, query=len)))
+_PARTS = ParallelComposition(
+    [GeometricMechanism(epsilon, query=len) for epsilon in (0.5, 1.0, 0.25)], IntervalOf((1.0, 3.0))
+)
+REFERENCES: dict[str, tuple[Any, DrawPair]] = {
+    "LaplaceMechanism": (LaplaceMechanism(0.5, sensitivity=2.0), numbers(2.0)),
+    "LaplaceMechanism of a count": (LaplaceMechanism(1.0, query=len), rows([1.0, 2.0])),
+    "LaplaceByInverseCDF": (LaplaceByInverseCDF(0.5, sensitivity=2.0), numbers(2.0)),
+    "GeometricMechanism": (GeometricMechanism(0.5, sensitivity=2), numbers(2.0, is_whole=True)),
+    "GaussianMechanism": (GaussianMechanism(1.0, 1e-5), numbers(1.0)),
+    "GaussianMechanism, classical": (GaussianMechanism(0.5, 0.01, calibration="classical"), numbers(1.0)),
+    "DiscreteGaussianMechanism": (DiscreteGaussianMechanism(1.3, 1.0, sensitivity=2), numbers(2.0, is_whole=True)),
+    "BinomialMechanism": (BinomialMechanism(50, 1.0, sensitivity=2), numbers(2.0, is_whole=True)),
+    "VectorGaussianMechanism": (VectorGaussianMechanism(1.0, 1e-5), vectors(3, 1.0, "l2")),
+    "LocalGaussianMechanism": (LocalGaussianMechanism(1.0, 1e-5, Interval(-1, 3)), _far),
+    "HistogramMechanism": (HistogramMechanism(1.0, k=3), rows([0, 1, 2])),
+    "HistogramMechanism, geometric": (
+        HistogramMechanism(1.0, k=3, sensitivity=2, noise="geometric"),
+        rows([0, 1, 2]),
+    ),
+    "RandomisedResponse": (RandomisedResponse(1.0), values(2)),
+    "RandomisedResponse of six": (RandomisedResponse(2.0, k=6), values(6)),
+    "ExponentialMechanism": (ExponentialMechanism(1.0), vectors(4, 1.0, "linf")),
+    "ReportNoisyMax": (ReportNoisyMax(1.0), vectors(4, 1.0, "linf")),
+    "ReportNoisyMax, Gumbel": (ReportNoisyMax(2.0, noise="gumbel"), vectors(4, 1.0, "linf")),
+    "ReportNoisyMax, exponential": (ReportNoisyMax(1.0, noise="exponential"), vectors(4, 1.0, "linf")),
+    "PermuteAndFlip": (PermuteAndFlip(1.0), vectors(4, 1.0, "linf")),
+    "SequentialComposition": (_TWO, vectors(2, 1.0, "l2")),
+    "ParallelComposition": (_PARTS, rows([0.0, 1.0, 2.0, 3.01])),
+    "RandomisedResponseFold": (RandomisedResponseFold(0.25, 30), values(2)),
+    "UpAndDown": (UpAndDown(0.25, 30), values(4)),
+    "SparseVector": (SparseVector(1.0), vectors(3, 1.0, "linf")),
+    "SparseVector, refreshed": (SparseVector(2.0, 2, threshold=0.5, refresh=True), vectors(3, 1.0, "linf")),
+    "PostedPriceAuction": (PostedPriceAuction(2.0, [1.0, 2.0, 3.01, 4.0]), rows([0.5, 1.0, 2.5, 3.01, 4.0])),
+    "EdgeCountMechanism": (EdgeCountMechanism(0.5), edges),
+    "DegreeHistogramMechanism": (DegreeHistogramMechanism(0.5, 6), edges),
+    "NameAndShame": (NameAndShame(0.05), replaced([1, 2, 3])),
+    "RareLeakLaplace": (RareLeakLaplace(0.5, 0.01), numbers(1.0)),
+    "GroupTightMechanism": (GroupTightMechanism(1.0, 0.01, query=len), rows([1.0, 2.0])),
+}
+"""By name: the mechanism, and a function that draws x and y from a generator."""
+_COUNTS = ("pairs", "excess", "bounded", "open", "raised")
+
+
+def _subject(name: str) -> tuple[Any, DrawPair]:
+    """Return a mechanism with a function that draws a pair of its neighbours; a fit needs diffprivlib."""
+    return REFERENCES[name] if name in REFERENCES else _fitted(name)
+
+
+@cache
+def _fitted(name: str) -> tuple[Any, DrawPair]:
+    fit = next(fit for fit in diffprivlib_fits() if fit.name == name)
+    mechanism = fit.make()
+    source = pairs_of(fit.domain, mechanism.adjacency, 1.0, 0)
+
+    def draw(rng: np.random.Generator) -> tuple[Any, Any]:
+        (pair,) = new_pool(source, mechanism.adjacency, 1.0, int(rng.integers(2**32)), None).drawn(1)
+        return pair.x, pair.y
+
+    return mechanism, draw
+
+
+def _counts(effort: Effort, name: str, seeds: range) -> Counter[str]:
+    mechanism, draw = _subject(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of overflows in fits to noise
+        found = verdicts(mechanism, (draw(np.random.default_rng(seed)) for seed in seeds), seeds.start)
+    return Counter({"pairs": len(seeds), **{each: getattr(found, each) for each in _COUNTS[1:]}})
+
+
+def _findings_cells(effort: Effort, total: Counter[str], name: str) -> Figures:
+    counts = {each: total[each] for each in _COUNTS}
+    targets = [at_most("excess", total["excess"], 0), at_most("raised", total["raised"], 0)]
+    return {"mechanism": name, "claim": str(_subject(name)[0].claim), **counts}, targets
+
+
+TABLES = (
+    Table(
+        name="false-findings",
+        number=37,
+        rows={name: (name,) for name in [*REFERENCES, *(fit.name for fit in diffprivlib_fits() if fit.is_right)]},
+        count=_counts,
+        measure=_findings_cells,
+        counts=_COUNTS,
+        audits=1_000,
+        quick=("LaplaceMechanism", "SparseVector"),
+        library=lambda name: "" if name in REFERENCES else "diffprivlib",
+    ),
+    Table(
+        name="composites",
+        number=38,
+        rows={name: (name,) for name in composites()},
+        measure=_composite_cells,
+        quick=("catalogue: scale-epsilon", "mean", "Count"),
+        library=lambda name: composites()[name].library,
+    ),
+)

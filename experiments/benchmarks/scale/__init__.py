@@ -1,1 +1,0 @@
-"""Benchmarks of long audits: memory, speed, clusters."""

@@ -1,0 +1,510 @@
+"""The page that sums up the JSON files of the benchmarks: a short table of each, and the targets that are missed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ...audit.errors import RecordError
+from ...audit.printing import rounded_down
+from ..published.google_cases.all_cases import REJECTED
+from .detection import LEAK_RUNS
+from .measure import Row, is_met, load_record, words
+
+Cells: TypeAlias = dict[str, Any]
+_TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("summary.toml").read_text(encoding="utf-8"))
+TRIALS: dict[str, dict[str, Any]] = _TEXTS["statdp_trials"]
+"""What StatDP took for each of its mechanisms."""
+_FILES = ("inference", "detection", "regression", "libraries", "google", "replays", "canaries", "faults", "fuzz")
+_VECTORS = ("svt1", "svt2", "svt3", "svt4", "svt5", "svt6")
+_DIGITS = 4  # of published bounds
+_HEAD = """# Measurements
+
+What dpaudit finds, what it misses, and how often it is wrong. `dpaudit bench summary --out docs/benchmarks/index.md`
+writes this page from the JSON files beside it, which have every row; `dpaudit bench all --resume --out docs/benchmarks`
+measures what is missing. A share is followed by its exact 95% interval.
+"""
+
+
+class Measured:
+    """The rows of all JSON files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tables: dict[str, dict[str, Row]] = {}
+        for name in _FILES:
+            self.tables |= load_record(folder / f"{name}.json")
+
+    def rows(self, table: str, keys: Iterable[str] | None = None) -> list[Cells]:
+        """Return the figures of the rows with the given keys, by default of all rows.
+
+        Raises
+        ------
+        RecordError
+            If a row was not measured.
+        """
+        rows = self.tables.get(table, {})
+        wanted = list(rows if keys is None else keys)
+        missing = [key for key in wanted if key not in rows]
+        if missing or not rows:
+            what = f"rows {', '.join(missing)} of {table!r}" if missing and rows else f"table {table!r}"
+            raise RecordError(f"the records have no {what}; run `dpaudit bench all --resume`.", path=table)
+        return [rows[key]["cells"] for key in wanted]
+
+    def grouped(self, table: str, name: str) -> dict[str, list[Cells]]:
+        """Return the figures of all rows by one of them, in the order of the rows."""
+        found: dict[str, list[Cells]] = {}
+        for row in self.rows(table):
+            found.setdefault(str(row[name]), []).append(row)
+        return found
+
+
+def summary(folder: Path) -> str:
+    """Return the page in Markdown."""
+    measured = Measured(folder)
+    sections = [
+        "\n\n".join(
+            [
+                f"## {each['title']}",
+                f"{each['about']} [Rows]({each['file']}.json).",
+                _table(*_TABLES[each["title"]](measured)),
+            ]
+        )
+        for each in _TEXTS["section"]
+    ]
+    tools = f"## Comparison with other tools\n\n{_COMPARED}\n\n{_table(*_comparison(measured))}"
+    missed = "\n".join(f"- {line}" for line in misses(measured)) or "None."
+    return "\n".join([_HEAD, tools, *sections, f"## Where dpaudit misses\n\n{_MISSED}\n\n{missed}\n"])
+
+
+def _table(header: str, rows: Iterable[Sequence[Any]]) -> str:
+    lines = [f"| {header} |", "|" + "---|" * (header.count(" | ") + 1)]
+    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _of(hits: int, total: int) -> str:
+    return f"{hits} of {total}"
+
+
+def _span(values: Iterable[float], form: str = ".3g") -> str:
+    """Return the least and the largest of some numbers, or the one that all are."""
+    found = sorted(values)
+    if not found:
+        return "–"
+    low, high = format(found[0], form), format(found[-1], form)
+    return low if low == high else f"{low} to {high}"
+
+
+def _interval(row: Cells) -> str:
+    return f"{row['share']:.4f} ({row['low']:.4f} to {row['high']:.4f})"
+
+
+def _finite(value: float, form: str) -> str:
+    return format(value, form) if math.isfinite(value) else "none"
+
+
+def _is_right(row: Cells) -> bool:
+    return bool((row["verdict"] == "refuted") == (row["truth"] == "broken"))
+
+
+def _reaches(row: Cells, name: str = "expected") -> bool:
+    """Whether a bound is at or above the published one, in the digits of the latter."""
+    return bool(round(row[name], _DIGITS) >= row["published"])
+
+
+# Comparison with other tools.
+
+_COMPARED = (
+    "Figures of other tools are published, or were measured by running their code (in brackets: how); times come from "
+    "different machines."
+)
+
+
+def figures(measured: Measured) -> dict[str, Any]:
+    """Return our figures by their names in the texts."""
+    fixed, early, double = measured.rows(
+        "refutation", ("laplace, 1.01, fixed", "laplace, 1.01, default", "laplace, 2, default")
+    )
+    alarms = measured.grouped("false-alarms", "kind")["fixed size"]
+    shares = sorted(row["share"] for row in alarms)
+    sniper, statdp = measured.rows("dp-sniper"), measured.rows("suites", TRIALS)
+    vectors = measured.rows("suites", _VECTORS)
+    leak, warned, bits = measured.rows("leaks", ("leak of .002", "naive Laplace", "naive Laplace, with bits"))
+    above = sum(map(_reaches, sniper))
+    seconds = sorted(row["seconds"] for row in statdp)
+    return {
+        "fixed": fixed,
+        "early": early,
+        "double": double,
+        "fixed_refuted": round(fixed["found"] * fixed["audits"]),
+        "early_refuted": round(early["found"] * early["audits"]),
+        "alarms": (shares[0], shares[-1]),
+        "alarm_mechanisms": len(alarms),
+        "most": max(alarms, key=lambda row: float(row["share"])),
+        "size": max(row["largest"] for row in measured.rows("sizes") if row["alpha"] == 0.05),
+        "sniper_above": above,
+        "sniper_below": len(sniper) - above,
+        "sniper_runs": max(row["executions"] for row in sniper),
+        "sniper_minutes": sum(row["seconds"] for row in sniper) / 60,
+        "statdp_right": sum(map(_is_right, statdp)),
+        "statdp_count": len(statdp),
+        "statdp_runs": max(row["executions"] for row in statdp),
+        "statdp_seconds": (seconds[0], seconds[-1]),
+        "bits": bits,
+        "bits_warned": str(warned["warning"]).rsplit(" ", 1)[-1],
+        "bits_bound": rounded_down(bits["bound"]),
+        "leak": leak,
+        "leak_bound": rounded_down(leak["bound"]),
+        "leak_runs": LEAK_RUNS,
+        "vectors_right": sum(map(_is_right, vectors)),
+        "vectors_count": len(vectors),
+        "vectors_runs": max(row["executions"] for row in vectors),
+    }
+
+
+Table: TypeAlias = tuple[str, list[Sequence[Any]]]
+
+
+def _comparison(measured: Measured) -> Table:
+    ours = figures(measured)
+    lines = [
+        (line["question"], f"{line['others']} [{line['source']}]", line["ours"].format_map(ours))
+        for line in _TEXTS["comparison"]
+    ]
+    return "question | other tools | dpaudit", [*lines]
+
+
+# Statistics.
+
+
+def _false_alarms(measured: Measured) -> Table:
+    kinds = measured.grouped("false-alarms", "kind")
+    names = [row["subject"] for row in next(iter(kinds.values()))]
+    by_kind = [{row["subject"]: row for row in rows} for rows in kinds.values()]
+    rows = [(name, by_kind[0][name]["claim"], *(_interval(each[name]) for each in by_kind)) for name in names]
+    return " | ".join(["mechanism", "claim", *kinds]), [*rows]
+
+
+def _sizes(measured: Measured) -> Table:
+    rows = []
+    for alpha, found in measured.grouped("sizes", "alpha").items():
+        worst = max(found, key=lambda row: float(row["largest"]))
+        rows.append((alpha, len(found), f"{worst['largest']:.4f}", worst["claim"]))
+    return "alpha | claims | largest size | of the claim", [*rows]
+
+
+def _coverage(measured: Measured) -> Table:
+    rows = [(row["law"], row["outcomes"], f"{row['runs']:,}", _interval(row)) for row in measured.rows("coverage")]
+    return "log ratios | outcomes | runs | coverage", [*rows]
+
+
+def _refutation(measured: Measured) -> Table:
+    rows: list[Sequence[Any]] = []
+    for truth in (2, 1.5, 1.1, 1.05, 1.01):
+        default, whole = measured.rows("refutation", (f"laplace, {truth}, default", f"laplace, {truth}, all of alpha"))
+        others = [
+            row["median"] for row in measured.rows("refutation") if (row["truth"], row["kind"]) == (truth, "default")
+        ]
+        rows.append(
+            (truth, f"{default['median']:,.0f}", f"{whole['median']:,.0f}", f"{default['found']:.3f}",
+             f"{min(others):,.0f} to {_finite(max(others), ',.0f')}")
+        )  # fmt: skip
+    return "true ε | median runs | with all of alpha | refuted share | median runs of six mechanisms", rows
+
+
+def _power(measured: Measured) -> Table:
+    rows: list[Sequence[Any]] = []
+    for kind, found in measured.grouped("power", "kind").items():
+        for alpha in (0.05, 1e-5):
+            shares = [row["share"] for row in found if row["alpha"] == alpha]
+            rows.append((kind, f"{alpha:g}", len(shares), f"{statistics.median(shares):.3f}", _span(shares, ".3f")))
+    return "audit | alpha | mechanisms | median power | power", rows
+
+
+# Detection.
+
+
+def _catalogue(measured: Measured) -> Table:
+    rows = []
+    for name, table, share in (
+        ("fixed size, pair of the catalogue", "catalogue", "caught"),
+        ("sequential, pair of the catalogue", "catalogue", "sequential"),
+        ("pair searched", "catalogue-searched", "caught"),
+        ("test with the pytest plugin", "planted", "failed"),
+    ):
+        found = measured.rows(table)
+        shares = [row[share] for row in found]
+        twins = [row["alarms"] for row in found if row.get("alarms") is not None]
+        alarms = f"{sum(twins)} on {len(twins)} twins" if share == "caught" else "–"
+        rows.append((name, len(found), shares.count(1), f"{min(shares):.0%}", alarms))
+    return "audit | bugs | found with every seed | least share found | false alarms", [*rows]
+
+
+def _suites(measured: Measured) -> Table:
+    rows = []
+    for suite, found in measured.grouped("suites", "suite").items():
+        shares = [row["bound"] / row["best"] for row in found if row["best"]]
+        runs = f"{max(row['executions'] for row in found):,}"
+        rows.append((suite, _of(sum(map(_is_right, found)), len(found)), _span(shares, ".2f"), runs))
+    return "suite | verdicts that are right | bound over that of the best event | executions, at most", [*rows]
+
+
+def _sniper(measured: Measured) -> Table:
+    rows = []
+    for table in ("dp-sniper", "dp-sniper-long"):
+        found = measured.rows(table)
+        reached = _of(sum(map(_reaches, found)), len(found))
+        oracle = _of(sum(_reaches(row, "oracle") for row in found), len(found))
+        seconds = sum(row["seconds"] for row in found)
+        rows.append((f"{max(row['executions'] for row in found):,}", reached, oracle, f"{seconds / 60:.0f}"))
+    return "executions, at most | published bound reached | by the best event | minutes together", [*rows]
+
+
+def _leaks(measured: Measured) -> Table:
+    rows = [
+        (row["mechanism"], row["claim"], row["verdict"], f"{row['bound']:.4g}", row["warning"])
+        for row in measured.rows("leaks")
+    ]
+    return "mechanism | claim | verdict | lower bound | warning of low bits", [*rows]
+
+
+def _rare_leaks(measured: Measured) -> Table:
+    rows = []
+    for place, found in measured.grouped("rare-leaks", "place").items():
+        for alpha in (0.05, 1e-5):
+            times = sorted(row["times"] for row in found if row["alpha"] == alpha)
+            shown = [_finite(value, ".2f") for value in times]
+            rows.append((place, f"{alpha:g}", f"{shown[0]} to {shown[-1]}"))
+    return "leak | alpha | median runs, as a multiple of 3 ln(1/alpha)/p", [*rows]
+
+
+def _small_excesses(measured: Measured) -> Table:
+    rows = []
+    for place, found in measured.grouped("small-excesses", "place").items():
+        shares = (_span([row[name] for row in found], ".2f") for name in ("found", "correct"))
+        rows.append((place, len(found), *shares))
+    return "place | settings | found at 12 standard errors | correct mechanism refuted", [*rows]
+
+
+def _local(measured: Measured) -> Table:
+    found: dict[str, list[Row]] = {}
+    for row in measured.tables["local"].values():
+        found.setdefault(row["cells"]["kind"], []).append(row)
+    lines = []
+    for kind, rows in found.items():
+        right = sum(all(is_met(one) for one in row["targets"] if one["what"] == "correct verdict") for row in rows)
+        refuted = sum(row["cells"]["verdict"] == "refuted" for row in rows)
+        shares = [row["cells"]["bound"] / row["cells"]["best"] for row in rows if row["cells"]["best"]]
+        lines.append((kind, _of(right, len(rows)), refuted, _span(shares, ".3f")))
+    return "protocols | verdicts that are right | refuted | bound over that of the best event", [*lines]
+
+
+# Regression testing, libraries, replays.
+
+
+def _sessions(measured: Measured) -> Table:
+    rows = [
+        (f"{row['alpha']:g}", f"{row['budget']:g}", f"{row['sessions']:,}", row["red"], _interval(row))
+        for row in measured.rows("sessions")
+    ]
+    return "alpha of an audit | family-wise error limit | sessions | failed | failure rate", [*rows]
+
+
+def _libraries(measured: Measured) -> Table:
+    rows: list[Sequence[Any]] = []
+    for library in ("opendp", "diffprivlib", "pydp"):
+        found = measured.rows(library)
+        counts = (sum(row[name] > 0 for row in found) for name in ("refuted", "refuted_by_bits"))
+        rows.append((found[0]["version"], f"{len(found)} objects without a known defect", *counts, "–"))
+    found = measured.rows("defects")
+    caught = _of(sum(row["refuted"] == row["searches"] for row in found), len(found))
+    rows.append(
+        ("all", "known defects, searched", f"{caught} with every seed", "–", sum(r["twin_refuted"] for r in found))
+    )
+    return "release | audited | refuted by values | by low bits alone or too | twins refuted", rows
+
+
+def _library_suites(measured: Measured) -> Table:
+    names = ("public", "audited", "by_values", "by_bits", "doubtful")
+    rows = [
+        (release, f"{found[0]['minutes']:.2g}", *(_span([row[name] for row in found], "d") for name in names))
+        for release, found in measured.grouped("library-suites", "release").items()
+    ]
+    header = "release | minutes | public callables | audited | refuted by values | by low bits only | not confirmed"
+    return header, [*rows]
+
+
+def _google(measured: Measured) -> Table:
+    rows: list[Sequence[Any]] = []
+    by_file = measured.grouped("google", "file")
+    for file in (file for file in REJECTED if file in by_file):
+        found = by_file[file]
+        refuted = sum("refuted" in (row.get("verdict"), row["right"]) for row in found)
+        twins = _of(sum(row["twin"] == "refuted" for row in found), len(found))
+        minutes = sum(row["seconds"] + row["twin_seconds"] for row in found) / 60
+        theirs = sum(row["their_seconds"] for row in found) / 60
+        passed = [row["they_pass_twin"] for row in found if row.get("they_pass_twin")]
+        passing = _of(passed.count("yes"), len(passed)) if passed else "–"
+        noise = _span([row["they_pass"] for row in found if row.get("they_pass")], ".1%")
+        rows.append((file, refuted, twins, f"{minutes:.1f}", f"{theirs:.0f}", passing, noise))
+    header = (
+        "file | refuted | twins refuted | core-minutes | of their outputs | twins that pass their tests | "
+        "least noise that passes"
+    )
+    return header, rows
+
+
+def _replays(measured: Measured) -> Table:
+    composites, single = measured.rows("composites"), measured.rows("false-findings")
+    rows: list[Sequence[Any]] = [
+        ("reference mechanisms and models", len(single), *(sum(row[name] for row in single) for name in _REPLAYED))
+    ]
+    for kind, words_of in (("right", "composite, without a known bug"), ("wrong", "composite, with a bug")):
+        found = [row for row in composites if row[f"{kind}_pairs"]]
+        rows.append((words_of, len(found), *(sum(row[f"{kind}_{name}"] for row in found) for name in _REPLAYED)))
+    shown = [(*row[:2], *(f"{number:,}" for number in row[2:])) for row in rows]
+    return "mechanisms | number | pairs | excess | bounded | open | raised", [*shown]
+
+
+_REPLAYED = ("pairs", "excess", "bounded", "open", "raised")
+
+# Audits of one training run.
+
+
+def _canary_alarms(measured: Measured) -> Table:
+    found, rows = measured.rows("canary-false-alarms"), []
+    for method in ("auto", "betting", "counts", "steinke", "f-dp"):
+        shares = {row["mechanism"]: row[method] for row in found if method in row}
+        worst = max(shares, key=lambda name: float(shares[name]))
+        rows.append((method, len([row for row in found if method in row]), f"{shares[worst]:.4f}", worst))
+    return "method | settings | largest share refuted | of", [*rows]
+
+
+def _canary_bounds(measured: Measured) -> Table:
+    rows = [
+        (
+            row["setting"],
+            f"{row['published']:.3f}",
+            f"{row['bound']:.3f}",
+            f"{row['truth']:.3f}" if "truth" in row else "–",
+        )
+        for row in measured.rows("canary-bounds")
+    ]
+    return "setting | published | dpaudit | true ε", [*rows]
+
+
+def _jax_privacy(measured: Measured) -> Table:
+    rows: list[Sequence[Any]] = [
+        (
+            row["setting"],
+            *(f"{row[name]:.3f}" for name in ("bonferroni", "split", "bound", "fdp", "fdp_split", "curve")),
+        )
+        for row in measured.rows("jax-privacy")
+        if "bound" in row
+    ]
+    header = (
+        "scores | library, Bonferroni | Split | dpaudit | library, f-DP | f-DP with Split | dpaudit, Gaussian curve"
+    )
+    return header, rows
+
+
+def _jax_alarms(measured: Measured) -> Table:
+    rows = [
+        (f"{row['canaries']:,}", f"{row['audits']:,}", f"{row['library_refuted']:.4f}", f"{row['dpaudit_refuted']:.4f}")
+        for row in measured.rows("jax-privacy-false-alarms")
+    ]
+    return "canaries | audits | library | dpaudit", [*rows]
+
+
+def _dp_sgd(measured: Measured) -> Table:
+    by_setting = measured.grouped("dp-sgd", "setting")
+    rows = [(name, *(f"{row['bound']:.2f}" for row in found)) for name, found in by_setting.items()]
+    claims = [f"ε = {row['epsilon']:g}" for row in next(iter(by_setting.values()))]
+    return " | ".join(["setting", *claims]), [*rows]
+
+
+def _mistakes(measured: Measured) -> Table:
+    rows = []
+    found = measured.rows("training-mistakes")
+    for name, caught, right in (("repeated runs", "caught", "right"), ("one run", "one_caught", "one_right")):
+        shown = [row for row in found if caught in row]
+        always = sum(row[caught] == row["seeds"] for row in shown)
+        rows.append((name, len(shown), always, sum(row[right] for row in shown)))
+    return "audit | mistakes | found with every seed | right trainings refuted", [*rows]
+
+
+# Faults.
+
+
+def _faults(measured: Measured) -> Table:
+    attacks, kills, fuzzed = measured.tables["faults"].values(), measured.rows("kills"), measured.rows("fuzz")
+    met = sum(all(map(is_met, row["targets"])) for row in attacks)
+    unsound, different = (sum(row[name] for row in kills) for name in ("unsound", "different"))
+    failed = sum(row["failed"] for row in fuzzed)
+    return "what | number | outcome", [
+        ("attacks", len(attacks), f"{met} as required"),
+        ("kills", sum(row["kills"] for row in kills), f"{unsound} damaged stores, {different} other results"),
+        ("fuzzed inputs", f"{sum(row['examples'] for row in fuzzed):,}", f"{failed} failed"),
+    ]
+
+
+# Where dpaudit misses.
+
+_MISSED = "Targets that the figures miss, wrong verdicts, and comparisons in which another tool is ahead."
+
+
+def misses(measured: Measured) -> list[str]:
+    """Return a line for each missed target, and for each comparison in which another tool is ahead."""
+    lines = [
+        f"{table}, {key}: {words(target)}"
+        for table, rows in measured.tables.items()
+        for key, row in rows.items()
+        for target in row["targets"]
+        if not is_met(target)
+    ]
+    wrong = [f"{row['mechanism']} ({row['verdict']})" for row in measured.rows("suites") if not _is_right(row)]
+    if wrong:
+        lines.append(f"suites: wrong verdicts on {', '.join(wrong)}")
+    below = [row["mechanism"] for row in measured.rows("dp-sniper") if not _reaches(row)]
+    if below:
+        lines.append(f"dp-sniper: another tool has the larger bound on {', '.join(below)}")
+    statdp = measured.rows("suites", TRIALS)
+    for what, fewer in (
+        ("fewer runs", [row for row in statdp if 1e6 * TRIALS[row["mechanism"]]["runs"] < row["executions"]]),
+        ("less time", [row for row in statdp if TRIALS[row["mechanism"]]["seconds"] < row["seconds"]]),
+    ):
+        if fewer:
+            lines.append(f"suites: StatDP took {what} on {_of(len(fewer), len(statdp))} mechanisms")
+    return lines
+
+
+_TABLES: dict[str, Callable[[Measured], Table]] = {
+    "False alarms": _false_alarms,
+    "Exact size": _sizes,
+    "Coverage": _coverage,
+    "Runs to a refutation": _refutation,
+    "Power at the stated excess": _power,
+    "Catalogue of bugs": _catalogue,
+    "StatDP, DP-Auditorium and a ladder of excess losses": _suites,
+    "DP-Sniper's suite": _sniper,
+    "Rare leaks and low bits": _leaks,
+    "Runs until a rare leak is found": _rare_leaks,
+    "Small excesses amid noise": _small_excesses,
+    "Local differential privacy": _local,
+    "Sessions of pytest": _sessions,
+    "Released libraries": _libraries,
+    "Suites of whole libraries": _library_suites,
+    "Google's statistical test cases": _google,
+    "Record and replay": _replays,
+    "False alarms of audits of one run": _canary_alarms,
+    "Bounds from one run": _canary_bounds,
+    "JAX Privacy's auditing": _jax_privacy,
+    "False alarms of JAX Privacy's auditing": _jax_alarms,
+    "DP-SGD": _dp_sgd,
+    "Mistakes in training": _mistakes,
+    "Faults": _faults,
+}

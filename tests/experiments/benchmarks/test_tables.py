@@ -1,0 +1,310 @@
+"""The quick form of every table meets its targets, its mathematics is right, and wrong twins miss the targets."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import Answers, ApproxDP, NFoldComposition, PureDP, Within, epsilon_lower
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.inference.boundary_test import Counts, p_value
+from dpaudit.experiments.benchmarks import (
+    canaries,
+    detection,
+    faults,
+    google,
+    inference,
+    libraries,
+    regression,
+    replays,
+)
+from dpaudit.experiments.benchmarks.command import FILES, tables_of
+from dpaudit.experiments.benchmarks.measure import Effort, is_met, measure
+from dpaudit.experiments.cases.experiment import strength_by_laws
+from dpaudit.experiments.libraries.defects import Defect, Searched
+from dpaudit.experiments.libraries.diffprivlib_fits import diffprivlib_fits
+from dpaudit.experiments.libraries.target import Subject, is_installed
+from dpaudit.experiments.published.google_cases.all_cases import closeness_cases, dp_cases
+from dpaudit.mechanisms import LaplaceMechanism, exact_delta, exact_epsilon
+from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
+
+QUICK = Effort(is_quick=True)
+TABLES = {table.name: table for name in FILES for table in tables_of(name)}
+WRONG = LaplaceMechanism(1.0, sensitivity=0.5)
+
+
+def row_of(table, key):
+    *_, row = TABLES[table].states(key, QUICK, None)
+    return row
+
+
+def is_good(row):
+    return all(map(is_met, row["targets"]))
+
+
+@pytest.mark.filterwarnings("ignore:optax.global_norm is deprecated:DeprecationWarning")  # in JAX Privacy
+@pytest.mark.parametrize(("table", "key"), [(table.name, key) for table in TABLES.values() for key in table.quick])
+def test_the_quick_form_meets_its_targets(table, key):
+    library = TABLES[table].library
+    needed = "" if library is None else library(*TABLES[table].rows[key])
+    if needed and not is_installed(needed):
+        pytest.skip(f"{needed} cannot be imported")
+    row = row_of(table, key)
+    assert row["cells"]
+    assert is_good(row), row
+
+
+@pytest.mark.parametrize("subject", inference.subjects(), ids=lambda subject: subject.name)
+def test_the_claims_of_the_subjects_hold_with_equality(subject):
+    law_x, law_y = subject.laws()
+    if isinstance(subject.claim, ApproxDP):
+        assert exact_delta(law_x, law_y, subject.claim.epsilon) == pytest.approx(subject.claim.delta, rel=1e-8)
+    else:
+        assert exact_epsilon(law_x, law_y) == pytest.approx(subject.claim.epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), NFoldComposition(0.1, 4)], ids=str)
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (12, 7)])
+def test_bisection_finds_what_enumeration_finds(claim, n, m):
+    critical = inference.smallest_refuted(n, m, claim, 0.05)
+    for x, y in itertools.product(range(n + 1), range(m + 1)):
+        p = p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.05)
+        assert (p <= 0.05) == (x >= critical[y])
+    q = 0.3
+    p = float(claim.max_power(q)[0])
+    by_hand = sum(
+        stats.binom.pmf(x, n, p) * stats.binom.pmf(y, m, q)
+        for x, y in itertools.product(range(n + 1), range(m + 1))
+        if x >= critical[y]
+    )
+    size, _ = inference.exact_size(critical, n, claim)
+    assert by_hand <= size <= 0.05
+
+
+def test_a_region_too_large_by_a_hit_is_seen():
+    critical = inference.smallest_refuted(20, 20, PureDP(1.0), 0.05)
+    assert inference.exact_size(critical, 20, PureDP(1.0))[0] <= 0.05
+    assert inference.exact_size(critical - 1, 20, PureDP(1.0))[0] > 0.05
+
+
+@pytest.mark.parametrize("outcomes", [5, 50])
+def test_laws_of_the_coverage(outcomes):
+    for kind in ("distinct", "tied"):
+        p, q = inference.outcome_laws(kind, outcomes)
+        assert p.sum() == pytest.approx(1.0, rel=1e-12)
+        assert q.sum() == pytest.approx(1.0, rel=1e-12)
+        ratios = np.abs(np.log(p / q))
+        assert (ratios > ratios.max() - 1e-9).sum() == (1 if kind == "distinct" else outcomes)
+
+
+@pytest.mark.parametrize("kind", inference.KINDS)
+@pytest.mark.parametrize("truth", [1.5, 1.01])
+def test_the_refuted_mechanisms_have_the_loss_that_is_stated(kind, truth):
+    subject = inference.Kind(kind)
+    assert strength_by_laws(subject.mechanism(truth), subject.pair, subject.claim) == pytest.approx(truth, rel=1e-6)
+
+
+def test_false_alarms_and_too_narrow_intervals_miss_their_targets(monkeypatch):
+    """The wrong twins: a claim that does not hold, and intervals of alpha .9."""
+    wrong = dataclasses.replace(inference._subjects()["randomised-response"], claim=PureDP(0.0))
+    monkeypatch.setattr(inference, "_subjects", lambda: {wrong.name: wrong})
+    assert not is_good(row_of("false-alarms", "randomised-response, fixed size"))
+    honest = inference.maximum_interval
+    monkeypatch.setattr(inference, "maximum_interval", lambda *counts, alpha: honest(*counts, alpha=0.9))
+    assert not is_good(row_of("coverage", "distinct, 5, 10000"))
+
+
+# Detection.
+
+LAPLACE = LaplaceMechanism(0.5)
+
+
+def test_event_probabilities_are_those_of_the_law():
+    event = Intervals(((3.0, math.inf),))
+    found = detection.event_probabilities(LAPLACE, 0.0, 1.0, event, runs=200_000, seed=0)
+    law_x, law_y = stats.laplace(0, 2), stats.laplace(1, 2)
+    assert found.p == pytest.approx(law_y.sf(3.0), rel=0.02)
+    assert found.q == pytest.approx(law_x.sf(3.0), rel=0.02)
+    assert math.log(found.p / found.q) == pytest.approx(0.5, rel=2e-3), "the ratio is constant there: hardly any noise"
+
+
+def test_an_event_that_is_never_hit_has_a_probability_all_the_same():
+    """Far out every output counts for both datasets, whichever it was drawn on."""
+    event = Intervals(((1.0, math.inf),))
+    found = detection.event_probabilities(LaplaceMechanism(8.0), 0.0, 1.0, event, runs=20_000, seed=0)
+    assert found.q == pytest.approx(0.5 * math.exp(-8.0), rel=0.05)
+
+
+def test_the_best_event_of_a_known_law():
+    runs = 1_000_000
+    found = detection.best_event(LAPLACE, 0.0, 1.0, audit_runs=runs, alpha=0.1, runs=200_000, seed=0)
+    laws = stats.laplace(0, 2), stats.laplace(1, 2)
+    bounds = [
+        detection.Probabilities(*(law.cdf(t) for law in laws)).expected_bound(runs, 0.1) for t in (-1.0, -0.3, 0.0, 0.3)
+    ]
+    assert found.expected_bound(runs, 0.1) == pytest.approx(max(bounds), rel=2e-3)
+    assert bounds[2] == epsilon_lower(500_000, runs, round(runs * laws[1].cdf(0.0)), runs, alpha=0.1)
+    same = detection.best_event(LAPLACE, 0.0, 0.0, audit_runs=1_000, alpha=0.1, runs=1_000, seed=0)
+    assert (same.p, same.q) == (0.5, 0.5), "equal laws have no best event"
+
+
+def test_an_infinite_loss_has_no_hits_on_the_other_side():
+    pair, sizes = ((0.0, 1.0), (1.0, 0.0)), {"audit_runs": 1_000_000, "runs": 50_000}
+    found = detection.best_event(SparseVectorWithoutQueryNoise(1.0), *pair, **sizes, alpha=0.1, seed=0)
+    assert found.q == 0.0
+    assert found.p > 0.1
+
+
+# Audits of one training run.
+
+
+@pytest.mark.parametrize("name", canaries.KNOWN)
+def test_scores_are_one_for_each_canary(name):
+    rng = np.random.default_rng(0)
+    included = rng.random(50) < 0.5
+    assert canaries.KNOWN[name].draw(included, rng).shape == (50,)
+
+
+@pytest.mark.parametrize("m", [200, 1_000])
+def test_the_worst_law_is_a_law_that_spends_all_of_delta(m):
+    """Σ_j [j P(j) − e^ε (m − j + 1) P(j − 1)]₊ is m δ, as theorem 2 allows."""
+    delta = 1e-3 / m
+    law = canaries._worst_law(m, delta)
+    assert law.min() >= 0.0
+    assert law.sum() == pytest.approx(1.0)
+    j = np.arange(1, m + 1)
+    spent = np.maximum(j * law[1:] - np.e * (m - j + 1) * law[:-1], 0.0)
+    assert spent[spent > 1e-9].sum() == pytest.approx(m * delta, rel=1e-6)
+
+
+def test_the_epsilon_of_a_gaussian_curve_is_the_published_one():
+    """From jax-privacy's test figures: mu 1, 2, 4 at delta 1e-6."""
+    found = [canaries.epsilon_of_gaussian(mu, 1e-6) for mu in (1.0, 2.0, 4.0)]
+    assert found == pytest.approx([4.887, 10.997, 26.357], abs=1e-3)
+
+
+def test_scores_that_tell_every_canary_miss_the_target(monkeypatch):
+    known = canaries.Known(lambda m: PureDP(1.0), lambda included, rng: included.astype(np.float64))
+    monkeypatch.setitem(canaries.KNOWN, "randomised response", known)
+    row = row_of("canary-false-alarms", "randomised response, 200 canaries")
+    assert row["cells"]["auto"] == 1.0
+    assert not is_good(row)
+
+
+# Regression testing, faults.
+
+
+def test_there_are_thirty_right_ones_and_twenty_bugs():
+    assert len(regression.right()) == 30
+    assert list(regression.bugs()) == list(regression.BUGS)
+    assert len(regression.BUGS) == 20
+
+
+def test_a_session_says_what_its_audits_found():
+    status, (found,) = regression._session("bugs", "['scale-epsilon']", "--dp-audit-runs=2_000")
+    assert (status, found.verdict.value, found.test.rpartition("::")[2]) == (1, "refuted", "test_audit[scale-epsilon]")
+    status, (found,) = regression._session("right", "['laplace, sequential']", "--dp-audit-runs=1_000")
+    assert (status, found.runs) == (0, 1_000)
+
+
+@pytest.mark.parametrize("program", ["print('another')", "raise SystemExit(3)", "import time; time.sleep(60)"])
+def test_another_outcome_of_an_attack_is_a_missed_target(monkeypatch, program):
+    monkeypatch.setattr(faults, "_HEAD", "")  # imports the library, which these programs do not use
+    monkeypatch.setattr(faults, "_PATIENCE", 1.0)
+    monkeypatch.setitem(faults.ATTACKS, "clock", faults.Attack(program, "as it should be"))
+    _, (target,) = faults._attack_cells(QUICK, range, "clock")
+    assert not is_met(target)
+
+
+# Libraries, Google's cases, replays.
+
+
+@pytest.mark.parametrize("table", ["opendp", "diffprivlib", "pydp", "google", "composites"])
+def test_rows_of_missing_libraries_are_left_out(table, monkeypatch):
+    for library in ("opendp", "diffprivlib", "pydp"):
+        monkeypatch.setitem(sys.modules, library, None)
+    told = []
+    kept = dataclasses.replace(TABLES[table], measure=lambda *arguments: ({}, []))
+    assert measure([kept], Effort(), tell=told.append)
+    without = sum(not kept.library(*arguments) for arguments in kept.rows.values())
+    assert without == 63 if table == "google" else (without > 0) == (table == "composites")
+    assert sum("cannot be imported: its rows are left out" not in line for line in told) == without
+    assert any("cannot be imported: its rows are left out" in line for line in told)
+
+
+def test_a_broken_subject_and_a_sound_defect_miss_their_targets(monkeypatch):
+    broken = Subject(name="broken", make=lambda: WRONG, pair=(0.0, 1.0), runs=5_000)
+    monkeypatch.setitem(libraries._SUBJECTS["opendp"], "broken", broken)
+    cells, targets = libraries._library_cells(QUICK, range, "opendp", "broken")
+    assert cells["refuted"] == 1
+    assert not is_met(targets[0])
+    sizes = {"runs": 2_000, "search_runs": 400, "adjacency": Within("l1"), "domain": Answers()}
+    sound = Searched(words="sound", make=lambda: LaplaceMechanism(1.0), **sizes)
+    monkeypatch.setitem(
+        libraries._DEFECTS, "none", Defect(name="none", library="", by="values", broken=sound, twin=sound)
+    )
+    assert not is_met(libraries._defect_cells(QUICK, range, "none")[1][0])
+
+
+def test_alpha_is_shared_by_all_audits_of_right_mechanisms():
+    audits = 2 * len(list(dp_cases())) + len(list(closeness_cases()))
+    assert len(TABLES["google"].rows) == 296
+    assert audits * google.ALPHA == pytest.approx(google.SUITE_ALPHA)
+
+
+def test_a_twin_with_all_of_the_noise_misses_its_target(monkeypatch):
+    monkeypatch.setattr(google, "TWIN_SHARE", 1.0)
+    right = google.noise
+    monkeypatch.setattr(google, "release", lambda case: right(case, alpha=google.ALPHA))
+    _, targets = google._cells(Effort(), range, "approximate bounds: basic (bounding failure)")
+    assert [target["what"] for target in targets if not is_met(target)] == ["refuted twins"]
+
+
+@pytest.mark.skipif(not is_installed("pydp"), reason="pydp cannot be imported")
+@pytest.mark.parametrize(("share", "is_refuted"), [(1.0, False), (0.7, True)])
+def test_the_law_of_noise_is_checked(share, is_refuted):
+    case = next(case for case in closeness_cases() if case.key == "Gaussian closeness: Default parameters")
+    assert google.closeness_check(case, share, runs=2_000, seed=1).is_refuted == is_refuted
+
+
+def test_false_findings_of_replays_miss_their_targets(monkeypatch):
+    """The wrong twin: a mechanism that breaks its claim, among those that keep it."""
+    monkeypatch.setitem(replays.REFERENCES, "LaplaceMechanism", (WRONG, lambda rng: (0.0, 1.0)))
+    row = row_of("false-findings", "LaplaceMechanism")
+    assert (row["cells"]["excess"], row["cells"]["bounded"], is_good(row)) == (5, 0, False)
+    side = replays.Side(make=lambda: WRONG, pair=(0.0, 1.0), adjacency=Within("l1"))
+    monkeypatch.setattr(replays, "composites", lambda: {"none": replays.Composite(name="none", right=side)})
+    cells, (target,) = replays._composite_cells(QUICK, range, "none")
+    assert (cells["right_excess"], is_met(target)) == (1, False)
+    assert (cells["call"], cells["moved"], cells["wrong_pairs"]) == ("laplace_on_grid", "1", None)
+
+
+def test_what_raises_on_both_is_counted():
+    def broken(rows, rng):
+        raise ValueError("no rows")
+
+    assert replays.verdicts(broken, [([1], [])], 0, claim=1.0) == (0, 0, 0, 1, None, "raised")
+
+
+def test_names_of_models_are_unique_and_their_rows_fit():
+    fits = diffprivlib_fits()
+    assert len({fit.name for fit in fits}) == len(fits) > 20
+    assert all(isinstance(fit.domain.corners()[0], tuple) for fit in fits)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of scipy, about what diffprivlib passes to it
+def test_the_findings_say_what_replay_names(capsys):
+    """A block of a page that needs diffprivlib, and takes a tenth of a second for each defect."""
+    pytest.importorskip("diffprivlib", reason="diffprivlib cannot be imported")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
+    found = re.search(r"## What replay names.*?```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    exec(found[1], {"__name__": "__main__"})
+    assert capsys.readouterr().out == found[2]
