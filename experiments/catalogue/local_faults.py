@@ -50,24 +50,14 @@ def response_faults() -> list[Fault]:
     fresh = RememberedResponse(1.0, is_remembered=False)
     return [
         _LOCAL("truth-among-the-lies", TruthAmongTheLies(1.0), _values(0, 1), correct=right),
-        _LOCAL(
-            "odds-for-two-values",
-            BinaryOddsForManyValues(1.0, 5),
-            five,
-            correct=RandomisedResponse(1.0, 5),
-            cause="The value with the probability for yes and no, e^ε/(1 + e^ε), although there are five: ε + ln 4",
-        ),
-        _LOCAL(
-            "biased-coin",
-            BiasedCoinResponse(),
-            yes_no,
-            correct=RandomisedResponse(math.log(3)),
-            cause="Warner's two coins, the second of which says yes one time in four: ln 5 instead of ln 3",
-        ),
+        _LOCAL("odds-for-two-values", BinaryOddsForManyValues(1.0, 5), five, correct=RandomisedResponse(1.0, 5),
+            cause="The value with the probability for yes and no, e^ε/(1 + e^ε), although there are five: ε + ln 4"),
+        _LOCAL("biased-coin", BiasedCoinResponse(), yes_no, correct=RandomisedResponse(math.log(3)),
+            cause="Warner's two coins, the second of which says yes one time in four: ln 5 instead of ln 3"),
         _LOCAL("only-yes-randomised", OnlyYesRandomised(1.0), yes_no, correct=right),
         _LOCAL("response-remembered", RememberedResponse(1.0), two_times, correct=fresh, exact=math.inf),
         _LOCAL("each-bit-at-epsilon", OneHotAtFullEpsilon(1.0), three, correct=UnaryEncoding(1.0, 3)),
-    ]
+    ]  # fmt: skip
 
 
 def oracle_faults() -> list[Fault]:
@@ -79,33 +69,19 @@ def oracle_faults() -> list[Fault]:
         _ORACLE("coins-of-two-encodings", MixedUnaryCoins(1.0), four, correct=optimised, runs=20_000),
         _ORACLE("true-bit-set-twice", TrueBitSetTwice(1.0), four, correct=optimised, runs=20_000),
         _ORACLE("ones-never-cleared", OnesNeverCleared(1.0), four, correct=unary),
-        _ORACLE(
-            "threshold-on-half-the-noise",
-            HalfNoiseThreshold(1.0),
-            four,
-            correct=ThresholdedHistogram(1.0, 4),
-            runs=20_000,
-        ),
+        _ORACLE("threshold-on-half-the-noise", HalfNoiseThreshold(1.0), four, correct=ThresholdedHistogram(1.0, 4),
+            runs=20_000),
         _ORACLE("odds-of-binary-hashing", BinaryHashingOdds(1.0), eight, correct=LocalHashing(1.0, 8)),
         _ORACLE("hash-chosen-by-the-value", HashChosenByTheValue(1.0), eight, correct=LocalHashing(1.0, 8)),
-        _ORACLE(
-            "subset-of-wrong-size",
-            SubsetOfWrongSize(1.0),
-            _values(0, 9, range(10)),
-            correct=SubsetSelection(1.0, 10),
-        ),
-        _ORACLE(
-            "subset-in-order", listed, _values(0, 1, range(5)), correct=SubsetSelection(1.0, listed.k, listed.size)
-        ),
-        _ORACLE(
-            "hadamard-or-any-column",
-            HadamardOrAnyColumn(1.0),
-            _values(0, 1, range(7)),
-            correct=HadamardResponse(1.0, 7),
-        ),
+        _ORACLE("subset-of-wrong-size", SubsetOfWrongSize(1.0), _values(0, 9, range(10)),
+            correct=SubsetSelection(1.0, 10)),
+        _ORACLE("subset-in-order", listed, _values(0, 1, range(5)),
+            correct=SubsetSelection(1.0, listed.k, listed.size)),
+        _ORACLE("hadamard-or-any-column", HadamardOrAnyColumn(1.0), _values(0, 1, range(7)),
+            correct=HadamardResponse(1.0, 7)),
         _ORACLE("memo-redrawn", redrawn, _values(0, 1), correct=MemoisedBits(1.0, 0.6, 2, redrawn.reports)),
         _ORACLE("first-report-for-all", FirstReportForAll(1.0, 2.0), four, correct=unary),
-    ]
+    ]  # fmt: skip
 
 
 def _values(x: Any, y: Any, values: Any = (0, 1)) -> NeighbouringPair:

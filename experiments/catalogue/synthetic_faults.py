@@ -42,54 +42,21 @@ def synthetic_faults() -> list[Fault]:
     few = NeighbouringPair([(None,)] * 9 + [(1,)], [(None,)] * 9 + [(0,)], _REPLACED)
     outlier = NeighbouringPair([1.0, 2.0, 50.0], [1.0, 2.0], _ADDED, Rows(high=50.0))
     return [
-        _TABLE(
-            "marginals-for-replaced-rows",
-            for_replace,
-            other_row,
-            correct=replaced,
-            exact=_exact(for_replace, other_row),
-            runs=50_000,
-        ),
-        _TABLE(
-            "marginals-not-split",
-            not_split,
-            both,
-            correct=NoisyMarginals(_EPSILON, two, _DRAWN),
-            exact=_exact(not_split, both),
-            runs=50_000,
-        ),
-        _TABLE(
-            "categories-from-the-data",
-            LearnedCategories(_EPSILON, one, _DRAWN),
-            new_value,
-            correct=added,
-            exact=math.inf,
-        ),
-        _TABLE(
-            "undeclared-categories",
-            LearnedCategories(_EPSILON, one, _DRAWN, "added"),
-            undeclared,
-            correct=added,
-            exact=math.inf,
-            cause="Categories of the data that are added to the declared ones: no finite ε",
-        ),
-        _TABLE(
-            "rows-of-the-data",
-            RowsOfTheData(_EPSILON, one),
-            third_row,
-            correct=NoisyMarginals(_EPSILON, one),
-            exact=math.inf,
-        ),
+        _TABLE("marginals-for-replaced-rows", for_replace, other_row, correct=replaced,
+            exact=_exact(for_replace, other_row), runs=50_000),
+        _TABLE("marginals-not-split", not_split, both, correct=NoisyMarginals(_EPSILON, two, _DRAWN),
+            exact=_exact(not_split, both), runs=50_000),
+        _TABLE("categories-from-the-data", LearnedCategories(_EPSILON, one, _DRAWN), new_value, correct=added,
+            exact=math.inf),
+        _TABLE("undeclared-categories", LearnedCategories(_EPSILON, one, _DRAWN, "added"), undeclared, correct=added,
+            exact=math.inf, cause="Categories of the data that are added to the declared ones: no finite ε"),
+        _TABLE("rows-of-the-data", RowsOfTheData(_EPSILON, one), third_row, correct=NoisyMarginals(_EPSILON, one),
+            exact=math.inf),
         _TABLE("leaked-row", LeakedRow(_EPSILON, one, _DRAWN), other_row, correct=replaced, exact=math.inf),
         _TABLE("shares-of-present-rows", SharesOfPresentRows(_EPSILON, 2, _DRAWN), few, correct=replaced),
-        _TABLE(
-            "range-of-a-column-learned",
-            LearnedRange(_EPSILON),
-            outlier,
-            correct=NoisyBins(_EPSILON, 0.0, 50.0),
-            exact=math.inf,
-        ),
-    ]
+        _TABLE("range-of-a-column-learned", LearnedRange(_EPSILON), outlier, correct=NoisyBins(_EPSILON, 0.0, 50.0),
+            exact=math.inf),
+    ]  # fmt: skip
 
 
 def _exact(twin: Any, pair: NeighbouringPair) -> float:

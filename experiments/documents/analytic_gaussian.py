@@ -61,14 +61,10 @@ def experiments() -> list[Experiment]:
             "Dwork & Roth (2014), Theorem A.1; Balle & Wang (2018), Section 2",
             _classical(),
         ),
-        about(
-            "G3",
-            "A program for the analytic Gaussian mechanism adds noise with the calibrated standard deviation.",
+        about("G3", "A program for the analytic Gaussian mechanism adds noise with the calibrated standard deviation.",
             "Bao, Yang, Xiao & Ding (2021), Lemma 2.4, and a program for it with three bugs",
-            (*_miscalibrated_audits(), *_scales()),
-            draw=scales_figure,
-        ),
-    ]
+            (*_miscalibrated_audits(), *_scales()), draw=scales_figure),
+    ]  # fmt: skip
 
 
 def _exact(name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str) -> AuditCase:
@@ -81,35 +77,18 @@ def _exact_versions() -> list[AuditCase]:
     in_ball, opposite = LocalGaussianMechanism(1.0, 0.01, Ball(2.0, 3)), ((8.0, -4.0, 1.0), (-8.0, 4.0, -1.0))
     vector = VectorGaussianMechanism(1.0, 0.01)
     return [
-        _exact(
-            "G1-number-epsilon-0",
-            GaussianMechanism(0.0, 0.1),
-            _UNIT,
-            one,
-            "Gaussian noise at epsilon 0, total variation distance as delta",
-        ),
-        _exact(
-            "G1-number-epsilon-1", GaussianMechanism(1.0, 0.01), _UNIT, one, "Gaussian noise at epsilon 1, exact claim"
-        ),
-        _exact(
-            "G1-number-epsilon-4",
-            GaussianMechanism(4.0, 0.05),
-            _UNIT,
-            one,
-            "Gaussian noise at epsilon 4, outside the classical theorem",
-        ),
+        _exact("G1-number-epsilon-0", GaussianMechanism(0.0, 0.1), _UNIT, one,
+            "Gaussian noise at epsilon 0, total variation distance as delta"),
+        _exact("G1-number-epsilon-1", GaussianMechanism(1.0, 0.01), _UNIT, one,
+            "Gaussian noise at epsilon 1, exact claim"),
+        _exact("G1-number-epsilon-4", GaussianMechanism(4.0, 0.05), _UNIT, one,
+            "Gaussian noise at epsilon 4, outside the classical theorem"),
         _exact("G1-vector", vector, (_ORIGIN, _MOVED), one, "Gaussian noise on a vector, Euclidean distance 1"),
-        _exact(
-            "G1-local-number",
-            clipped,
-            (-50.0, 200.0),
-            local,
-            "local Gaussian noise, values clipped to the interval ends",
-        ),
-        _exact(
-            "G1-local-vector", in_ball, opposite, local, "local Gaussian noise, opposite vectors clipped to the ball"
-        ),
-    ]
+        _exact("G1-local-number", clipped, (-50.0, 200.0), local,
+            "local Gaussian noise, values clipped to the interval ends"),
+        _exact("G1-local-vector", in_ball, opposite, local,
+            "local Gaussian noise, opposite vectors clipped to the ball"),
+    ]  # fmt: skip
 
 
 def _too_little(
@@ -129,22 +108,12 @@ def _sensitivity_versions() -> list[AuditCase]:
         "Gaussian noise for one changed coordinate, three changed",
     )
     return [
-        _too_little(
-            "G1-local-unclipped",
-            number,
-            (0.0, 20.0),
-            Local(),
-            "local Gaussian noise without clipping, twice the assumed distance",
-        ),
-        _too_little(
-            "G1-local-unclipped-vector",
-            vector,
-            opposite,
-            Local(),
-            "local Gaussian noise without clipping, vectors outside the ball",
-        ),
+        _too_little("G1-local-unclipped", number, (0.0, 20.0), Local(),
+            "local Gaussian noise without clipping, twice the assumed distance"),
+        _too_little("G1-local-unclipped-vector", vector, opposite, Local(),
+            "local Gaussian noise without clipping, vectors outside the ball"),
         _too_little("G1-vector-one-coordinate", by_one, diagonal, Within("linf"), one_of_three),
-    ]
+    ]  # fmt: skip
 
 
 def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float | None = None) -> AuditCase:
@@ -177,25 +146,14 @@ def _attained() -> list[StatementCase]:
     )
     vector, local = VectorGaussianMechanism(1.0, 0.01), LocalGaussianMechanism(1.0, 0.01, Interval(0, 10))
     return [
-        _statement_of(
-            true,
-            "G1-attained",
-            GaussianMechanism(1.0, 0.01),
-            _UNIT,
-            "Gaussian noise on a number, half-line as the best event",
-        ),
-        _statement_of(
-            true,
-            "G1-attained-vector",
-            vector,
-            (_ORIGIN, _MOVED),
-            "Gaussian noise on a vector, half-space as the best event",
-        ),
-        _statement_of(
-            true, "G1-attained-local", local, (-50.0, 200.0), "local Gaussian noise, values at the interval ends"
-        ),
+        _statement_of(true, "G1-attained", GaussianMechanism(1.0, 0.01), _UNIT,
+            "Gaussian noise on a number, half-line as the best event"),
+        _statement_of(true, "G1-attained-vector", vector, (_ORIGIN, _MOVED),
+            "Gaussian noise on a vector, half-space as the best event"),
+        _statement_of(true, "G1-attained-local", local, (-50.0, 200.0),
+            "local Gaussian noise, values at the interval ends"),
         _statement_of(false_statement, "G1-attained-over-noised", over, _UNIT, excess),
-    ]
+    ]  # fmt: skip
 
 
 def _classical() -> tuple[AuditCase | StatementCase, ...]:
@@ -268,12 +226,7 @@ def _scales() -> list[StatementCase]:
             for m in right
         ),
         case(true_statement, "vector", vector, vector.scale, "exact calibration of three coordinates"),
-        case(
-            true_statement,
-            "one-for-epsilon-at-1",
-            at_one,
-            at_one.right_scale,
-            "hard-coded 1 for epsilon, at epsilon 1, no effect",
-        ),
+        case(true_statement, "one-for-epsilon-at-1", at_one, at_one.right_scale,
+            "hard-coded 1 for epsilon, at epsilon 1, no effect"),
         *(case(false_statement, name, twin, twin.right_scale, note) for name, twin, note in wrong),
-    ]
+    ]  # fmt: skip

@@ -127,21 +127,12 @@ def _loss() -> list[Case]:
     exact = gaussian_loss_tail(mechanism.epsilon, mechanism.scale)
     rest: dict[str, Any] = {"exact": exact, "runs": _MANY}
     return [
-        true_statement(
-            "D5-loss-tail",
-            f"Pr[loss > epsilon] = {exact:.3g}",
-            partial(loss_tail, mechanism, exact, exact),
-            note="Gaussian noise, exact loss tail Phi(mu/2 - epsilon/mu), sixteen times delta",
-            **rest,
-        ),
-        false_statement(
-            "D5-loss-at-most-delta",
-            "Pr[loss > epsilon] <= delta",
+        true_statement("D5-loss-tail", f"Pr[loss > epsilon] = {exact:.3g}", partial(loss_tail, mechanism, exact, exact),
+            note="Gaussian noise, exact loss tail Phi(mu/2 - epsilon/mu), sixteen times delta", **rest),
+        false_statement("D5-loss-at-most-delta", "Pr[loss > epsilon] <= delta",
             partial(loss_tail, mechanism, 0.0, mechanism.delta),
-            note="Gaussian noise, (epsilon, delta)-DP misread as epsilon-DP with probability 1 - delta",
-            **rest,
-        ),
-    ]
+            note="Gaussian noise, (epsilon, delta)-DP misread as epsilon-DP with probability 1 - delta", **rest),
+    ]  # fmt: skip
 
 
 def exposed_counts(mechanism: Any, n_people: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
@@ -207,23 +198,13 @@ def _exposed() -> list[Case]:
     ):
         mechanism, replaced = kind(delta), f"{words}, one of three rows replaced"
         cases += [
-            statement(
-                f"D6-{name}-number",
-                f"Binomial({_PEOPLE}, {delta:g})",
-                partial(number_exposed, mechanism, _PEOPLE, delta),
-                exact=factor * mean,
-                runs=RUNS,
-                note=f"{words}, number of people exposed, {notes[0]}",
-            ),
-            statement(
-                f"D6-{name}-nobody",
-                "Pr[nobody exposed] >= 99%",
-                partial(nobody_exposed, mechanism, _PEOPLE, 0.99),
-                exact=(1 - factor * delta) ** _PEOPLE,
-                runs=RUNS,
-                note=f"{words}, probability of nobody exposed, {notes[1]}",
-            ),
-        ]
+            statement(f"D6-{name}-number", f"Binomial({_PEOPLE}, {delta:g})",
+                partial(number_exposed, mechanism, _PEOPLE, delta), exact=factor * mean, runs=RUNS,
+                note=f"{words}, number of people exposed, {notes[0]}"),
+            statement(f"D6-{name}-nobody", "Pr[nobody exposed] >= 99%",
+                partial(nobody_exposed, mechanism, _PEOPLE, 0.99), exact=(1 - factor * delta) ** _PEOPLE, runs=RUNS,
+                note=f"{words}, probability of nobody exposed, {notes[1]}"),
+        ]  # fmt: skip
         replacements.append(audit(f"D6-{name}-replaced", kind(0.01), pair, Replace(), replaced, claim=claim))
     return [*cases, *replacements]
 
@@ -270,20 +251,13 @@ def _pure_groups() -> list[AuditCase]:
     )
     return [
         *(
-            holds(
-                f"D7-laplace-{k}",
-                laplace,
-                (0, k),
-                Within("l1"),
-                f"Laplace noise, tight at distance {k}",
-                claim=claim,
-                distance=k,
-            )
+            holds(f"D7-laplace-{k}", laplace, (0, k), Within("l1"), f"Laplace noise, tight at distance {k}",
+                claim=claim, distance=k)
             for k in _STEPS
         ),
         holds("D7-local-sensitivity-1", wrong, ([], [0]), AddRemove(), one_step, claim=claim, distance=1),
         fails("D7-local-sensitivity-2", wrong, ([], [0, 0]), AddRemove(), two_steps, claim=claim, distance=2),
-    ]
+    ]  # fmt: skip
 
 
 def _groups_with_delta() -> list[AuditCase]:
@@ -343,18 +317,11 @@ def _distances() -> list[AuditCase]:
     root, composed = PureDP(math.sqrt(k) * EACH), ApproxDP(composed_epsilon(k), SLACK)
     return [
         *(holds(f"D8-distance-{n}", laplace, (0, n), Within("l1"), note, claim=group, distance=n) for n in _FOLDS),
-        fails(
-            "D8-distance-root", laplace, pair, adjacency, "Laplace noise, group of 64 at sqrt(k) epsilon", claim=root
-        ),
-        fails(
-            "D8-distance-composed",
-            laplace,
-            pair,
-            adjacency,
-            "Laplace noise, group of 64 at the composition bound",
-            claim=composed,
-        ),
-    ]
+        fails("D8-distance-root", laplace, pair, adjacency, "Laplace noise, group of 64 at sqrt(k) epsilon",
+            claim=root),
+        fails("D8-distance-composed", laplace, pair, adjacency, "Laplace noise, group of 64 at the composition bound",
+            claim=composed),
+    ]  # fmt: skip
 
 
 _BLOCK = 1 << 17
@@ -558,32 +525,16 @@ def _neighbours() -> list[AuditCase]:
     return [
         holds("D2-count-add-remove", count, (bits, no_bit), change, "count under add/remove, sensitivity 1"),
         holds("D2-count-replace", count, (bits, other_bit), replace, "count under replace, sensitivity 1"),
-        holds(
-            "D2-histogram-add-remove", one_bin, (rows, removed), change, "histogram under add/remove, one changed bin"
-        ),
+        holds("D2-histogram-add-remove", one_bin, (rows, removed), change,
+            "histogram under add/remove, one changed bin"),
         holds("D2-histogram-replace", two_bins, (rows, replaced), replace, "histogram under replace, two changed bins"),
-        fails(
-            "D2-histogram-half-noise",
-            half,
-            (rows, replaced),
-            replace,
-            "histogram under replace, noise for one changed bin: 2 epsilon",
-        ),
-        holds(
-            "D2-sum-replace",
-            ranged,
-            (values, other_value),
-            replace,
-            "sum of values in [3, 4] under replace, sensitivity 1",
-        ),
-        fails(
-            "D2-sum-add-remove",
-            ranged,
-            (values, no_value),
-            change,
-            "sum of values in [3, 4] under add/remove, noise for replace: 4 epsilon",
-        ),
-    ]
+        fails("D2-histogram-half-noise", half, (rows, replaced), replace,
+            "histogram under replace, noise for one changed bin: 2 epsilon"),
+        holds("D2-sum-replace", ranged, (values, other_value), replace,
+            "sum of values in [3, 4] under replace, sensitivity 1"),
+        fails("D2-sum-add-remove", ranged, (values, no_value), change,
+            "sum of values in [3, 4] under add/remove, noise for replace: 4 epsilon"),
+    ]  # fmt: skip
 
 
 def _graphs() -> list[AuditCase]:
@@ -604,50 +555,20 @@ def _graphs() -> list[AuditCase]:
     return [
         holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge fewer"),
         holds("D3-nodes", by_node, person, nodes, "edge count with noise for a node of at most 4 edges"),
-        fails(
-            "D3-edge-noise-for-nodes",
-            unscaled,
-            person,
-            nodes,
-            "edge count with noise for one edge, person with 4 edges: 4 epsilon",
-        ),
-        holds(
-            "D3-degrees-edges", degrees_by_edge, knot, edges, "degree histogram with one edge fewer, two moved nodes"
-        ),
+        fails("D3-edge-noise-for-nodes", unscaled, person, nodes,
+            "edge count with noise for one edge, person with 4 edges: 4 epsilon"),
+        holds("D3-degrees-edges", degrees_by_edge, knot, edges,
+            "degree histogram with one edge fewer, two moved nodes"),
         holds("D3-degrees-nodes", degrees, person, nodes, "degree histogram without a node and its four edges"),
-        fails(
-            "D3-degrees-one-end",
-            one_end,
-            knot,
-            edges,
-            "degree histogram with sensitivity for one end of an edge: 2 epsilon",
-        ),
-        holds(
-            "D3-person-of-4",
-            quarter,
-            person,
-            nodes,
-            "edge count, person with 4 edges at epsilon 1/4 each: total 1",
-            claim=one,
-        ),
-        fails(
-            "D3-person-of-8",
-            quarter,
-            crowd,
-            nodes,
-            "edge count, person with 8 edges at epsilon 1/4 each: total 2",
-            claim=one,
-        ),
-        holds(
-            "D3-four-edges",
-            quarter,
-            isolated,
-            edges,
-            "edge count, group claim for four steps of one edge",
-            claim=group,
-            distance=4,
-        ),
-    ]
+        fails("D3-degrees-one-end", one_end, knot, edges,
+            "degree histogram with sensitivity for one end of an edge: 2 epsilon"),
+        holds("D3-person-of-4", quarter, person, nodes, "edge count, person with 4 edges at epsilon 1/4 each: total 1",
+            claim=one),
+        fails("D3-person-of-8", quarter, crowd, nodes, "edge count, person with 8 edges at epsilon 1/4 each: total 2",
+            claim=one),
+        holds("D3-four-edges", quarter, isolated, edges, "edge count, group claim for four steps of one edge",
+            claim=group, distance=4),
+    ]  # fmt: skip
 
 
 def _pure() -> list[AuditCase]:
@@ -664,23 +585,9 @@ def _pure() -> list[AuditCase]:
         holds("D4-e-to-epsilon", large, bits, Local(), "randomised response, p <= e q"),
         fails("D4-one-plus-large", large, bits, Local(), "randomised response with p = e q, claim p <= 2 q", claim=two),
         holds("D4-one-plus-small", small, bits, Local(), slack, claim=percent, runs=2 * many),
-        fails(
-            "D4-rare-leak-pure",
-            leaky,
-            pair,
-            answers,
-            "Laplace noise with a leak in one run of 1000, claim without a delta",
-            claim=PureDP(1.0),
-            runs=many,
-        ),
+        fails("D4-rare-leak-pure", leaky, pair, answers,
+            "Laplace noise with a leak in one run of 1000, claim without a delta", claim=PureDP(1.0), runs=many),
         holds("D4-rare-leak-delta", leaky, pair, answers, "Laplace noise with a leak covered by delta", runs=many),
-        fails(
-            "D4-rare-leak-small-delta",
-            leaky,
-            pair,
-            answers,
-            "Laplace noise with a leak, a fifth of the true delta",
-            claim=fifth,
-            runs=many,
-        ),
-    ]
+        fails("D4-rare-leak-small-delta", leaky, pair, answers, "Laplace noise with a leak, a fifth of the true delta",
+            claim=fifth, runs=many),
+    ]  # fmt: skip

@@ -141,29 +141,15 @@ def _best_of_two() -> list[StatementCase]:
     race = "one-sided noise: e^(-c epsilon) to catch up, then an even chance"
     misread = "exponential tail misread as the probability of the worse candidate"
     return [
-        case(
-            true_statement,
-            "bound",
-            bound,
-            right,
-            _AHEAD,
-            at_most,
-            f"exponential mechanism, upper bound at c = {_AHEAD}",
-        ),
-        case(
-            true_statement,
-            "exact",
-            equal,
-            right,
-            _AHEAD,
-            exactly,
-            f"exponential mechanism, exact probability at c = {_AHEAD}",
-        ),
+        case(true_statement, "bound", bound, right, _AHEAD, at_most,
+            f"exponential mechanism, upper bound at c = {_AHEAD}"),
+        case(true_statement, "exact", equal, right, _AHEAD, exactly,
+            f"exponential mechanism, exact probability at c = {_AHEAD}"),
         case(false_statement, "bound-half-epsilon", bound, half, _AHEAD, at_most, half_epsilon),
         case(false_statement, "exact-half-epsilon", equal, half, _AHEAD, exactly, half_epsilon),
         case(true_statement, "noisy-half", "e^(-c epsilon)/2", noisy, _AHEAD_NOISY, halved, race),
         case(false_statement, "noisy-equal", "e^(-c epsilon)", noisy, _AHEAD_NOISY, whole, misread),
-    ]
+    ]  # fmt: skip
 
 
 _NAMES: Final = CategoryCounts(("Ann", "Bob", "Eve"))
@@ -238,19 +224,13 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
     return [
         holds(f"{row}-general", general, closer, all_answers, f"{label}, general scale, one answer down and one up"),
         holds(f"{row}-names", of_names, more, AddRemove(), f"{label}, most common name, one more Ann"),
-        holds(
-            f"{row}-diseases",
-            of_diseases,
-            patient,
-            AddRemove(),
-            f"{label}, most common disease, a patient with four of five",
-        ),
+        holds(f"{row}-diseases", of_diseases, patient, AddRemove(),
+            f"{label}, most common disease, a patient with four of five"),
         holds(f"{row}-replace", twice, replaced, Replace(), f"{label}, general scale, Bob replaced by Ann"),
         fails(f"{row}-missing-2", missing, closer, all_answers, f"{label}, monotone scale, one answer down"),
-        fails(
-            f"{row}-monotone-replace", of_names, replaced, Replace(), f"{label}, monotone scale, Bob replaced by Ann"
-        ),
-    ]
+        fails(f"{row}-monotone-replace", of_names, replaced, Replace(),
+            f"{label}, monotone scale, Bob replaced by Ann"),
+    ]  # fmt: skip
 
 
 def _value_released() -> AuditCase:
@@ -282,26 +262,13 @@ def _same_laws() -> list[AuditCase]:
     return [
         case(holds, "gumbel", two, gumbel, right, "Gumbel noise and the exponential mechanism, two candidates"),
         case(holds, "gumbel-five", five, gumbel, right, "Gumbel noise and the exponential mechanism, five candidates"),
-        case(
-            holds, "permute-and-flip", five, one_sided, coins, "exponential noise and permute-and-flip, five candidates"
-        ),
-        case(
-            fails,
-            "exponential",
-            two,
-            one_sided,
-            right,
-            "exponential noise and the exponential mechanism, two candidates",
-        ),
-        case(
-            fails,
-            "exponential-five",
-            five,
-            one_sided,
-            right,
-            "exponential noise and the exponential mechanism, five candidates",
-        ),
-    ]
+        case(holds, "permute-and-flip", five, one_sided, coins,
+            "exponential noise and permute-and-flip, five candidates"),
+        case(fails, "exponential", two, one_sided, right,
+            "exponential noise and the exponential mechanism, two candidates"),
+        case(fails, "exponential-five", five, one_sided, right,
+            "exponential noise and the exponential mechanism, five candidates"),
+    ]  # fmt: skip
 
 
 UTILITIES: Final = tuple(float(place) for place in range(8))  # of experiment E3
@@ -314,13 +281,9 @@ def experiments() -> list[Experiment]:
     """Return experiments E1 to E10."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "E1",
+        about("E1",
             "The exponential mechanism is epsilon-DP; the numerator and the normaliser each lose at most epsilon/2.",
-            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10",
-            (*_right(), *_halves()),
-            draw=halves_figure,
-        ),
+            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10", (*_right(), *_halves()), draw=halves_figure),
         about(
             "E2",
             "The factor 2 in exp(epsilon u/(2 sensitivity)) is needed unless utilities are monotone; without it, the "
@@ -328,13 +291,9 @@ def experiments() -> list[Experiment]:
             "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10",
             _missing(),
         ),
-        about(
-            "E3",
-            "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
-            "Dwork & Roth (2014), Definition 3.4",
-            _slopes(),
-            draw=partial(slopes_figure, epsilon=EPSILON, utilities=UTILITIES),
-        ),
+        about("E3", "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
+            "Dwork & Roth (2014), Definition 3.4", _slopes(),
+            draw=partial(slopes_figure, epsilon=EPSILON, utilities=UTILITIES)),
         about(
             "E4",
             "The sensitivity of a utility is its largest change between neighbours over all candidates; half of this "
@@ -342,15 +301,11 @@ def experiments() -> list[Experiment]:
             "Dwork & Roth (2014), Section 3.4",
             _sensitivities(),
         ),
-        about(
-            "E5",
-            "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
-            "Dwork & Roth (2014), Example 3.5",
-            (*_auctions(), *_best_prices()),
-        ),
+        about("E5", "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
+            "Dwork & Roth (2014), Example 3.5", (*_auctions(), *_best_prices())),
         *utility_experiments(),
         *noisy_max_experiments(),
-    ]
+    ]  # fmt: skip
 
 
 def centrality(rows: list[float], candidate: float) -> float:
@@ -428,21 +383,11 @@ def _slopes() -> tuple[StatementCase, ...]:
 
     return (
         case(true_statement, "E3-slope", ExponentialMechanism(EPSILON), 1.0, "exponential mechanism, utilities 0 to 7"),
-        case(
-            true_statement,
-            "E3-slope-sensitivity-2",
-            ExponentialMechanism(EPSILON, 2.0),
-            2.0,
-            "exponential mechanism, sensitivity 2, half the slope",
-        ),
-        case(
-            false_statement,
-            "E3-slope-missing-2",
-            ExponentialMissingFactorTwo(EPSILON),
-            1.0,
-            "missing factor 2, twice the slope",
-        ),
-    )
+        case(true_statement, "E3-slope-sensitivity-2", ExponentialMechanism(EPSILON, 2.0), 2.0,
+            "exponential mechanism, sensitivity 2, half the slope"),
+        case(false_statement, "E3-slope-missing-2", ExponentialMissingFactorTwo(EPSILON), 1.0,
+            "missing factor 2, twice the slope"),
+    )  # fmt: skip
 
 
 def _sensitivities() -> list[AuditCase]:

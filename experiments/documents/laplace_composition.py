@@ -89,12 +89,8 @@ def experiments() -> list[Experiment]:
             "Dwork & Roth (2014), Theorem 3.16; McSherry (2009), Theorem 3",
             (*_sums(), *_wrong_sums()),
         ),
-        about(
-            "L5",
-            "epsilon-DP mechanisms on disjoint parts of the data are together epsilon-DP under add/remove.",
-            "McSherry (2009), Theorem 4",
-            _parallel(),
-        ),
+        about("L5", "epsilon-DP mechanisms on disjoint parts of the data are together epsilon-DP under add/remove.",
+            "McSherry (2009), Theorem 4", _parallel()),
         about(
             "L6",
             "Mechanisms with different epsilon_i on disjoint parts are together (max epsilon_i)-DP, and a row of part "
@@ -102,7 +98,7 @@ def experiments() -> list[Experiment]:
             "McSherry (2009), Theorem 4 with unequal parts",
             _unequal_parts(),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _distribution() -> list[StatementCase]:
@@ -125,16 +121,11 @@ def _distribution() -> list[StatementCase]:
         case(true_statement, "mechanism", right, 3.0, "reference Laplace mechanism"),
         case(true_statement, "closed-end", closed, 0.0, rare),
         case(false_statement, "second-branch", second, 0.0, "mu for xi in the second branch, half the draws equal"),
-        case(
-            false_statement,
-            "second-branch-at-3",
-            second,
-            3.0,
-            "mu for xi in the second branch, logarithm of a negative number",
-        ),
+        case(false_statement, "second-branch-at-3", second, 3.0,
+            "mu for xi in the second branch, logarithm of a negative number"),
         case(false_statement, "mixed", mixed, 0.0, "xi for xi', half the draws NaN"),
         case(false_statement, "tenth-less-noise", less, 0.0, "Laplace noise of epsilon 1.1 times the stated", many),
-    ]
+    ]  # fmt: skip
 
 
 def _samplers() -> list[AuditCase]:
@@ -160,15 +151,9 @@ def _distances() -> list[AuditCase]:
         _true("L2-two-removed", count, two_fewer, _ROWS, "count, two rows removed, claim of 2 epsilon", **group),
         _true("L2-exchanged", histogram, exchanged, _ROWS, "histogram, one row exchanged, claim of 2 epsilon", **group),
         _false("L2-two-removed-epsilon", count, two_fewer, _ROWS, "count, two rows removed, claim of epsilon", **same),
-        _false(
-            "L2-exchanged-epsilon",
-            histogram,
-            exchanged,
-            _ROWS,
-            "histogram, one row exchanged, claim of epsilon",
-            **same,
-        ),
-    ]
+        _false("L2-exchanged-epsilon", histogram, exchanged, _ROWS, "histogram, one row exchanged, claim of epsilon",
+            **same),
+    ]  # fmt: skip
 
 
 def _groups() -> list[AuditCase]:
@@ -208,25 +193,14 @@ def _sums() -> list[AuditCase]:
     shared = SharedNoiseLaplace(EPSILON, (len, sum))
     hidden = "two answers with shared noise, hidden by equal changes"
     return [
-        _true(
-            "L4-two-counts",
-            different,
-            (_NAMES[:3], _NAMES[:2]),
-            _ROWS,
-            "two counts with independent noise, sum of epsilons",
-        ),
-        _true(
-            "L4-two-deltas",
-            both,
-            (1, 2),
-            Within("l1"),
-            "two mechanisms with a delta, sums of epsilons and of deltas",
-            **deltas,
-        ),
+        _true("L4-two-counts", different, (_NAMES[:3], _NAMES[:2]), _ROWS,
+            "two counts with independent noise, sum of epsilons"),
+        _true("L4-two-deltas", both, (1, 2), Within("l1"),
+            "two mechanisms with a delta, sums of epsilons and of deltas", **deltas),
         _true("L4-adaptive", adaptive, (0, 1), Local(), "second question dependent on the first answer"),
         _true("L4-adaptive-delta", gaussian, (0, 1), Local(), "adaptive second question, one answer with a delta"),
         _true("L4-reuse-unseen", shared, ([1, 1, 1], [1, 1]), _ROWS, hidden),
-    ]
+    ]  # fmt: skip
 
 
 def _wrong_sums() -> list[AuditCase]:
@@ -234,16 +208,11 @@ def _wrong_sums() -> list[AuditCase]:
     once = UndercountedComposition(GeometricMechanism(EPSILON), 4)
     root = UndercountedComposition(RandomisedResponse(EPSILON), 4, charged=2)
     return [
-        _false(
-            "L4-reuse",
-            shared,
-            ([1, 1, 1], [1, 1, 1, 0]),
-            _ROWS,
-            "two answers with shared noise, cancelled in the difference",
-        ),
+        _false("L4-reuse", shared, ([1, 1, 1], [1, 1, 1, 0]), _ROWS,
+            "two answers with shared noise, cancelled in the difference"),
         _false("L4-charged-once", once, (0, 1), Within("l1"), "four geometric answers, budget for one"),
         _false("L4-charged-root", root, (0, 1), Local(), "four randomised responses, budget for sqrt(4)"),
-    ]
+    ]  # fmt: skip
 
 
 def _parallel() -> list[AuditCase]:
@@ -256,17 +225,11 @@ def _parallel() -> list[AuditCase]:
     return [
         _true("L5-disjoint", disjoint, added, _ROWS, "disjoint parts, row in one part"),
         _true("L5-overlapping-unseen", overlapping, added, _ROWS, "overlapping parts, row in one part"),
-        _true(
-            "L5-replace-twice",
-            moved,
-            replaced,
-            Replace(),
-            "disjoint parts, row moved to another part, claim of 2 epsilon",
-            claim=twice,
-        ),
+        _true("L5-replace-twice", moved, replaced, Replace(),
+            "disjoint parts, row moved to another part, claim of 2 epsilon", claim=twice),
         _false("L5-overlapping", overlapping, shared, _ROWS, "overlapping parts, row 65 in two parts"),
         _false("L5-replace", moved, replaced, Replace(), "disjoint parts, row moved to another part, claim of epsilon"),
-    ]
+    ]  # fmt: skip
 
 
 def _unequal_parts() -> list[AuditCase]:
@@ -275,16 +238,10 @@ def _unequal_parts() -> list[AuditCase]:
     smallest, note = PureDP(min(_UNEQUAL)), "unequal parts, claim of the smallest epsilon, row of part"
     return [
         *(
-            _true(
-                f"L6-part-{i}",
-                parts,
-                pairs[i],
-                _ROWS,
-                f"unequal parts, row of part {i}, claim of epsilon_{i}",
-                claim=PureDP(epsilon),
-            )
+            _true(f"L6-part-{i}", parts, pairs[i], _ROWS, f"unequal parts, row of part {i}, claim of epsilon_{i}",
+                claim=PureDP(epsilon))
             for i, epsilon in enumerate(_UNEQUAL)
         ),
         _true("L6-largest", parts, pairs[2], _ROWS, "unequal parts, row of part 2, claim of the largest epsilon"),
         *(_false(f"L6-smallest-{i}", parts, pairs[i], _ROWS, f"{note} {i}", claim=smallest) for i in (1, 2)),
-    ]
+    ]  # fmt: skip

@@ -53,12 +53,9 @@ def experiments() -> list[Experiment]:
             "Dwork & Roth (2014), Example 3.2",
             _histograms_and_subsets(),
         ),
-        about(
-            "M4",
+        about("M4",
             "An integer answer of sensitivity D with two-sided geometric noise of ratio e^(-epsilon/D) is epsilon-DP.",
-            "Ghosh, Roughgarden & Sundararajan (2009)",
-            _geometric(),
-        ),
+            "Ghosh, Roughgarden & Sundararajan (2009)", _geometric()),
         about(
             "M5",
             "An integer answer plus the number of heads of fair coins is (epsilon, delta)-DP, with the delta of two "
@@ -73,12 +70,10 @@ def experiments() -> list[Experiment]:
             "Canonne, Kamath & Steinke (2020), Theorems 4 and 7",
             _discrete_gaussian(),
         ),
-        about(
-            "M7",
+        about("M7",
             "Randomised response on k values is epsilon-DP if the truth is e^epsilon times as likely as each lie.",
             "Kairouz, Oh & Viswanath (2014), Extremal mechanisms for local differential privacy",
-            _randomised_response(),
-        ),
+            _randomised_response()),
         about(
             "M8",
             "k runs of epsilon-DP mechanisms, adaptive or not, are k epsilon-DP, and no smaller epsilon holds at delta "
@@ -93,7 +88,7 @@ def experiments() -> list[Experiment]:
             "McKenna & Sheldon (2020), Algorithm 1",
             _permute_and_flip(),
         ),
-    ]
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +112,14 @@ def _histograms_and_subsets() -> list[AuditCase]:
     overlap = "counts of overlapping subsets, epsilon paid once"
     return [
         holds("M3-histogram", histogram, fewer, _ROWS, "geometric histogram under add/remove, one changed bin"),
-        holds(
-            "M3-histogram-replace", doubled, replaced, Replace(), "geometric histogram under replace, twice the noise"
-        ),
-        fails(
-            "M3-histogram-half-noise",
-            half,
-            replaced,
-            Replace(),
-            "geometric histogram under replace, noise for one changed bin",
-        ),
+        holds("M3-histogram-replace", doubled, replaced, Replace(),
+            "geometric histogram under replace, twice the noise"),
+        fails("M3-histogram-half-noise", half, replaced, Replace(),
+            "geometric histogram under replace, noise for one changed bin"),
         holds("M3-subset-replace", subset, replaced, Replace(), "count of a subset under replace, sensitivity 1"),
         holds("M3-subsets", both, fewer, _ROWS, "counts of overlapping subsets, sum of epsilons"),
         fails("M3-subsets-charged-once", both, fewer, _ROWS, overlap, claim=PureDP(each)),
-    ]
+    ]  # fmt: skip
 
 
 def _geometric() -> list[AuditCase]:
@@ -138,22 +127,12 @@ def _geometric() -> list[AuditCase]:
     rows, apart, three = ([1] * 3, [1] * 2), (4, 7), Within("l1", 3.0)
     return [
         holds("M4-count", count, rows, _ROWS, "geometric count, tight claim"),
-        holds(
-            "M4-sensitivity-3",
-            GeometricMechanism(EPSILON, 3),
-            apart,
-            three,
-            "geometric noise of sensitivity 3, answers 3 apart",
-        ),
+        holds("M4-sensitivity-3", GeometricMechanism(EPSILON, 3), apart, three,
+            "geometric noise of sensitivity 3, answers 3 apart"),
         fails("M4-squared-ratio", wrong, rows, _ROWS, "geometric count with squared ratio e^(-2 epsilon)"),
-        fails(
-            "M4-per-row",
-            PerRowGeometric(EPSILON, 3),
-            apart,
-            three,
-            "geometric noise for one row, person with three rows",
-        ),
-    ]
+        fails("M4-per-row", PerRowGeometric(EPSILON, 3), apart, three,
+            "geometric noise for one row, person with three rows"),
+    ]  # fmt: skip
 
 
 def _delta_version(
@@ -168,17 +147,14 @@ def _binomial() -> list[AuditCase]:
     one, two = (BinomialMechanism(64, EPSILON, sensitivity) for sensitivity in (1, 2))
     near, far, fewer = Within("l1"), Within("l1", 2.0), BinomialMechanism(16, EPSILON, 2)
     return [
-        _delta_version(
-            holds, "M5-sensitivity-1", BinomialMechanism(16, 0.5), 1, near, "16 coins, tight delta at sensitivity 1"
-        ),
+        _delta_version(holds, "M5-sensitivity-1", BinomialMechanism(16, 0.5), 1, near,
+            "16 coins, tight delta at sensitivity 1"),
         _delta_version(holds, "M5-sensitivity-2", two, 2, far, "64 coins, tight delta at sensitivity 2"),
-        _delta_version(
-            fails, "M5-two-apart", one, 2, far, "64 coins, delta for answers 1 apart at distance 2", one.claim
-        ),
-        _delta_version(
-            fails, "M5-a-quarter-of-the-coins", fewer, 2, far, "16 coins instead of 64, half the noise", two.claim
-        ),
-    ]
+        _delta_version(fails, "M5-two-apart", one, 2, far, "64 coins, delta for answers 1 apart at distance 2",
+            one.claim),
+        _delta_version(fails, "M5-a-quarter-of-the-coins", fewer, 2, far, "16 coins instead of 64, half the noise",
+            two.claim),
+    ]  # fmt: skip
 
 
 def _discrete_gaussian() -> list[AuditCase]:
@@ -191,49 +167,25 @@ def _discrete_gaussian() -> list[AuditCase]:
     return [
         _delta_version(holds, "M6-delta", mechanism, 1, near, "discrete Gaussian noise, exact delta"),
         _delta_version(fails, "M6-variance", narrow, 1, near, variance, calibrated),
-        holds(
-            "M6-zcdp",
-            mechanism,
-            (0, 1),
-            near,
-            "discrete Gaussian noise, zCDP claim at the true rho",
-            claim=one,
-            exact=rho,
-        ),
-        holds(
-            "M6-zcdp-two",
-            mechanism,
-            pair,
-            far,
-            "discrete Gaussian noise, group of two at four times rho",
-            claim=four,
-            exact=4 * rho,
-        ),
+        holds("M6-zcdp", mechanism, (0, 1), near, "discrete Gaussian noise, zCDP claim at the true rho", claim=one,
+            exact=rho),
+        holds("M6-zcdp-two", mechanism, pair, far, "discrete Gaussian noise, group of two at four times rho",
+            claim=four, exact=4 * rho),
         fails("M6-zcdp-two-linear", mechanism, pair, far, linear, claim=two, exact=4 * rho),
-    ]
+    ]  # fmt: skip
 
 
 def _randomised_response() -> list[AuditCase]:
     pair, local = (0, 5), Local()
     lie, odds = TruthAmongTheLies(EPSILON, k=6), BinaryOddsForManyValues(EPSILON, k=6)
     return [
-        holds(
-            "M7-six-values",
-            RandomisedResponse(EPSILON, k=6),
-            pair,
-            local,
-            "randomised response on six values, tight claim",
-        ),
-        holds(
-            "M7-forty-values",
-            RandomisedResponse(EPSILON, k=40),
-            pair,
-            local,
-            "randomised response on forty values, rare truths",
-        ),
+        holds("M7-six-values", RandomisedResponse(EPSILON, k=6), pair, local,
+            "randomised response on six values, tight claim"),
+        holds("M7-forty-values", RandomisedResponse(EPSILON, k=40), pair, local,
+            "randomised response on forty values, rare truths"),
         fails("M7-truth-among-the-lies", lie, pair, local, "randomised response with lies that may be the truth"),
         fails("M7-binary-odds", odds, pair, local, "randomised response on six values with the odds for two"),
-    ]
+    ]  # fmt: skip
 
 
 def _compositions() -> list[AuditCase]:
@@ -247,18 +199,11 @@ def _compositions() -> list[AuditCase]:
         holds("M8-fold", fold, pair, local, "eight randomised responses, tight claim"),
         holds("M8-adaptive", search, (-9, 9), local, "eight adaptive questions, tight claim"),
         fails("M8-root", root, pair, local, "eight randomised responses, budget for sqrt(8)"),
-        holds(
-            "M8-fold-delta", fold, pair, local, "eight randomised responses, exact epsilon at delta .01", claim=exact
-        ),
-        fails(
-            "M8-fold-delta-root",
-            fold,
-            pair,
-            local,
-            "eight randomised responses, sqrt(8) epsilon at delta .01",
-            claim=short,
-        ),
-    ]
+        holds("M8-fold-delta", fold, pair, local, "eight randomised responses, exact epsilon at delta .01",
+            claim=exact),
+        fails("M8-fold-delta-root", fold, pair, local, "eight randomised responses, sqrt(8) epsilon at delta .01",
+            claim=short),
+    ]  # fmt: skip
 
 
 def _permute_and_flip() -> list[AuditCase]:

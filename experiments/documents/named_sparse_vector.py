@@ -78,30 +78,15 @@ def _right() -> list[AuditCase]:
     refreshed, monotone = SparseVector(EPSILON, 2, refresh=True), SparseVector(EPSILON, monotone=True)
     both_ways = "monotone sparse vector, answers moving both ways: nearly 1.5 epsilon"
     return [
-        holds(
-            "M1-one-above",
-            SparseVector(EPSILON),
-            rise_and_fall(5, 1),
-            _ANSWERS,
-            "sparse vector, cutoff 1, six answers, nearly tight",
-        ),
+        holds("M1-one-above", SparseVector(EPSILON), rise_and_fall(5, 1), _ANSWERS,
+            "sparse vector, cutoff 1, six answers, nearly tight"),
         holds("M1-two-above", SparseVector(EPSILON, 2), rise_and_fall(6, 2), _ANSWERS, "sparse vector, cutoff 2"),
-        holds(
-            "M1-refreshed",
-            refreshed,
-            rise_and_fall(6, 2),
-            _ANSWERS,
-            "sparse vector, new noisy threshold after each answer above",
-        ),
-        holds(
-            "M1-monotone",
-            of_rows,
-            added,
-            AddRemove(),
-            "monotone sparse vector, counts of six properties, added row with five",
-        ),
+        holds("M1-refreshed", refreshed, rise_and_fall(6, 2), _ANSWERS,
+            "sparse vector, new noisy threshold after each answer above"),
+        holds("M1-monotone", of_rows, added, AddRemove(),
+            "monotone sparse vector, counts of six properties, added row with five"),
         fails("M1-monotone-both-ways", monotone, rise_and_fall(5, 1), _ANSWERS, both_ways),
-    ]
+    ]  # fmt: skip
 
 
 def _wrong() -> list[AuditCase]:

@@ -39,17 +39,11 @@ def loss_halves(
     estimate, lower, upper = (float(ends[still][0]) for ends in (found.observed, found.lower, found.upper))
     points = [Point(at="the normaliser", estimate=estimate, lower=lower, upper=upper, low=-half, high=half)]
     points += [
-        Point(
-            at=f"numerators of utilities that change by {move:+g}",
-            estimate=float(observed) - estimate,
-            lower=float(low) - upper,
-            upper=float(high) - lower,
-            low=-half,
-            high=half,
-        )
+        Point(at=f"numerators of utilities that change by {move:+g}", estimate=float(observed) - estimate,
+            lower=float(low) - upper, upper=float(high) - lower, low=-half, high=half)
         for move, observed, low, high in zip(moves, found.observed, found.lower, found.upper, strict=True)
         if move
-    ]
+    ]  # fmt: skip
     return StatementResult(
         statement=f"The numerator and the normaliser each contribute at most {half:g} to the privacy loss.",
         quantity="part of the loss",
