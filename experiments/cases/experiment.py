@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,10 +29,8 @@ from ...mechanisms.laws.divergences import no_closed_form
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from collections.abc import Iterable
 
 # Exact strength of a pair, from the laws of a mechanism.
-
 
 Floats = npt.NDArray[np.float64]
 
@@ -219,16 +217,8 @@ class AuditCase:
         claim = str(claim_at(self.claim, self.distance))
         return claim if self.distance == 1 else f"{claim} at distance {self.distance:g}"
 
-    def run(
-        self,
-        *,
-        runs: int,
-        alpha: float,
-        seed: int,
-        jobs: int | None,
-        progress: Callable[[int], None] | None,
-        store: Store | None = None,
-    ) -> AuditResult:
+    def run(self, *, store: Store | None = None, **options: Any) -> AuditResult:
+        """Audit with the options `runs`, `alpha`, `seed`, `jobs` and `progress` of `check`."""
         return check(
             self.mechanism,
             self.x,
@@ -236,15 +226,11 @@ class AuditCase:
             claim=self.claim,
             adjacency=self.adjacency,
             distance=self.distance,
-            runs=runs,
             resolution=self.resolution,
-            alpha=alpha,
-            seed=seed,
             cells=self.cells,
             keep_datasets=_are_short(self.x, self.y),
-            jobs=jobs,
-            progress=progress,
             store=None if store is None else store.part(self.name),
+            **options,
         )
 
 
@@ -284,10 +270,11 @@ class StatementCase:
         runs: int,
         alpha: float,
         seed: int,
-        jobs: int | None,
-        progress: Callable[[int], None] | None,
+        jobs: int | None = None,
+        progress: Callable[[int], None] | None = None,
         store: Store | None = None,
     ) -> StatementResult:
+        """Check the statement in this process, with the options of an audit."""
         started = time.perf_counter()
         settings = {"claim": self.claimed, "runs": runs, "alpha": alpha, "seed": seed, **dict(versions())}
         section = None if store is None else store.section(self.name, settings)
@@ -332,20 +319,6 @@ class Experiment:
     source: str
     cases: tuple[Case, ...]
     draw: Callable[[Sequence[Entry]], Figure] | None = None
-
-
-def true_version(name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any) -> AuditCase:
-    """Return an audit that must not refute its claim."""
-    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
-    return AuditCase(**given, expected=Verdict.NOT_REFUTED, **rest)
-
-
-def false_version(
-    name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any
-) -> AuditCase:
-    """Return an audit that must refute its claim."""
-    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
-    return AuditCase(**given, expected=Verdict.REFUTED, **rest)
 
 
 def true_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
@@ -393,7 +366,6 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
 
 # Experiments, and audits whose exact strength on the pair follows from the mechanism's laws.
 
-
 RUNS = 200_000
 
 
@@ -403,12 +375,12 @@ def stated(document: str, id: str, statement: str, source: str, cases: Iterable[
 
 
 def holds(
-    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, **options: Any
+    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str = "", **options: Any
 ) -> AuditCase:
     """Return an audit that must not refute the claim.
 
-    Options are `claim` (by default the mechanism's own), `distance`, `runs`, `resolution`, and `exact`, which is
-    computed from the laws unless given.
+    Options are `claim` (by default the mechanism's own), `distance`, `runs`, `resolution`, `cells`, and `exact`, which
+    is computed from the laws unless given.
 
     Raises
     ------
@@ -417,21 +389,25 @@ def holds(
     OptionError
         If the laws do not give the exact strength, or the mechanism has none, and `exact` is not given.
     """
-    return true_version(
-        name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(name, mechanism, pair, options)
-    )
+    return _audit(Verdict.NOT_REFUTED, name, mechanism, pair, adjacency, note, options)
 
 
 def fails(
-    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, **options: Any
+    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str = "", **options: Any
 ) -> AuditCase:
     """Return an audit that must refute the claim, with the options of `holds`."""
-    return false_version(
-        name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(name, mechanism, pair, options)
-    )
+    return _audit(Verdict.REFUTED, name, mechanism, pair, adjacency, note, options)
 
 
-def _completed(name: str, mechanism: Any, pair: tuple[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _audit(
+    expected: Verdict,
+    name: str,
+    mechanism: Any,
+    pair: tuple[Any, Any],
+    adjacency: Adjacency,
+    note: str,
+    options: dict[str, Any],
+) -> AuditCase:
     completed = {"runs": RUNS, "claim": options.get("claim") or mechanism.claim} | options
     check_bounded(name, completed["claim"])
     if "exact" not in options:
@@ -447,4 +423,7 @@ def _completed(name: str, mechanism: Any, pair: tuple[Any, Any], options: dict[s
                 claim=claim,
             ) from error
         completed["exact"] = round(found, 12) if isinstance(claim, PureDP) else found  # 4e-16 is 0, rounded
-    return completed
+    x, y = pair
+    return AuditCase(
+        name=name, mechanism=mechanism, x=x, y=y, adjacency=adjacency, expected=expected, note=note, **completed
+    )

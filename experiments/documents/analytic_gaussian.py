@@ -34,7 +34,6 @@ from ..cases.experiment import (
     stated,
     true_statement,
 )
-from ..statements.figures import scales_figure
 from ..statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 
 DOCUMENT: Final = "analytic-gaussian"
@@ -47,23 +46,18 @@ def experiments() -> list[Experiment]:
     """Return experiments G1 to G3."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "G1",
+        about("G1",
             "Exactly calibrated Gaussian noise is (epsilon, delta)-DP, and no smaller delta holds: for numbers, for "
             "vectors with a Euclidean sensitivity, and for the clipped value of one person.",
             "Balle & Wang (2018), Theorem 8; Bao, Yang, Xiao & Ding (2021), Lemma 2.4",
-            (*_exact_versions(), *_sensitivity_versions(), *_attained()),
-        ),
-        about(
-            "G2",
+            (*_exact_versions(), *_sensitivity_versions(), *_attained())),
+        about("G2",
             "The classical standard deviation S sqrt(2 ln(1.25/delta))/epsilon is sufficient, with slack, up to "
             "epsilon 1; far above 1 it is too small.",
-            "Dwork & Roth (2014), Theorem A.1; Balle & Wang (2018), Section 2",
-            _classical(),
-        ),
+            "Dwork & Roth (2014), Theorem A.1; Balle & Wang (2018), Section 2", _classical()),
         about("G3", "A program for the analytic Gaussian mechanism adds noise with the calibrated standard deviation.",
             "Bao, Yang, Xiao & Ding (2021), Lemma 2.4, and a program for it with three bugs",
-            (*_miscalibrated_audits(), *_scales()), draw=scales_figure),
+            (*_miscalibrated_audits(), *_scales())),
     ]  # fmt: skip
 
 

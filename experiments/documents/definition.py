@@ -67,23 +67,15 @@ _MANY: Final = 1_000_000
 def delta_experiments() -> list[Experiment]:
     """Return experiments D5 and D6."""
     return [
-        stated(
-            "definition",
-            "D5",
+        stated("definition", "D5",
             "Gaussian and binomial noise need a delta, and delta is not the probability that the privacy loss exceeds "
             "epsilon.",
-            "Dwork & Roth (2014), Definition 2.4 and Section 3.5.1; Balle & Wang (2018)",
-            (*_noise(), *_loss()),
-        ),
-        stated(
-            "definition",
-            "D6",
+            "Dwork & Roth (2014), Definition 2.4 and Section 3.5.1; Balle & Wang (2018)", (*_noise(), *_loss())),
+        stated("definition", "D6",
             "If each of n people is exposed with probability delta, delta n people are exposed on average; with delta "
             "= 1/(100 n), 99 runs of 100 expose nobody.",
-            "Dwork & Roth (2014), after Definition 2.4",
-            _exposed(),
-        ),
-    ]
+            "Dwork & Roth (2014), after Definition 2.4", _exposed()),
+    ]  # fmt: skip
 
 
 def _noise() -> list[Case]:
@@ -222,25 +214,17 @@ _FOLDS: Final = (1, 2, 4, 8, 16, 32, 64)
 def group_experiments() -> list[Experiment]:
     """Return experiments D7 and D8."""
     return [
-        stated(
-            "definition",
-            "D7",
+        stated("definition", "D7",
             "For datasets k steps apart, an (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k epsilon) - "
             "1)/(e^epsilon - 1))-DP, and therefore also (k epsilon, k e^((k-1) epsilon) delta)-DP.",
             "Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
-            (*_pure_groups(), *_groups_with_delta()),
-            draw=partial(group_figure, epsilon=EPSILON, delta=DELTA),
-        ),
-        stated(
-            "definition",
-            "D8",
+            (*_pure_groups(), *_groups_with_delta()), draw=partial(group_figure, epsilon=EPSILON, delta=DELTA)),
+        stated("definition", "D8",
             "At a small delta, k composed mechanisms lose about sqrt(k) epsilon; a group of k loses k epsilon with or "
             "without a delta.",
-            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2",
-            (*_folds(), *_distances()),
-            draw=partial(composition_figure, epsilon=EACH, slack=SLACK),
-        ),
-    ]
+            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2", (*_folds(), *_distances()),
+            draw=partial(composition_figure, epsilon=EACH, slack=SLACK)),
+    ]  # fmt: skip
 
 
 def _pure_groups() -> list[AuditCase]:
@@ -482,30 +466,21 @@ def experiments() -> list[Experiment]:
     about = partial(stated, DOCUMENT)
     return [
         posterior_experiment(),
-        about(
-            "D2",
+        about("D2",
             "A mechanism is private for one adjacency: noise calibrated for add/remove can be too small for replace, "
             "and vice versa.",
-            "Dwork & Roth (2014), Section 2.3 (add/remove); Vadhan (2017), Section 1 (replace)",
-            _neighbours(),
-        ),
-        about(
-            "D3",
+            "Dwork & Roth (2014), Section 2.3 (add/remove); Vadhan (2017), Section 1 (replace)", _neighbours()),
+        about("D3",
             "Noise that hides an edge of a graph does not hide a node; at epsilon for each edge, a person with at "
             "most 1/epsilon edges is hidden at a total of 1.",
-            "Dwork & Roth (2014), Section 2.3 (granularity of privacy)",
-            _graphs(),
-        ),
-        about(
-            "D4",
+            "Dwork & Roth (2014), Section 2.3 (granularity of privacy)", _graphs()),
+        about("D4",
             "1 + epsilon replaces e^epsilon only for small epsilon; without a delta the bound also holds for the "
             "rarest event.",
-            "Vadhan (2017), Section 1; Dwork & Roth (2014), Definition 2.4",
-            _pure(),
-        ),
+            "Vadhan (2017), Section 1; Dwork & Roth (2014), Definition 2.4", _pure()),
         *delta_experiments(),
         *group_experiments(),
-    ]
+    ]  # fmt: skip
 
 
 def total(rows: list[float]) -> float:

@@ -47,7 +47,6 @@ from ..statements.exponential_statements import (
     more_often,
     utility_tail,
 )
-from ..statements.figures import halves_figure, slopes_figure
 
 DOCUMENT: Final = "exponential"
 EPSILON: Final = 1.0
@@ -60,23 +59,15 @@ _AHEAD_NOISY: Final = 3
 def utility_experiments() -> list[Experiment]:
     """Return experiments E6 and E7."""
     return [
-        stated(
-            DOCUMENT,
-            "E6",
+        stated(DOCUMENT, "E6",
             "A candidate whose utility is at least (2 sensitivity/epsilon)(ln(|R|/|R_OPT|) + t) below the best is "
             "chosen with probability at most e^-t.",
-            "Dwork & Roth (2014), Theorem 3.11 and Corollary 3.12",
-            _tails(),
-        ),
-        stated(
-            DOCUMENT,
-            "E7",
+            "Dwork & Roth (2014), Theorem 3.11 and Corollary 3.12", _tails()),
+        stated(DOCUMENT, "E7",
             "The smaller of two counts c apart is chosen with probability 1/(1 + e^(c epsilon/2)), which is at most "
             "2e^(-c epsilon/2); with exponential noise of rate epsilon the probability is e^(-c epsilon)/2.",
-            "Dwork & Roth (2014), Example 3.6, and a remark on one-sided noise",
-            _best_of_two(),
-        ),
-    ]
+            "Dwork & Roth (2014), Example 3.6, and a remark on one-sided noise", _best_of_two()),
+    ]  # fmt: skip
 
 
 def levels(n_best: int, n_counted: int) -> tuple[float, ...]:
@@ -160,28 +151,21 @@ def noisy_max_experiments() -> list[Experiment]:
     """Return experiments E8 to E10."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "E8",
+        about("E8",
             "The index of the largest count with Laplace noise is epsilon-DP: with scale 1/epsilon for monotone "
             "counts, with scale 2/epsilon in general.",
             "Dwork & Roth (2014), Claim 3.9 (most common name, most common disease)",
-            (*_noisy_max("E8", "laplace"), _value_released()),
-        ),
-        about(
-            "E9",
+            (*_noisy_max("E8", "laplace"), _value_released())),
+        about("E9",
             "The index of the largest count with exponential noise is epsilon-DP: with rate epsilon for monotone "
             "counts, with rate epsilon/2 in general.",
             "Dwork & Roth (2014), Section 3.4 (report one-sided noisy arg-max)",
-            (*_noisy_max("E9", "exponential"), _permute_and_flip()),
-        ),
-        about(
-            "E10",
+            (*_noisy_max("E9", "exponential"), _permute_and_flip())),
+        about("E10",
             "Noisy max with Gumbel noise has the law of the exponential mechanism; with exponential noise it has the "
             "law of permute-and-flip.",
-            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)",
-            _same_laws(),
-        ),
-    ]
+            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)", _same_laws()),
+    ]  # fmt: skip
 
 
 def patients(rows: list[tuple[str, ...]], disease: str) -> int:
@@ -283,24 +267,17 @@ def experiments() -> list[Experiment]:
     return [
         about("E1",
             "The exponential mechanism is epsilon-DP; the numerator and the normaliser each lose at most epsilon/2.",
-            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10", (*_right(), *_halves()), draw=halves_figure),
-        about(
-            "E2",
+            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10", (*_right(), *_halves())),
+        about("E2",
             "The factor 2 in exp(epsilon u/(2 sensitivity)) is needed unless utilities are monotone; without it, the "
             "excess appears where one utility rises while the others fall.",
-            "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10",
-            _missing(),
-        ),
+            "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10", _missing()),
         about("E3", "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
-            "Dwork & Roth (2014), Definition 3.4", _slopes(),
-            draw=partial(slopes_figure, epsilon=EPSILON, utilities=UTILITIES)),
-        about(
-            "E4",
+            "Dwork & Roth (2014), Definition 3.4", _slopes()),
+        about("E4",
             "The sensitivity of a utility is its largest change between neighbours over all candidates; half of this "
             "is too small.",
-            "Dwork & Roth (2014), Section 3.4",
-            _sensitivities(),
-        ),
+            "Dwork & Roth (2014), Section 3.4", _sensitivities()),
         about("E5", "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
             "Dwork & Roth (2014), Example 3.5", (*_auctions(), *_best_prices())),
         *utility_experiments(),

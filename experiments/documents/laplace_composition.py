@@ -61,43 +61,28 @@ def experiments() -> list[Experiment]:
     """Return experiments L1 to L6."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "L1",
+        about("L1",
             "mu - b sgn(xi) ln(1 - 2|xi|) has the Laplace law with location mu and scale b, where xi is uniform on "
             "(-1/2, 1/2).",
-            "Devroye (1986), Section II.2 (inversion); two misprints of the formula",
-            (*_distribution(), *_samplers()),
-        ),
-        about(
-            "L2",
+            "Devroye (1986), Section II.2 (inversion); two misprints of the formula", (*_distribution(), *_samplers())),
+        about("L2",
             "The distance between two datasets is the size of their symmetric difference; neighbours are at distance "
             "1, and a claim for neighbours is weaker at distance 2.",
-            "McSherry (2009), Definition 1",
-            _distances(),
-        ),
-        about(
-            "L3",
+            "McSherry (2009), Definition 1", _distances()),
+        about("L3",
             "An epsilon-DP mechanism has Pr[A(D) in S] <= exp(epsilon |D ⊕ D'|) Pr[A(D') in S] for every event S and "
             "all datasets.",
-            "McSherry (2009), Definition 1; Dwork & Roth (2014), Theorem 2.2",
-            _groups(),
-        ),
-        about(
-            "L4",
+            "McSherry (2009), Definition 1; Dwork & Roth (2014), Theorem 2.2", _groups()),
+        about("L4",
             "The composition of (epsilon_i, delta_i)-DP mechanisms with independent randomness is (sum of epsilon_i, "
             "sum of delta_i)-DP.",
-            "Dwork & Roth (2014), Theorem 3.16; McSherry (2009), Theorem 3",
-            (*_sums(), *_wrong_sums()),
-        ),
+            "Dwork & Roth (2014), Theorem 3.16; McSherry (2009), Theorem 3", (*_sums(), *_wrong_sums())),
         about("L5", "epsilon-DP mechanisms on disjoint parts of the data are together epsilon-DP under add/remove.",
             "McSherry (2009), Theorem 4", _parallel()),
-        about(
-            "L6",
+        about("L6",
             "Mechanisms with different epsilon_i on disjoint parts are together (max epsilon_i)-DP, and a row of part "
             "i loses epsilon_i.",
-            "McSherry (2009), Theorem 4 with unequal parts",
-            _unequal_parts(),
-        ),
+            "McSherry (2009), Theorem 4 with unequal parts", _unequal_parts()),
     ]  # fmt: skip
 
 

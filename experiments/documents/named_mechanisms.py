@@ -46,48 +46,33 @@ def experiments() -> list[Experiment]:
     about = partial(stated, DOCUMENT)
     return [
         *named_sparse_vector.experiments(),
-        about(
-            "M3",
+        about("M3",
             "A histogram costs epsilon for any number of bins, and twice that under replace; reports on overlapping "
             "subsets cost epsilon each.",
-            "Dwork & Roth (2014), Example 3.2",
-            _histograms_and_subsets(),
-        ),
+            "Dwork & Roth (2014), Example 3.2", _histograms_and_subsets()),
         about("M4",
             "An integer answer of sensitivity D with two-sided geometric noise of ratio e^(-epsilon/D) is epsilon-DP.",
             "Ghosh, Roughgarden & Sundararajan (2009)", _geometric()),
-        about(
-            "M5",
+        about("M5",
             "An integer answer plus the number of heads of fair coins is (epsilon, delta)-DP, with the delta of two "
             "answers that differ by the sensitivity.",
-            "Dwork, Kenthapadi, McSherry, Mironov & Naor (2006)",
-            _binomial(),
-        ),
-        about(
-            "M6",
+            "Dwork, Kenthapadi, McSherry, Mironov & Naor (2006)", _binomial()),
+        about("M6",
             "An integer answer with discrete Gaussian noise is D^2/(2 sigma^2)-zCDP, with k^2 times that rho at "
             "distance k, and (epsilon, delta)-DP with an exact delta.",
-            "Canonne, Kamath & Steinke (2020), Theorems 4 and 7",
-            _discrete_gaussian(),
-        ),
+            "Canonne, Kamath & Steinke (2020), Theorems 4 and 7", _discrete_gaussian()),
         about("M7",
             "Randomised response on k values is epsilon-DP if the truth is e^epsilon times as likely as each lie.",
             "Kairouz, Oh & Viswanath (2014), Extremal mechanisms for local differential privacy",
             _randomised_response()),
-        about(
-            "M8",
+        about("M8",
             "k runs of epsilon-DP mechanisms, adaptive or not, are k epsilon-DP, and no smaller epsilon holds at delta "
             "0; at a delta they lose at most the epsilon of k randomised responses.",
-            "Dwork & Roth (2014), Corollary 3.15; Kairouz, Oh & Viswanath (2015)",
-            _compositions(),
-        ),
-        about(
-            "M9",
+            "Dwork & Roth (2014), Corollary 3.15; Kairouz, Oh & Viswanath (2015)", _compositions()),
+        about("M9",
             "Permute-and-flip is epsilon-DP with coins of probability e^(epsilon (u - max u)/(2 D)), and without the "
             "factor 2 for monotone utilities.",
-            "McKenna & Sheldon (2020), Algorithm 1",
-            _permute_and_flip(),
-        ),
+            "McKenna & Sheldon (2020), Algorithm 1", _permute_and_flip()),
     ]  # fmt: skip
 
 

@@ -27,23 +27,15 @@ _ANSWERS: Final = Within("linf")
 def experiments() -> list[Experiment]:
     """Return experiments M1 and M2."""
     return [
-        stated(
-            "named",
-            "M1",
+        stated("named", "M1",
             "The sparse vector technique is epsilon-DP for any number of answers below the threshold; half the noise "
             "on the answers is sufficient if all answers move in one direction.",
-            "Dwork & Roth (2014), Section 3.6; Lyu, Su & Li (2017), Algorithms 1 and 2",
-            _right(),
-        ),
-        stated(
-            "named",
-            "M2",
+            "Dwork & Roth (2014), Section 3.6; Lyu, Su & Li (2017), Algorithms 1 and 2", _right()),
+        stated("named", "M2",
             "Four variants of the sparse vector technique are not epsilon-DP: one is (1 + 6c)/4 epsilon-DP with "
             "cutoff c, the others have no finite epsilon.",
-            "Lyu, Su & Li (2017), Algorithms 3 to 6",
-            _wrong(),
-        ),
-    ]
+            "Lyu, Su & Li (2017), Algorithms 3 to 6", _wrong()),
+    ]  # fmt: skip
 
 
 def property_counts(rows: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:

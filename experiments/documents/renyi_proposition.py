@@ -42,29 +42,21 @@ def experiments() -> list[Experiment]:
     """Return experiments R1 to R3."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "R1",
+        about("R1",
             "n adaptively composed epsilon-DP mechanisms have a Rényi divergence of order alpha of at most 2 alpha n "
             "epsilon^2, and even of at most alpha n epsilon^2 / 2.",
             "Mironov (2017), Proposition 1 and Lemma 1; Bun & Steinke (2016), Proposition 3.3",
-            (*_divergences(), *_one_more()),
-        ),
-        about(
-            "R2",
+            (*_divergences(), *_one_more())),
+        about("R2",
             "If the Rényi divergence of order alpha is D, an event of probability q on one dataset has at most the "
             "probability (e^D q)^((alpha - 1)/alpha) on the other.",
-            "Mironov (2017), Proposition 10",
-            _preservation(),
-        ),
-        about(
-            "R3",
+            "Mironov (2017), Proposition 10", _preservation()),
+        about("R3",
             "Under n adaptively composed epsilon-DP mechanisms, an event of probability q on one dataset has at most "
             "the probability q exp(2 epsilon sqrt(n ln(1/q))) on the other.",
             "Mironov (2017), Proposition 4",
-            (*_folds(), *_more_folds(), *_events()),
-            draw=partial(boundary_figure, epsilon=EPSILON, folds=FOLDS),
-        ),
-    ]
+            (*_folds(), *_more_folds(), *_events()), draw=partial(boundary_figure, epsilon=EPSILON, folds=FOLDS)),
+    ]  # fmt: skip
 
 
 def _divergence_case(
