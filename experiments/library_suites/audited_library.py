@@ -14,14 +14,7 @@ from ..libraries.target import release_of
 
 @dataclass(frozen=True, slots=True)
 class PublicCallable:
-    """A public function or class of a library.
-
-    Attributes
-    ----------
-    name : str
-        Dotted name below the package, such as ``mechanisms.Laplace``.
-    function : callable
-    """
+    """A public function or class of a library, with its dotted name below the package, as ``mechanisms.Laplace``."""
 
     name: str
     function: Any = field(repr=False, compare=False)
@@ -103,17 +96,9 @@ Form: TypeAlias = tuple[Target, ...] | NotCovered | SameAs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """A library whose callables can be listed and turned into targets.
+    """A library whose callables can be listed, by introspection, and turned into targets.
 
-    Attributes
-    ----------
-    name : str
-    release : callable
-        Returns the name and the installed version.
-    public : callable
-        Returns the public callables, found by introspection.
-    form_of : callable
-        Returns the targets of a public callable, or why there are none.
+    `release` returns the name and the installed version, `form_of` the targets of a callable or why there are none.
     """
 
     name: str
@@ -177,12 +162,7 @@ def required_of(function: Any) -> set[str]:
 # A refutation of another release is not marked, so that a defect that was repaired and returned is new.
 
 
-_RELEASES = {
-    "diffprivlib": "diffprivlib 0.6.6",
-    "opendp": "opendp 0.16.0",
-    "pydp": "python-dp 1.1.5",
-    "pipeline-dp": "pipeline-dp 0.3.1",
-}
+_RELEASES = {"diffprivlib 0.6.6", "opendp 0.16.0", "python-dp 1.1.5", "pipeline-dp 0.3.1"}
 _PAGE = "docs/findings.md"
 LOW_BITS = "low bits of continuous noise"
 
@@ -192,4 +172,4 @@ def known_in(library: str, words: str) -> str:
 
     Empty words, of no defect, stay empty.
     """
-    return f"{words} ({_PAGE})" if words and release_of(library) == _RELEASES[library] else ""
+    return f"{words} ({_PAGE})" if words and release_of(library) in _RELEASES else ""

@@ -94,7 +94,10 @@ def plan_of(library: Library, *, alpha: float = 1e-4, only: str | None = None, w
         if isinstance(form, tuple):
             targets += [target for target in form if wanted.search(target.name)]
         elif wanted.search(public.name):
-            excluded.append(_excluded(public, form))
+            same_as = form.name if isinstance(form, SameAs) else ""
+            excluded.append(
+                Excluded(public.name, f"calls {same_as}" if isinstance(form, SameAs) else form.reason, same_as)
+            )
     if not targets and not excluded:
         raise OptionError(f"only={only!r} matches no callable of {library.name}; see dpaudit suite --list.", only=only)
     repeated = [name for name, count in Counter(target.name for target in targets).items() if count > 1]
@@ -121,12 +124,6 @@ def _form_of(library: Library, public: PublicCallable) -> tuple[Target, ...] | N
     except AuditError as error:
         return NotCovered(f"its form does not fit: {' '.join(str(error).split())}")
     return form if form != () else NotCovered("no point of its parameter grid can be made")
-
-
-def _excluded(public: PublicCallable, form: NotCovered | SameAs) -> Excluded:
-    if isinstance(form, SameAs):
-        return Excluded(public.name, f"calls {form.name}", same_as=form.name)
-    return Excluded(public.name, form.reason)
 
 
 def _in_order(targets: list[Target]) -> tuple[Target, ...]:
