@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from .case import LN3, Case, ClosenessCase
 
@@ -23,7 +23,7 @@ _ANSWERS = {
     "Fractional positive raw input": 6.48074069840786023096,
     "Fractional negative raw input": -125773.181179024284936,
 }
-# Name, epsilon, L₀ and L∞ sensitivity, tolerance, exponent of the granularity.
+# Name, epsilon, L₀ and L∞ sensitivity, tolerance, exponent of the granularity; the variance is 2(L₀ L∞/ε)².
 _LAPLACE = (
     ("Default parameters", LN3, 1, 1.0, 0.00065, -8),
     ("Low l_inf sensitivity", LN3, 1, 0.05, 0.00075, -12),
@@ -58,41 +58,28 @@ _GAUSSIAN = (
 )
 
 
-def laplace_closeness_cases() -> Iterator[ClosenessCase]:
-    """Yield the 19 cases of Laplace noise, whose variance is 2(L₀ L∞/ε)²."""
-    settings = [(*setting, 0.0) for setting in _LAPLACE]
-    settings += [(name, *_LAPLACE[0][1:], answer) for name, answer in _ANSWERS.items()]
-    for name, epsilon, partitions, change, tolerance, exponent, answer in settings:
-        yield ClosenessCase(
-            file="Laplace closeness",
-            name=name,
-            epsilon=epsilon,
-            partitions=partitions,
-            change=change,
-            answer=answer,
-            variance=2 * (partitions * change / epsilon) ** 2,
-            tolerance=tolerance,
-            granularity=2.0**exponent,
-        )
-
-
-def gaussian_closeness_cases() -> Iterator[ClosenessCase]:
-    """Yield the 23 cases of Gaussian noise."""
-    settings = [(*setting, 0.0) for setting in _GAUSSIAN]
-    settings += [(name, *_GAUSSIAN[0][1:], answer) for name, answer in _ANSWERS.items()]
-    for name, epsilon, delta, partitions, change, variance, tolerance, exponent, answer in settings:
-        yield ClosenessCase(
-            file="Gaussian closeness",
-            name=name,
-            epsilon=epsilon,
-            delta=delta,
-            partitions=partitions,
-            change=change,
-            answer=answer,
-            variance=variance,
-            tolerance=tolerance,
-            granularity=2.0**exponent,
-        )
+def closeness_cases() -> Iterator[ClosenessCase]:
+    """Yield the 19 cases of the law of Laplace noise, and the 23 of Gaussian noise."""
+    laplace = [
+        (name, epsilon, 0.0, partitions, change, 2 * (partitions * change / epsilon) ** 2, *rest)
+        for name, epsilon, partitions, change, *rest in _LAPLACE
+    ]
+    for file, settings in (("Laplace closeness", laplace), ("Gaussian closeness", _GAUSSIAN)):
+        rows: list[Any] = [(*setting, 0.0) for setting in settings]
+        rows += [(name, *settings[0][1:], answer) for name, answer in _ANSWERS.items()]
+        for name, epsilon, delta, partitions, change, variance, tolerance, exponent, answer in rows:
+            yield ClosenessCase(
+                file=file,
+                name=name,
+                epsilon=epsilon,
+                delta=delta,
+                partitions=partitions,
+                change=change,
+                answer=answer,
+                variance=variance,
+                tolerance=tolerance,
+                granularity=2.0**exponent,
+            )
 
 
 # Cases of counts and bounded sums: sweeps over datasets and settings.
@@ -124,7 +111,7 @@ _GAUSSIAN_COUNTS = {
 }
 
 
-def count_cases() -> Iterator[Case]:
+def _count_cases() -> Iterator[Case]:
     """Yield the 36 cases of counts; a row is the number of values that are counted at once."""
     for noise, settings in (("Laplace", _LAPLACE_COUNTS), ("Gaussian", _GAUSSIAN_COUNTS)):
         for dataset, rows in _COUNTS.items():
@@ -163,56 +150,43 @@ _SETTINGS = {
     },
 }
 _WORDS = {"default": "default parameters", "small delta, smaller for the noise": "small delta"}
-# Tolerance and granularity of a setting, for values in [0, 1] and for values up to 50.
+# Tolerance and granularity of a setting, for values in [0, 1], for values up to 50, and for no values.
 _UNIT = {
     "Laplace": {
-        "default": (0.02, 2**-6),
-        "many": (0.04, 2**-3),
-        "small epsilon": (0.0135, 2**-4),
+        "default": (0.02, 2**-6), "many": (0.04, 2**-3), "small epsilon": (0.0135, 2**-4),
         "large epsilon": (0.0135, 2**-4),
     },
     "Gaussian": {
-        "default": (0.00117, 2**-7),
-        "many": (0.00242, 2**-6),
-        "small epsilon": (0.0003, 2**-1),
-        "large epsilon": (0.00092, 2**-7),
-        "small delta, smaller for the noise": (0.00092, 2**-7),
+        "default": (0.00117, 2**-7), "many": (0.00242, 2**-6), "small epsilon": (0.0003, 2**-1),
+        "large epsilon": (0.00092, 2**-7), "small delta, smaller for the noise": (0.00092, 2**-7),
     },
-}
+}  # fmt: skip
 _FIFTY = {
     "Laplace": {
-        "default": (0.04, 2**-2),
-        "many": (0.04, 1.0),
-        "small epsilon": (0.023, 1.0),
-        "large epsilon": (0.023, 2**-1),
+        "default": (0.04, 2**-2), "many": (0.04, 1.0), "small epsilon": (0.023, 1.0), "large epsilon": (0.023, 2**-1),
     },
     "Gaussian": {
-        "default": (0.00513, 2**-4),
-        "many": (0.006, 2**-2),
-        "small epsilon": (0.00113, 4.0),
-        "large epsilon": (0.0035, 2**-4),
-        "small delta": (0.0048, 2**-4),
+        "default": (0.00513, 2**-4), "many": (0.006, 2**-2), "small epsilon": (0.00113, 4.0),
+        "large epsilon": (0.0035, 2**-4), "small delta": (0.0048, 2**-4),
     },
-}
+}  # fmt: skip
 _EMPTY = {
     "Laplace": {
-        **{name: _UNIT["Laplace"][name] for name in ("default", "many")},
-        "large bounds": (0.04, 2**-2),
-        "small epsilon": (0.0135, 2**-4),
-        "large epsilon": (0.0135, 2**-5),
+        "default": (0.02, 2**-6), "many": (0.04, 2**-3), "large bounds": (0.04, 2**-2),
+        "small epsilon": (0.0135, 2**-4), "large epsilon": (0.0135, 2**-5),
     },
     "Gaussian": {
-        **{name: _UNIT["Gaussian"][name] for name in ("default", "many")},
-        "large bounds": (0.00513, 2**-4),
-        **{name: _UNIT["Gaussian"][name] for name in list(_UNIT["Gaussian"])[2:]},
+        "default": (0.00117, 2**-7), "many": (0.00242, 2**-6), "large bounds": (0.00513, 2**-4),
+        "small epsilon": (0.0003, 2**-1), "large epsilon": (0.00092, 2**-7),
+        "small delta, smaller for the noise": (0.00092, 2**-7),
     },
-}
+}  # fmt: skip
 _FRACTIONS = (0.64872, 0.12707, 0.00128, 0.14684, 0.86507)
 _LARGE = (32.43606, 35.35006, 40.73424, 32.53939, 7.081785)
 _MIXED = (-32.43606, 35.35006, -40.73424, -32.53939, 7.081785)
 
 
-def sum_cases(*, whole: bool) -> Iterator[Case]:
+def _sum_cases(*, whole: bool) -> Iterator[Case]:
     """Yield the 38 cases of bounded sums of fractions, or of whole numbers."""
     unit = (1.0, 0.0, 0.0, 0.0, 1.0) if whole else _FRACTIONS
     large, mixed = ((32.0, 35.0, 41.0, 33.0, 7.0), (-32.0, 35.0, -41.0, -33.0, 7.0)) if whole else (_LARGE, _MIXED)
@@ -322,7 +296,7 @@ _MEAN_CELLS = {
 }  # fmt: skip
 
 
-def mean_cases() -> Iterator[Case]:
+def _mean_cases() -> Iterator[Case]:
     """Yield the 47 cases of bounded means."""
     for (noise, dataset), cells in _MEAN_CELLS.items():
         bounds, rows, value, several, other = _DATASETS[dataset]
@@ -377,10 +351,10 @@ _SPREAD = {
         ((47.2, 47.2, 47.9, 48.5, 49.1, 49.2, 49.2, 49.8, 49.8, 50.0), -50.0),
     ),
 }
-MORE_VALUES_THAN_ALLOWED = "the file adds 25 values to one partition, five times the L₂ sensitivity of 25 partitions"
+_MORE_VALUES = "the file adds 25 values to one partition, five times the L₂ sensitivity of 25 partitions"
 
 
-def deviation_cases() -> Iterator[Case]:
+def _deviation_cases() -> Iterator[Case]:
     """Yield the 42 cases of standard deviations."""
     for noise, settings in _DEVIATIONS.items():
         for dataset, (usual, large) in _SPREAD.items():
@@ -403,7 +377,7 @@ def deviation_cases() -> Iterator[Case]:
                     extra=extra,
                     tolerance=tolerance,
                     granularity=granularity,
-                    note=MORE_VALUES_THAN_ALLOWED if delta and partitions > 1 else "",
+                    note=_MORE_VALUES if delta and partitions > 1 else "",
                 )
 
 
@@ -414,8 +388,6 @@ def deviation_cases() -> Iterator[Case]:
 
 _WIDE: Final = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _NARROW: Final = (0.0, 0.01, 0.05, 0.45, 0.49, 0.5, 0.51, 0.55, 0.95, 0.99, 1.0)
-BUCKETS: Final = 32
-"""Cells into which the tests divide the bounds of a quantile."""
 _TENTHS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _TREE, _OTHER_TREE = (2, 5), (3, 3)
 # Setting: epsilon, delta, partitions, values in each, values of a user, tree, tolerance.
@@ -440,7 +412,7 @@ _QUANTILE_SETTINGS = {
 }
 
 
-def quantile_cases() -> Iterator[Case]:
+def _quantile_cases() -> Iterator[Case]:
     """Yield the 39 cases of quantiles."""
     for noise, settings in _QUANTILE_SETTINGS.items():
         for dataset in ("empty", "binary", "linear"):
@@ -488,7 +460,7 @@ _BOUNDS: tuple[tuple[str, float, int, dict[float, int], float, float], ...] = (
 )
 
 
-def bounds_cases() -> Iterator[Case]:
+def _bounds_cases() -> Iterator[Case]:
     """Yield the 14 cases of approximate bounds: five bins of each sign, base 2, first edge 1."""
     for name, epsilon, values, counts, value, tolerance in _BOUNDS:
         yield Case(
@@ -520,16 +492,5 @@ larger failure probabilities, shifts and other laws."""
 
 def dp_cases() -> Iterator[Case]:
     """Yield the cases of the aggregations, file by file."""
-    yield from count_cases()
-    yield from sum_cases(whole=False)
-    yield from sum_cases(whole=True)
-    yield from mean_cases()
-    yield from deviation_cases()
-    yield from quantile_cases()
-    yield from bounds_cases()
-
-
-def closeness_cases() -> Iterator[ClosenessCase]:
-    """Yield the cases of the law of the noise."""
-    yield from laplace_closeness_cases()
-    yield from gaussian_closeness_cases()
+    yield from (*_count_cases(), *_sum_cases(whole=False), *_sum_cases(whole=True), *_mean_cases())
+    yield from (*_deviation_cases(), *_quantile_cases(), *_bounds_cases())
