@@ -15,13 +15,7 @@ from ...mechanisms import (
     LocalGaussianMechanism,
     VectorGaussianMechanism,
     exact_delta,
-)
-from ...mechanisms.faulty import (
-    ClassicalBeyondOneGaussian,
-    MisprintedNewtonGaussian,
-    OneForEpsilonGaussian,
-    UnclippedLocalGaussian,
-    VarianceAsScaleGaussian,
+    faulty,
 )
 from ..cases.experiment import (
     RUNS,
@@ -94,8 +88,8 @@ def _too_little(
 
 
 def _sensitivity_versions() -> list[AuditCase]:
-    number = UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
-    vector = UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
+    number = faulty.UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
+    vector = faulty.UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
     opposite, diagonal = ((4.0, -2.0, 0.0), (-4.0, 2.0, 0.0)), (_ORIGIN, (1.0, 1.0, 1.0))
     by_one, one_of_three = (
         VectorGaussianMechanism(1.0, 0.01),
@@ -135,7 +129,7 @@ def _statement_of(
 def _attained() -> list[StatementCase]:
     true, over, excess = (
         true_statement,
-        VarianceAsScaleGaussian(1.0, 0.01),
+        faulty.VarianceAsScaleGaussian(1.0, 0.01),
         "variance for the standard deviation, too much noise, smaller delta",
     )
     vector, local = VectorGaussianMechanism(1.0, 0.01), LocalGaussianMechanism(1.0, 0.01, Interval(0, 10))
@@ -154,7 +148,7 @@ def _classical() -> tuple[AuditCase | StatementCase, ...]:
     one = Within("l2")
     at_one, at_half = (GaussianMechanism(epsilon, 0.01, calibration="classical") for epsilon in (1.0, 0.5))
     beyond, note = (
-        ClassicalBeyondOneGaussian(10.0, 0.1),
+        faulty.ClassicalBeyondOneGaussian(10.0, 0.1),
         "classical Gaussian noise at epsilon 10, outputs with a loss above 11",
     )
     # At a loss of 10 only 20 hits on y are expected, each weighted with e^10.
@@ -169,11 +163,14 @@ def _classical() -> tuple[AuditCase | StatementCase, ...]:
 
 
 def _miscalibrated_audits() -> list[AuditCase]:
-    one, newton = Within("l2"), MisprintedNewtonGaussian(1.0, 1e-5)
-    at_one, at_half = OneForEpsilonGaussian(1.0, 0.01), OneForEpsilonGaussian(0.5, 0.01)
-    over, under = VarianceAsScaleGaussian(1.0, 1e-5), VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
+    one, newton = Within("l2"), faulty.MisprintedNewtonGaussian(1.0, 1e-5)
+    at_one, at_half = faulty.OneForEpsilonGaussian(1.0, 0.01), faulty.OneForEpsilonGaussian(0.5, 0.01)
+    over, under = faulty.VarianceAsScaleGaussian(1.0, 1e-5), faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
     hidden = "too much noise, visible only in the standard deviation"
-    above, chi = OneForEpsilonGaussian(1.1, 1e-5), "chi^2 + 1 for chi^2 + epsilon, too little noise, best half-line"
+    above, chi = (
+        faulty.OneForEpsilonGaussian(1.1, 1e-5),
+        "chi^2 + 1 for chi^2 + epsilon, too little noise, best half-line",
+    )
     misprint = "misprinted derivative, iteration stuck at its start, too little noise, best half-line"
     variance = "variance for the standard deviation 0.37, too little noise"
     return [
@@ -194,23 +191,23 @@ def _scales() -> list[StatementCase]:
         return state(f"G3-scale-{name}", claimed, measure, exact=mechanism.scale, runs=100_000, note=note)
 
     right = [GaussianMechanism(0.5, 1e-5), GaussianMechanism(1.1, 1e-5), GaussianMechanism(2.0, 1e-5)]
-    vector, at_one = VectorGaussianMechanism(1.0, 1e-5), OneForEpsilonGaussian(1.0, 1e-5)
-    small = VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
+    vector, at_one = VectorGaussianMechanism(1.0, 1e-5), faulty.OneForEpsilonGaussian(1.0, 1e-5)
+    small = faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
     failure = "solver failure, twice the noise"
     wrong = [
         *(
             (
                 f"one-for-epsilon-at-{e:g}",
-                OneForEpsilonGaussian(e, 1e-5),
+                faulty.OneForEpsilonGaussian(e, 1e-5),
                 f"hard-coded 1 for epsilon, at epsilon {e:g}, {effect}",
             )
             for e, effect in ((0.5, "too much noise"), (1.1, "too little noise"), (2.0, failure), (4.0, failure))
         ),
-        ("newton", MisprintedNewtonGaussian(1.0, 1e-5), "misprinted derivative, too little noise"),
+        ("newton", faulty.MisprintedNewtonGaussian(1.0, 1e-5), "misprinted derivative, too little noise"),
         ("variance-under", small, "variance for the standard deviation, below 1, too little noise"),
         (
             "variance-over",
-            VarianceAsScaleGaussian(1.0, 1e-5),
+            faulty.VarianceAsScaleGaussian(1.0, 1e-5),
             "variance for the standard deviation, above 1, too much noise",
         ),
     ]

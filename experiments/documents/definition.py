@@ -33,14 +33,8 @@ from ...mechanisms import (
     RareLeakLaplace,
     advanced_composition,
     exact_delta,
+    faulty,
     gaussian_loss_tail,
-)
-from ...mechanisms.faulty import (
-    EdgeNoiseForNodes,
-    HalfNoiseHistogram,
-    LocalSensitivityLaplace,
-    OneEndDegreeHistogram,
-    TwiceExposed,
 )
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
@@ -186,7 +180,7 @@ def _exposed() -> list[Case]:
     cases, replacements = list[Case](), list[Case]()
     for name, words, kind, factor, statement, audit, notes in (
         ("exposed", "name and shame", NameAndShame, 1, true_statement, holds, (f"mean {mean:g}", f"{none:.5f}")),
-        ("twice", "double exposure", TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
+        ("twice", "double exposure", faulty.TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
     ):
         mechanism, replaced = kind(delta), f"{words}, one of three rows replaced"
         cases += [
@@ -228,7 +222,7 @@ def group_experiments() -> list[Experiment]:
 
 
 def _pure_groups() -> list[AuditCase]:
-    laplace, wrong, claim = LaplaceMechanism(EPSILON), LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
+    laplace, wrong, claim = LaplaceMechanism(EPSILON), faulty.LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
     one_step, two_steps = (
         "noise for one step from the empty dataset, distance 1",
         "noise for one step from the empty dataset, distance 2: 4 epsilon",
@@ -494,7 +488,7 @@ def _neighbours() -> list[AuditCase]:
     bits, no_bit, other_bit = [1, 1, 1], [1, 1], [1, 1, 0]
     count = GeometricMechanism(1.0, query=total)
     one_bin, two_bins = HistogramMechanism(1.0, k=3), HistogramMechanism(1.0, k=3, sensitivity=2)
-    half = HalfNoiseHistogram(1.0, k=3)
+    half = faulty.HalfNoiseHistogram(1.0, k=3)
     values, no_value, other_value = [3.5, 4.0, 4.0], [3.5, 4.0], [3.5, 4.0, 3.0]
     ranged = LaplaceMechanism(1.0, query=total)
     return [
@@ -524,8 +518,8 @@ def _graphs() -> list[AuditCase]:
     knot = nx.complete_graph(4), nx.complete_graph(4)
     knot[1].remove_edge(0, 1)
     quarter, one = EdgeCountMechanism(0.25), PureDP(1.0)
-    by_node, unscaled = EdgeCountMechanism(0.5, nodes, max_degree=4), EdgeNoiseForNodes(0.5, max_degree=4)
-    degrees, one_end = DegreeHistogramMechanism(1.0, 4, nodes), OneEndDegreeHistogram(1.0, 3)
+    by_node, unscaled = EdgeCountMechanism(0.5, nodes, max_degree=4), faulty.EdgeNoiseForNodes(0.5, max_degree=4)
+    degrees, one_end = DegreeHistogramMechanism(1.0, 4, nodes), faulty.OneEndDegreeHistogram(1.0, 3)
     degrees_by_edge, group = DegreeHistogramMechanism(1.0, 3), GroupPrivacy(0.25)
     return [
         holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge fewer"),

@@ -20,14 +20,8 @@ from ...mechanisms import (
     PermuteAndFlip,
     PostedPriceAuction,
     ReportNoisyMax,
+    faulty,
     utility_sensitivity,
-)
-from ...mechanisms.faulty import (
-    ExponentialMissingFactorTwo,
-    HalfSensitivityExponential,
-    NoisyMaxMissingFactorTwo,
-    NoisyMaxReleasingValue,
-    PricesFromTheBids,
 )
 from ..cases.experiment import (
     RUNS,
@@ -200,7 +194,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
     """Audit the two scales of one noise on monotone and other pairs."""
     general, of_names = ReportNoisyMax(1.0, noise=noise), ReportNoisyMax(1.0, monotone=True, noise=noise, counts=_NAMES)
     of_diseases = ReportNoisyMax(1.0, monotone=True, noise=noise, counts=EachCandidate(patients, _DISEASES))
-    twice, missing = ReportNoisyMax(1.0, noise=noise, counts=_NAMES), NoisyMaxMissingFactorTwo(1.0, noise=noise)
+    twice, missing = ReportNoisyMax(1.0, noise=noise, counts=_NAMES), faulty.NoisyMaxMissingFactorTwo(1.0, noise=noise)
     label = f"{noise.capitalize()} noise"
     closer, all_answers = ((0.0, -3.0), (-1.0, -2.0)), Within("linf")
     names, ill = ["Ann"] * 4 + ["Bob"], [_DISEASES[1:2]]
@@ -219,7 +213,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
 
 def _value_released() -> AuditCase:
     """Audit the release of the noisy count; its exact loss is reached at values below every count."""
-    twin = NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
+    twin = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
     pair = [_DISEASES], [_DISEASES, _DISEASES]
     log_x, log_y = (twin.law(rows).log_density(-1.0) for rows in pair)
     note = "release of the largest noisy count, a patient with all five diseases"
@@ -314,7 +308,7 @@ def _right() -> list[AuditCase]:
 def _halves() -> list[StatementCase]:
     pair, half = ((*_FLAT, 0.0), (*_ONE_UP, 0.0)), EPSILON / 2
     claimed = "numerator and normaliser at most epsilon/2 each"
-    right, wrong = ExponentialMechanism(EPSILON), ExponentialMissingFactorTwo(EPSILON)
+    right, wrong = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON)
     note = "one candidate of 51 up, 49 down, and one fixed, which isolates the normaliser"
     measure = partial(loss_halves, right, *pair, half)
     twice = partial(loss_halves, wrong, *pair, half)
@@ -326,7 +320,7 @@ def _halves() -> list[StatementCase]:
 
 
 def _missing() -> list[AuditCase]:
-    right, wrong, one = ExponentialMechanism(EPSILON), ExponentialMissingFactorTwo(EPSILON), Within("linf")
+    right, wrong, one = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON), Within("linf")
     monotone = ExponentialMechanism(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
     names, half = ["Ann"] * 4 + ["Bob"], PureDP(EPSILON / 2)
     one_up, apart = (_FLAT, _ONE_UP), (0.0, -3.0)
@@ -362,7 +356,7 @@ def _slopes() -> tuple[StatementCase, ...]:
         case(true_statement, "E3-slope", ExponentialMechanism(EPSILON), 1.0, "exponential mechanism, utilities 0 to 7"),
         case(true_statement, "E3-slope-sensitivity-2", ExponentialMechanism(EPSILON, 2.0), 2.0,
             "exponential mechanism, sensitivity 2, half the slope"),
-        case(false_statement, "E3-slope-missing-2", ExponentialMissingFactorTwo(EPSILON), 1.0,
+        case(false_statement, "E3-slope-missing-2", faulty.ExponentialMissingFactorTwo(EPSILON), 1.0,
             "missing factor 2, twice the slope"),
     )  # fmt: skip
 
@@ -384,7 +378,7 @@ def _sensitivities() -> list[AuditCase]:
     bid: tuple[Any, Any] = [], list(prices[-1:])
     of_all, of_one = (utility_sensitivity(revenue, some, (0, *prices), 2, AddRemove()) for some in (prices, prices[:1]))
     by_added, by_replaced = (ExponentialMechanism(EPSILON, size, utilities=utilities) for size in (added, replaced))
-    half = HalfSensitivityExponential(EPSILON, replaced, utilities=utilities)
+    half = faulty.HalfSensitivityExponential(EPSILON, replaced, utilities=utilities)
     revenues = EachCandidate(revenue, prices)
     by_all, by_one = (ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
     left = "median under replace, half the sensitivity: one side loses a row, the other gains a row"
@@ -402,7 +396,7 @@ def _sensitivities() -> list[AuditCase]:
 
 
 def _auctions() -> list[AuditCase]:
-    fixed, from_bids = PostedPriceAuction(EPSILON, _CENTS), PricesFromTheBids(EPSILON)
+    fixed, from_bids = PostedPriceAuction(EPSILON, _CENTS), faulty.PricesFromTheBids(EPSILON)
     monotone, change = PostedPriceAuction(EPSILON, _CENTS, monotone=True), AddRemove()
     all_four = list(PUMPKIN_BIDS)
     without_k, without_a, high = (all_four, all_four[:-1]), (all_four, all_four[1:]), (all_four, [*all_four, 5.0])

@@ -22,15 +22,7 @@ from ...mechanisms import (
     RandomisedResponse,
     SequentialComposition,
     exact_epsilon,
-)
-from ...mechanisms.faulty import (
-    AnswerInTheBranchLaplace,
-    ClosedEndLaplace,
-    MixedUniformsLaplace,
-    OverlappingPartCounts,
-    PartCountsForReplace,
-    SharedNoiseLaplace,
-    UndercountedComposition,
+    faulty,
 )
 from ..cases.experiment import (
     AuditCase,
@@ -96,8 +88,8 @@ def _distribution() -> list[StatementCase]:
         claimed = f"Laplace with location {answer:g} and scale {right.scale:g}"
         return state(f"L1-{name}", claimed, measure, exact=exact, runs=runs, note=note)  # type: ignore[no-any-return]
 
-    inverse, closed = LaplaceByInverseCDF(EPSILON), ClosedEndLaplace(EPSILON)
-    second, mixed = AnswerInTheBranchLaplace(EPSILON), MixedUniformsLaplace(EPSILON)
+    inverse, closed = LaplaceByInverseCDF(EPSILON), faulty.ClosedEndLaplace(EPSILON)
+    second, mixed = faulty.AnswerInTheBranchLaplace(EPSILON), faulty.MixedUniformsLaplace(EPSILON)
     less, many = LaplaceMechanism(1.1 * EPSILON), 1_000_000
     rare = "xi = -1/2 included: minus infinity once in 2^53 draws, which no test that draws will find"
     return [
@@ -116,7 +108,7 @@ def _distribution() -> list[StatementCase]:
 def _samplers() -> list[AuditCase]:
     pair, adjacency, note = (0.0, 1.0), Within("linf"), "misprinted inverse CDF, draws that reveal the answer"
     inverse, second, mixed = (
-        kind(EPSILON) for kind in (LaplaceByInverseCDF, AnswerInTheBranchLaplace, MixedUniformsLaplace)
+        kind(EPSILON) for kind in (LaplaceByInverseCDF, faulty.AnswerInTheBranchLaplace, faulty.MixedUniformsLaplace)
     )
     return [
         _true("L1-inverse-audit", inverse, pair, adjacency, "inverse CDF, correct formula"),
@@ -175,7 +167,7 @@ def _sums() -> list[AuditCase]:
     deltas: Any = {"exact": exact_epsilon(law_x, law_y, sum(bit.delta for bit in bits))}
     adaptive = AdaptiveComposition(RandomisedResponse(1.0), then_laplace, LaplaceMechanism(EPSILON).claim)
     gaussian = AdaptiveComposition(RandomisedResponse(1.0), then_gaussian, GaussianMechanism(EPSILON, 0.05).claim)
-    shared = SharedNoiseLaplace(EPSILON, (len, sum))
+    shared = faulty.SharedNoiseLaplace(EPSILON, (len, sum))
     hidden = "two answers with shared noise, hidden by equal changes"
     return [
         _true("L4-two-counts", different, (_NAMES[:3], _NAMES[:2]), _ROWS,
@@ -189,9 +181,9 @@ def _sums() -> list[AuditCase]:
 
 
 def _wrong_sums() -> list[AuditCase]:
-    shared = SharedNoiseLaplace(EPSILON, (len, sum))
-    once = UndercountedComposition(GeometricMechanism(EPSILON), 4)
-    root = UndercountedComposition(RandomisedResponse(EPSILON), 4, charged=2)
+    shared = faulty.SharedNoiseLaplace(EPSILON, (len, sum))
+    once = faulty.UndercountedComposition(GeometricMechanism(EPSILON), 4)
+    root = faulty.UndercountedComposition(RandomisedResponse(EPSILON), 4, charged=2)
     return [
         _false("L4-reuse", shared, ([1, 1, 1], [1, 1, 1, 0]), _ROWS,
             "two answers with shared noise, cancelled in the difference"),
@@ -202,8 +194,8 @@ def _wrong_sums() -> list[AuditCase]:
 
 def _parallel() -> list[AuditCase]:
     disjoint = ParallelComposition([LaplaceMechanism(EPSILON, query=len)] * 3, _BY_AGE)
-    overlapping = OverlappingPartCounts(EPSILON, (0, 18, 65, 120))
-    moved = PartCountsForReplace(EPSILON, (18, 65))
+    overlapping = faulty.OverlappingPartCounts(EPSILON, (0, 18, 65, 120))
+    moved = faulty.PartCountsForReplace(EPSILON, (18, 65))
     young, middle, old = ([*_AGES, row] for row in _ONE_OF_EACH)
     added, shared, replaced = (_AGES, middle), (_AGES, [*_AGES, 65.0]), (young, old)
     twice = PureDP(2 * EPSILON)

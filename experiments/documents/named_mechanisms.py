@@ -23,15 +23,7 @@ from ...mechanisms import (
     SequentialComposition,
     UpAndDown,
     exact_epsilon,
-)
-from ...mechanisms.faulty import (
-    BinaryOddsForManyValues,
-    HalfNoiseHistogram,
-    NoisyMaxMissingFactorTwo,
-    PerRowGeometric,
-    SquaredRatioGeometric,
-    TruthAmongTheLies,
-    UndercountedComposition,
+    faulty,
 )
 from ..cases.experiment import AuditCase, Experiment, fails, holds, stated
 from . import named_sparse_vector
@@ -89,7 +81,10 @@ class SubsetCount:
 def _histograms_and_subsets() -> list[AuditCase]:
     rows = [0, 2, 2]
     fewer, replaced = (rows, [0, 2]), (rows, [0, 2, 1])
-    histogram, half = HistogramMechanism(EPSILON, 3, noise="geometric"), HalfNoiseHistogram(EPSILON, 3, "geometric")
+    histogram, half = (
+        HistogramMechanism(EPSILON, 3, noise="geometric"),
+        faulty.HalfNoiseHistogram(EPSILON, 3, "geometric"),
+    )
     doubled = HistogramMechanism(EPSILON, 3, sensitivity=2, noise="geometric")
     one, two = (SubsetCount(frozenset(subset)) for subset in ((0, 2), (1, 2)))
     each, subset = EPSILON / 2, GeometricMechanism(EPSILON, query=one)
@@ -108,14 +103,14 @@ def _histograms_and_subsets() -> list[AuditCase]:
 
 
 def _geometric() -> list[AuditCase]:
-    count, wrong = (kind(EPSILON, query=len) for kind in (GeometricMechanism, SquaredRatioGeometric))
+    count, wrong = (kind(EPSILON, query=len) for kind in (GeometricMechanism, faulty.SquaredRatioGeometric))
     rows, apart, three = ([1] * 3, [1] * 2), (4, 7), Within("l1", 3.0)
     return [
         holds("M4-count", count, rows, _ROWS, "geometric count, tight claim"),
         holds("M4-sensitivity-3", GeometricMechanism(EPSILON, 3), apart, three,
             "geometric noise of sensitivity 3, answers 3 apart"),
         fails("M4-squared-ratio", wrong, rows, _ROWS, "geometric count with squared ratio e^(-2 epsilon)"),
-        fails("M4-per-row", PerRowGeometric(EPSILON, 3), apart, three,
+        fails("M4-per-row", faulty.PerRowGeometric(EPSILON, 3), apart, three,
             "geometric noise for one row, person with three rows"),
     ]  # fmt: skip
 
@@ -162,7 +157,7 @@ def _discrete_gaussian() -> list[AuditCase]:
 
 def _randomised_response() -> list[AuditCase]:
     pair, local = (0, 5), Local()
-    lie, odds = TruthAmongTheLies(EPSILON, k=6), BinaryOddsForManyValues(EPSILON, k=6)
+    lie, odds = faulty.TruthAmongTheLies(EPSILON, k=6), faulty.BinaryOddsForManyValues(EPSILON, k=6)
     return [
         holds("M7-six-values", RandomisedResponse(EPSILON, k=6), pair, local,
             "randomised response on six values, tight claim"),
@@ -176,7 +171,7 @@ def _randomised_response() -> list[AuditCase]:
 def _compositions() -> list[AuditCase]:
     each, k, slack = 0.25, 8, 0.01
     fold, search = RandomisedResponseFold(each, k), UpAndDown(each, k)
-    root = UndercountedComposition(RandomisedResponse(each), k, charged=math.sqrt(k))
+    root = faulty.UndercountedComposition(RandomisedResponse(each), k, charged=math.sqrt(k))
     pair, local = (0, 1), Local()
     exact = ApproxDP(exact_epsilon(fold.law(0), fold.law(1), slack), slack)
     short = ApproxDP(math.sqrt(k) * each, slack)
@@ -193,7 +188,7 @@ def _compositions() -> list[AuditCase]:
 
 def _permute_and_flip() -> list[AuditCase]:
     flip, answers = PermuteAndFlip(EPSILON), Within("linf")
-    missing = NoisyMaxMissingFactorTwo(EPSILON, noise="exponential")
+    missing = faulty.NoisyMaxMissingFactorTwo(EPSILON, noise="exponential")
     two, ten = ((0.0, -3.0), (-1.0, -2.0)), ((0.0,) * 10, (1.0, *(-1.0,) * 9))
     monotone = PermuteAndFlip(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
     more, replaced = (["Bob"] * 3, [*["Bob"] * 3, "Ann"]), (["Bob"] * 3, [*["Bob"] * 2, "Ann"])

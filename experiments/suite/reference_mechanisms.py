@@ -15,19 +15,6 @@ from ...mechanisms import (
     RandomisedResponse,
     ReportNoisyMax,
 )
-from ...mechanisms.faulty import (
-    BinaryOddsForManyValues,
-    ClassicalBeyondOneGaussian,
-    ExponentialMissingFactorTwo,
-    InvertedScaleLaplace,
-    NoisyMaxMissingFactorTwo,
-    NoisyMaxReleasingValue,
-    PerRowGeometric,
-    SquaredRatioGeometric,
-    TruthAmongTheLies,
-    UnderstatedSensitivityLaplace,
-    VarianceAsScaleGaussian,
-)
 from ...mechanisms.faulty.flaw import total
 from ..cases.experiment import AuditCase, Experiment, fails, holds
 
@@ -59,11 +46,14 @@ def reference_cases() -> list[AuditCase]:
     all_up: _Pair = ((0.0,) * 5, (1.0,) * 5), Within("linf")
     classical, exponential = GaussianMechanism(1.0, 0.01, calibration="classical"), ExponentialMechanism(1.0)
     flip, gumbel = ReportNoisyMax(1.0, noise="exponential"), ReportNoisyMax(1.0, noise="gumbel")
-    half_noise = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=total)
-    variance, at_ten = VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1), ClassicalBeyondOneGaussian(10.0, 0.1)
+    half_noise = faulty.UnderstatedSensitivityLaplace(0.5, bound=2.0, query=total)
+    variance, at_ten = (
+        faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1),
+        faulty.ClassicalBeyondOneGaussian(10.0, 0.1),
+    )
     in_delta = [replace(each.claim, bound_on="delta") for each in (variance, at_ten)]
-    binary_odds, without_two = BinaryOddsForManyValues(1.0, k=5), ExponentialMissingFactorTwo(1.0)
-    released = NoisyMaxReleasingValue(0.5, 5)
+    binary_odds, without_two = faulty.BinaryOddsForManyValues(1.0, k=5), faulty.ExponentialMissingFactorTwo(1.0)
+    released = faulty.NoisyMaxReleasingValue(0.5, 5)
     reached = released.truth.strength  # by the event {value <= 0}
     return [
         right("laplace", LaplaceMechanism(1.0, query=len), *count, "a count", cells=32),
@@ -77,15 +67,17 @@ def reference_cases() -> list[AuditCase]:
         right("noisy-max-exponential", flip, *apart, "permute-and-flip, tight on two candidates"),
         right("noisy-max-gumbel", gumbel, *up_and_down, "the exponential mechanism in another form"),
         faulty("laplace-half-noise", half_noise, *sum_to_two, "sensitivity 1 for a sum of values up to 2"),
-        faulty("laplace-scale-epsilon", InvertedScaleLaplace(0.5, query=len), *count, "scale epsilon for 1/epsilon"),
-        faulty("geometric-per-row", PerRowGeometric(0.5, rows_per_user=2), *user, "a user with two rows"),
-        faulty("geometric-squared-ratio", SquaredRatioGeometric(0.5, query=len), *count, "ratio e^(-2 epsilon)"),
+        faulty("laplace-scale-epsilon", faulty.InvertedScaleLaplace(0.5, query=len), *count,
+            "scale epsilon for 1/epsilon"),
+        faulty("geometric-per-row", faulty.PerRowGeometric(0.5, rows_per_user=2), *user, "a user with two rows"),
+        faulty("geometric-squared-ratio", faulty.SquaredRatioGeometric(0.5, query=len), *count, "ratio e^(-2 epsilon)"),
         # In delta at the claimed epsilon these two bugs show far more than in epsilon at the claimed delta.
         faulty("gaussian-variance", variance, *tenth, "variance for the deviation, which is .37", claim=in_delta[0]),
         faulty("gaussian-classical-at-10", at_ten, *real, "the formula beyond epsilon 1", claim=in_delta[1]),
-        faulty("randomised-response-lies", TruthAmongTheLies(1.0), *bit, "a lie that is the truth half the time"),
+        faulty("randomised-response-lies", faulty.TruthAmongTheLies(1.0), *bit,
+            "a lie that is the truth half the time"),
         faulty("randomised-response-binary-odds", binary_odds, *value, "odds for two values, used for five"),
         faulty("exponential-missing-2", without_two, *up_and_down, "exp(epsilon u) for exp(epsilon u/2)"),
-        faulty("noisy-max-missing-2", NoisyMaxMissingFactorTwo(1.0), *apart, "scale 1/epsilon for 2/epsilon"),
+        faulty("noisy-max-missing-2", faulty.NoisyMaxMissingFactorTwo(1.0), *apart, "scale 1/epsilon for 2/epsilon"),
         faulty("noisy-max-value", released, *all_up, "the value released, not the index", exact=reached),
-    ]
+    ]  # fmt: skip
