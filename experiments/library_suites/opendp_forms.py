@@ -68,11 +68,7 @@ def prelude() -> Any:
 
 
 def _atom(kind: type, *, nan: bool = False, **options: Any) -> Any:
-    """Return a domain of single values; the parameter for NaN had another name before OpenDP 0.13."""
-    make = prelude().atom_domain
-    if kind is float:
-        options["nan" if "nan" in parameters_of(make) else "nullable"] = nan
-    return make(T=kind, **options)
+    return prelude().atom_domain(T=kind, **({"nan": nan} if kind is float else {}), **options)
 
 
 def number_space(kind: type) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from ...mechanisms import (
     LaplaceMechanism,
     RandomisedResponse,
     ReportNoisyMax,
+    faulty,
 )
 from ...mechanisms.faulty.flaw import total
 from ..cases.experiment import AuditCase, Experiment, fails, holds
@@ -33,7 +34,7 @@ def experiments() -> list[Experiment]:
 
 def reference_cases() -> list[AuditCase]:
     """Return all cases in the order in which they are run; one of each kind counts cells for the report."""
-    right, faulty = partial(holds, runs=_RUNS), partial(fails, runs=_RUNS)
+    right, wrong = partial(holds, runs=_RUNS), partial(fails, runs=_RUNS)
     count: _Pair = ([1.0] * 3, [1.0] * 2), AddRemove()
     sum_to_two: _Pair = ([1.0, 2.0], [1.0]), AddRemove()
     user: _Pair = (4, 6), Within("l1", 2.0)
@@ -47,10 +48,7 @@ def reference_cases() -> list[AuditCase]:
     classical, exponential = GaussianMechanism(1.0, 0.01, calibration="classical"), ExponentialMechanism(1.0)
     flip, gumbel = ReportNoisyMax(1.0, noise="exponential"), ReportNoisyMax(1.0, noise="gumbel")
     half_noise = faulty.UnderstatedSensitivityLaplace(0.5, bound=2.0, query=total)
-    variance, at_ten = (
-        faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1),
-        faulty.ClassicalBeyondOneGaussian(10.0, 0.1),
-    )
+    variance, at_ten = faulty.VarianceAsScaleGaussian(1.0, 1e-5, 0.1), faulty.ClassicalBeyondOneGaussian(10.0, 0.1)
     in_delta = [replace(each.claim, bound_on="delta") for each in (variance, at_ten)]
     binary_odds, without_two = faulty.BinaryOddsForManyValues(1.0, k=5), faulty.ExponentialMissingFactorTwo(1.0)
     released = faulty.NoisyMaxReleasingValue(0.5, 5)
@@ -66,18 +64,18 @@ def reference_cases() -> list[AuditCase]:
         right("noisy-max-laplace", ReportNoisyMax(1.0), *apart, "two candidates move apart"),
         right("noisy-max-exponential", flip, *apart, "permute-and-flip, tight on two candidates"),
         right("noisy-max-gumbel", gumbel, *up_and_down, "the exponential mechanism in another form"),
-        faulty("laplace-half-noise", half_noise, *sum_to_two, "sensitivity 1 for a sum of values up to 2"),
-        faulty("laplace-scale-epsilon", faulty.InvertedScaleLaplace(0.5, query=len), *count,
+        wrong("laplace-half-noise", half_noise, *sum_to_two, "sensitivity 1 for a sum of values up to 2"),
+        wrong("laplace-scale-epsilon", faulty.InvertedScaleLaplace(0.5, query=len), *count,
             "scale epsilon for 1/epsilon"),
-        faulty("geometric-per-row", faulty.PerRowGeometric(0.5, rows_per_user=2), *user, "a user with two rows"),
-        faulty("geometric-squared-ratio", faulty.SquaredRatioGeometric(0.5, query=len), *count, "ratio e^(-2 epsilon)"),
+        wrong("geometric-per-row", faulty.PerRowGeometric(0.5, rows_per_user=2), *user, "a user with two rows"),
+        wrong("geometric-squared-ratio", faulty.SquaredRatioGeometric(0.5, query=len), *count, "ratio e^(-2 epsilon)"),
         # In delta at the claimed epsilon these two bugs show far more than in epsilon at the claimed delta.
-        faulty("gaussian-variance", variance, *tenth, "variance for the deviation, which is .37", claim=in_delta[0]),
-        faulty("gaussian-classical-at-10", at_ten, *real, "the formula beyond epsilon 1", claim=in_delta[1]),
-        faulty("randomised-response-lies", faulty.TruthAmongTheLies(1.0), *bit,
+        wrong("gaussian-variance", variance, *tenth, "variance for the deviation, which is .37", claim=in_delta[0]),
+        wrong("gaussian-classical-at-10", at_ten, *real, "the formula beyond epsilon 1", claim=in_delta[1]),
+        wrong("randomised-response-lies", faulty.TruthAmongTheLies(1.0), *bit,
             "a lie that is the truth half the time"),
-        faulty("randomised-response-binary-odds", binary_odds, *value, "odds for two values, used for five"),
-        faulty("exponential-missing-2", without_two, *up_and_down, "exp(epsilon u) for exp(epsilon u/2)"),
-        faulty("noisy-max-missing-2", faulty.NoisyMaxMissingFactorTwo(1.0), *apart, "scale 1/epsilon for 2/epsilon"),
-        faulty("noisy-max-value", released, *all_up, "the value released, not the index", exact=reached),
+        wrong("randomised-response-binary-odds", binary_odds, *value, "odds for two values, used for five"),
+        wrong("exponential-missing-2", without_two, *up_and_down, "exp(epsilon u) for exp(epsilon u/2)"),
+        wrong("noisy-max-missing-2", faulty.NoisyMaxMissingFactorTwo(1.0), *apart, "scale 1/epsilon for 2/epsilon"),
+        wrong("noisy-max-value", released, *all_up, "the value released, not the index", exact=reached),
     ]  # fmt: skip
