@@ -70,7 +70,8 @@ def reference_cases() -> list[AuditCase]:
         wrong("geometric-per-row", faulty.PerRowGeometric(0.5, rows_per_user=2), *user, "a user with two rows"),
         wrong("geometric-squared-ratio", faulty.SquaredRatioGeometric(0.5, query=len), *count, "ratio e^(-2 epsilon)"),
         # In delta at the claimed epsilon these two bugs show far more than in epsilon at the claimed delta.
-        wrong("gaussian-variance", variance, *tenth, "variance for the deviation, which is .37", claim=in_delta[0]),
+        wrong("gaussian-variance", variance, *tenth, "variance for standard deviation, which is .37",
+            claim=in_delta[0]),
         wrong("gaussian-classical-at-10", at_ten, *real, "the formula beyond epsilon 1", claim=in_delta[1]),
         wrong("randomised-response-lies", faulty.TruthAmongTheLies(1.0), *bit,
             "a lie that is the truth half the time"),
