@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .case import LN3, Case, ClosenessCase
@@ -111,23 +111,42 @@ _GAUSSIAN_COUNTS = {
 }
 
 
+def _case(
+    file: str,
+    name: str,
+    sizes: Sequence[Any],
+    bounds: tuple[float, float],
+    rows: tuple[float, ...],
+    extra: tuple[float, ...],
+    cell: tuple[float, float],
+    **rest: Any,
+) -> Case:
+    """Return a case; its sizes are ε, δ, partitions and values in each, its cell is tolerance and granularity."""
+    epsilon, delta, partitions, per_partition = sizes
+    return Case(
+        file=file,
+        name=name,
+        epsilon=epsilon,
+        delta=delta,
+        partitions=partitions,
+        per_partition=per_partition,
+        lower=bounds[0],
+        upper=bounds[1],
+        rows=rows,
+        extra=extra,
+        tolerance=cell[0],
+        granularity=cell[1],
+        **{"tested_delta": delta, **rest},
+    )
+
+
 def _count_cases() -> Iterator[Case]:
     """Yield the 36 cases of counts; a row is the number of values that are counted at once."""
     for noise, settings in (("Laplace", _LAPLACE_COUNTS), ("Gaussian", _GAUSSIAN_COUNTS)):
         for dataset, rows in _COUNTS.items():
-            for setting, (epsilon, delta, partitions, added, tolerance) in settings.items():
-                yield Case(
-                    file="count",
-                    name=f"{noise} noise, {dataset}, {setting}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=delta,
-                    partitions=partitions,
-                    rows=rows,
-                    extra=(added,),
-                    tolerance=tolerance,
-                    granularity=1.0,
-                )
+            for setting, (*sizes, added, tolerance) in settings.items():
+                name = f"{noise} noise, {dataset}, {setting}"
+                yield _case("count", name, (*sizes, 1), (0.0, 1.0), rows, (added,), (tolerance, 1.0))
 
 
 # Setting: epsilon, delta, tested delta, partitions, values of a user.
@@ -199,27 +218,16 @@ def _sum_cases(*, whole: bool) -> Iterator[Case]:
     }
     for noise in ("Laplace", "Gaussian"):
         for dataset, (rows, usual, tolerances) in datasets.items():
-            for setting, (tolerance, granularity) in tolerances[noise].items():
+            for setting, cell in tolerances[noise].items():
                 epsilon, delta, tested, partitions, added = _SETTINGS[noise][setting]
-                lower, upper, value = signed if setting == "large bounds" else usual
+                *bounds, value = signed if setting == "large bounds" else usual
                 words = _WORDS.get(setting, setting)
                 if setting == "many":
                     is_turned = noise == "Gaussian" and dataset.startswith("large")
                     words = "many contributed partitions" if is_turned else "many partitions contributed"
-                yield Case(
-                    file="long bounded sum" if whole else "bounded sum",
-                    name=f"{noise} noise, {dataset}, {words}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=tested,
-                    partitions=partitions,
-                    lower=lower,
-                    upper=upper,
-                    rows=rows,
-                    extra=(value,) * added,
-                    tolerance=tolerance,
-                    granularity=granularity,
-                )
+                name, sizes = f"{noise} noise, {dataset}, {words}", (epsilon, delta, partitions, 1)
+                file, extra = "long bounded sum" if whole else "bounded sum", (value,) * added
+                yield _case(file, name, sizes, (bounds[0], bounds[1]), rows, extra, cell, tested_delta=tested)
 
 
 # Cases of bounded means and of standard deviations: sweeps over datasets and settings.
@@ -300,25 +308,12 @@ def _mean_cases() -> Iterator[Case]:
     """Yield the 47 cases of bounded means."""
     for (noise, dataset), cells in _MEAN_CELLS.items():
         bounds, rows, value, several, other = _DATASETS[dataset]
-        for setting, (tolerance, granularity) in cells.items():
-            words, epsilon, delta, partitions, per_partition, added = _MEANS[noise][setting]
-            lower, upper = (-50.0, 50.0) if setting == "bounds" else bounds
+        for setting, cell in cells.items():
+            words, *sizes, added = _MEANS[noise][setting]
             at = {"bounds": -50_000.0, "entries": other}.get(setting, value)
-            yield Case(
-                file="bounded mean",
-                name=f"{noise} noise, {dataset}, {words}",
-                epsilon=epsilon,
-                delta=delta,
-                tested_delta=delta,
-                partitions=partitions,
-                per_partition=per_partition,
-                lower=lower,
-                upper=upper,
-                rows=several if setting == "entries" else rows,
-                extra=(at,) * added,
-                tolerance=tolerance,
-                granularity=granularity,
-            )
+            ends = (-50.0, 50.0) if setting == "bounds" else bounds
+            used, name = several if setting == "entries" else rows, f"{noise} noise, {dataset}, {words}"
+            yield _case("bounded mean", name, sizes, ends, used, (at,) * added, cell)
 
 
 # Setting: its words, epsilon, delta, partitions, values in each, values of a user, tolerance and granularity.
@@ -358,27 +353,16 @@ def _deviation_cases() -> Iterator[Case]:
     """Yield the 42 cases of standard deviations."""
     for noise, settings in _DEVIATIONS.items():
         for dataset, (usual, large) in _SPREAD.items():
-            for words, epsilon, delta, partitions, per_partition, added, tolerance, granularity in settings:
+            for words, *sizes, added, tolerance, granularity in settings:
+                _, delta, partitions, per_partition = sizes
                 rows, value = large if words == "large bounds" else usual
                 extra = (value,) * added
                 if dataset == "empty stdv" and per_partition > 1:  # half of the values at each bound
                     extra = (value,) * (added // 2) + (-value,) * (added // 2)
-                yield Case(
-                    file="standard deviation",
-                    name=f"{noise} noise, {dataset}, {words}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=delta,
-                    partitions=partitions,
-                    per_partition=per_partition,
-                    lower=-50.0 if words == "large bounds" else 0.0,
-                    upper=50.0 if words == "large bounds" else 2.0,
-                    rows=rows,
-                    extra=extra,
-                    tolerance=tolerance,
-                    granularity=granularity,
-                    note=_MORE_VALUES if delta and partitions > 1 else "",
-                )
+                bounds = (-50.0, 50.0) if words == "large bounds" else (0.0, 2.0)
+                note, cell = _MORE_VALUES if delta and partitions > 1 else "", (tolerance, granularity)
+                name = f"{noise} noise, {dataset}, {words}"
+                yield _case("standard deviation", name, sizes, bounds, rows, extra, cell, note=note)
 
 
 # Cases of quantiles and of approximate bounds.
@@ -416,27 +400,15 @@ def _quantile_cases() -> Iterator[Case]:
     """Yield the 39 cases of quantiles."""
     for noise, settings in _QUANTILE_SETTINGS.items():
         for dataset in ("empty", "binary", "linear"):
-            for setting, (epsilon, delta, partitions, per_partition, added, tree, tolerance) in settings.items():
+            for setting, (*sizes, added, tree, tolerance) in settings.items():
                 is_narrow = setting == "small delta" or (dataset == "empty" and tree == _TREE)
                 rows: tuple[float, ...] = {"empty": (), "binary": (-1_000.0,) * added, "linear": _TENTHS}[dataset]
                 value = {"empty": 0.5, "binary": 1_000.0, "linear": 0.0}[dataset]
-                yield Case(
-                    file="quantiles",
-                    name=f"{noise} noise, {dataset} distribution, {setting}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=delta,
-                    partitions=partitions,
-                    per_partition=per_partition,
-                    lower=-1.0 if dataset == "linear" else 0.0,
-                    upper=2.0 if dataset == "linear" else 1.0,
-                    rows=rows,
-                    extra=(value,) * added,
-                    tolerance=tolerance,
-                    tree=tree,
-                    ranks=_NARROW if is_narrow else _WIDE,
-                    samples=250_000,
-                )
+                name, bounds = f"{noise} noise, {dataset} distribution, {setting}", (0.0, 1.0)
+                if dataset == "linear":
+                    bounds = (-1.0, 2.0)
+                shape = {"tree": tree, "ranks": _NARROW if is_narrow else _WIDE, "samples": 250_000}
+                yield _case("quantiles", name, sizes, bounds, rows, (value,) * added, (tolerance, 0.0), **shape)
 
 
 # Name, epsilon, values of a user, numbers of equal rows, the extra value, tolerance.
@@ -463,16 +435,9 @@ _BOUNDS: tuple[tuple[str, float, int, dict[float, int], float, float], ...] = (
 def _bounds_cases() -> Iterator[Case]:
     """Yield the 14 cases of approximate bounds: five bins of each sign, base 2, first edge 1."""
     for name, epsilon, values, counts, value, tolerance in _BOUNDS:
-        yield Case(
-            file="approximate bounds",
-            name=name,
-            epsilon=epsilon,
-            tested_delta=0.0,
-            per_partition=values,
-            rows=tuple(row for row, number in counts.items() for _ in range(number)),
-            extra=(value,) * values,
-            tolerance=tolerance,
-        )
+        rows = tuple(row for row, number in counts.items() for _ in range(number))
+        sizes, extra = (epsilon, 0.0, 1, values), (value,) * values
+        yield _case("approximate bounds", name, sizes, (0.0, 1.0), rows, extra, (tolerance, 0.0))
 
 
 REJECTED: Final = {
