@@ -311,15 +311,8 @@ _RARE = 0.02
 class World:
     """A prior on datasets, and a mechanism applied to a statistic of the dataset.
 
-    Attributes
-    ----------
-    states : tuple of (int, int, int, float)
-        The value of the secret row, the statistic, the statistic with a dummy in place of the row, and the prior
-        probability.
-    mechanism : object
-        The mechanism; its dataset is the statistic.
-    events : tuple of (float, float)
-        The events, closed intervals of outputs.
+    A state is the value of the secret row, the statistic, the statistic with a dummy in place of the row, and the prior
+    probability. Events are closed intervals of outputs.
     """
 
     states: tuple[tuple[int, int, int, float], ...]

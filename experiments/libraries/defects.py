@@ -28,19 +28,9 @@ _NAN = float("nan")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """A mechanism, a domain to search, and the numbers of runs.
+    """A mechanism that `make` makes, a domain to search, and the runs of the audit on each dataset and of the search.
 
-    Attributes
-    ----------
-    words : str
-        Description for a table.
-    make : callable
-        Makes the mechanism.
-    domain : Domain
-    runs, search_runs : int
-        Runs of the audit on each dataset, and of the search.
-    adjacency : Adjacency, optional
-        Adjacency for mechanisms that state none.
+    Mechanisms that state no adjacency have it here.
     """
 
     words: str
@@ -63,14 +53,8 @@ class Searched:
 class Defect:
     """A released mechanism that breaks its claim, and the most similar mechanism that keeps its claim.
 
-    Attributes
-    ----------
-    name : str
-    library : {"opendp", "diffprivlib", "pydp", ""}
-        Required library; empty for a mechanism implemented here from its definition.
-    by : {"values", "low bits"}
-        Part of the outputs that shows the defect.
-    broken, twin : Searched
+    The library is empty for a mechanism implemented here from its definition; `by` is the part of the outputs that
+    shows the defect.
     """
 
     name: str

@@ -27,34 +27,13 @@ class PublicCallable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """An audit of one callable at one point of its parameter grid.
+    """An audit of one public callable at one point of its parameter grid, described in a few words.
 
-    Attributes
-    ----------
-    callable : str
-        Name of the public callable.
-    point : str
-        Parameters and datasets, in a few words; different for each target of a callable.
-    make : callable
-        Makes the mechanism.
-    domain : Domain or tuple of pairs
-        Datasets to search, or the given pairs.
-    adjacencies : tuple of (Adjacency or None)
-        Neighbour relation; None for the mechanism's own. Several relations if it is not known which one the claim is
-        for: the claim is then refuted only if it is refuted under each of them.
-    runs : int
-        Runs on each dataset, reduced for a mechanism that is too slow for its time.
-    search_runs : int, optional
-        Executions of the search; by default as many as `runs`.
-    guide : {"replay"}, optional
-        As in `find_worst_pair`.
-    cost : int
-        Rank of the expected time: cheaper targets are audited first.
-    known, known_bits : str
-        The defect of this release, or the limit that the library states, by which the target is refuted, by values or
-        by low bits; empty if none is known.
-    note : str
-        What the form assumes beyond what the library states; empty if it states everything.
+    `make` makes the mechanism. `domain` is searched, unless it is a tuple of pairs. Of several `adjacencies`, one is
+    that of the claim, which is refuted only if it is refuted under each; None stands for the mechanism's own. The
+    search has as many executions as the audit has runs, or `search_runs`. Cheaper targets, by `cost`, are audited
+    first. `known` and `known_bits` name the defect of this release, or the limit that the library states, by which the
+    target is refuted by values or by low bits. `note` says what the form assumes beyond what the library states.
     """
 
     callable: str

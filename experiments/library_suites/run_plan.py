@@ -122,15 +122,7 @@ _DEADLINE, _LEAST_DEADLINE = 10.0, 60.0  # times its time, as low bits and fresh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRun:
-    """A plan with the outcomes of its targets.
-
-    Attributes
-    ----------
-    plan : Plan
-    seed : int
-    outcomes : tuple of Outcome
-        In the order of the plan; targets that were not reached are missing.
-    """
+    """A plan with the outcomes of its targets, in its order; targets that were not reached are missing."""
 
     plan: Plan
     seed: int
@@ -178,30 +170,12 @@ def run_plan(
 ) -> SuiteRun:
     """Audit the targets of a plan in its order until the time is over.
 
-    Parameters
-    ----------
-    library : Library
-    plan : Plan
-        Of this library.
-    seed : int
-        Fixes every random number that the library draws from the audit, for any number of workers.
-    minutes : float
-        Time for all targets. A target that began is finished, and takes about twice its equal share at most.
-    workers : int
-        Processes, each of which audits one target at a time.
-    out : Path, optional
-        Folder for finished targets.
-    is_resumed : bool
-        Whether finished targets in `out` are kept.
-    only : str, optional
-        Selection by which the plan was made.
-    deadline : float, optional
-        Seconds after which a target that does not answer is ended; by default ten times the time of a target, and at
-        least 60.
-    in_process : bool
-        Audit the targets in this process, without a deadline, as for a debugger.
-    watch : callable, optional
-        Receives each outcome, the number of finished targets, and the number of targets of the plan.
+    A target that began is finished, and takes about twice its equal share of the time at most. Each of the `workers`
+    processes audits one target at a time, and ends one that does not answer within `deadline` seconds, by default ten
+    times its time and at least 60; `in_process` audits in this process, without a deadline, as for a debugger. The seed
+    fixes every random number that the library draws from the audit, for any number of workers. Finished targets are
+    files in the folder `out`, and are kept if the suite is resumed. `only` is the selection by which the plan was made.
+    `watch` receives each outcome, and the numbers of finished and of all targets.
 
     Raises
     ------

@@ -56,19 +56,9 @@ _LARGE = 2.0  # (ε, δ) above which 10,000 runs of a tree could detect no exces
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audited:
-    """A mechanism with its pair, its claim for one user, and the runs on each dataset.
+    """A mechanism with its pair of rows (user, value), its claim for one user, and the runs on each dataset.
 
-    Attributes
-    ----------
-    on : str
-        What is audited.
-    mechanism : Any
-    x, y : list of (int, float)
-        Rows (user, value); y has more users.
-    users : int
-        Number of users by which the datasets differ.
-    claim : Claim
-    runs : int
+    `on` says what is audited. The datasets differ by `users` users, whom y has in addition.
     """
 
     on: str

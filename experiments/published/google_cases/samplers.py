@@ -56,13 +56,7 @@ class OnValues:
 class Hits:
     """Whether each output of a mechanism belongs to an event that is known beforehand, shape (size,).
 
-    Attributes
-    ----------
-    mechanism : Repeated or OnValues
-    score : callable
-        Maps a block of outputs to numbers, shape (size,).
-    least : float
-        The event is the outputs whose score is this or more.
+    The event is the outputs whose score, shape (size,), is at least `least`.
     """
 
     mechanism: Repeated | OnValues
