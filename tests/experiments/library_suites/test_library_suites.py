@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from functools import partial
 
 import numpy as np
@@ -251,47 +251,65 @@ def of_three():
     return tuple(PublicCallable(f"tools.{name}", None) for name in ("dying", "hanging", "right"))
 
 
+LATE = "it did not answer within its deadline of 2 s, and its process was ended"
+DIED = "its process died, by a crash in compiled code or for want of memory"
+
+
 class TestProcesses:
+    @pytest.mark.evidence
     def test_a_target_that_hangs_and_one_that_dies_are_lines_of_the_coverage(self):
         library, seen = dataclasses.replace(LIBRARY, public=of_three), []
-        options = {"with_bits": False, "only": "any|again"}
         found = run_plan(
             library,
-            plan_of(library, **options),
+            plan_of(library, with_bits=False, only="any|again"),
             only="any|again",
             workers=2,
             deadline=2.0,
             watch=lambda outcome, done, total: seen.append((done, total)),
         )
         lines = {line.callable.partition(".")[2]: (line.status, line.reasons) for line in coverage_of_run(found).lines}
-        late = "any: it did not answer within its deadline of 2 s, and its process was ended"
-        died = "any: its process died, by a crash in compiled code or for want of memory"
         assert lines == {
-            "dying": (Status.FAILED, (died,)),
-            "hanging": (Status.FAILED, (late,)),
+            "dying": (Status.FAILED, (f"any: {DIED}",)),
+            "hanging": (Status.FAILED, (f"any: {LATE}",)),
             "right": (Status.AUDITED, ()),
         }
         assert seen == [(1, 3), (2, 3), (3, 3)]
         here = run_plan(library, plan_of(library, with_bits=False, only="again"), in_process=True)
         assert [each.result.counts for each in here.suite().entries] == [e.result.counts for e in found.suite().entries]
 
-    def test_a_process_that_died_between_two_targets_is_replaced(self, monkeypatch):
-        class Dead:
+    def test_what_a_lane_tells_of_its_process(self, monkeypatch):
+        """A process that died between two targets is replaced; one that dies or hangs is ended with a reason."""
+
+        class Pool:
+            def __init__(self, *futures):
+                self.futures, self.is_ended = list(futures), False
+
             def submit(self, *_):
-                raise TerminatedWorkerError("it died")
+                if isinstance(future := self.futures.pop(0), Exception):
+                    raise future
+                return future
 
             def shutdown(self, **_):
                 self.is_ended = True
 
-        monkeypatch.setattr(of_plans, "ProcessPoolExecutor", lambda **_: ThreadPoolExecutor(1))
-        dead, prepared = Dead(), []
-        lane = of_plans._Lane(lambda parcel, name: f"{name} done", prepared.append, "parcel", None)
-        lane.pool = dead
-        lane.give("second")
-        wait([lane.answer], 60)
-        assert lane.take(60.0) == ("second", "second done")
-        assert dead.is_ended
-        assert prepared == ["parcel"]
+        def done(answer):
+            future = Future()
+            future.set_exception(answer) if isinstance(answer, Exception) else future.set_result(answer)
+            return future
+
+        died = TerminatedWorkerError("it died")
+        first, second = Pool(died), Pool(done(None), done("done"), done(died))
+        pools = iter([second, Pool(done(None), Future())])
+        monkeypatch.setattr(of_plans, "ProcessPoolExecutor", lambda **_: next(pools))
+        lane = of_plans._Lane(print, print, "parcel", None)
+        lane.pool = first
+        for answer in ("done", DIED, LATE):
+            lane.give("target")
+            limit = 2.0 if answer != LATE else 0.0
+            assert lane.take(limit) == ("target", answer.replace("2 s", f"{limit:g} s"))
+        assert first.is_ended
+        assert second.is_ended
+        assert lane.pool is None
 
 
 class TestCommand:
