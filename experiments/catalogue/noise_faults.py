@@ -41,10 +41,8 @@ def normal_faults() -> list[Fault]:
 
 def _calibrations() -> list[Fault]:
     tenth = NeighbouringPair(0.0, 0.1, Within("l2", 0.1), Answers(high=0.1))
-    variance, right_tenth = (
-        faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1),
-        GaussianMechanism(1.0, 1e-5, 0.1),
-    )
+    variance = faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
+    right_tenth = GaussianMechanism(1.0, 1e-5, 0.1)
     classical, right_seven = faulty.ClassicalBeyondOneGaussian(7.0, 0.4), GaussianMechanism(7.0, 0.4)
     one, newton = faulty.OneForEpsilonGaussian(1.1, 0.01), faulty.MisprintedNewtonGaussian(2.0, 1e-5)
     right_one, right_newton = GaussianMechanism(1.1, 0.01), GaussianMechanism(2.0, 1e-5)

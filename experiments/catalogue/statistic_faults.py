@@ -195,11 +195,9 @@ def _winners() -> list[Fault]:
     swapped = _answers((1.0, 0.5), (0.5, 1.0), counts)
     tied, apart = _answers((1.0, 1.0), (0.0, 1.0), counts), _answers((0.0, 0.0), (1.0, -1.0), counts)
     top_two = _answers((0.0,) * 4, (1.0, 1.0, -1.0, -1.0))
-    value, beside, top = (
-        faulty.NoisyMaxReleasingValue(0.5, 5),
-        faulty.WinnerWithNoisyCount(1.0),
-        faulty.TopCandidates(1.0),
-    )
+    value = faulty.NoisyMaxReleasingValue(0.5, 5)
+    beside = faulty.WinnerWithNoisyCount(1.0)
+    top = faulty.TopCandidates(1.0)
     return [
         _NOISY_MAX("noisy-max-without-two", faulty.NoisyMaxMissingFactorTwo(1.0), _APART, correct=right, runs=50_000),
         _NOISY_MAX("noisy-max-value", value, _answers((0.0,) * 5, (1.0,) * 5),

@@ -25,10 +25,8 @@ def synthetic_faults() -> list[Fault]:
     added, replaced = NoisyMarginals(_EPSILON, one, _DRAWN), NoisyMarginals(_EPSILON, one, _DRAWN, 2)
     bits, pairs = Rows(values=((0,), (1,))), Rows(values=((0, 0), (1, 1)))
     other_row = NeighbouringPair([(1,)], [(0,)], _REPLACED, bits)
-    for_replace, not_split = (
-        faulty.MarginalsForReplace(_EPSILON, one, _DRAWN),
-        faulty.MarginalsNotSplit(_EPSILON, two, _DRAWN),
-    )
+    for_replace = faulty.MarginalsForReplace(_EPSILON, one, _DRAWN)
+    not_split = faulty.MarginalsNotSplit(_EPSILON, two, _DRAWN)
     both = NeighbouringPair([(0, 0), (1, 1)], [(0, 0)], _ADDED, pairs)
     new_value = NeighbouringPair([(0,), (1,)], [(0,)], _ADDED, bits)
     undeclared = NeighbouringPair([(0,), (7,)], [(0,)], _ADDED, Rows(values=((0,), (1,), (7,))))

@@ -91,10 +91,8 @@ def _sensitivity_versions() -> list[AuditCase]:
     number = faulty.UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
     vector = faulty.UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
     opposite, diagonal = ((4.0, -2.0, 0.0), (-4.0, 2.0, 0.0)), (_ORIGIN, (1.0, 1.0, 1.0))
-    by_one, one_of_three = (
-        VectorGaussianMechanism(1.0, 0.01),
-        "Gaussian noise for one changed coordinate, three changed",
-    )
+    by_one = VectorGaussianMechanism(1.0, 0.01)
+    one_of_three = "Gaussian noise for one changed coordinate, three changed"
     return [
         _too_little("G1-local-unclipped", number, (0.0, 20.0), Local(),
             "local Gaussian noise without clipping, twice the assumed distance"),
@@ -127,11 +125,9 @@ def _statement_of(
 
 
 def _attained() -> list[StatementCase]:
-    true, over, excess = (
-        true_statement,
-        faulty.VarianceAsScaleGaussian(1.0, 0.01),
-        "variance for the standard deviation, too much noise, smaller delta",
-    )
+    true = true_statement
+    over = faulty.VarianceAsScaleGaussian(1.0, 0.01)
+    excess = "variance for the standard deviation, too much noise, smaller delta"
     vector, local = VectorGaussianMechanism(1.0, 0.01), LocalGaussianMechanism(1.0, 0.01, Interval(0, 10))
     return [
         _statement_of(true, "G1-attained", GaussianMechanism(1.0, 0.01), _UNIT,
@@ -147,10 +143,8 @@ def _attained() -> list[StatementCase]:
 def _classical() -> tuple[AuditCase | StatementCase, ...]:
     one = Within("l2")
     at_one, at_half = (GaussianMechanism(epsilon, 0.01, calibration="classical") for epsilon in (1.0, 0.5))
-    beyond, note = (
-        faulty.ClassicalBeyondOneGaussian(10.0, 0.1),
-        "classical Gaussian noise at epsilon 10, outputs with a loss above 11",
-    )
+    beyond = faulty.ClassicalBeyondOneGaussian(10.0, 0.1)
+    note = "classical Gaussian noise at epsilon 10, outputs with a loss above 11"
     # At a loss of 10 only 20 hits on y are expected, each weighted with e^10.
     return (
         _exact("G2-at-1", at_one, _UNIT, one, "classical Gaussian noise at epsilon 1, the largest of the theorem"),
@@ -167,10 +161,8 @@ def _miscalibrated_audits() -> list[AuditCase]:
     at_one, at_half = faulty.OneForEpsilonGaussian(1.0, 0.01), faulty.OneForEpsilonGaussian(0.5, 0.01)
     over, under = faulty.VarianceAsScaleGaussian(1.0, 1e-5), faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
     hidden = "too much noise, visible only in the standard deviation"
-    above, chi = (
-        faulty.OneForEpsilonGaussian(1.1, 1e-5),
-        "chi^2 + 1 for chi^2 + epsilon, too little noise, best half-line",
-    )
+    above = faulty.OneForEpsilonGaussian(1.1, 1e-5)
+    chi = "chi^2 + 1 for chi^2 + epsilon, too little noise, best half-line"
     misprint = "misprinted derivative, iteration stuck at its start, too little noise, best half-line"
     variance = "variance for the standard deviation 0.37, too little noise"
     return [

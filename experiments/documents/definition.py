@@ -223,10 +223,8 @@ def group_experiments() -> list[Experiment]:
 
 def _pure_groups() -> list[AuditCase]:
     laplace, wrong, claim = LaplaceMechanism(EPSILON), faulty.LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
-    one_step, two_steps = (
-        "noise for one step from the empty dataset, distance 1",
-        "noise for one step from the empty dataset, distance 2: 4 epsilon",
-    )
+    one_step = "noise for one step from the empty dataset, distance 1"
+    two_steps = "noise for one step from the empty dataset, distance 2: 4 epsilon"
     return [
         *(
             holds(f"D7-laplace-{k}", laplace, (0, k), Within("l1"), f"Laplace noise, tight at distance {k}",
@@ -242,18 +240,11 @@ def _groups_with_delta() -> list[AuditCase]:
     tight, gaussian = GroupTightMechanism(EPSILON, DELTA), GaussianMechanism(EPSILON, DELTA)
     sums = GroupPrivacy(EPSILON, DELTA, "sum", bound_on="delta")
     products = GroupPrivacy(EPSILON, DELTA, "product", bound_on="delta")
-    last = _STEPS[-1]
+    last, attains = _STEPS[-1], "mechanism that attains the sum of deltas"
     linear = ApproxDP(last * EPSILON, last * DELTA, bound_on="delta")
     kinds = (
-        ("tight", tight, sums, _STEPS, RUNS, "mechanism that attains the sum of deltas"),
-        (
-            "tight-product",
-            tight,
-            products,
-            (2, 8),
-            RUNS,
-            "mechanism that attains the sum of deltas, looser product form",
-        ),
+        ("tight", tight, sums, _STEPS, RUNS, attains),
+        ("tight-product", tight, products, (2, 8), RUNS, f"{attains}, looser product form"),
         ("gaussian", gaussian, products, (2, 4, 8), _MANY, "Gaussian noise, product form"),
     )
     cases = [
@@ -262,10 +253,7 @@ def _groups_with_delta() -> list[AuditCase]:
         for k in steps
     ]
     adjacency = Within("l1", float(last))
-    for name, mechanism, words in (
-        ("tight", tight, "mechanism that attains the sum of deltas"),
-        ("gaussian", gaussian, "Gaussian noise"),
-    ):
+    for name, mechanism, words in (("tight", tight, attains), ("gaussian", gaussian, "Gaussian noise")):
         note = f"{words}, claim of k delta at distance 8"
         cases.append(fails(f"D7-{name}-k-delta", mechanism, (0, last), adjacency, note, claim=linear, runs=_MANY))
     return cases
@@ -282,10 +270,8 @@ def _folds() -> list[AuditCase]:
     for n in _FOLDS:
         claim = ApproxDP(composed_epsilon(n), SLACK)
         cases.append(holds(f"D8-composed-{n}", RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
-    root, note = (
-        ApproxDP(math.sqrt(k) * EACH, SLACK),
-        "64 randomised responses, sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))",
-    )
+    root = ApproxDP(math.sqrt(k) * EACH, SLACK)
+    note = "64 randomised responses, sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))"
     return [*cases, fails("D8-composed-root", RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
 
 

@@ -117,11 +117,9 @@ def _best_of_two() -> list[StatementCase]:
     at_most = (0.0, 2 * math.exp(-EPSILON * _AHEAD / 2))
     exactly = (1 / (1 + math.exp(EPSILON * _AHEAD / 2)),) * 2
     tail = math.exp(-EPSILON * _AHEAD_NOISY)
-    bound, equal, half_epsilon = (
-        "at most 2e^(-c epsilon/2)",
-        "1/(1 + e^(c epsilon/2))",
-        "exponential mechanism, half of the stated epsilon",
-    )
+    bound = "at most 2e^(-c epsilon/2)"
+    equal = "1/(1 + e^(c epsilon/2))"
+    half_epsilon = "exponential mechanism, half of the stated epsilon"
     halved, whole = (tail / 2, tail / 2), (tail, tail)
     race = "one-sided noise: e^(-c epsilon) to catch up, then an even chance"
     misread = "exponential tail misread as the probability of the worse candidate"
@@ -382,10 +380,8 @@ def _sensitivities() -> list[AuditCase]:
     revenues = EachCandidate(revenue, prices)
     by_all, by_one = (ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
     left = "median under replace, half the sensitivity: one side loses a row, the other gains a row"
-    highest, lowest = (
-        f"revenue of ten prices, sensitivity {of_all:g} of the highest",
-        f"revenue of ten prices, sensitivity {of_one:g} of the lowest",
-    )
+    highest = f"revenue of ten prices, sensitivity {of_all:g} of the highest"
+    lowest = f"revenue of ten prices, sensitivity {of_one:g} of the lowest"
     return [
         holds("E4-add-remove", by_added, longer, AddRemove(), f"median under add/remove, sensitivity {added:g}"),
         holds("E4-replace", by_replaced, swapped, Replace(), f"median under replace, sensitivity {replaced:g}"),

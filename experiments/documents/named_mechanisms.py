@@ -81,10 +81,8 @@ class SubsetCount:
 def _histograms_and_subsets() -> list[AuditCase]:
     rows = [0, 2, 2]
     fewer, replaced = (rows, [0, 2]), (rows, [0, 2, 1])
-    histogram, half = (
-        HistogramMechanism(EPSILON, 3, noise="geometric"),
-        faulty.HalfNoiseHistogram(EPSILON, 3, "geometric"),
-    )
+    histogram = HistogramMechanism(EPSILON, 3, noise="geometric")
+    half = faulty.HalfNoiseHistogram(EPSILON, 3, "geometric")
     doubled = HistogramMechanism(EPSILON, 3, sensitivity=2, noise="geometric")
     one, two = (SubsetCount(frozenset(subset)) for subset in ((0, 2), (1, 2)))
     each, subset = EPSILON / 2, GeometricMechanism(EPSILON, query=one)

@@ -136,10 +136,8 @@ def _preservation() -> list[AuditCase]:
 
     for name, n, k, each, order in (("four-times", 10, 40, 0.1, 8), ("four-times-single", 1, 4, 0.3, 8)):
         few, many = RandomisedResponseFold(each, n), RandomisedResponseFold(each, k)
-        claim, note = (
-            ProbabilityPreservation(order, _renyi(few, (0, 1), order)),
-            f"{k} randomised responses, divergence of {n}",
-        )
+        claim = ProbabilityPreservation(order, _renyi(few, (0, 1), order))
+        note = f"{k} randomised responses, divergence of {n}"
         exact = exact_strength(claim, many.law(0), many.law(1))
         cases.append(fails(f"R2-{name}", many, (0, 1), _LOCAL, note, claim=claim, exact=exact))
     return cases

@@ -116,10 +116,8 @@ def _models() -> list[Defect]:
             fit, example=[(1.0, 1)], adjacency=Replace(), output=lambda model: model.coef_[0, 0], epsilon=1.0
         )
 
-    from_0, from_minus_1 = (
-        ("bounds_X from 0 to 1", regression(0), rows),
-        ("bounds_X from -1 to 1", regression(-1), rows),
-    )
+    from_0 = ("bounds_X from 0 to 1", regression(0), rows)
+    from_minus_1 = ("bounds_X from -1 to 1", regression(-1), rows)
     of_30, of_1 = ("rows of norm 30", logistic(30.0), long), ("rows of norm 1", logistic(1.0), short)
     return [
         _defect("diffprivlib", "LinearRegression", from_0, from_minus_1, 2_000, 2_000),
@@ -208,10 +206,8 @@ def _low_bits() -> list[Defect]:
 
 def _parts() -> list[Defect]:
     """Return models of which each class or cluster is a part: its sum, and whether it has rows."""
-    corners, unit = (
-        [(x, label) for label in (0, 1) for x in (99.0, 100.0)],
-        [(x, y) for y in (0, 1) for x in (0.0, 1.0)],
-    )
+    corners = [(x, label) for label in (0, 1) for x in (99.0, 100.0)]
+    unit = [(x, y) for y in (0, 1) for x in (0.0, 1.0)]
 
     def bayes(known: Sequence[tuple[float, int]], low: float) -> Callable[[], Any]:
         def fit(rows: Sequence[Any], **options: Any) -> Any:

@@ -16,11 +16,9 @@ _UNIT = {"lower_bound": 0.0, "upper_bound": 1.0, "dtype": "float"}
 def pydp_subjects() -> list[Subject]:
     """Return mechanisms, aggregates and partition strategies whose pairs the search finds."""
     answers, whole_answers = Answers(low=0.0, high=2.0), Answers(low=0, high=4, integer=True)
-    rows, whole, users = (
-        Rows(low=-0.5, high=1.5),
-        Rows(low=0, high=3, integer=True),
-        Answers(low=0, high=12, integer=True),
-    )
+    rows = Rows(low=-0.5, high=1.5)
+    whole = Rows(low=0, high=3, integer=True)
+    users = Answers(low=0, high=12, integer=True)
     laplace, sums = _noise("LaplaceMechanism", 1.0, 1.0), {"lower_bound": 0, "upper_bound": 2, "dtype": "int"}
     found: list[tuple[str, Callable[[], Any], Any, int]] = [
         ("LaplaceMechanism", laplace, answers, 50_000),
