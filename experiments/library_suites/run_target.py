@@ -101,13 +101,7 @@ def _audits(
 ) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     mechanism = target.make()
     runs, search_runs = _affordable(target, mechanism, seconds)
-    options: dict[str, Any] = {
-        "runs": runs,
-        "alpha": alpha,
-        "jobs": 1,
-        "keep_datasets": True,
-        "name": target.name,
-    }
+    options: dict[str, Any] = {"runs": runs, "alpha": alpha, "jobs": 1, "keep_datasets": True, "name": target.name}
     found = _least_refuted(target, mechanism, search_runs, {**options, "bits": "warn" if with_bits else False}, seed)
     adjacency, worst = found
     entry, unconfirmed = _confirmed(target, mechanism, adjacency, worst, worst.audit, options, seed)

@@ -29,13 +29,7 @@ from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
 from ....audit.sampling.block_plan import with_pilot
 from ....mechanisms import analytic_gaussian_scale
-from ....mechanisms.aggregates import (
-    ApproximateBounds,
-    BoundedMoments,
-    NoisyAnswers,
-    noisy_moments,
-    noisy_tree_counts,
-)
+from ....mechanisms.aggregates import ApproximateBounds, BoundedMoments, NoisyAnswers, noisy_moments, noisy_tree_counts
 from .case import Case, Row
 from .samplers import Hits, OnValues, Repeated, pydp_count, pydp_moment, pydp_quantiles, pydp_sum
 

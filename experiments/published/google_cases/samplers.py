@@ -145,11 +145,7 @@ def _aggregate(name: str, case: Case, share: float, **options: Any) -> Any:
 
 def _bounds(case: Case, whole: bool) -> dict[str, Any]:
     kind = int if whole else float
-    return {
-        "lower_bound": kind(case.lower),
-        "upper_bound": kind(case.upper),
-        "dtype": "int" if whole else "float",
-    }
+    return {"lower_bound": kind(case.lower), "upper_bound": kind(case.upper), "dtype": "int" if whole else "float"}
 
 
 def _quick(aggregate: Any, kind: type) -> Prepare:

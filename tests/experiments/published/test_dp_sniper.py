@@ -47,11 +47,7 @@ EXACT = {
     "LaplaceParallel": 0.1,
     "PrefixSum": 1.0,
 }
-CLAIMED = {
-    "SVT34Parallel": 0.2,
-    "Rappor": 8 * math.log(0.5125 / 0.4875),
-    "OneTimeRappor": 8 * math.log(0.525 / 0.475),
-}
+CLAIMED = {"SVT34Parallel": 0.2, "Rappor": 8 * math.log(0.5125 / 0.4875), "OneTimeRappor": 8 * math.log(0.525 / 0.475)}
 
 
 def pairs_of_the_suite(entry):

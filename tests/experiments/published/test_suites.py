@@ -16,12 +16,7 @@ from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import auditorium, ladder, statdp
 from dpaudit.experiments.published.auditorium import Comparison
-from dpaudit.experiments.published.exposed_means import (
-    STEP,
-    BoundedMean,
-    ExposedMean,
-    MeanOverExactCount,
-)
+from dpaudit.experiments.published.exposed_means import STEP, BoundedMean, ExposedMean, MeanOverExactCount
 from dpaudit.mechanisms import LaplaceLaw, exact_delta, exact_epsilon
 
 RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
