@@ -25,18 +25,22 @@ from dpaudit.experiments.documents.definition import (
     number_exposed,
     posterior_ratio,
 )
-from dpaudit.experiments.documents.exponential_mechanism import levels
-from dpaudit.experiments.documents.renyi_proposition import laplace_divergence
-from dpaudit.experiments.statements.exponential_statements import (
+from dpaudit.experiments.documents.exponential_mechanism import (
     candidate_probability,
     fitted_slope,
+    levels,
     loss_halves,
     more_often,
     utility_tail,
 )
+from dpaudit.experiments.documents.laplace_composition import AtEveryDistance, cdf_distance, exact_distance
+from dpaudit.experiments.documents.renyi_proposition import (
+    LaplaceFold,
+    divergence,
+    events_of_all_sizes,
+    laplace_divergence,
+)
 from dpaudit.experiments.statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
-from dpaudit.experiments.statements.laplace_statements import AtEveryDistance, cdf_distance, exact_distance
-from dpaudit.experiments.statements.renyi_statements import LaplaceFold, divergence, events_of_all_sizes
 from dpaudit.mechanisms import (
     ExponentialMechanism,
     GaussianLaw,
