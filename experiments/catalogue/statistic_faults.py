@@ -44,7 +44,7 @@ from ...mechanisms.faulty.flaw import (
     total,
 )
 from ...mechanisms.faulty.noise import gap_at_the_median, largest_degree, mean, median, n_edges, share_of_a_row, spread
-from ..documents.named_sparse_vector import rise_and_fall
+from ..documents.named_mechanisms import rise_and_fall
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 # The catalogue of bugs in composition, group privacy and subsampling.

@@ -82,7 +82,7 @@ def _answers(kind: type, metric: str | None = None) -> Space:
     def make() -> tuple[Any, Any]:
         return prelude().vector_domain(_atom(kind)), getattr(prelude(), str(metric))(T=kind)
 
-    data = Answers(n_answers=metric and 3, low=kind(0), high=kind(2), integer=kind is int)
+    data = Answers(n_answers=None if metric is None else 3, low=kind(0), high=kind(2), integer=kind is int)
     if metric is None:
         words = f"a number, {kind.__name__}"
         return Space(words=words, make=partial(number_space, kind), data=data, kind=kind, d_in=kind(1))

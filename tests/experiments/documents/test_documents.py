@@ -15,8 +15,7 @@ from dpaudit.experiments.documents import definition, laplace_composition
 from dpaudit.experiments.documents.definition import EPSILON, equal_rows, independent_rows
 from dpaudit.experiments.documents.errata import cases_of, errata_page, errata_text
 from dpaudit.experiments.documents.exponential_mechanism import centrality, patients, revenue
-from dpaudit.experiments.documents.named_mechanisms import SubsetCount
-from dpaudit.experiments.documents.named_sparse_vector import property_counts
+from dpaudit.experiments.documents.named_mechanisms import SubsetCount, property_counts
 from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 from dpaudit.mechanisms import (
