@@ -17,17 +17,7 @@ from ...mechanisms import (
     exact_delta,
     faulty,
 )
-from ..cases.experiment import (
-    RUNS,
-    AuditCase,
-    Experiment,
-    StatementCase,
-    fails,
-    false_statement,
-    holds,
-    stated,
-    true_statement,
-)
+from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 
 DOCUMENT: Final = "analytic-gaussian"
@@ -55,12 +45,12 @@ def experiments() -> list[Experiment]:
     ]  # fmt: skip
 
 
-def _exact(name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str) -> AuditCase:
+def _exact(name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str) -> Case:
     bound_on = "delta" if mechanism.claim.epsilon == 0 else "epsilon"
     return holds(name, mechanism, pair, adjacency, note, claim=replace(mechanism.claim, bound_on=bound_on), runs=_MANY)
 
 
-def _exact_versions() -> list[AuditCase]:
+def _exact_versions() -> list[Case]:
     one, local, clipped = Within("l2"), Local(), LocalGaussianMechanism(1.0, 0.01, Interval(0, 10))
     in_ball, opposite = LocalGaussianMechanism(1.0, 0.01, Ball(2.0, 3)), ((8.0, -4.0, 1.0), (-8.0, 4.0, -1.0))
     vector = VectorGaussianMechanism(1.0, 0.01)
@@ -81,13 +71,13 @@ def _exact_versions() -> list[AuditCase]:
 
 def _too_little(
     name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, runs: int = RUNS
-) -> AuditCase:
+) -> Case:
     """Return a false version with the bound on delta, where noise that is too small shows most of its excess."""
     claim = replace(mechanism.claim, bound_on="delta")
     return fails(name, mechanism, pair, adjacency, note, claim=claim, runs=runs)
 
 
-def _sensitivity_versions() -> list[AuditCase]:
+def _sensitivity_versions() -> list[Case]:
     number = faulty.UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
     vector = faulty.UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
     opposite, diagonal = ((4.0, -2.0, 0.0), (-4.0, 2.0, 0.0)), (_ORIGIN, (1.0, 1.0, 1.0))
@@ -102,7 +92,7 @@ def _sensitivity_versions() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float | None = None) -> AuditCase:
+def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float | None = None) -> Case:
     """Audit one bit of each output: whether its loss exceeds epsilon (or `loss`), an event that a pilot may miss."""
     below = IsBelow(twin, loss_threshold(*_UNIT, twin.scale, twin.claim.epsilon if loss is None else loss))
     whole = exact_delta(twin.law(0.0), twin.law(1.0), twin.claim.epsilon)
@@ -111,9 +101,7 @@ def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float |
     return fails(name, below, _UNIT, Within("l2"), note, claim=claim, runs=runs)
 
 
-def _statement_of(
-    state: Callable[..., StatementCase], name: str, mechanism: Any, pair: tuple[Any, Any], note: str
-) -> StatementCase:
+def _statement_of(state: Callable[..., Case], name: str, mechanism: Any, pair: tuple[Any, Any], note: str) -> Case:
     return state(
         name,
         f"delta {mechanism.delta:g} is attained at epsilon {mechanism.epsilon:g}",
@@ -124,7 +112,7 @@ def _statement_of(
     )
 
 
-def _attained() -> list[StatementCase]:
+def _attained() -> list[Case]:
     true = true_statement
     over = faulty.VarianceAsScaleGaussian(1.0, 0.01)
     excess = "variance for the standard deviation, too much noise, smaller delta"
@@ -140,7 +128,7 @@ def _attained() -> list[StatementCase]:
     ]  # fmt: skip
 
 
-def _classical() -> tuple[AuditCase | StatementCase, ...]:
+def _classical() -> tuple[Case, ...]:
     one = Within("l2")
     at_one, at_half = (GaussianMechanism(epsilon, 0.01, calibration="classical") for epsilon in (1.0, 0.5))
     beyond = faulty.ClassicalBeyondOneGaussian(10.0, 0.1)
@@ -156,7 +144,7 @@ def _classical() -> tuple[AuditCase | StatementCase, ...]:
     )
 
 
-def _miscalibrated_audits() -> list[AuditCase]:
+def _miscalibrated_audits() -> list[Case]:
     one, newton = Within("l2"), faulty.MisprintedNewtonGaussian(1.0, 1e-5)
     at_one, at_half = faulty.OneForEpsilonGaussian(1.0, 0.01), faulty.OneForEpsilonGaussian(0.5, 0.01)
     over, under = faulty.VarianceAsScaleGaussian(1.0, 1e-5), faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
@@ -175,8 +163,8 @@ def _miscalibrated_audits() -> list[AuditCase]:
     ]
 
 
-def _scales() -> list[StatementCase]:
-    def case(state: Callable[..., StatementCase], name: str, mechanism: Any, right: float, note: str) -> StatementCase:
+def _scales() -> list[Case]:
+    def case(state: Callable[..., Case], name: str, mechanism: Any, right: float, note: str) -> Case:
         location: Any = _ORIGIN if isinstance(mechanism, VectorGaussianMechanism) else 0.0
         measure = partial(noise_scale, mechanism, location, right)
         claimed = f"standard deviation {right:.4g}"

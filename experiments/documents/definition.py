@@ -38,18 +38,7 @@ from ...mechanisms import (
 )
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
-from ..cases.experiment import (
-    RUNS,
-    AuditCase,
-    Case,
-    Experiment,
-    StatementCase,
-    fails,
-    false_statement,
-    holds,
-    stated,
-    true_statement,
-)
+from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..cases.simulate import blocks, event_hits, proportion, proportion_result
 from ..statements.figures import composition_figure, group_figure
 from ..statements.gaussian_statements import attained_delta
@@ -221,7 +210,7 @@ def group_experiments() -> list[Experiment]:
     ]  # fmt: skip
 
 
-def _pure_groups() -> list[AuditCase]:
+def _pure_groups() -> list[Case]:
     laplace, wrong, claim = LaplaceMechanism(EPSILON), faulty.LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
     one_step = "noise for one step from the empty dataset, distance 1"
     two_steps = "noise for one step from the empty dataset, distance 2: 4 epsilon"
@@ -236,7 +225,7 @@ def _pure_groups() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _groups_with_delta() -> list[AuditCase]:
+def _groups_with_delta() -> list[Case]:
     tight, gaussian = GroupTightMechanism(EPSILON, DELTA), GaussianMechanism(EPSILON, DELTA)
     sums = GroupPrivacy(EPSILON, DELTA, "sum", bound_on="delta")
     products = GroupPrivacy(EPSILON, DELTA, "product", bound_on="delta")
@@ -247,7 +236,7 @@ def _groups_with_delta() -> list[AuditCase]:
         ("tight-product", tight, products, (2, 8), RUNS, f"{attains}, looser product form"),
         ("gaussian", gaussian, products, (2, 4, 8), _MANY, "Gaussian noise, product form"),
     )
-    cases = [
+    cases: list[Case] = [
         holds(f"D7-{name}-{k}", mechanism, (0, k), Within("l1"), note, claim=claim, distance=k, runs=runs)
         for name, mechanism, claim, steps, runs, note in kinds
         for k in steps
@@ -264,9 +253,9 @@ def composed_epsilon(k: int) -> float:
     return min(k * EACH, advanced_composition(EACH, 0.0, k, SLACK)[0])
 
 
-def _folds() -> list[AuditCase]:
+def _folds() -> list[Case]:
     k, pair, note = _FOLDS[-1], (0, 1), "k randomised responses, smaller bound of simple and advanced composition"
-    cases = []
+    cases: list[Case] = []
     for n in _FOLDS:
         claim = ApproxDP(composed_epsilon(n), SLACK)
         cases.append(holds(f"D8-composed-{n}", RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
@@ -275,7 +264,7 @@ def _folds() -> list[AuditCase]:
     return [*cases, fails("D8-composed-root", RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
 
 
-def _distances() -> list[AuditCase]:
+def _distances() -> list[Case]:
     laplace, k, group = LaplaceMechanism(EACH), _FOLDS[-1], GroupPrivacy(EACH)
     pair, adjacency, note = (0, k), Within("l1", float(k)), "Laplace noise, group of k at k epsilon"
     root, composed = PureDP(math.sqrt(k) * EACH), ApproxDP(composed_epsilon(k), SLACK)
@@ -406,7 +395,7 @@ def posterior_experiment() -> Experiment:
     """Return experiment D1, at ε = 1."""
     worlds = {"independent": independent_rows(1.0), "equal": equal_rows(1.0)}
 
-    def case(state: Any, name: str, world: str, limit: float, note: str) -> StatementCase:
+    def case(state: Any, name: str, world: str, limit: float, note: str) -> Case:
         return state(  # type: ignore[no-any-return]
             f"D1-{name}",
             f"|ln posterior ratio| <= {'' if limit == 1 else f'{limit:g} '}epsilon",
@@ -461,7 +450,7 @@ def total(rows: list[float]) -> float:
     return float(sum(rows))
 
 
-def _neighbours() -> list[AuditCase]:
+def _neighbours() -> list[Case]:
     rows, removed, replaced = [0, 1, 1, 2], [0, 1, 1], [0, 1, 1, 0]
     change, replace = AddRemove(), Replace()
     bits, no_bit, other_bit = [1, 1, 1], [1, 1], [1, 1, 0]
@@ -485,7 +474,7 @@ def _neighbours() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _graphs() -> list[AuditCase]:
+def _graphs() -> list[Case]:
     require("graphs", "experiments on graphs need", "networkx")
     import networkx as nx
 
@@ -519,7 +508,7 @@ def _graphs() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _pure() -> list[AuditCase]:
+def _pure() -> list[Case]:
     """`1 + epsilon` as PureDP(ln(1 + epsilon)): p ≤ (1 + ε) q for every event and its complement."""
     answers, leaky = Within("l1"), RareLeakLaplace(1.0, 1e-3)
     large, small = RandomisedResponse(1.0), RandomisedResponse(math.log1p(0.01))

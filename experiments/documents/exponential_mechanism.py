@@ -28,17 +28,7 @@ from ...mechanisms import (
     faulty,
     utility_sensitivity,
 )
-from ..cases.experiment import (
-    RUNS,
-    AuditCase,
-    Experiment,
-    StatementCase,
-    fails,
-    false_statement,
-    holds,
-    stated,
-    true_statement,
-)
+from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..cases.simulate import event_hits, outcome_counts, proportion, proportion_result
 
 # Statements: the two halves of the loss, the slope, tails and single probabilities.
@@ -208,10 +198,8 @@ def _edge(ratio: float, t: float) -> float:
     return -2 / EPSILON * (math.log(ratio) + t + 1e-9)
 
 
-def _tails() -> list[StatementCase]:
-    def case(
-        state: Any, name: str, mechanism: Any, utilities: tuple[float, ...], n_best: int, note: str
-    ) -> StatementCase:
+def _tails() -> list[Case]:
+    def case(state: Any, name: str, mechanism: Any, utilities: tuple[float, ...], n_best: int, note: str) -> Case:
         measure = partial(utility_tail, mechanism, utilities, EPSILON, _TS, n_best)
         return state(f"E6-tail{name}", "tail at most e^-t", measure, runs=_RUNS, note=note)  # type: ignore[no-any-return]
 
@@ -234,10 +222,10 @@ def _tails() -> list[StatementCase]:
     ]
 
 
-def _best_of_two() -> list[StatementCase]:
+def _best_of_two() -> list[Case]:
     def case(
         state: Any, name: str, claimed: str, mechanism: Any, ahead: int, allowed: tuple[float, float], note: str
-    ) -> StatementCase:
+    ) -> Case:
         counts = (0.0, float(ahead))
         measure = partial(candidate_probability, mechanism, counts, 0, *allowed)
         exact = float(mechanism.law(counts).probabilities[0])
@@ -319,7 +307,7 @@ class NamedMechanism:
         return dict(self.mechanisms)[dataset].sample(self.utilities, size, rng)
 
 
-def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[AuditCase]:
+def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Case]:
     """Audit the two scales of one noise on monotone and other pairs."""
     general, of_names = ReportNoisyMax(1.0, noise=noise), ReportNoisyMax(1.0, monotone=True, noise=noise, counts=_NAMES)
     of_diseases = ReportNoisyMax(1.0, monotone=True, noise=noise, counts=EachCandidate(patients, _DISEASES))
@@ -340,7 +328,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
     ]  # fmt: skip
 
 
-def _value_released() -> AuditCase:
+def _value_released() -> Case:
     """Audit the release of the noisy count; its exact loss is reached at values below every count."""
     twin = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
     pair = [_DISEASES], [_DISEASES, _DISEASES]
@@ -349,12 +337,12 @@ def _value_released() -> AuditCase:
     return fails("E8-value-released", twin, pair, AddRemove(), note, exact=float(log_x - log_y), runs=400_000)
 
 
-def _permute_and_flip() -> AuditCase:
+def _permute_and_flip() -> Case:
     closer, note = ((0.0, -3.0), (-1.0, -2.0)), "permute-and-flip, the law of noisy max with exponential noise"
     return holds("E9-permute-and-flip", PermuteAndFlip(1.0), closer, Within("linf"), note)
 
 
-def _same_laws() -> list[AuditCase]:
+def _same_laws() -> list[Case]:
     right = ("the exponential mechanism", ExponentialMechanism(1.0))
     one_sided = ("exponential noise", ReportNoisyMax(1.0, noise="exponential"))
     gumbel, coins = ("Gumbel noise", ReportNoisyMax(1.0, noise="gumbel")), ("permute-and-flip", PermuteAndFlip(1.0))
@@ -362,7 +350,7 @@ def _same_laws() -> list[AuditCase]:
 
     def case(
         audit: Any, name: str, utilities: tuple[float, ...], first: tuple[str, Any], second: tuple[str, Any], note: str
-    ) -> AuditCase:
+    ) -> Case:
         either, pair = NamedMechanism(utilities, (first, second)), (first[0], second[0])
         return audit(f"E10-{name}", either, pair, Local(), note)  # type: ignore[no-any-return]
 
@@ -421,7 +409,7 @@ def revenue(bids: list[float], price: float) -> float:
     return price * sum(bid >= price for bid in bids)
 
 
-def _right() -> list[AuditCase]:
+def _right() -> list[Case]:
     right, one, three = ExponentialMechanism(EPSILON), Within("linf"), ExponentialMechanism(EPSILON, sensitivity=3.0)
     many = (0.0,) * 400, (1.0, *(-1.0,) * 399)
     threefold = _FLAT, tuple(3 * utility for utility in _ONE_UP)
@@ -434,7 +422,7 @@ def _right() -> list[AuditCase]:
     ]
 
 
-def _halves() -> list[StatementCase]:
+def _halves() -> list[Case]:
     pair, half = ((*_FLAT, 0.0), (*_ONE_UP, 0.0)), EPSILON / 2
     claimed = "numerator and normaliser at most epsilon/2 each"
     right, wrong = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON)
@@ -448,7 +436,7 @@ def _halves() -> list[StatementCase]:
     ]
 
 
-def _missing() -> list[AuditCase]:
+def _missing() -> list[Case]:
     right, wrong, one = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON), Within("linf")
     monotone = ExponentialMechanism(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
     names, half = ["Ann"] * 4 + ["Bob"], PureDP(EPSILON / 2)
@@ -474,8 +462,8 @@ def _missing() -> list[AuditCase]:
     ]
 
 
-def _slopes() -> tuple[StatementCase, ...]:
-    def case(state: Any, name: str, mechanism: Any, sensitivity: float, note: str) -> StatementCase:
+def _slopes() -> tuple[Case, ...]:
+    def case(state: Any, name: str, mechanism: Any, sensitivity: float, note: str) -> Case:
         slope = EPSILON / (2 * sensitivity)
         measure = partial(fitted_slope, mechanism, UTILITIES, slope)
         exact = float(np.diff(mechanism.law(UTILITIES).log_probabilities).mean())
@@ -490,7 +478,7 @@ def _slopes() -> tuple[StatementCase, ...]:
     )  # fmt: skip
 
 
-def _sensitivities() -> list[AuditCase]:
+def _sensitivities() -> list[Case]:
     """Audit utilities whose sensitivity is computed by enumerating the neighbours on a small domain.
 
     The larger domain of the audits has the same sensitivity: an added row moves the number of rows on one side of a
@@ -522,7 +510,7 @@ def _sensitivities() -> list[AuditCase]:
     ]
 
 
-def _auctions() -> list[AuditCase]:
+def _auctions() -> list[Case]:
     fixed, from_bids = PostedPriceAuction(EPSILON, _CENTS), faulty.PricesFromTheBids(EPSILON)
     monotone, change = PostedPriceAuction(EPSILON, _CENTS, monotone=True), AddRemove()
     all_four = list(PUMPKIN_BIDS)
@@ -537,12 +525,12 @@ def _auctions() -> list[AuditCase]:
     ]
 
 
-def _best_prices() -> list[StatementCase]:
+def _best_prices() -> list[Case]:
     auction = PostedPriceAuction(40.0, _CENTS)
     law = auction.law(PUMPKIN_BIDS)
     share = {price: float(law.probabilities[auction.prices.index(price)]) for price in (1.0, 3.01)}
 
-    def case(state: Any, best: float, other: float, note: str) -> StatementCase:
+    def case(state: Any, best: float, other: float, note: str) -> Case:
         return state(  # type: ignore[no-any-return]
             f"E5-best-is-{best:.2f}",
             f"{best:.2f} at least as often as {other:.2f}",

@@ -31,16 +31,7 @@ from ...mechanisms import (
     faulty,
 )
 from ...mechanisms.noise_samplers import grid_step
-from ..cases.experiment import (
-    AuditCase,
-    Experiment,
-    StatementCase,
-    fails,
-    false_statement,
-    holds,
-    stated,
-    true_statement,
-)
+from ..cases.experiment import Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..cases.simulate import blocks
 
 # Statement: the distance of a distribution function from the correct one.
@@ -144,11 +135,11 @@ def experiments() -> list[Experiment]:
     ]  # fmt: skip
 
 
-def _distribution() -> list[StatementCase]:
+def _distribution() -> list[Case]:
     right = LaplaceMechanism(EPSILON)
     reach = 40 * right.scale
 
-    def case(state: Any, name: str, mechanism: Any, answer: float, note: str, runs: int = _RUNS) -> StatementCase:
+    def case(state: Any, name: str, mechanism: Any, answer: float, note: str, runs: int = _RUNS) -> Case:
         exact = exact_distance(mechanism.law(answer), right.law(answer), answer - reach, answer + reach)
         measure = partial(cdf_distance, mechanism, right, answer)
         claimed = f"Laplace with location {answer:g} and scale {right.scale:g}"
@@ -171,7 +162,7 @@ def _distribution() -> list[StatementCase]:
     ]  # fmt: skip
 
 
-def _samplers() -> list[AuditCase]:
+def _samplers() -> list[Case]:
     pair, adjacency, note = (0.0, 1.0), Within("linf"), "misprinted inverse CDF, draws that reveal the answer"
     inverse, second, mixed = (
         kind(EPSILON) for kind in (LaplaceByInverseCDF, faulty.AnswerInTheBranchLaplace, faulty.MixedUniformsLaplace)
@@ -183,7 +174,7 @@ def _samplers() -> list[AuditCase]:
     ]
 
 
-def _distances() -> list[AuditCase]:
+def _distances() -> list[Case]:
     count, histogram = LaplaceMechanism(EPSILON, query=len), HistogramMechanism(EPSILON, 3)
     siblings, two_fewer = (_NAMES[:3], _NAMES[:2]), (_NAMES[:3], _NAMES[:1])
     exchanged = [0, 0, 1], [0, 2, 1]  # a row out and a row in: two steps
@@ -199,7 +190,7 @@ def _distances() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _groups() -> list[AuditCase]:
+def _groups() -> list[Case]:
     count, group, same = GeometricMechanism(EPSILON, query=len), GroupPrivacy(EPSILON), AtEveryDistance(PureDP(EPSILON))
     kinds: Any = (
         (_true, "group-", (1, 2, 3, 4), "geometric count, tight at distance", group),
@@ -222,7 +213,7 @@ def then_gaussian(answer: int) -> LaplaceMechanism | GaussianMechanism:
     return GaussianMechanism(EPSILON, 0.05) if answer == 1 else LaplaceMechanism(EPSILON)
 
 
-def _sums() -> list[AuditCase]:
+def _sums() -> list[Case]:
     different = SequentialComposition(
         (LaplaceMechanism(EPSILON, query=len), GeometricMechanism(EPSILON / 2, query=len))
     )
@@ -246,7 +237,7 @@ def _sums() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _wrong_sums() -> list[AuditCase]:
+def _wrong_sums() -> list[Case]:
     shared = faulty.SharedNoiseLaplace(EPSILON, (len, sum))
     once = faulty.UndercountedComposition(GeometricMechanism(EPSILON), 4)
     root = faulty.UndercountedComposition(RandomisedResponse(EPSILON), 4, charged=2)
@@ -258,7 +249,7 @@ def _wrong_sums() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _parallel() -> list[AuditCase]:
+def _parallel() -> list[Case]:
     disjoint = ParallelComposition([LaplaceMechanism(EPSILON, query=len)] * 3, _BY_AGE)
     overlapping = faulty.OverlappingPartCounts(EPSILON, (0, 18, 65, 120))
     moved = faulty.PartCountsForReplace(EPSILON, (18, 65))
@@ -275,7 +266,7 @@ def _parallel() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _unequal_parts() -> list[AuditCase]:
+def _unequal_parts() -> list[Case]:
     parts = ParallelComposition([LaplaceMechanism(epsilon, query=len) for epsilon in _UNEQUAL], _BY_AGE)
     pairs = [(_AGES, [*_AGES, row]) for row in _ONE_OF_EACH]
     smallest, note = PureDP(min(_UNEQUAL)), "unequal parts, claim of the smallest epsilon, row of part"

@@ -29,7 +29,7 @@ from ...mechanisms import (
     exact_epsilon,
     faulty,
 )
-from ..cases.experiment import AuditCase, Experiment, fails, holds, stated
+from ..cases.experiment import Case, Experiment, fails, holds, stated
 from ..statements.gaussian_statements import IsBelow
 
 DOCUMENT: Final = "named"
@@ -105,7 +105,7 @@ class LastOutput:
         return last
 
 
-def _sparse_vectors() -> list[AuditCase]:
+def _sparse_vectors() -> list[Case]:
     nobody, all_but_the_last = (0,) * 6, (1,) * 5 + (0,)
     of_rows = SparseVector(EPSILON, threshold=1.0, monotone=True, queries=property_counts)
     added = [nobody], [nobody, all_but_the_last]
@@ -123,7 +123,7 @@ def _sparse_vectors() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _wrong_sparse_vectors() -> list[AuditCase]:
+def _wrong_sparse_vectors() -> list[Case]:
     unscaled, endless = faulty.SparseVectorUnscaledNoise(EPSILON), faulty.SparseVectorWithoutCutoff(EPSILON)
     silent, more = faulty.SparseVectorWithoutQueryNoise(EPSILON), faulty.SparseVectorUnscaledNoise(EPSILON, cutoff=3)
     two, four, six = rise_and_fall(1, 1), rise_and_fall(3, 1), rise_and_fall(3, 3)
@@ -141,7 +141,7 @@ def _wrong_sparse_vectors() -> list[AuditCase]:
     ]
 
 
-def _value_released(n_below: int) -> AuditCase:
+def _value_released(n_below: int) -> Case:
     """Audit one bit of Algorithm 3, an event that a pilot may miss, with the largest loss of all outputs.
 
     Every answer is higher by 1 on y, so that the noise of each must be lower by 1 there for the same threshold noise.
@@ -162,7 +162,7 @@ class SubsetCount:
         return sum(row in self.subset for row in rows)
 
 
-def _histograms_and_subsets() -> list[AuditCase]:
+def _histograms_and_subsets() -> list[Case]:
     rows = [0, 2, 2]
     fewer, replaced = (rows, [0, 2]), (rows, [0, 2, 1])
     histogram = HistogramMechanism(EPSILON, 3, noise="geometric")
@@ -184,7 +184,7 @@ def _histograms_and_subsets() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _geometric() -> list[AuditCase]:
+def _geometric() -> list[Case]:
     count, wrong = (kind(EPSILON, query=len) for kind in (GeometricMechanism, faulty.SquaredRatioGeometric))
     rows, apart, three = ([1] * 3, [1] * 2), (4, 7), Within("l1", 3.0)
     return [
@@ -199,13 +199,13 @@ def _geometric() -> list[AuditCase]:
 
 def _delta_version(
     audit: Any, name: str, mechanism: Any, y: int, adjacency: Adjacency, note: str, claim: ApproxDP | None = None
-) -> AuditCase:
+) -> Case:
     """Audit the delta of the claim, by default the mechanism's own, on the answers 0 and y."""
     given = replace(claim or mechanism.claim, bound_on="delta")
     return audit(name, mechanism, (0, y), adjacency, note, claim=given)  # type: ignore[no-any-return]
 
 
-def _binomial() -> list[AuditCase]:
+def _binomial() -> list[Case]:
     one, two = (BinomialMechanism(64, EPSILON, sensitivity) for sensitivity in (1, 2))
     near, far, fewer = Within("l1"), Within("l1", 2.0), BinomialMechanism(16, EPSILON, 2)
     return [
@@ -219,7 +219,7 @@ def _binomial() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _discrete_gaussian() -> list[AuditCase]:
+def _discrete_gaussian() -> list[Case]:
     mechanism, narrow = DiscreteGaussianMechanism(1.5, EPSILON), DiscreteGaussianMechanism(0.7**2, 0.5)
     rho = 1 / (2 * mechanism.sigma**2)
     near, far, calibrated = Within("l1"), Within("l1", 2.0), DiscreteGaussianMechanism(0.7, 0.5).claim
@@ -237,7 +237,7 @@ def _discrete_gaussian() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _randomised_response() -> list[AuditCase]:
+def _randomised_response() -> list[Case]:
     pair, local = (0, 5), Local()
     lie, odds = faulty.TruthAmongTheLies(EPSILON, k=6), faulty.BinaryOddsForManyValues(EPSILON, k=6)
     return [
@@ -250,7 +250,7 @@ def _randomised_response() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _compositions() -> list[AuditCase]:
+def _compositions() -> list[Case]:
     each, k, slack = 0.25, 8, 0.01
     fold, search = RandomisedResponseFold(each, k), UpAndDown(each, k)
     root = faulty.UndercountedComposition(RandomisedResponse(each), k, charged=math.sqrt(k))
@@ -268,7 +268,7 @@ def _compositions() -> list[AuditCase]:
     ]  # fmt: skip
 
 
-def _permute_and_flip() -> list[AuditCase]:
+def _permute_and_flip() -> list[Case]:
     flip, answers = PermuteAndFlip(EPSILON), Within("linf")
     missing = faulty.NoisyMaxMissingFactorTwo(EPSILON, noise="exponential")
     two, ten = ((0.0, -3.0), (-1.0, -2.0)), ((0.0,) * 10, (1.0, *(-1.0,) * 9))

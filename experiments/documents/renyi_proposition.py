@@ -24,9 +24,8 @@ from ...mechanisms.noise_samplers import laplace_on_grid, pieces
 from ...mechanisms.queries import identity, real_answer
 from ..cases.experiment import (
     RUNS,
-    AuditCase,
+    Case,
     Experiment,
-    StatementCase,
     exact_strength,
     fails,
     false_statement,
@@ -223,23 +222,21 @@ def experiments() -> list[Experiment]:
 
 def _divergence_case(
     state: Any, name: str, mechanism: Any, pair: tuple[Any, Any], exact: float, order: float, bound: float, **rest: Any
-) -> StatementCase:
+) -> Case:
     claimed = f"Rényi divergence of order {order:g} at most {bound:.4g}"
     return state(  # type: ignore[no-any-return]
         f"R1-{name}", claimed, partial(divergence, mechanism, *pair, order, bound), exact=exact, **rest
     )
 
 
-def _divergences() -> list[StatementCase]:
-    def case(
-        name: str, mechanism: Any, pair: tuple[Any, Any], exact: float, order: float, factor: float
-    ) -> StatementCase:
+def _divergences() -> list[Case]:
+    def case(name: str, mechanism: Any, pair: tuple[Any, Any], exact: float, order: float, factor: float) -> Case:
         bound = factor * order * mechanism.n * mechanism.epsilon_each**2
         runs = RUNS if mechanism.n < 100 else RUNS // 2
         note = f"Rényi bound with the {'tight' if factor == 0.5 else 'stated'} constant {factor:g}"
         return _divergence_case(true_statement, name, mechanism, pair, exact, order, bound, runs=runs, note=note)
 
-    cases = []
+    cases: list[Case] = []
     for n, order, factor in ((1, 2, 2), (10, 2, 2), (100, 2, 2), (10, 8, 2), (1, 2, 0.5), (10, 2, 0.5), (10, 8, 0.5)):
         fold = RandomisedResponseFold(0.3 if n < 100 else 0.1, n)
         name = f"response-{n}-order-{order}" + ("-tight" if factor == 0.5 else "")
@@ -262,9 +259,9 @@ def laplace_divergence(fold: LaplaceFold, order: float) -> float:
     return _renyi(composed(LaplaceMechanism(fold.epsilon_each), fold.n), (0.0, 1.0), order)
 
 
-def _one_more() -> list[StatementCase]:
+def _one_more() -> list[Case]:
     two, five, laplace = RandomisedResponseFold(0.5, 2), RandomisedResponseFold(0.5, 5), LaplaceFold(0.5, 2)
-    cases = []
+    cases: list[Case] = []
     for name, mechanism, exact, runs in (
         ("response-1", two, _renyi(two, (0, 1), 2), RUNS),
         ("response-4", five, _renyi(five, (0, 1), 2), _MANY),
@@ -277,10 +274,10 @@ def _one_more() -> list[StatementCase]:
     return cases
 
 
-def _preservation() -> list[AuditCase]:
+def _preservation() -> list[Case]:
     one, ten, search = RandomisedResponseFold(0.3, 1), RandomisedResponseFold(0.3, 10), UpAndDown(0.3, 10)
     laplace = LaplaceMechanism(0.3)
-    cases = []
+    cases: list[Case] = []
     for name, mechanism, pair, order, note in (
         ("response-1-order-8", one, (0, 1), 8, "one randomised response, order 8, nearly tight"),
         ("response-10-order-2", ten, (0, 1), 2, "ten randomised responses, order 2, loose"),
@@ -305,8 +302,8 @@ def _preservation() -> list[AuditCase]:
     return cases
 
 
-def _folds() -> list[AuditCase]:
-    cases = []
+def _folds() -> list[Case]:
+    cases: list[Case] = []
 
     def case(name: str, mechanism: Any, pair: tuple[Any, Any], laws: tuple[Law, Law] | None, note: str) -> None:
         n = mechanism.n
@@ -335,8 +332,9 @@ def _folds() -> list[AuditCase]:
     return [*cases, holds("R3-laplace-answers-10", vector, (0.0, 1.0), Within("linf"), note, **rest)]
 
 
-def _more_folds() -> list[AuditCase]:
-    claim, cases = NFoldComposition(EPSILON, 10), []
+def _more_folds() -> list[Case]:
+    claim = NFoldComposition(EPSILON, 10)
+    cases: list[Case] = []
     for audit, name, mechanism, pair, note in (
         (
             holds,
@@ -357,13 +355,13 @@ def _more_folds() -> list[AuditCase]:
     return cases
 
 
-def _events() -> list[StatementCase]:
+def _events() -> list[Case]:
     def case(state: Any, name: str, mechanism: Any, pair: tuple[Any, Any], n: int, note: str, runs: int) -> None:
         claimed = f"p <= q exp({2 * EPSILON:g} sqrt({n} ln 1/q)) for every event"
         measure = partial(events_of_all_sizes, mechanism, *pair, NFoldComposition(EPSILON, n))
         cases.append(state(f"R3-events-{name}", claimed, measure, runs=runs, note=note))
 
-    cases: list[StatementCase] = []
+    cases: list[Case] = []
     for n in FOLDS:
         rest: Any = (n, f"up to ten events of different sizes, n = {n}", RUNS if n < 100 else RUNS // 2)
         laplace = LaplaceFold(EPSILON, n) if n > 1 else LaplaceMechanism(EPSILON)  # the fold clips the rare events
