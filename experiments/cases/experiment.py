@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -73,8 +72,8 @@ def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
             return exact_delta(law_x, law_y, claim.epsilon)
         case ApproxDP():
             return exact_epsilon(law_x, law_y, claim.delta)
-        case GroupClaim(base=PureDP() | ApproxDP() as base, distance=steps) if steps > 1:
-            return _strength_per_step(base, steps, law_x, law_y)
+        case GroupClaim(base=PureDP(), distance=steps):
+            return exact_epsilon(law_x, law_y) / steps
     return max(
         float(side.strength_of(p, q, p_rest, q_rest).max())
         for side, (p, p_rest, q, q_rest) in (
@@ -82,58 +81,6 @@ def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
             (claim.reversed(), best_events(law_y, law_x)),
         )
     )
-
-
-def _strength_per_step(base: PureDP | ApproxDP, steps: int, law_x: Law, law_y: Law) -> float:
-    """Return the least strength per step, by bisection: the boundary is the least of lines that rise with it.
-
-    No event crosses the line e^a q + b if the hockey-stick divergence at a is at most b.
-    """
-
-    def is_kept(strength: float) -> bool:
-        for slope, height, rest in _lines_of_group(base.with_strength(strength), steps):
-            found = exact_delta(law_x, law_y, slope)
-            # The slack is for the rounding of a line that is attained; a divergence of 1 crosses every line below 1.
-            if found > height + 1e-12 * min(height, rest) or found >= 1.0:
-                return False
-        return True
-
-    low = 0.0
-    if base.log_ratio is not None:  # without a δ, the steepest line limits the loss and nothing else
-        low = exact_epsilon(law_x, law_y) / steps
-    if math.isinf(low) or is_kept(low):
-        return low
-    high = min(2 * low or 1.0, base.max_strength)
-    while math.isinf(base.max_strength) and not is_kept(high):
-        low, high = high, 2 * high
-        if high > 700.0:  # e^−ε is nearly 0: only laws without a common output are left
-            return math.inf
-    while high - low > 1e-14 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if is_kept(middle) else (middle, high)
-    return high
-
-
-def _lines_of_group(member: PureDP | ApproxDP, steps: int) -> list[tuple[float, float, float]]:
-    """Return (a, b, 1 − b) of lines e^a q + b, a ≥ 0, whose least is the boundary of the claim composed with itself.
-
-    The boundary for neighbours is the lesser of e^ε q + δ and its mirror image 1 − e^{−ε}(1 − δ − q). Among the
-    compositions with equally many of each, the lowest applies the first line first. Lines with a < 0 are mirror images.
-    Lines that reach 1 at once are left out, and so is a line that states only the limit on the loss.
-    """
-    epsilon, delta = member.epsilon, member.delta if isinstance(member, ApproxDP) else 0.0
-    factor, shrink = math.exp(min(epsilon, 700.0)), math.exp(-epsilon)
-    lines = []
-    for rising in range((steps + 1) // 2, steps + 1):
-        height = 0.0
-        for _ in range(rising):
-            height = min(1.0, factor * height + delta)
-        rest = 1.0 - height
-        for _ in range(steps - rising):
-            height, rest = shrink * (height + delta) - math.expm1(-epsilon), shrink * (rest - delta)
-        if rest > 0.0 and (rising < steps or member.log_ratio is None):
-            lines.append(((2 * rising - steps) * epsilon, height, rest))
-    return lines
 
 
 def best_events(law_x: Law, law_y: Law) -> tuple[Floats, Floats, Floats, Floats]:

@@ -36,7 +36,6 @@ from dpaudit.experiments.cases.simulate import blocks, event_hits, outcome_count
 from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 from dpaudit.mechanisms import (
-    DiscreteLaw,
     FiniteLaw,
     GaussianMechanism,
     GroupPrivacy,
@@ -99,20 +98,6 @@ class TestExactStrength:
         claim, mechanism = ApproxDP(0.5, 0.01, bound_on=bound_on), GroupTightMechanism(0.5, 0.01)
         laws = mechanism.law(0), mechanism.law(distance)
         assert exact_strength(claim.group(distance), *laws) == pytest.approx(claim.strength, rel=1e-9)
-
-    @pytest.mark.parametrize(
-        ("claim", "exact"),
-        [
-            (PureDP(1.0).group(3), math.inf),
-            (ApproxDP(1.0, 0.01).group(2), math.inf),
-            (ApproxDP(1.0, 0.01).group(3), math.log(0.98 / 0.01)),  # e^ε δ + δ = 1 − δ
-            (ApproxDP(1.0, 0.01, bound_on="delta").group(2), 0.5),
-        ],
-        ids=str,
-    )
-    def test_laws_without_a_common_output(self, claim, exact):
-        """Infinite where no ε of a step makes up for what its δ leaves."""
-        assert exact_strength(claim, DiscreteLaw((0.0,), (0.0,)), DiscreteLaw((1.0,), (0.0,))) == pytest.approx(exact)
 
 
 class TestAudits:
