@@ -74,8 +74,7 @@ def run(
         float | None, optional("Allowed family-wise error, split equally among the cases; replaces --alpha.")
     ] = None,
     seed: Annotated[
-        int | None,
-        whole("Random seed; results do not depend on the number of workers.", show_default="0"),
+        int | None, whole("Random seed; results do not depend on the number of workers.", show_default="0")
     ] = None,
     jobs: Jobs = None,
     out: Annotated[

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,10 +28,8 @@ from ...mechanisms.laws.divergences import no_closed_form
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from collections.abc import Iterable
 
 # Exact strength of a pair, from the laws of a mechanism.
-
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,8 +72,8 @@ def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
             return exact_delta(law_x, law_y, claim.epsilon)
         case ApproxDP():
             return exact_epsilon(law_x, law_y, claim.delta)
-        case GroupClaim(base=PureDP() | ApproxDP() as base, distance=steps) if steps > 1:
-            return _strength_per_step(base, steps, law_x, law_y)
+        case GroupClaim(base=PureDP(), distance=steps):
+            return exact_epsilon(law_x, law_y) / steps
     return max(
         float(side.strength_of(p, q, p_rest, q_rest).max())
         for side, (p, p_rest, q, q_rest) in (
@@ -84,58 +81,6 @@ def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
             (claim.reversed(), best_events(law_y, law_x)),
         )
     )
-
-
-def _strength_per_step(base: PureDP | ApproxDP, steps: int, law_x: Law, law_y: Law) -> float:
-    """Return the least strength per step, by bisection: the boundary is the least of lines that rise with it.
-
-    No event crosses the line e^a q + b if the hockey-stick divergence at a is at most b.
-    """
-
-    def is_kept(strength: float) -> bool:
-        for slope, height, rest in _lines_of_group(base.with_strength(strength), steps):
-            found = exact_delta(law_x, law_y, slope)
-            # The slack is for the rounding of a line that is attained; a divergence of 1 crosses every line below 1.
-            if found > height + 1e-12 * min(height, rest) or found >= 1.0:
-                return False
-        return True
-
-    low = 0.0
-    if base.log_ratio is not None:  # without a δ, the steepest line limits the loss and nothing else
-        low = exact_epsilon(law_x, law_y) / steps
-    if math.isinf(low) or is_kept(low):
-        return low
-    high = min(2 * low or 1.0, base.max_strength)
-    while math.isinf(base.max_strength) and not is_kept(high):
-        low, high = high, 2 * high
-        if high > 700.0:  # e^−ε is nearly 0: only laws without a common output are left
-            return math.inf
-    while high - low > 1e-14 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if is_kept(middle) else (middle, high)
-    return high
-
-
-def _lines_of_group(member: PureDP | ApproxDP, steps: int) -> list[tuple[float, float, float]]:
-    """Return (a, b, 1 − b) of lines e^a q + b, a ≥ 0, whose least is the boundary of the claim composed with itself.
-
-    The boundary for neighbours is the lesser of e^ε q + δ and its mirror image 1 − e^{−ε}(1 − δ − q). Among the
-    compositions with equally many of each, the lowest applies the first line first. Lines with a < 0 are mirror images.
-    Lines that reach 1 at once are left out, and so is a line that states only the limit on the loss.
-    """
-    epsilon, delta = member.epsilon, member.delta if isinstance(member, ApproxDP) else 0.0
-    factor, shrink = math.exp(min(epsilon, 700.0)), math.exp(-epsilon)
-    lines = []
-    for rising in range((steps + 1) // 2, steps + 1):
-        height = 0.0
-        for _ in range(rising):
-            height = min(1.0, factor * height + delta)
-        rest = 1.0 - height
-        for _ in range(steps - rising):
-            height, rest = shrink * (height + delta) - math.expm1(-epsilon), shrink * (rest - delta)
-        if rest > 0.0 and (rising < steps or member.log_ratio is None):
-            lines.append(((2 * rising - steps) * epsilon, height, rest))
-    return lines
 
 
 def best_events(law_x: Law, law_y: Law) -> tuple[Floats, Floats, Floats, Floats]:
@@ -219,16 +164,8 @@ class AuditCase:
         claim = str(claim_at(self.claim, self.distance))
         return claim if self.distance == 1 else f"{claim} at distance {self.distance:g}"
 
-    def run(
-        self,
-        *,
-        runs: int,
-        alpha: float,
-        seed: int,
-        jobs: int | None,
-        progress: Callable[[int], None] | None,
-        store: Store | None = None,
-    ) -> AuditResult:
+    def run(self, *, store: Store | None = None, **options: Any) -> AuditResult:
+        """Audit with the options `runs`, `alpha`, `seed`, `jobs` and `progress` of `check`."""
         return check(
             self.mechanism,
             self.x,
@@ -236,15 +173,11 @@ class AuditCase:
             claim=self.claim,
             adjacency=self.adjacency,
             distance=self.distance,
-            runs=runs,
             resolution=self.resolution,
-            alpha=alpha,
-            seed=seed,
             cells=self.cells,
             keep_datasets=_are_short(self.x, self.y),
-            jobs=jobs,
-            progress=progress,
             store=None if store is None else store.part(self.name),
+            **options,
         )
 
 
@@ -284,10 +217,11 @@ class StatementCase:
         runs: int,
         alpha: float,
         seed: int,
-        jobs: int | None,
-        progress: Callable[[int], None] | None,
+        jobs: int | None = None,
+        progress: Callable[[int], None] | None = None,
         store: Store | None = None,
     ) -> StatementResult:
+        """Check the statement in this process, with the options of an audit."""
         started = time.perf_counter()
         settings = {"claim": self.claimed, "runs": runs, "alpha": alpha, "seed": seed, **dict(versions())}
         section = None if store is None else store.section(self.name, settings)
@@ -332,20 +266,6 @@ class Experiment:
     source: str
     cases: tuple[Case, ...]
     draw: Callable[[Sequence[Entry]], Figure] | None = None
-
-
-def true_version(name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any) -> AuditCase:
-    """Return an audit that must not refute its claim."""
-    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
-    return AuditCase(**given, expected=Verdict.NOT_REFUTED, **rest)
-
-
-def false_version(
-    name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any
-) -> AuditCase:
-    """Return an audit that must refute its claim."""
-    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
-    return AuditCase(**given, expected=Verdict.REFUTED, **rest)
 
 
 def true_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
@@ -393,7 +313,6 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
 
 # Experiments, and audits whose exact strength on the pair follows from the mechanism's laws.
 
-
 RUNS = 200_000
 
 
@@ -403,12 +322,12 @@ def stated(document: str, id: str, statement: str, source: str, cases: Iterable[
 
 
 def holds(
-    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, **options: Any
+    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str = "", **options: Any
 ) -> AuditCase:
     """Return an audit that must not refute the claim.
 
-    Options are `claim` (by default the mechanism's own), `distance`, `runs`, `resolution`, and `exact`, which is
-    computed from the laws unless given.
+    Options are `claim` (by default the mechanism's own), `distance`, `runs`, `resolution`, `cells`, and `exact`, which
+    is computed from the laws unless given.
 
     Raises
     ------
@@ -417,21 +336,25 @@ def holds(
     OptionError
         If the laws do not give the exact strength, or the mechanism has none, and `exact` is not given.
     """
-    return true_version(
-        name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(name, mechanism, pair, options)
-    )
+    return _audit(Verdict.NOT_REFUTED, name, mechanism, pair, adjacency, note, options)
 
 
 def fails(
-    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, **options: Any
+    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str = "", **options: Any
 ) -> AuditCase:
     """Return an audit that must refute the claim, with the options of `holds`."""
-    return false_version(
-        name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(name, mechanism, pair, options)
-    )
+    return _audit(Verdict.REFUTED, name, mechanism, pair, adjacency, note, options)
 
 
-def _completed(name: str, mechanism: Any, pair: tuple[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _audit(
+    expected: Verdict,
+    name: str,
+    mechanism: Any,
+    pair: tuple[Any, Any],
+    adjacency: Adjacency,
+    note: str,
+    options: dict[str, Any],
+) -> AuditCase:
     completed = {"runs": RUNS, "claim": options.get("claim") or mechanism.claim} | options
     check_bounded(name, completed["claim"])
     if "exact" not in options:
@@ -447,4 +370,7 @@ def _completed(name: str, mechanism: Any, pair: tuple[Any, Any], options: dict[s
                 claim=claim,
             ) from error
         completed["exact"] = round(found, 12) if isinstance(claim, PureDP) else found  # 4e-16 is 0, rounded
-    return completed
+    x, y = pair
+    return AuditCase(
+        name=name, mechanism=mechanism, x=x, y=y, adjacency=adjacency, expected=expected, note=note, **completed
+    )

@@ -9,21 +9,8 @@ from typing import Any, Final
 from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...audit.datasets.domains import Answers, Rows
-from ...mechanisms import GeometricMechanism, HistogramMechanism, LaplaceMechanism, ParallelComposition
+from ...mechanisms import GeometricMechanism, HistogramMechanism, LaplaceMechanism, ParallelComposition, faulty
 from ...mechanisms.composition import IntervalOf
-from ...mechanisms.faulty import (
-    BesideExact,
-    CheckedCount,
-    ConsistentWithTheTotal,
-    GroupMeans,
-    HalfNoiseHistogram,
-    JsonReport,
-    KeyedCounts,
-    LaplaceOfScale,
-    OverlappingPartCounts,
-    PartCountsForReplace,
-    SmallCount,
-)
 from ...mechanisms.faulty.composition import counts_of_parts
 from ...mechanisms.faulty.flaw import CountsBetween, CountsOverTheRange, interval_tree, prefix_counts
 from ...mechanisms.faulty.noise import mean
@@ -49,101 +36,53 @@ def _histograms() -> list[Fault]:
     last_bin = NeighbouringPair((2.0, 1.0, 0.0), (2.0, 1.0, 1.0), Within("l1"), Answers(3, integer=True))
     halves = ParallelComposition([LaplaceMechanism(0.25, query=len)] * 2, IntervalOf((18,)))
     disjoint, histogram = counts_of_parts(0.5, 2, IntervalOf((18,))), HistogramMechanism(0.5, 3, sensitivity=2)
-    overlapping, for_replace = OverlappingPartCounts(0.5, (0, 18, 65)), PartCountsForReplace(0.5, (18,))
-    counts = LaplaceOfScale(1.0, _CLAIM)
+    overlapping, for_replace = faulty.OverlappingPartCounts(0.5, (0, 18, 65)), faulty.PartCountsForReplace(0.5, (18,))
+    counts = faulty.LaplaceOfScale(1.0, _CLAIM)
     numbers = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]
     return [
-        _HISTOGRAM(
-            "histogram-for-replaced-rows", HalfNoiseHistogram(0.5, 3), replaced_row, correct=histogram, runs=50_000
-        ),
+        _HISTOGRAM("histogram-for-replaced-rows", faulty.HalfNoiseHistogram(0.5, 3), replaced_row, correct=histogram,
+            runs=50_000),
         _HISTOGRAM("parts-overlap", overlapping, at_the_edge, correct=disjoint, runs=50_000),
         _HISTOGRAM("parts-for-replaced-rows", for_replace, other_part, correct=halves, runs=50_000),
-        _HISTOGRAM(
-            "empty-bins-without-noise",
-            LaplaceOfScale(1.0, _CLAIM, spared="zeros"),
-            last_bin,
-            correct=counts,
-            truth=None,
-            exact=math.inf,
-            cause="A histogram whose empty bins get no noise",
-            practice="A sparse table has no entry to which noise could be added.",
-        ),
-        _HISTOGRAM(
-            "last-bin-without-noise",
-            LaplaceOfScale(1.0, _CLAIM, spared="last"),
-            last_bin,
-            correct=counts,
-            truth=None,
+        _HISTOGRAM("empty-bins-without-noise", faulty.LaplaceOfScale(1.0, _CLAIM, spared="zeros"), last_bin,
+            correct=counts, truth=None, exact=math.inf, cause="A histogram whose empty bins get no noise",
+            practice="A sparse table has no entry to which noise could be added."),
+        _HISTOGRAM("last-bin-without-noise", faulty.LaplaceOfScale(1.0, _CLAIM, spared="last"), last_bin,
+            correct=counts, truth=None,
             cause="A histogram whose last bin gets no noise, as the loop ends one bin too early",
-            practice="k edges make k − 1 bins, and range(k − 1) is written for the bins.",
-        ),
-        _HISTOGRAM(
-            "edges-from-the-data",
-            LaplaceOfScale(1.0, _CLAIM, CountsOverTheRange(2)),
+            practice="k edges make k − 1 bins, and range(k − 1) is written for the bins."),
+        _HISTOGRAM("edges-from-the-data", faulty.LaplaceOfScale(1.0, _CLAIM, CountsOverTheRange(2)),
             NeighbouringPair(numbers, [*numbers, 40.0], _ROWS, Rows(high=40.0, most=12)),
-            correct=LaplaceOfScale(1.0, _CLAIM, CountsBetween(2, 0.0, 10.0)),
-            truth=None,
+            correct=faulty.LaplaceOfScale(1.0, _CLAIM, CountsBetween(2, 0.0, 10.0)), truth=None,
             cause="Bins that cut the range that the rows span, so that one row moves all edges",
-            practice="Plotting and histogram functions do this by default.",
-        ),
-        _HISTOGRAM("total-kept-exact", ConsistentWithTheTotal(1.0), last_bin, correct=counts, exact=math.inf),
-    ]
+            practice="Plotting and histogram functions do this by default."),
+        _HISTOGRAM("total-kept-exact", faulty.ConsistentWithTheTotal(1.0), last_bin, correct=counts, exact=math.inf),
+    ]  # fmt: skip
 
 
 def _vectors() -> list[Fault]:
     all_move = NeighbouringPair((0.0,) * 4, (1.0,) * 4, Within("linf"), Answers(4))
     first_moves = NeighbouringPair((0, 0, 0, 0), (1, 0, 0, 0), Within("l1"), Answers(4, integer=True))
-    four = LaplaceOfScale(4.0, _CLAIM)
-    tree = LaplaceOfScale(3.0, _CLAIM, interval_tree)
+    four = faulty.LaplaceOfScale(4.0, _CLAIM)
+    tree = faulty.LaplaceOfScale(3.0, _CLAIM, interval_tree)
     return [
-        _VECTOR(
-            "one-coordinate-for-all",
-            LaplaceOfScale(1.0, _CLAIM),
-            all_move,
-            correct=four,
-            truth=PureDP(4.0),
+        _VECTOR("one-coordinate-for-all", faulty.LaplaceOfScale(1.0, _CLAIM), all_move, correct=four, truth=PureDP(4.0),
             cause="Noise for the sensitivity of one of four coordinates, all of which move",
-            practice="The sensitivity is computed per dimension instead of in total.",
-        ),
-        _VECTOR(
-            "euclidean-for-laplace",
-            LaplaceOfScale(2.0, _CLAIM),
-            all_move,
-            correct=four,
-            truth=PureDP(2.0),
+            practice="The sensitivity is computed per dimension instead of in total."),
+        _VECTOR("euclidean-for-laplace", faulty.LaplaceOfScale(2.0, _CLAIM), all_move, correct=four, truth=PureDP(2.0),
             cause="Laplace noise for the Euclidean sensitivity of four answers, 2, instead of their sum, 4",
-            practice="The code for Gaussian noise is given another noise.",
-            runs=50_000,
-        ),
-        _VECTOR(
-            "prefixes-with-noise-for-bins",
-            LaplaceOfScale(1.0, _CLAIM, prefix_counts),
-            first_moves,
-            correct=LaplaceOfScale(4.0, _CLAIM, prefix_counts),
-            truth=PureDP(4.0),
+            practice="The code for Gaussian noise is given another noise.", runs=50_000),
+        _VECTOR("prefixes-with-noise-for-bins", faulty.LaplaceOfScale(1.0, _CLAIM, prefix_counts), first_moves,
+            correct=faulty.LaplaceOfScale(4.0, _CLAIM, prefix_counts), truth=PureDP(4.0),
             cause="Cumulative counts with the noise of single ones, although a row raises all from its bin on",
-            practice="The order of cumsum and noise is exchanged.",
-        ),
-        _VECTOR(
-            "tree-not-split",
-            LaplaceOfScale(1.0, _CLAIM, interval_tree),
-            first_moves,
-            correct=tree,
-            truth=PureDP(3.0),
-            cause="A tree of counts that spends ε on every level",
-            practice="A level is a partition, so it costs ε; there are three (Hay, Rastogi, Miklau & Suciu 2010).",
-        ),
-        _VECTOR(
-            "tree-one-level-short",
-            LaplaceOfScale(2.0, _CLAIM, interval_tree),
-            first_moves,
-            correct=tree,
-            truth=PureDP(1.5),
-            cause="Noise for log2(T) levels of a tree of T leaves, here 4, which has one level more",
-            practice="Levels are counted from 0 (Chan, Shi & Song 2011, the binary mechanism).",
-            runs=50_000,
-        ),
-    ]
+            practice="The order of cumsum and noise is exchanged."),
+        _VECTOR("tree-not-split", faulty.LaplaceOfScale(1.0, _CLAIM, interval_tree), first_moves, correct=tree,
+            truth=PureDP(3.0), cause="A tree of counts that spends ε on every level",
+            practice="A level is a partition, so it costs ε; there are three (Hay, Rastogi, Miklau & Suciu 2010)."),
+        _VECTOR("tree-one-level-short", faulty.LaplaceOfScale(2.0, _CLAIM, interval_tree), first_moves, correct=tree,
+            truth=PureDP(1.5), cause="Noise for log2(T) levels of a tree of T leaves, here 4, which has one level more",
+            practice="Levels are counted from 0 (Chan, Shi & Song 2011, the binary mechanism).", runs=50_000),
+    ]  # fmt: skip
 
 
 def _metadata() -> list[Fault]:
@@ -152,109 +91,55 @@ def _metadata() -> list[Fault]:
     scatter = LaplaceMechanism(_EPSILON, query=_clipped_variance)
     bits = NeighbouringPair([1, 0, 1], [1, 1], _ROWS, Rows(values=(0, 1)))
     unit = NeighbouringPair([0.0, 1.0, 1.0], [0.0, 1.0], _ROWS, Rows())
-    without, keyed = JsonReport(_EPSILON, has_rows=False), KeyedCounts(_EPSILON, 0.01)
+    without, keyed = faulty.JsonReport(_EPSILON, has_rows=False), faulty.KeyedCounts(_EPSILON, 0.01)
     return [
-        _OUTPUT(
-            "rows-beside-the-count",
-            BesideExact(count, len),
-            bits,
-            correct=count,
-            exact=math.inf,
+        _OUTPUT("rows-beside-the-count", faulty.BesideExact(count, len), bits, correct=count, exact=math.inf,
             cause="The exact number of rows released with a noisy count",
-            practice="The number of rows is not thought sensitive, and is in the returned tuple.",
-        ),
-        _OUTPUT(
-            "rows-in-the-report",
-            JsonReport(_EPSILON),
-            bits,
-            correct=without,
-            exact=math.inf,
-            cause="A noisy count as JSON text with the exact number of rows: no finite ε",
-        ),
-        _OUTPUT(
-            "error-bar-from-the-data",
-            BesideExact(average, _standard_error),
-            unit,
-            correct=average,
-            exact=math.inf,
-            cause="A noisy mean released with its exact standard error",
-            practice="A statistic is not reported without an error bar.",
-        ),
-        _OUTPUT(
-            "variance-beside-the-mean",
-            BesideExact(scatter, mean),
-            unit,
-            correct=scatter,
-            exact=math.inf,
+            practice="The number of rows is not thought sensitive, and is in the returned tuple."),
+        _OUTPUT("rows-in-the-report", faulty.JsonReport(_EPSILON), bits, correct=without, exact=math.inf,
+            cause="A noisy count as JSON text with the exact number of rows: no finite ε"),
+        _OUTPUT("error-bar-from-the-data", faulty.BesideExact(average, _standard_error), unit, correct=average,
+            exact=math.inf, cause="A noisy mean released with its exact standard error",
+            practice="A statistic is not reported without an error bar."),
+        _OUTPUT("variance-beside-the-mean", faulty.BesideExact(scatter, mean), unit, correct=scatter, exact=math.inf,
             cause="A noisy variance released with the exact mean around which it is computed",
-            practice="The mean is an intermediate result, and is kept.",
-        ),
-        _OUTPUT(
-            "keys-that-occur",
-            KeyedCounts(_EPSILON, 0.01, "none"),
-            NeighbouringPair(["a", "a", "b"], ["a", "a"], _ROWS, Rows(values=("a", "b", "c"))),
-            correct=keyed,
-            bound_on="delta",
-            exact=1.0,
-            cause="A noisy count for every key that occurs, without a threshold",
-            practice="GROUP BY gives a row for each group (Korolova, Kenthapadi, Mishra & Ntoulas 2009).",
-        ),
-        _OUTPUT(
-            "keys-above-an-exact-threshold",
-            KeyedCounts(_EPSILON, 0.01, "exact"),
+            practice="The mean is an intermediate result, and is kept."),
+        _OUTPUT("keys-that-occur", faulty.KeyedCounts(_EPSILON, 0.01, "none"),
+            NeighbouringPair(["a", "a", "b"], ["a", "a"], _ROWS, Rows(values=("a", "b", "c"))), correct=keyed,
+            bound_on="delta", exact=1.0, cause="A noisy count for every key that occurs, without a threshold",
+            practice="GROUP BY gives a row for each group (Korolova, Kenthapadi, Mishra & Ntoulas 2009)."),
+        _OUTPUT("keys-above-an-exact-threshold", faulty.KeyedCounts(_EPSILON, 0.01, "exact"),
             NeighbouringPair(["a"] * 6 + ["b"] * 5, ["a"] * 6 + ["b"] * 6, _ROWS, Rows(values=("a", "b"), most=14)),
-            correct=keyed,
-            bound_on="delta",
-            exact=1.0,
+            correct=keyed, bound_on="delta", exact=1.0,
             cause="A noisy count for every key whose exact count reaches the threshold",
-            practice="Small groups are left out before the noise, so that less is computed.",
-        ),
-    ]
+            practice="Small groups are left out before the noise, so that less is computed."),
+    ]  # fmt: skip
 
 
 def _missing() -> list[Fault]:
-    right, one = CheckedCount(_EPSILON, "nothing"), Rows(values=(1,))
+    right, one = faulty.CheckedCount(_EPSILON, "nothing"), Rows(values=(1,))
     empty_group = NeighbouringPair([("a", 1.0), ("b", 0.0)], [("a", 1.0)], _ROWS)
-    means, filled = GroupMeans(_EPSILON, ("a", "b")), GroupMeans(_EPSILON, ("a", "b"), is_filled=True)
+    means, filled = faulty.GroupMeans(_EPSILON, ("a", "b")), faulty.GroupMeans(_EPSILON, ("a", "b"), is_filled=True)
     return [
-        _OUTPUT(
-            "none-for-small-groups",
-            SmallCount(_EPSILON, 5),
+        _OUTPUT("none-for-small-groups", faulty.SmallCount(_EPSILON, 5),
             NeighbouringPair([1] * 5, [1] * 4, _ROWS, Rows(values=(1,), most=7)),
-            correct=SmallCount(_EPSILON, 5, is_noisy=True),
-            exact=math.inf,
+            correct=faulty.SmallCount(_EPSILON, 5, is_noisy=True), exact=math.inf,
             cause="None released where the exact count is below 5",
-            practice="Small groups are suppressed by their exact size.",
-        ),
-        _OUTPUT(
-            "zero-for-no-rows",
-            SmallCount(_EPSILON, 1, 0.0),
-            NeighbouringPair([1], [], _ROWS, one),
-            correct=LaplaceMechanism(_EPSILON, query=len),
-            exact=math.inf,
+            practice="Small groups are suppressed by their exact size."),
+        _OUTPUT("zero-for-no-rows", faulty.SmallCount(_EPSILON, 1, 0.0), NeighbouringPair([1], [], _ROWS, one),
+            correct=LaplaceMechanism(_EPSILON, query=len), exact=math.inf,
             cause="A count of no rows that returns early, with a zero that has no noise",
-            practice="The code has an early exit for an empty table.",
-        ),
+            practice="The code has an early exit for an empty table."),
         _OUTPUT("nan-for-an-empty-group", means, empty_group, correct=filled, exact=math.inf),
-        _OUTPUT(
-            "raises-for-no-rows",
-            CheckedCount(_EPSILON, "no rows"),
-            NeighbouringPair([0.5], [], _ROWS, Rows()),
-            correct=right,
-            exact=math.inf,
+        _OUTPUT("raises-for-no-rows", faulty.CheckedCount(_EPSILON, "no rows"),
+            NeighbouringPair([0.5], [], _ROWS, Rows()), correct=right, exact=math.inf,
             cause="An exception for a dataset without rows",
-            practice="A mean divides by zero; an adversary sees an exception as he sees an output.",
-        ),
-        _OUTPUT(
-            "raises-for-an-outlier",
-            CheckedCount(_EPSILON, "outliers"),
-            NeighbouringPair([0.5, 0.5], [0.5, 0.5, 2.0], _ROWS, Rows(high=2.0)),
-            correct=right,
-            exact=math.inf,
+            practice="A mean divides by zero; an adversary sees an exception as he sees an output."),
+        _OUTPUT("raises-for-an-outlier", faulty.CheckedCount(_EPSILON, "outliers"),
+            NeighbouringPair([0.5, 0.5], [0.5, 0.5, 2.0], _ROWS, Rows(high=2.0)), correct=right, exact=math.inf,
             cause="An exception for a row outside its range",
-            practice="Inputs are validated, as if the caller were to blame.",
-        ),
-    ]
+            practice="Inputs are validated, as if the caller were to blame."),
+    ]  # fmt: skip
 
 
 def _clipped(rows: Any) -> list[float]:

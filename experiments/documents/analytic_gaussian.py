@@ -15,26 +15,9 @@ from ...mechanisms import (
     LocalGaussianMechanism,
     VectorGaussianMechanism,
     exact_delta,
+    faulty,
 )
-from ...mechanisms.faulty import (
-    ClassicalBeyondOneGaussian,
-    MisprintedNewtonGaussian,
-    OneForEpsilonGaussian,
-    UnclippedLocalGaussian,
-    VarianceAsScaleGaussian,
-)
-from ..cases.experiment import (
-    RUNS,
-    AuditCase,
-    Experiment,
-    StatementCase,
-    fails,
-    false_statement,
-    holds,
-    stated,
-    true_statement,
-)
-from ..statements.figures import scales_figure
+from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 
 DOCUMENT: Final = "analytic-gaussian"
@@ -47,107 +30,69 @@ def experiments() -> list[Experiment]:
     """Return experiments G1 to G3."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "G1",
+        about("G1",
             "Exactly calibrated Gaussian noise is (epsilon, delta)-DP, and no smaller delta holds: for numbers, for "
             "vectors with a Euclidean sensitivity, and for the clipped value of one person.",
             "Balle & Wang (2018), Theorem 8; Bao, Yang, Xiao & Ding (2021), Lemma 2.4",
-            (*_exact_versions(), *_sensitivity_versions(), *_attained()),
-        ),
-        about(
-            "G2",
+            (*_exact_versions(), *_sensitivity_versions(), *_attained())),
+        about("G2",
             "The classical standard deviation S sqrt(2 ln(1.25/delta))/epsilon is sufficient, with slack, up to "
             "epsilon 1; far above 1 it is too small.",
-            "Dwork & Roth (2014), Theorem A.1; Balle & Wang (2018), Section 2",
-            _classical(),
-        ),
-        about(
-            "G3",
-            "A program for the analytic Gaussian mechanism adds noise with the calibrated standard deviation.",
+            "Dwork & Roth (2014), Theorem A.1; Balle & Wang (2018), Section 2", _classical()),
+        about("G3", "A program for the analytic Gaussian mechanism adds noise with the calibrated standard deviation.",
             "Bao, Yang, Xiao & Ding (2021), Lemma 2.4, and a program for it with three bugs",
-            (*_miscalibrated_audits(), *_scales()),
-            draw=scales_figure,
-        ),
-    ]
+            (*_miscalibrated_audits(), *_scales())),
+    ]  # fmt: skip
 
 
-def _exact(name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str) -> AuditCase:
+def _exact(name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str) -> Case:
     bound_on = "delta" if mechanism.claim.epsilon == 0 else "epsilon"
     return holds(name, mechanism, pair, adjacency, note, claim=replace(mechanism.claim, bound_on=bound_on), runs=_MANY)
 
 
-def _exact_versions() -> list[AuditCase]:
+def _exact_versions() -> list[Case]:
     one, local, clipped = Within("l2"), Local(), LocalGaussianMechanism(1.0, 0.01, Interval(0, 10))
     in_ball, opposite = LocalGaussianMechanism(1.0, 0.01, Ball(2.0, 3)), ((8.0, -4.0, 1.0), (-8.0, 4.0, -1.0))
     vector = VectorGaussianMechanism(1.0, 0.01)
     return [
-        _exact(
-            "G1-number-epsilon-0",
-            GaussianMechanism(0.0, 0.1),
-            _UNIT,
-            one,
-            "Gaussian noise at epsilon 0, total variation distance as delta",
-        ),
-        _exact(
-            "G1-number-epsilon-1", GaussianMechanism(1.0, 0.01), _UNIT, one, "Gaussian noise at epsilon 1, exact claim"
-        ),
-        _exact(
-            "G1-number-epsilon-4",
-            GaussianMechanism(4.0, 0.05),
-            _UNIT,
-            one,
-            "Gaussian noise at epsilon 4, outside the classical theorem",
-        ),
+        _exact("G1-number-epsilon-0", GaussianMechanism(0.0, 0.1), _UNIT, one,
+            "Gaussian noise at epsilon 0, total variation distance as delta"),
+        _exact("G1-number-epsilon-1", GaussianMechanism(1.0, 0.01), _UNIT, one,
+            "Gaussian noise at epsilon 1, exact claim"),
+        _exact("G1-number-epsilon-4", GaussianMechanism(4.0, 0.05), _UNIT, one,
+            "Gaussian noise at epsilon 4, outside the classical theorem"),
         _exact("G1-vector", vector, (_ORIGIN, _MOVED), one, "Gaussian noise on a vector, Euclidean distance 1"),
-        _exact(
-            "G1-local-number",
-            clipped,
-            (-50.0, 200.0),
-            local,
-            "local Gaussian noise, values clipped to the interval ends",
-        ),
-        _exact(
-            "G1-local-vector", in_ball, opposite, local, "local Gaussian noise, opposite vectors clipped to the ball"
-        ),
-    ]
+        _exact("G1-local-number", clipped, (-50.0, 200.0), local,
+            "local Gaussian noise, values clipped to the interval ends"),
+        _exact("G1-local-vector", in_ball, opposite, local,
+            "local Gaussian noise, opposite vectors clipped to the ball"),
+    ]  # fmt: skip
 
 
 def _too_little(
     name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, runs: int = RUNS
-) -> AuditCase:
+) -> Case:
     """Return a false version with the bound on delta, where noise that is too small shows most of its excess."""
     claim = replace(mechanism.claim, bound_on="delta")
     return fails(name, mechanism, pair, adjacency, note, claim=claim, runs=runs)
 
 
-def _sensitivity_versions() -> list[AuditCase]:
-    number = UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
-    vector = UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
+def _sensitivity_versions() -> list[Case]:
+    number = faulty.UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
+    vector = faulty.UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
     opposite, diagonal = ((4.0, -2.0, 0.0), (-4.0, 2.0, 0.0)), (_ORIGIN, (1.0, 1.0, 1.0))
-    by_one, one_of_three = (
-        VectorGaussianMechanism(1.0, 0.01),
-        "Gaussian noise for one changed coordinate, three changed",
-    )
+    by_one = VectorGaussianMechanism(1.0, 0.01)
+    one_of_three = "Gaussian noise for one changed coordinate, three changed"
     return [
-        _too_little(
-            "G1-local-unclipped",
-            number,
-            (0.0, 20.0),
-            Local(),
-            "local Gaussian noise without clipping, twice the assumed distance",
-        ),
-        _too_little(
-            "G1-local-unclipped-vector",
-            vector,
-            opposite,
-            Local(),
-            "local Gaussian noise without clipping, vectors outside the ball",
-        ),
+        _too_little("G1-local-unclipped", number, (0.0, 20.0), Local(),
+            "local Gaussian noise without clipping, twice the assumed distance"),
+        _too_little("G1-local-unclipped-vector", vector, opposite, Local(),
+            "local Gaussian noise without clipping, vectors outside the ball"),
         _too_little("G1-vector-one-coordinate", by_one, diagonal, Within("linf"), one_of_three),
-    ]
+    ]  # fmt: skip
 
 
-def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float | None = None) -> AuditCase:
+def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float | None = None) -> Case:
     """Audit one bit of each output: whether its loss exceeds epsilon (or `loss`), an event that a pilot may miss."""
     below = IsBelow(twin, loss_threshold(*_UNIT, twin.scale, twin.claim.epsilon if loss is None else loss))
     whole = exact_delta(twin.law(0.0), twin.law(1.0), twin.claim.epsilon)
@@ -156,9 +101,7 @@ def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float |
     return fails(name, below, _UNIT, Within("l2"), note, claim=claim, runs=runs)
 
 
-def _statement_of(
-    state: Callable[..., StatementCase], name: str, mechanism: Any, pair: tuple[Any, Any], note: str
-) -> StatementCase:
+def _statement_of(state: Callable[..., Case], name: str, mechanism: Any, pair: tuple[Any, Any], note: str) -> Case:
     return state(
         name,
         f"delta {mechanism.delta:g} is attained at epsilon {mechanism.epsilon:g}",
@@ -169,42 +112,27 @@ def _statement_of(
     )
 
 
-def _attained() -> list[StatementCase]:
-    true, over, excess = (
-        true_statement,
-        VarianceAsScaleGaussian(1.0, 0.01),
-        "variance for the standard deviation, too much noise, smaller delta",
-    )
+def _attained() -> list[Case]:
+    true = true_statement
+    over = faulty.VarianceAsScaleGaussian(1.0, 0.01)
+    excess = "variance for the standard deviation, too much noise, smaller delta"
     vector, local = VectorGaussianMechanism(1.0, 0.01), LocalGaussianMechanism(1.0, 0.01, Interval(0, 10))
     return [
-        _statement_of(
-            true,
-            "G1-attained",
-            GaussianMechanism(1.0, 0.01),
-            _UNIT,
-            "Gaussian noise on a number, half-line as the best event",
-        ),
-        _statement_of(
-            true,
-            "G1-attained-vector",
-            vector,
-            (_ORIGIN, _MOVED),
-            "Gaussian noise on a vector, half-space as the best event",
-        ),
-        _statement_of(
-            true, "G1-attained-local", local, (-50.0, 200.0), "local Gaussian noise, values at the interval ends"
-        ),
+        _statement_of(true, "G1-attained", GaussianMechanism(1.0, 0.01), _UNIT,
+            "Gaussian noise on a number, half-line as the best event"),
+        _statement_of(true, "G1-attained-vector", vector, (_ORIGIN, _MOVED),
+            "Gaussian noise on a vector, half-space as the best event"),
+        _statement_of(true, "G1-attained-local", local, (-50.0, 200.0),
+            "local Gaussian noise, values at the interval ends"),
         _statement_of(false_statement, "G1-attained-over-noised", over, _UNIT, excess),
-    ]
+    ]  # fmt: skip
 
 
-def _classical() -> tuple[AuditCase | StatementCase, ...]:
+def _classical() -> tuple[Case, ...]:
     one = Within("l2")
     at_one, at_half = (GaussianMechanism(epsilon, 0.01, calibration="classical") for epsilon in (1.0, 0.5))
-    beyond, note = (
-        ClassicalBeyondOneGaussian(10.0, 0.1),
-        "classical Gaussian noise at epsilon 10, outputs with a loss above 11",
-    )
+    beyond = faulty.ClassicalBeyondOneGaussian(10.0, 0.1)
+    note = "classical Gaussian noise at epsilon 10, outputs with a loss above 11"
     # At a loss of 10 only 20 hits on y are expected, each weighted with e^10.
     return (
         _exact("G2-at-1", at_one, _UNIT, one, "classical Gaussian noise at epsilon 1, the largest of the theorem"),
@@ -216,12 +144,13 @@ def _classical() -> tuple[AuditCase | StatementCase, ...]:
     )
 
 
-def _miscalibrated_audits() -> list[AuditCase]:
-    one, newton = Within("l2"), MisprintedNewtonGaussian(1.0, 1e-5)
-    at_one, at_half = OneForEpsilonGaussian(1.0, 0.01), OneForEpsilonGaussian(0.5, 0.01)
-    over, under = VarianceAsScaleGaussian(1.0, 1e-5), VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
+def _miscalibrated_audits() -> list[Case]:
+    one, newton = Within("l2"), faulty.MisprintedNewtonGaussian(1.0, 1e-5)
+    at_one, at_half = faulty.OneForEpsilonGaussian(1.0, 0.01), faulty.OneForEpsilonGaussian(0.5, 0.01)
+    over, under = faulty.VarianceAsScaleGaussian(1.0, 1e-5), faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
     hidden = "too much noise, visible only in the standard deviation"
-    above, chi = OneForEpsilonGaussian(1.1, 1e-5), "chi^2 + 1 for chi^2 + epsilon, too little noise, best half-line"
+    above = faulty.OneForEpsilonGaussian(1.1, 1e-5)
+    chi = "chi^2 + 1 for chi^2 + epsilon, too little noise, best half-line"
     misprint = "misprinted derivative, iteration stuck at its start, too little noise, best half-line"
     variance = "variance for the standard deviation 0.37, too little noise"
     return [
@@ -234,31 +163,31 @@ def _miscalibrated_audits() -> list[AuditCase]:
     ]
 
 
-def _scales() -> list[StatementCase]:
-    def case(state: Callable[..., StatementCase], name: str, mechanism: Any, right: float, note: str) -> StatementCase:
+def _scales() -> list[Case]:
+    def case(state: Callable[..., Case], name: str, mechanism: Any, right: float, note: str) -> Case:
         location: Any = _ORIGIN if isinstance(mechanism, VectorGaussianMechanism) else 0.0
         measure = partial(noise_scale, mechanism, location, right)
         claimed = f"standard deviation {right:.4g}"
         return state(f"G3-scale-{name}", claimed, measure, exact=mechanism.scale, runs=100_000, note=note)
 
     right = [GaussianMechanism(0.5, 1e-5), GaussianMechanism(1.1, 1e-5), GaussianMechanism(2.0, 1e-5)]
-    vector, at_one = VectorGaussianMechanism(1.0, 1e-5), OneForEpsilonGaussian(1.0, 1e-5)
-    small = VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
+    vector, at_one = VectorGaussianMechanism(1.0, 1e-5), faulty.OneForEpsilonGaussian(1.0, 1e-5)
+    small = faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
     failure = "solver failure, twice the noise"
     wrong = [
         *(
             (
                 f"one-for-epsilon-at-{e:g}",
-                OneForEpsilonGaussian(e, 1e-5),
+                faulty.OneForEpsilonGaussian(e, 1e-5),
                 f"hard-coded 1 for epsilon, at epsilon {e:g}, {effect}",
             )
             for e, effect in ((0.5, "too much noise"), (1.1, "too little noise"), (2.0, failure), (4.0, failure))
         ),
-        ("newton", MisprintedNewtonGaussian(1.0, 1e-5), "misprinted derivative, too little noise"),
+        ("newton", faulty.MisprintedNewtonGaussian(1.0, 1e-5), "misprinted derivative, too little noise"),
         ("variance-under", small, "variance for the standard deviation, below 1, too little noise"),
         (
             "variance-over",
-            VarianceAsScaleGaussian(1.0, 1e-5),
+            faulty.VarianceAsScaleGaussian(1.0, 1e-5),
             "variance for the standard deviation, above 1, too much noise",
         ),
     ]
@@ -268,12 +197,7 @@ def _scales() -> list[StatementCase]:
             for m in right
         ),
         case(true_statement, "vector", vector, vector.scale, "exact calibration of three coordinates"),
-        case(
-            true_statement,
-            "one-for-epsilon-at-1",
-            at_one,
-            at_one.right_scale,
-            "hard-coded 1 for epsilon, at epsilon 1, no effect",
-        ),
+        case(true_statement, "one-for-epsilon-at-1", at_one, at_one.right_scale,
+            "hard-coded 1 for epsilon, at epsilon 1, no effect"),
         *(case(false_statement, name, twin, twin.right_scale, note) for name, twin, note in wrong),
-    ]
+    ]  # fmt: skip

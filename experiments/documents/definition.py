@@ -33,29 +33,12 @@ from ...mechanisms import (
     RareLeakLaplace,
     advanced_composition,
     exact_delta,
+    faulty,
     gaussian_loss_tail,
-)
-from ...mechanisms.faulty import (
-    EdgeNoiseForNodes,
-    HalfNoiseHistogram,
-    LocalSensitivityLaplace,
-    OneEndDegreeHistogram,
-    TwiceExposed,
 )
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
-from ..cases.experiment import (
-    RUNS,
-    AuditCase,
-    Case,
-    Experiment,
-    StatementCase,
-    fails,
-    false_statement,
-    holds,
-    stated,
-    true_statement,
-)
+from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..cases.simulate import blocks, event_hits, proportion, proportion_result
 from ..statements.figures import composition_figure, group_figure
 from ..statements.gaussian_statements import attained_delta
@@ -67,23 +50,15 @@ _MANY: Final = 1_000_000
 def delta_experiments() -> list[Experiment]:
     """Return experiments D5 and D6."""
     return [
-        stated(
-            "definition",
-            "D5",
+        stated("definition", "D5",
             "Gaussian and binomial noise need a delta, and delta is not the probability that the privacy loss exceeds "
             "epsilon.",
-            "Dwork & Roth (2014), Definition 2.4 and Section 3.5.1; Balle & Wang (2018)",
-            (*_noise(), *_loss()),
-        ),
-        stated(
-            "definition",
-            "D6",
+            "Dwork & Roth (2014), Definition 2.4 and Section 3.5.1; Balle & Wang (2018)", (*_noise(), *_loss())),
+        stated("definition", "D6",
             "If each of n people is exposed with probability delta, delta n people are exposed on average; with delta "
             "= 1/(100 n), 99 runs of 100 expose nobody.",
-            "Dwork & Roth (2014), after Definition 2.4",
-            _exposed(),
-        ),
-    ]
+            "Dwork & Roth (2014), after Definition 2.4", _exposed()),
+    ]  # fmt: skip
 
 
 def _noise() -> list[Case]:
@@ -127,21 +102,12 @@ def _loss() -> list[Case]:
     exact = gaussian_loss_tail(mechanism.epsilon, mechanism.scale)
     rest: dict[str, Any] = {"exact": exact, "runs": _MANY}
     return [
-        true_statement(
-            "D5-loss-tail",
-            f"Pr[loss > epsilon] = {exact:.3g}",
-            partial(loss_tail, mechanism, exact, exact),
-            note="Gaussian noise, exact loss tail Phi(mu/2 - epsilon/mu), sixteen times delta",
-            **rest,
-        ),
-        false_statement(
-            "D5-loss-at-most-delta",
-            "Pr[loss > epsilon] <= delta",
+        true_statement("D5-loss-tail", f"Pr[loss > epsilon] = {exact:.3g}", partial(loss_tail, mechanism, exact, exact),
+            note="Gaussian noise, exact loss tail Phi(mu/2 - epsilon/mu), sixteen times delta", **rest),
+        false_statement("D5-loss-at-most-delta", "Pr[loss > epsilon] <= delta",
             partial(loss_tail, mechanism, 0.0, mechanism.delta),
-            note="Gaussian noise, (epsilon, delta)-DP misread as epsilon-DP with probability 1 - delta",
-            **rest,
-        ),
-    ]
+            note="Gaussian noise, (epsilon, delta)-DP misread as epsilon-DP with probability 1 - delta", **rest),
+    ]  # fmt: skip
 
 
 def exposed_counts(mechanism: Any, n_people: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
@@ -203,27 +169,17 @@ def _exposed() -> list[Case]:
     cases, replacements = list[Case](), list[Case]()
     for name, words, kind, factor, statement, audit, notes in (
         ("exposed", "name and shame", NameAndShame, 1, true_statement, holds, (f"mean {mean:g}", f"{none:.5f}")),
-        ("twice", "double exposure", TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
+        ("twice", "double exposure", faulty.TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
     ):
         mechanism, replaced = kind(delta), f"{words}, one of three rows replaced"
         cases += [
-            statement(
-                f"D6-{name}-number",
-                f"Binomial({_PEOPLE}, {delta:g})",
-                partial(number_exposed, mechanism, _PEOPLE, delta),
-                exact=factor * mean,
-                runs=RUNS,
-                note=f"{words}, number of people exposed, {notes[0]}",
-            ),
-            statement(
-                f"D6-{name}-nobody",
-                "Pr[nobody exposed] >= 99%",
-                partial(nobody_exposed, mechanism, _PEOPLE, 0.99),
-                exact=(1 - factor * delta) ** _PEOPLE,
-                runs=RUNS,
-                note=f"{words}, probability of nobody exposed, {notes[1]}",
-            ),
-        ]
+            statement(f"D6-{name}-number", f"Binomial({_PEOPLE}, {delta:g})",
+                partial(number_exposed, mechanism, _PEOPLE, delta), exact=factor * mean, runs=RUNS,
+                note=f"{words}, number of people exposed, {notes[0]}"),
+            statement(f"D6-{name}-nobody", "Pr[nobody exposed] >= 99%",
+                partial(nobody_exposed, mechanism, _PEOPLE, 0.99), exact=(1 - factor * delta) ** _PEOPLE, runs=RUNS,
+                note=f"{words}, probability of nobody exposed, {notes[1]}"),
+        ]  # fmt: skip
         replacements.append(audit(f"D6-{name}-replaced", kind(0.01), pair, Replace(), replaced, claim=claim))
     return [*cases, *replacements]
 
@@ -241,79 +197,52 @@ _FOLDS: Final = (1, 2, 4, 8, 16, 32, 64)
 def group_experiments() -> list[Experiment]:
     """Return experiments D7 and D8."""
     return [
-        stated(
-            "definition",
-            "D7",
+        stated("definition", "D7",
             "For datasets k steps apart, an (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k epsilon) - "
             "1)/(e^epsilon - 1))-DP, and therefore also (k epsilon, k e^((k-1) epsilon) delta)-DP.",
             "Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
-            (*_pure_groups(), *_groups_with_delta()),
-            draw=partial(group_figure, epsilon=EPSILON, delta=DELTA),
-        ),
-        stated(
-            "definition",
-            "D8",
+            (*_pure_groups(), *_groups_with_delta()), draw=partial(group_figure, epsilon=EPSILON, delta=DELTA)),
+        stated("definition", "D8",
             "At a small delta, k composed mechanisms lose about sqrt(k) epsilon; a group of k loses k epsilon with or "
             "without a delta.",
-            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2",
-            (*_folds(), *_distances()),
-            draw=partial(composition_figure, epsilon=EACH, slack=SLACK),
-        ),
-    ]
+            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2", (*_folds(), *_distances()),
+            draw=partial(composition_figure, epsilon=EACH, slack=SLACK)),
+    ]  # fmt: skip
 
 
-def _pure_groups() -> list[AuditCase]:
-    laplace, wrong, claim = LaplaceMechanism(EPSILON), LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
-    one_step, two_steps = (
-        "noise for one step from the empty dataset, distance 1",
-        "noise for one step from the empty dataset, distance 2: 4 epsilon",
-    )
+def _pure_groups() -> list[Case]:
+    laplace, wrong, claim = LaplaceMechanism(EPSILON), faulty.LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
+    one_step = "noise for one step from the empty dataset, distance 1"
+    two_steps = "noise for one step from the empty dataset, distance 2: 4 epsilon"
     return [
         *(
-            holds(
-                f"D7-laplace-{k}",
-                laplace,
-                (0, k),
-                Within("l1"),
-                f"Laplace noise, tight at distance {k}",
-                claim=claim,
-                distance=k,
-            )
+            holds(f"D7-laplace-{k}", laplace, (0, k), Within("l1"), f"Laplace noise, tight at distance {k}",
+                claim=claim, distance=k)
             for k in _STEPS
         ),
         holds("D7-local-sensitivity-1", wrong, ([], [0]), AddRemove(), one_step, claim=claim, distance=1),
         fails("D7-local-sensitivity-2", wrong, ([], [0, 0]), AddRemove(), two_steps, claim=claim, distance=2),
-    ]
+    ]  # fmt: skip
 
 
-def _groups_with_delta() -> list[AuditCase]:
+def _groups_with_delta() -> list[Case]:
     tight, gaussian = GroupTightMechanism(EPSILON, DELTA), GaussianMechanism(EPSILON, DELTA)
     sums = GroupPrivacy(EPSILON, DELTA, "sum", bound_on="delta")
     products = GroupPrivacy(EPSILON, DELTA, "product", bound_on="delta")
-    last = _STEPS[-1]
+    last, attains = _STEPS[-1], "mechanism that attains the sum of deltas"
     linear = ApproxDP(last * EPSILON, last * DELTA, bound_on="delta")
     kinds = (
-        ("tight", tight, sums, _STEPS, RUNS, "mechanism that attains the sum of deltas"),
-        (
-            "tight-product",
-            tight,
-            products,
-            (2, 8),
-            RUNS,
-            "mechanism that attains the sum of deltas, looser product form",
-        ),
+        ("tight", tight, sums, _STEPS, RUNS, attains),
+        ("tight-product", tight, products, (2, 8), RUNS, f"{attains}, looser product form"),
         ("gaussian", gaussian, products, (2, 4, 8), _MANY, "Gaussian noise, product form"),
     )
-    cases = [
+    cases: list[Case] = [
         holds(f"D7-{name}-{k}", mechanism, (0, k), Within("l1"), note, claim=claim, distance=k, runs=runs)
         for name, mechanism, claim, steps, runs, note in kinds
         for k in steps
     ]
     adjacency = Within("l1", float(last))
-    for name, mechanism, words in (
-        ("tight", tight, "mechanism that attains the sum of deltas"),
-        ("gaussian", gaussian, "Gaussian noise"),
-    ):
+    for name, mechanism, words in (("tight", tight, attains), ("gaussian", gaussian, "Gaussian noise")):
         note = f"{words}, claim of k delta at distance 8"
         cases.append(fails(f"D7-{name}-k-delta", mechanism, (0, last), adjacency, note, claim=linear, runs=_MANY))
     return cases
@@ -324,37 +253,28 @@ def composed_epsilon(k: int) -> float:
     return min(k * EACH, advanced_composition(EACH, 0.0, k, SLACK)[0])
 
 
-def _folds() -> list[AuditCase]:
+def _folds() -> list[Case]:
     k, pair, note = _FOLDS[-1], (0, 1), "k randomised responses, smaller bound of simple and advanced composition"
-    cases = []
+    cases: list[Case] = []
     for n in _FOLDS:
         claim = ApproxDP(composed_epsilon(n), SLACK)
         cases.append(holds(f"D8-composed-{n}", RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
-    root, note = (
-        ApproxDP(math.sqrt(k) * EACH, SLACK),
-        "64 randomised responses, sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))",
-    )
+    root = ApproxDP(math.sqrt(k) * EACH, SLACK)
+    note = "64 randomised responses, sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))"
     return [*cases, fails("D8-composed-root", RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
 
 
-def _distances() -> list[AuditCase]:
+def _distances() -> list[Case]:
     laplace, k, group = LaplaceMechanism(EACH), _FOLDS[-1], GroupPrivacy(EACH)
     pair, adjacency, note = (0, k), Within("l1", float(k)), "Laplace noise, group of k at k epsilon"
     root, composed = PureDP(math.sqrt(k) * EACH), ApproxDP(composed_epsilon(k), SLACK)
     return [
         *(holds(f"D8-distance-{n}", laplace, (0, n), Within("l1"), note, claim=group, distance=n) for n in _FOLDS),
-        fails(
-            "D8-distance-root", laplace, pair, adjacency, "Laplace noise, group of 64 at sqrt(k) epsilon", claim=root
-        ),
-        fails(
-            "D8-distance-composed",
-            laplace,
-            pair,
-            adjacency,
-            "Laplace noise, group of 64 at the composition bound",
-            claim=composed,
-        ),
-    ]
+        fails("D8-distance-root", laplace, pair, adjacency, "Laplace noise, group of 64 at sqrt(k) epsilon",
+            claim=root),
+        fails("D8-distance-composed", laplace, pair, adjacency, "Laplace noise, group of 64 at the composition bound",
+            claim=composed),
+    ]  # fmt: skip
 
 
 _BLOCK = 1 << 17
@@ -366,15 +286,8 @@ _RARE = 0.02
 class World:
     """A prior on datasets, and a mechanism applied to a statistic of the dataset.
 
-    Attributes
-    ----------
-    states : tuple of (int, int, int, float)
-        The value of the secret row, the statistic, the statistic with a dummy in place of the row, and the prior
-        probability.
-    mechanism : object
-        The mechanism; its dataset is the statistic.
-    events : tuple of (float, float)
-        The events, closed intervals of outputs.
+    A state is the value of the secret row, the statistic, the statistic with a dummy in place of the row, and the prior
+    probability. Events are closed intervals of outputs.
     """
 
     states: tuple[tuple[int, int, int, float], ...]
@@ -482,7 +395,7 @@ def posterior_experiment() -> Experiment:
     """Return experiment D1, at ε = 1."""
     worlds = {"independent": independent_rows(1.0), "equal": equal_rows(1.0)}
 
-    def case(state: Any, name: str, world: str, limit: float, note: str) -> StatementCase:
+    def case(state: Any, name: str, world: str, limit: float, note: str) -> Case:
         return state(  # type: ignore[no-any-return]
             f"D1-{name}",
             f"|ln posterior ratio| <= {'' if limit == 1 else f'{limit:g} '}epsilon",
@@ -515,30 +428,21 @@ def experiments() -> list[Experiment]:
     about = partial(stated, DOCUMENT)
     return [
         posterior_experiment(),
-        about(
-            "D2",
+        about("D2",
             "A mechanism is private for one adjacency: noise calibrated for add/remove can be too small for replace, "
             "and vice versa.",
-            "Dwork & Roth (2014), Section 2.3 (add/remove); Vadhan (2017), Section 1 (replace)",
-            _neighbours(),
-        ),
-        about(
-            "D3",
+            "Dwork & Roth (2014), Section 2.3 (add/remove); Vadhan (2017), Section 1 (replace)", _neighbours()),
+        about("D3",
             "Noise that hides an edge of a graph does not hide a node; at epsilon for each edge, a person with at "
             "most 1/epsilon edges is hidden at a total of 1.",
-            "Dwork & Roth (2014), Section 2.3 (granularity of privacy)",
-            _graphs(),
-        ),
-        about(
-            "D4",
+            "Dwork & Roth (2014), Section 2.3 (granularity of privacy)", _graphs()),
+        about("D4",
             "1 + epsilon replaces e^epsilon only for small epsilon; without a delta the bound also holds for the "
             "rarest event.",
-            "Vadhan (2017), Section 1; Dwork & Roth (2014), Definition 2.4",
-            _pure(),
-        ),
+            "Vadhan (2017), Section 1; Dwork & Roth (2014), Definition 2.4", _pure()),
         *delta_experiments(),
         *group_experiments(),
-    ]
+    ]  # fmt: skip
 
 
 def total(rows: list[float]) -> float:
@@ -546,47 +450,31 @@ def total(rows: list[float]) -> float:
     return float(sum(rows))
 
 
-def _neighbours() -> list[AuditCase]:
+def _neighbours() -> list[Case]:
     rows, removed, replaced = [0, 1, 1, 2], [0, 1, 1], [0, 1, 1, 0]
     change, replace = AddRemove(), Replace()
     bits, no_bit, other_bit = [1, 1, 1], [1, 1], [1, 1, 0]
     count = GeometricMechanism(1.0, query=total)
     one_bin, two_bins = HistogramMechanism(1.0, k=3), HistogramMechanism(1.0, k=3, sensitivity=2)
-    half = HalfNoiseHistogram(1.0, k=3)
+    half = faulty.HalfNoiseHistogram(1.0, k=3)
     values, no_value, other_value = [3.5, 4.0, 4.0], [3.5, 4.0], [3.5, 4.0, 3.0]
     ranged = LaplaceMechanism(1.0, query=total)
     return [
         holds("D2-count-add-remove", count, (bits, no_bit), change, "count under add/remove, sensitivity 1"),
         holds("D2-count-replace", count, (bits, other_bit), replace, "count under replace, sensitivity 1"),
-        holds(
-            "D2-histogram-add-remove", one_bin, (rows, removed), change, "histogram under add/remove, one changed bin"
-        ),
+        holds("D2-histogram-add-remove", one_bin, (rows, removed), change,
+            "histogram under add/remove, one changed bin"),
         holds("D2-histogram-replace", two_bins, (rows, replaced), replace, "histogram under replace, two changed bins"),
-        fails(
-            "D2-histogram-half-noise",
-            half,
-            (rows, replaced),
-            replace,
-            "histogram under replace, noise for one changed bin: 2 epsilon",
-        ),
-        holds(
-            "D2-sum-replace",
-            ranged,
-            (values, other_value),
-            replace,
-            "sum of values in [3, 4] under replace, sensitivity 1",
-        ),
-        fails(
-            "D2-sum-add-remove",
-            ranged,
-            (values, no_value),
-            change,
-            "sum of values in [3, 4] under add/remove, noise for replace: 4 epsilon",
-        ),
-    ]
+        fails("D2-histogram-half-noise", half, (rows, replaced), replace,
+            "histogram under replace, noise for one changed bin: 2 epsilon"),
+        holds("D2-sum-replace", ranged, (values, other_value), replace,
+            "sum of values in [3, 4] under replace, sensitivity 1"),
+        fails("D2-sum-add-remove", ranged, (values, no_value), change,
+            "sum of values in [3, 4] under add/remove, noise for replace: 4 epsilon"),
+    ]  # fmt: skip
 
 
-def _graphs() -> list[AuditCase]:
+def _graphs() -> list[Case]:
     require("graphs", "experiments on graphs need", "networkx")
     import networkx as nx
 
@@ -598,59 +486,29 @@ def _graphs() -> list[AuditCase]:
     knot = nx.complete_graph(4), nx.complete_graph(4)
     knot[1].remove_edge(0, 1)
     quarter, one = EdgeCountMechanism(0.25), PureDP(1.0)
-    by_node, unscaled = EdgeCountMechanism(0.5, nodes, max_degree=4), EdgeNoiseForNodes(0.5, max_degree=4)
-    degrees, one_end = DegreeHistogramMechanism(1.0, 4, nodes), OneEndDegreeHistogram(1.0, 3)
+    by_node, unscaled = EdgeCountMechanism(0.5, nodes, max_degree=4), faulty.EdgeNoiseForNodes(0.5, max_degree=4)
+    degrees, one_end = DegreeHistogramMechanism(1.0, 4, nodes), faulty.OneEndDegreeHistogram(1.0, 3)
     degrees_by_edge, group = DegreeHistogramMechanism(1.0, 3), GroupPrivacy(0.25)
     return [
         holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge fewer"),
         holds("D3-nodes", by_node, person, nodes, "edge count with noise for a node of at most 4 edges"),
-        fails(
-            "D3-edge-noise-for-nodes",
-            unscaled,
-            person,
-            nodes,
-            "edge count with noise for one edge, person with 4 edges: 4 epsilon",
-        ),
-        holds(
-            "D3-degrees-edges", degrees_by_edge, knot, edges, "degree histogram with one edge fewer, two moved nodes"
-        ),
+        fails("D3-edge-noise-for-nodes", unscaled, person, nodes,
+            "edge count with noise for one edge, person with 4 edges: 4 epsilon"),
+        holds("D3-degrees-edges", degrees_by_edge, knot, edges,
+            "degree histogram with one edge fewer, two moved nodes"),
         holds("D3-degrees-nodes", degrees, person, nodes, "degree histogram without a node and its four edges"),
-        fails(
-            "D3-degrees-one-end",
-            one_end,
-            knot,
-            edges,
-            "degree histogram with sensitivity for one end of an edge: 2 epsilon",
-        ),
-        holds(
-            "D3-person-of-4",
-            quarter,
-            person,
-            nodes,
-            "edge count, person with 4 edges at epsilon 1/4 each: total 1",
-            claim=one,
-        ),
-        fails(
-            "D3-person-of-8",
-            quarter,
-            crowd,
-            nodes,
-            "edge count, person with 8 edges at epsilon 1/4 each: total 2",
-            claim=one,
-        ),
-        holds(
-            "D3-four-edges",
-            quarter,
-            isolated,
-            edges,
-            "edge count, group claim for four steps of one edge",
-            claim=group,
-            distance=4,
-        ),
-    ]
+        fails("D3-degrees-one-end", one_end, knot, edges,
+            "degree histogram with sensitivity for one end of an edge: 2 epsilon"),
+        holds("D3-person-of-4", quarter, person, nodes, "edge count, person with 4 edges at epsilon 1/4 each: total 1",
+            claim=one),
+        fails("D3-person-of-8", quarter, crowd, nodes, "edge count, person with 8 edges at epsilon 1/4 each: total 2",
+            claim=one),
+        holds("D3-four-edges", quarter, isolated, edges, "edge count, group claim for four steps of one edge",
+            claim=group, distance=4),
+    ]  # fmt: skip
 
 
-def _pure() -> list[AuditCase]:
+def _pure() -> list[Case]:
     """`1 + epsilon` as PureDP(ln(1 + epsilon)): p ≤ (1 + ε) q for every event and its complement."""
     answers, leaky = Within("l1"), RareLeakLaplace(1.0, 1e-3)
     large, small = RandomisedResponse(1.0), RandomisedResponse(math.log1p(0.01))
@@ -664,23 +522,9 @@ def _pure() -> list[AuditCase]:
         holds("D4-e-to-epsilon", large, bits, Local(), "randomised response, p <= e q"),
         fails("D4-one-plus-large", large, bits, Local(), "randomised response with p = e q, claim p <= 2 q", claim=two),
         holds("D4-one-plus-small", small, bits, Local(), slack, claim=percent, runs=2 * many),
-        fails(
-            "D4-rare-leak-pure",
-            leaky,
-            pair,
-            answers,
-            "Laplace noise with a leak in one run of 1000, claim without a delta",
-            claim=PureDP(1.0),
-            runs=many,
-        ),
+        fails("D4-rare-leak-pure", leaky, pair, answers,
+            "Laplace noise with a leak in one run of 1000, claim without a delta", claim=PureDP(1.0), runs=many),
         holds("D4-rare-leak-delta", leaky, pair, answers, "Laplace noise with a leak covered by delta", runs=many),
-        fails(
-            "D4-rare-leak-small-delta",
-            leaky,
-            pair,
-            answers,
-            "Laplace noise with a leak, a fifth of the true delta",
-            claim=fifth,
-            runs=many,
-        ),
-    ]
+        fails("D4-rare-leak-small-delta", leaky, pair, answers, "Laplace noise with a leak, a fifth of the true delta",
+            claim=fifth, runs=many),
+    ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
@@ -11,6 +12,10 @@ import numpy as np
 
 from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
+from ...audit.distribution_checks.check_slope import METHOD, slope_points
+from ...audit.errors import DatasetError
+from ...audit.inference.ratio_intervals import ratio_intervals
+from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import (
     PUMPKIN_BIDS,
     CategoryCounts,
@@ -20,34 +25,143 @@ from ...mechanisms import (
     PermuteAndFlip,
     PostedPriceAuction,
     ReportNoisyMax,
+    faulty,
     utility_sensitivity,
 )
-from ...mechanisms.faulty import (
-    ExponentialMissingFactorTwo,
-    HalfSensitivityExponential,
-    NoisyMaxMissingFactorTwo,
-    NoisyMaxReleasingValue,
-    PricesFromTheBids,
-)
-from ..cases.experiment import (
-    RUNS,
-    AuditCase,
-    Experiment,
-    StatementCase,
-    fails,
-    false_statement,
-    holds,
-    stated,
-    true_statement,
-)
-from ..statements.exponential_statements import (
-    candidate_probability,
-    fitted_slope,
-    loss_halves,
-    more_often,
-    utility_tail,
-)
-from ..statements.figures import halves_figure, slopes_figure
+from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
+from ..cases.simulate import event_hits, outcome_counts, proportion, proportion_result
+
+# Statements: the two halves of the loss, the slope, tails and single probabilities.
+
+
+def loss_halves(
+    mechanism: Any, x: Sequence[float], y: Sequence[float], half: float, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check that the normaliser and the numerators each contribute at most `half` to the privacy loss.
+
+    The loss ln p_x/p_y of a candidate with the same utility on both datasets is the contribution of the normaliser;
+    the difference between the loss of another candidate and it is the contribution of that numerator. Candidates with
+    the same change of utility are counted as one: a mean of ratios within a bound is within the bound.
+
+    Raises
+    ------
+    DatasetError
+        If every utility changes.
+    """
+    moves, group = np.unique(np.subtract(y, x), return_inverse=True)
+    still = moves == 0
+    if not still.any():
+        raise DatasetError("every utility changes, so no loss isolates the normaliser; keep one candidate in place.")
+    counts = [outcome_counts(mechanism, data, len(x), runs, seed=seed, stream=i) for i, data in enumerate((x, y))]
+    hits = [np.bincount(group, weights=each).astype(np.int64) for each in counts]
+    found = ratio_intervals(hits[0], runs, hits[1], runs, alpha=alpha)
+    estimate, lower, upper = (float(ends[still][0]) for ends in (found.observed, found.lower, found.upper))
+    points = [Point(at="the normaliser", estimate=estimate, lower=lower, upper=upper, low=-half, high=half)]
+    points += [
+        Point(at=f"numerators of utilities that change by {move:+g}", estimate=float(observed) - estimate,
+            lower=float(low) - upper, upper=float(high) - lower, low=-half, high=half)
+        for move, observed, low, high in zip(moves, found.observed, found.lower, found.upper, strict=True)
+        if move
+    ]  # fmt: skip
+    return StatementResult(
+        statement=f"The numerator and the normaliser each contribute at most {half:g} to the privacy loss.",
+        quantity="part of the loss",
+        points=tuple(points),
+        alpha=alpha,
+        method="simultaneous intervals for the log ratios of groups of candidates, and differences of their ends",
+        runs=runs,
+        seed=seed,
+        largest_width=half,
+    )
+
+
+def fitted_slope(
+    mechanism: Any, utilities: Sequence[float], slope: float, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check the slope of the log-probabilities in the utility, see `slope_points`."""
+    u = np.asarray(utilities, dtype=np.float64)
+    counts = outcome_counts(mechanism, utilities, len(u), runs, seed=seed)
+    return StatementResult(
+        statement="The log-probability of a candidate is linear in its utility with the stated slope.",
+        quantity="slope",
+        points=tuple(slope_points(u, counts, slope, alpha)),
+        alpha=alpha,
+        method=METHOD,
+        runs=runs,
+        seed=seed,
+        largest_width=slope,
+    )
+
+
+def utility_tail(
+    mechanism: Any,
+    utilities: Sequence[float],
+    epsilon: float,
+    ts: Sequence[float],
+    n_best: int,
+    *,
+    runs: int,
+    alpha: float,
+    seed: int,
+) -> StatementResult:
+    """Check that Pr[u(output) ≤ OPT − (2Δ/ε)(ln(|R|/n_best) + t)] is at most e^{−t} for each t, at Δ = 1.
+
+    This is Theorem 3.11 if `n_best` is the number of best candidates, and its corollary if `n_best` is 1.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.11 and Corollary 3.12.
+    """
+    u = np.asarray(utilities, dtype=np.float64)
+    counts = outcome_counts(mechanism, utilities, len(u), runs, seed=seed)
+    points = []
+    for t in ts:
+        edge = u.max() - 2.0 / epsilon * (math.log(len(u) / n_best) + t)
+        hits, each = int(counts[u <= edge].sum()), alpha / len(ts)
+        points.append(proportion(hits, runs, each, high=1.0, unit=math.exp(t), at=f"t = {t:g}"))
+    return StatementResult(
+        statement="A utility (2/epsilon)(ln(|R|/|R_OPT|) + t) below the best has probability at most e^-t.",
+        quantity="probability over e^-t",
+        points=tuple(points),
+        alpha=alpha,
+        method="exact limits of each probability (Clopper-Pearson), alpha shared equally",
+        runs=runs,
+        seed=seed,
+        largest_width=0.5,
+    )
+
+
+def candidate_probability(
+    mechanism: Any, dataset: Any, candidate: Any, low: float, high: float, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check that the probability of one candidate lies in [low, high]."""
+    hits = int(event_hits(mechanism, dataset, lambda outputs: np.asarray(outputs) == candidate, runs, seed=seed)[0])
+    statement = f"The probability of candidate {candidate} is the stated one."
+    settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": 0.02}
+    return proportion_result(statement, "probability", (low, high), hits, **settings)
+
+
+def more_often(
+    mechanism: Any, dataset: Any, often: Any, seldom: Any, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check that the output `often` has a share of at least ½ of the runs that give `often` or `seldom`."""
+    pair = np.array([often, seldom])
+    found = event_hits(mechanism, dataset, lambda outputs: np.equal.outer(outputs, pair), runs, seed=seed)
+    return proportion_result(
+        f"{often} is drawn at least as often as {seldom}.",
+        "share",
+        (0.5, 1.0),
+        int(found[0]),
+        runs=runs,
+        alpha=alpha,
+        seed=seed,
+        largest_width=0.2,
+        trials=int(found.sum()),
+        method="exact limits of a probability (Clopper-Pearson), given the runs with either output",
+    )
+
+
+# The experiments.
 
 DOCUMENT: Final = "exponential"
 EPSILON: Final = 1.0
@@ -60,23 +174,15 @@ _AHEAD_NOISY: Final = 3
 def utility_experiments() -> list[Experiment]:
     """Return experiments E6 and E7."""
     return [
-        stated(
-            DOCUMENT,
-            "E6",
+        stated(DOCUMENT, "E6",
             "A candidate whose utility is at least (2 sensitivity/epsilon)(ln(|R|/|R_OPT|) + t) below the best is "
             "chosen with probability at most e^-t.",
-            "Dwork & Roth (2014), Theorem 3.11 and Corollary 3.12",
-            _tails(),
-        ),
-        stated(
-            DOCUMENT,
-            "E7",
+            "Dwork & Roth (2014), Theorem 3.11 and Corollary 3.12", _tails()),
+        stated(DOCUMENT, "E7",
             "The smaller of two counts c apart is chosen with probability 1/(1 + e^(c epsilon/2)), which is at most "
             "2e^(-c epsilon/2); with exponential noise of rate epsilon the probability is e^(-c epsilon)/2.",
-            "Dwork & Roth (2014), Example 3.6, and a remark on one-sided noise",
-            _best_of_two(),
-        ),
-    ]
+            "Dwork & Roth (2014), Example 3.6, and a remark on one-sided noise", _best_of_two()),
+    ]  # fmt: skip
 
 
 def levels(n_best: int, n_counted: int) -> tuple[float, ...]:
@@ -92,10 +198,8 @@ def _edge(ratio: float, t: float) -> float:
     return -2 / EPSILON * (math.log(ratio) + t + 1e-9)
 
 
-def _tails() -> list[StatementCase]:
-    def case(
-        state: Any, name: str, mechanism: Any, utilities: tuple[float, ...], n_best: int, note: str
-    ) -> StatementCase:
+def _tails() -> list[Case]:
+    def case(state: Any, name: str, mechanism: Any, utilities: tuple[float, ...], n_best: int, note: str) -> Case:
         measure = partial(utility_tail, mechanism, utilities, EPSILON, _TS, n_best)
         return state(f"E6-tail{name}", "tail at most e^-t", measure, runs=_RUNS, note=note)  # type: ignore[no-any-return]
 
@@ -118,10 +222,10 @@ def _tails() -> list[StatementCase]:
     ]
 
 
-def _best_of_two() -> list[StatementCase]:
+def _best_of_two() -> list[Case]:
     def case(
         state: Any, name: str, claimed: str, mechanism: Any, ahead: int, allowed: tuple[float, float], note: str
-    ) -> StatementCase:
+    ) -> Case:
         counts = (0.0, float(ahead))
         measure = partial(candidate_probability, mechanism, counts, 0, *allowed)
         exact = float(mechanism.law(counts).probabilities[0])
@@ -132,38 +236,22 @@ def _best_of_two() -> list[StatementCase]:
     at_most = (0.0, 2 * math.exp(-EPSILON * _AHEAD / 2))
     exactly = (1 / (1 + math.exp(EPSILON * _AHEAD / 2)),) * 2
     tail = math.exp(-EPSILON * _AHEAD_NOISY)
-    bound, equal, half_epsilon = (
-        "at most 2e^(-c epsilon/2)",
-        "1/(1 + e^(c epsilon/2))",
-        "exponential mechanism, half of the stated epsilon",
-    )
+    bound = "at most 2e^(-c epsilon/2)"
+    equal = "1/(1 + e^(c epsilon/2))"
+    half_epsilon = "exponential mechanism, half of the stated epsilon"
     halved, whole = (tail / 2, tail / 2), (tail, tail)
     race = "one-sided noise: e^(-c epsilon) to catch up, then an even chance"
     misread = "exponential tail misread as the probability of the worse candidate"
     return [
-        case(
-            true_statement,
-            "bound",
-            bound,
-            right,
-            _AHEAD,
-            at_most,
-            f"exponential mechanism, upper bound at c = {_AHEAD}",
-        ),
-        case(
-            true_statement,
-            "exact",
-            equal,
-            right,
-            _AHEAD,
-            exactly,
-            f"exponential mechanism, exact probability at c = {_AHEAD}",
-        ),
+        case(true_statement, "bound", bound, right, _AHEAD, at_most,
+            f"exponential mechanism, upper bound at c = {_AHEAD}"),
+        case(true_statement, "exact", equal, right, _AHEAD, exactly,
+            f"exponential mechanism, exact probability at c = {_AHEAD}"),
         case(false_statement, "bound-half-epsilon", bound, half, _AHEAD, at_most, half_epsilon),
         case(false_statement, "exact-half-epsilon", equal, half, _AHEAD, exactly, half_epsilon),
         case(true_statement, "noisy-half", "e^(-c epsilon)/2", noisy, _AHEAD_NOISY, halved, race),
         case(false_statement, "noisy-equal", "e^(-c epsilon)", noisy, _AHEAD_NOISY, whole, misread),
-    ]
+    ]  # fmt: skip
 
 
 _NAMES: Final = CategoryCounts(("Ann", "Bob", "Eve"))
@@ -174,28 +262,21 @@ def noisy_max_experiments() -> list[Experiment]:
     """Return experiments E8 to E10."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "E8",
+        about("E8",
             "The index of the largest count with Laplace noise is epsilon-DP: with scale 1/epsilon for monotone "
             "counts, with scale 2/epsilon in general.",
             "Dwork & Roth (2014), Claim 3.9 (most common name, most common disease)",
-            (*_noisy_max("E8", "laplace"), _value_released()),
-        ),
-        about(
-            "E9",
+            (*_noisy_max("E8", "laplace"), _value_released())),
+        about("E9",
             "The index of the largest count with exponential noise is epsilon-DP: with rate epsilon for monotone "
             "counts, with rate epsilon/2 in general.",
             "Dwork & Roth (2014), Section 3.4 (report one-sided noisy arg-max)",
-            (*_noisy_max("E9", "exponential"), _permute_and_flip()),
-        ),
-        about(
-            "E10",
+            (*_noisy_max("E9", "exponential"), _permute_and_flip())),
+        about("E10",
             "Noisy max with Gumbel noise has the law of the exponential mechanism; with exponential noise it has the "
             "law of permute-and-flip.",
-            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)",
-            _same_laws(),
-        ),
-    ]
+            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)", _same_laws()),
+    ]  # fmt: skip
 
 
 def patients(rows: list[tuple[str, ...]], disease: str) -> int:
@@ -226,11 +307,11 @@ class NamedMechanism:
         return dict(self.mechanisms)[dataset].sample(self.utilities, size, rng)
 
 
-def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[AuditCase]:
+def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Case]:
     """Audit the two scales of one noise on monotone and other pairs."""
     general, of_names = ReportNoisyMax(1.0, noise=noise), ReportNoisyMax(1.0, monotone=True, noise=noise, counts=_NAMES)
     of_diseases = ReportNoisyMax(1.0, monotone=True, noise=noise, counts=EachCandidate(patients, _DISEASES))
-    twice, missing = ReportNoisyMax(1.0, noise=noise, counts=_NAMES), NoisyMaxMissingFactorTwo(1.0, noise=noise)
+    twice, missing = ReportNoisyMax(1.0, noise=noise, counts=_NAMES), faulty.NoisyMaxMissingFactorTwo(1.0, noise=noise)
     label = f"{noise.capitalize()} noise"
     closer, all_answers = ((0.0, -3.0), (-1.0, -2.0)), Within("linf")
     names, ill = ["Ann"] * 4 + ["Bob"], [_DISEASES[1:2]]
@@ -238,36 +319,30 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
     return [
         holds(f"{row}-general", general, closer, all_answers, f"{label}, general scale, one answer down and one up"),
         holds(f"{row}-names", of_names, more, AddRemove(), f"{label}, most common name, one more Ann"),
-        holds(
-            f"{row}-diseases",
-            of_diseases,
-            patient,
-            AddRemove(),
-            f"{label}, most common disease, a patient with four of five",
-        ),
+        holds(f"{row}-diseases", of_diseases, patient, AddRemove(),
+            f"{label}, most common disease, a patient with four of five"),
         holds(f"{row}-replace", twice, replaced, Replace(), f"{label}, general scale, Bob replaced by Ann"),
         fails(f"{row}-missing-2", missing, closer, all_answers, f"{label}, monotone scale, one answer down"),
-        fails(
-            f"{row}-monotone-replace", of_names, replaced, Replace(), f"{label}, monotone scale, Bob replaced by Ann"
-        ),
-    ]
+        fails(f"{row}-monotone-replace", of_names, replaced, Replace(),
+            f"{label}, monotone scale, Bob replaced by Ann"),
+    ]  # fmt: skip
 
 
-def _value_released() -> AuditCase:
+def _value_released() -> Case:
     """Audit the release of the noisy count; its exact loss is reached at values below every count."""
-    twin = NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
+    twin = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
     pair = [_DISEASES], [_DISEASES, _DISEASES]
     log_x, log_y = (twin.law(rows).log_density(-1.0) for rows in pair)
     note = "release of the largest noisy count, a patient with all five diseases"
     return fails("E8-value-released", twin, pair, AddRemove(), note, exact=float(log_x - log_y), runs=400_000)
 
 
-def _permute_and_flip() -> AuditCase:
+def _permute_and_flip() -> Case:
     closer, note = ((0.0, -3.0), (-1.0, -2.0)), "permute-and-flip, the law of noisy max with exponential noise"
     return holds("E9-permute-and-flip", PermuteAndFlip(1.0), closer, Within("linf"), note)
 
 
-def _same_laws() -> list[AuditCase]:
+def _same_laws() -> list[Case]:
     right = ("the exponential mechanism", ExponentialMechanism(1.0))
     one_sided = ("exponential noise", ReportNoisyMax(1.0, noise="exponential"))
     gumbel, coins = ("Gumbel noise", ReportNoisyMax(1.0, noise="gumbel")), ("permute-and-flip", PermuteAndFlip(1.0))
@@ -275,33 +350,20 @@ def _same_laws() -> list[AuditCase]:
 
     def case(
         audit: Any, name: str, utilities: tuple[float, ...], first: tuple[str, Any], second: tuple[str, Any], note: str
-    ) -> AuditCase:
+    ) -> Case:
         either, pair = NamedMechanism(utilities, (first, second)), (first[0], second[0])
         return audit(f"E10-{name}", either, pair, Local(), note)  # type: ignore[no-any-return]
 
     return [
         case(holds, "gumbel", two, gumbel, right, "Gumbel noise and the exponential mechanism, two candidates"),
         case(holds, "gumbel-five", five, gumbel, right, "Gumbel noise and the exponential mechanism, five candidates"),
-        case(
-            holds, "permute-and-flip", five, one_sided, coins, "exponential noise and permute-and-flip, five candidates"
-        ),
-        case(
-            fails,
-            "exponential",
-            two,
-            one_sided,
-            right,
-            "exponential noise and the exponential mechanism, two candidates",
-        ),
-        case(
-            fails,
-            "exponential-five",
-            five,
-            one_sided,
-            right,
-            "exponential noise and the exponential mechanism, five candidates",
-        ),
-    ]
+        case(holds, "permute-and-flip", five, one_sided, coins,
+            "exponential noise and permute-and-flip, five candidates"),
+        case(fails, "exponential", two, one_sided, right,
+            "exponential noise and the exponential mechanism, two candidates"),
+        case(fails, "exponential-five", five, one_sided, right,
+            "exponential noise and the exponential mechanism, five candidates"),
+    ]  # fmt: skip
 
 
 UTILITIES: Final = tuple(float(place) for place in range(8))  # of experiment E3
@@ -314,43 +376,24 @@ def experiments() -> list[Experiment]:
     """Return experiments E1 to E10."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "E1",
+        about("E1",
             "The exponential mechanism is epsilon-DP; the numerator and the normaliser each lose at most epsilon/2.",
-            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10",
-            (*_right(), *_halves()),
-            draw=halves_figure,
-        ),
-        about(
-            "E2",
+            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10", (*_right(), *_halves())),
+        about("E2",
             "The factor 2 in exp(epsilon u/(2 sensitivity)) is needed unless utilities are monotone; without it, the "
             "excess appears where one utility rises while the others fall.",
-            "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10",
-            _missing(),
-        ),
-        about(
-            "E3",
-            "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
-            "Dwork & Roth (2014), Definition 3.4",
-            _slopes(),
-            draw=partial(slopes_figure, epsilon=EPSILON, utilities=UTILITIES),
-        ),
-        about(
-            "E4",
+            "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10", _missing()),
+        about("E3", "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
+            "Dwork & Roth (2014), Definition 3.4", _slopes()),
+        about("E4",
             "The sensitivity of a utility is its largest change between neighbours over all candidates; half of this "
             "is too small.",
-            "Dwork & Roth (2014), Section 3.4",
-            _sensitivities(),
-        ),
-        about(
-            "E5",
-            "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
-            "Dwork & Roth (2014), Example 3.5",
-            (*_auctions(), *_best_prices()),
-        ),
+            "Dwork & Roth (2014), Section 3.4", _sensitivities()),
+        about("E5", "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
+            "Dwork & Roth (2014), Example 3.5", (*_auctions(), *_best_prices())),
         *utility_experiments(),
         *noisy_max_experiments(),
-    ]
+    ]  # fmt: skip
 
 
 def centrality(rows: list[float], candidate: float) -> float:
@@ -366,7 +409,7 @@ def revenue(bids: list[float], price: float) -> float:
     return price * sum(bid >= price for bid in bids)
 
 
-def _right() -> list[AuditCase]:
+def _right() -> list[Case]:
     right, one, three = ExponentialMechanism(EPSILON), Within("linf"), ExponentialMechanism(EPSILON, sensitivity=3.0)
     many = (0.0,) * 400, (1.0, *(-1.0,) * 399)
     threefold = _FLAT, tuple(3 * utility for utility in _ONE_UP)
@@ -379,10 +422,10 @@ def _right() -> list[AuditCase]:
     ]
 
 
-def _halves() -> list[StatementCase]:
+def _halves() -> list[Case]:
     pair, half = ((*_FLAT, 0.0), (*_ONE_UP, 0.0)), EPSILON / 2
     claimed = "numerator and normaliser at most epsilon/2 each"
-    right, wrong = ExponentialMechanism(EPSILON), ExponentialMissingFactorTwo(EPSILON)
+    right, wrong = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON)
     note = "one candidate of 51 up, 49 down, and one fixed, which isolates the normaliser"
     measure = partial(loss_halves, right, *pair, half)
     twice = partial(loss_halves, wrong, *pair, half)
@@ -393,8 +436,8 @@ def _halves() -> list[StatementCase]:
     ]
 
 
-def _missing() -> list[AuditCase]:
-    right, wrong, one = ExponentialMechanism(EPSILON), ExponentialMissingFactorTwo(EPSILON), Within("linf")
+def _missing() -> list[Case]:
+    right, wrong, one = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON), Within("linf")
     monotone = ExponentialMechanism(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
     names, half = ["Ann"] * 4 + ["Bob"], PureDP(EPSILON / 2)
     one_up, apart = (_FLAT, _ONE_UP), (0.0, -3.0)
@@ -419,8 +462,8 @@ def _missing() -> list[AuditCase]:
     ]
 
 
-def _slopes() -> tuple[StatementCase, ...]:
-    def case(state: Any, name: str, mechanism: Any, sensitivity: float, note: str) -> StatementCase:
+def _slopes() -> tuple[Case, ...]:
+    def case(state: Any, name: str, mechanism: Any, sensitivity: float, note: str) -> Case:
         slope = EPSILON / (2 * sensitivity)
         measure = partial(fitted_slope, mechanism, UTILITIES, slope)
         exact = float(np.diff(mechanism.law(UTILITIES).log_probabilities).mean())
@@ -428,24 +471,14 @@ def _slopes() -> tuple[StatementCase, ...]:
 
     return (
         case(true_statement, "E3-slope", ExponentialMechanism(EPSILON), 1.0, "exponential mechanism, utilities 0 to 7"),
-        case(
-            true_statement,
-            "E3-slope-sensitivity-2",
-            ExponentialMechanism(EPSILON, 2.0),
-            2.0,
-            "exponential mechanism, sensitivity 2, half the slope",
-        ),
-        case(
-            false_statement,
-            "E3-slope-missing-2",
-            ExponentialMissingFactorTwo(EPSILON),
-            1.0,
-            "missing factor 2, twice the slope",
-        ),
-    )
+        case(true_statement, "E3-slope-sensitivity-2", ExponentialMechanism(EPSILON, 2.0), 2.0,
+            "exponential mechanism, sensitivity 2, half the slope"),
+        case(false_statement, "E3-slope-missing-2", faulty.ExponentialMissingFactorTwo(EPSILON), 1.0,
+            "missing factor 2, twice the slope"),
+    )  # fmt: skip
 
 
-def _sensitivities() -> list[AuditCase]:
+def _sensitivities() -> list[Case]:
     """Audit utilities whose sensitivity is computed by enumerating the neighbours on a small domain.
 
     The larger domain of the audits has the same sensitivity: an added row moves the number of rows on one side of a
@@ -462,14 +495,12 @@ def _sensitivities() -> list[AuditCase]:
     bid: tuple[Any, Any] = [], list(prices[-1:])
     of_all, of_one = (utility_sensitivity(revenue, some, (0, *prices), 2, AddRemove()) for some in (prices, prices[:1]))
     by_added, by_replaced = (ExponentialMechanism(EPSILON, size, utilities=utilities) for size in (added, replaced))
-    half = HalfSensitivityExponential(EPSILON, replaced, utilities=utilities)
+    half = faulty.HalfSensitivityExponential(EPSILON, replaced, utilities=utilities)
     revenues = EachCandidate(revenue, prices)
     by_all, by_one = (ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
     left = "median under replace, half the sensitivity: one side loses a row, the other gains a row"
-    highest, lowest = (
-        f"revenue of ten prices, sensitivity {of_all:g} of the highest",
-        f"revenue of ten prices, sensitivity {of_one:g} of the lowest",
-    )
+    highest = f"revenue of ten prices, sensitivity {of_all:g} of the highest"
+    lowest = f"revenue of ten prices, sensitivity {of_one:g} of the lowest"
     return [
         holds("E4-add-remove", by_added, longer, AddRemove(), f"median under add/remove, sensitivity {added:g}"),
         holds("E4-replace", by_replaced, swapped, Replace(), f"median under replace, sensitivity {replaced:g}"),
@@ -479,8 +510,8 @@ def _sensitivities() -> list[AuditCase]:
     ]
 
 
-def _auctions() -> list[AuditCase]:
-    fixed, from_bids = PostedPriceAuction(EPSILON, _CENTS), PricesFromTheBids(EPSILON)
+def _auctions() -> list[Case]:
+    fixed, from_bids = PostedPriceAuction(EPSILON, _CENTS), faulty.PricesFromTheBids(EPSILON)
     monotone, change = PostedPriceAuction(EPSILON, _CENTS, monotone=True), AddRemove()
     all_four = list(PUMPKIN_BIDS)
     without_k, without_a, high = (all_four, all_four[:-1]), (all_four, all_four[1:]), (all_four, [*all_four, 5.0])
@@ -494,12 +525,12 @@ def _auctions() -> list[AuditCase]:
     ]
 
 
-def _best_prices() -> list[StatementCase]:
+def _best_prices() -> list[Case]:
     auction = PostedPriceAuction(40.0, _CENTS)
     law = auction.law(PUMPKIN_BIDS)
     share = {price: float(law.probabilities[auction.prices.index(price)]) for price in (1.0, 3.01)}
 
-    def case(state: Any, best: float, other: float, note: str) -> StatementCase:
+    def case(state: Any, best: float, other: float, note: str) -> Case:
         return state(  # type: ignore[no-any-return]
             f"E5-best-is-{best:.2f}",
             f"{best:.2f} at least as often as {other:.2f}",

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims.claim import Claim, PureDP
 from ...audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ...audit.datasets.adjacency import Local, Within
-from ...mechanisms import LaplaceMechanism, Law, RandomisedResponseFold, UpAndDown, composed, exact_renyi
+from ...audit.errors import OptionError
+from ...audit.events.outputs import Outputs
+from ...audit.inference.binomial_tails import limits
+from ...audit.inference.renyi_lower_bound import renyi_lower
+from ...audit.results.statement_result import Point, StatementResult
+from ...mechanisms import FiniteLaw, LaplaceMechanism, Law, RandomisedResponseFold, UpAndDown, composed, exact_renyi
+from ...mechanisms.local.randomised_response import check_rounds
+from ...mechanisms.noise_samplers import laplace_on_grid, pieces
+from ...mechanisms.queries import identity, real_answer
 from ..cases.experiment import (
     RUNS,
-    AuditCase,
+    Case,
     Experiment,
-    StatementCase,
     exact_strength,
     fails,
     false_statement,
@@ -20,8 +33,156 @@ from ..cases.experiment import (
     stated,
     true_statement,
 )
+from ..cases.simulate import blocks, event_hits
 from ..statements.figures import boundary_figure
-from ..statements.renyi_statements import LaplaceFold, divergence, events_of_all_sizes
+
+# Statements: Rényi divergences, and the probabilities of events of all sizes.
+
+Floats = npt.NDArray[np.float64]
+
+_CELLS: Final = 32
+_PILOT: Final = 20_000
+_RAREST: Final = 5e-4  # ten runs of the pilot
+_EVENTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceFold:
+    """The sum of `n` noisy answers about one number: (n·epsilon_each)-DP.
+
+    Each question asks by how much the number exceeds a threshold, clipped to [0, 1], and its answer gets Laplace noise
+    of scale 1/epsilon_each. All thresholds are 0 or, if the composition is adaptive, the threshold rises by 1 after an
+    answer above ½ and falls by 1 after any other answer. The output is the sum of the answers, each clipped to [0, 1].
+    If one number is below and the other above all thresholds, the privacy loss is a linear function of the sum, so
+    that the sum preserves all of the loss.
+
+    Parameters
+    ----------
+    epsilon_each : float
+        In nats, positive.
+    n : int
+        Number of mechanisms, at least 1.
+    is_adaptive : bool
+        Whether each question depends on the previous answers.
+    """
+
+    epsilon_each: float
+    n: int
+    is_adaptive: bool = False
+
+    def __post_init__(self) -> None:
+        check_rounds(self.epsilon_each, self.n)
+
+    def __str__(self) -> str:
+        kind = ", adaptive" if self.is_adaptive else ""
+        return f"LaplaceFold(epsilon_each={self.epsilon_each:g}, n={self.n}{kind})"
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.n * self.epsilon_each)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """Draw `size` independent outputs in [0, n], shape (size,)."""
+        value, outputs = real_answer(identity, dataset), np.zeros(size)
+        for piece in pieces(size):
+            total = outputs[piece]
+            threshold = np.zeros(len(total))
+            for _ in range(self.n):
+                answers = laplace_on_grid(0.0, 1.0 / self.epsilon_each, len(total), rng)
+                answers += np.clip(value - threshold, 0.0, 1.0)
+                total += np.clip(answers, 0.0, 1.0)
+                if self.is_adaptive:
+                    threshold += np.where(answers > 0.5, 1.0, -1.0)
+        return outputs
+
+
+def divergence(
+    mechanism: Any, x: Any, y: Any, order: float, stated: float, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check that the Rényi divergence of the outputs on x from the outputs on y is at most `stated`.
+
+    Outputs are numbers, mostly smaller on x. They are counted in 32 evenly spaced cells over the range of a pilot. The
+    interval is a lower confidence bound only: events too rare for the runs may contribute any divergence.
+    """
+    pilot = np.concatenate(
+        [_drawn(mechanism, dataset, _PILOT, seed=seed, stream=2 + side) for side, dataset in enumerate((x, y))]
+    )
+    edges = np.linspace(pilot.min(), pilot.max(), _CELLS + 1)[1:-1]
+
+    def cells(dataset: Any, stream: int) -> npt.NDArray[np.int64]:
+        total = np.zeros(_CELLS, dtype=np.int64)
+        for outputs in blocks(mechanism, dataset, runs, seed=seed, stream=stream):
+            total += np.bincount(np.searchsorted(edges, np.asarray(outputs), side="right"), minlength=_CELLS)
+        return total
+
+    hits_x, hits_y = cells(x, 0), cells(y, 1)
+    law_x, law_y = (FiniteLaw.from_log_weights(np.log(hits + 0.5)) for hits in (hits_x, hits_y))
+    estimate = exact_renyi(law_x, law_y, order)
+    lower = float(renyi_lower(hits_x, hits_y, order, alpha=alpha))
+    return StatementResult(
+        statement=f"The Rényi divergence of order {order:g} is at most {stated:.4g}.",
+        quantity=f"Rényi divergence of order {order:g}",
+        points=(Point(estimate=estimate, lower=lower, upper=math.inf, high=stated),),
+        alpha=alpha,
+        method="lower bound from exact limits of nested events; point estimate with half a hit added to each cell",
+        runs=runs,
+        seed=seed,
+    )
+
+
+def events_of_all_sizes(
+    mechanism: Any, x: Any, y: Any, claim: Claim, *, runs: int, alpha: float, seed: int
+) -> StatementResult:
+    """Check p = Pr_x[S] against the boundary at q = Pr_y[S], for events S = {output ≤ t} with q from about ½ to 5e-4.
+
+    Outputs are numbers, mostly smaller on x. The thresholds t are quantiles of a pilot on y. Every event has two
+    points: q, without a stated range, and then p, which is at most the boundary at the upper limit of q.
+    """
+    pilot = np.sort(_drawn(mechanism, y, _PILOT, seed=seed, stream=3))
+    ranks = (np.geomspace(_RAREST, 0.5, _EVENTS) * _PILOT).astype(np.int64)
+    thresholds = np.unique(pilot[ranks])
+    thresholds = thresholds[thresholds < pilot[-1]]  # without the sure event
+    if not len(thresholds):
+        raise OptionError(
+            f"{mechanism} gave only one output on {y!r:.40}, so no event can be chosen; use a noisier mechanism."
+        )
+
+    def is_below(outputs: Outputs) -> npt.NDArray[np.bool_]:
+        below: npt.NDArray[np.bool_] = np.asarray(outputs)[:, None] <= thresholds
+        return below
+
+    each = alpha / (4 * len(thresholds))
+    (p, p_low, p_high), (q, q_low, q_high) = (
+        (hits / runs, *limits(hits.astype(np.float64), runs, alpha=each))
+        for hits in (
+            event_hits(mechanism, dataset, is_below, runs, seed=seed, stream=stream)
+            for stream, dataset in enumerate((x, y))
+        )
+    )
+    allowed, _ = claim.max_power(q_high)
+    points: list[Point] = []
+    for j in range(len(thresholds)):
+        points.append(Point(at=f"event {j + 1} on y", estimate=q[j], lower=q_low[j], upper=q_high[j]))
+        high = allowed[j] if allowed[j] < 1 else math.inf  # every probability is at most 1
+        points.append(Point(at=f"event {j + 1} on x", estimate=p[j], lower=p_low[j], upper=p_high[j], high=high))
+    return StatementResult(
+        statement=f"No event crosses the boundary of {claim}.",
+        quantity="probability",
+        points=tuple(points),
+        alpha=alpha,
+        method="exact limits of every probability (Clopper-Pearson), an equal part of alpha each",
+        runs=runs,
+        seed=seed,
+    )
+
+
+def _drawn(mechanism: Any, dataset: Any, runs: int, *, seed: int, stream: int) -> Floats:
+    """Return all outputs as numbers, shape (runs,)."""
+    drawn = [np.asarray(part, dtype=np.float64) for part in blocks(mechanism, dataset, runs, seed=seed, stream=stream)]
+    return np.concatenate(drawn)
+
+
+# The experiments.
 
 DOCUMENT: Final = "renyi"
 EPSILON: Final = 0.1
@@ -42,50 +203,40 @@ def experiments() -> list[Experiment]:
     """Return experiments R1 to R3."""
     about = partial(stated, DOCUMENT)
     return [
-        about(
-            "R1",
+        about("R1",
             "n adaptively composed epsilon-DP mechanisms have a Rényi divergence of order alpha of at most 2 alpha n "
             "epsilon^2, and even of at most alpha n epsilon^2 / 2.",
             "Mironov (2017), Proposition 1 and Lemma 1; Bun & Steinke (2016), Proposition 3.3",
-            (*_divergences(), *_one_more()),
-        ),
-        about(
-            "R2",
+            (*_divergences(), *_one_more())),
+        about("R2",
             "If the Rényi divergence of order alpha is D, an event of probability q on one dataset has at most the "
             "probability (e^D q)^((alpha - 1)/alpha) on the other.",
-            "Mironov (2017), Proposition 10",
-            _preservation(),
-        ),
-        about(
-            "R3",
+            "Mironov (2017), Proposition 10", _preservation()),
+        about("R3",
             "Under n adaptively composed epsilon-DP mechanisms, an event of probability q on one dataset has at most "
             "the probability q exp(2 epsilon sqrt(n ln(1/q))) on the other.",
             "Mironov (2017), Proposition 4",
-            (*_folds(), *_more_folds(), *_events()),
-            draw=partial(boundary_figure, epsilon=EPSILON, folds=FOLDS),
-        ),
-    ]
+            (*_folds(), *_more_folds(), *_events()), draw=partial(boundary_figure, epsilon=EPSILON, folds=FOLDS)),
+    ]  # fmt: skip
 
 
 def _divergence_case(
     state: Any, name: str, mechanism: Any, pair: tuple[Any, Any], exact: float, order: float, bound: float, **rest: Any
-) -> StatementCase:
+) -> Case:
     claimed = f"Rényi divergence of order {order:g} at most {bound:.4g}"
     return state(  # type: ignore[no-any-return]
         f"R1-{name}", claimed, partial(divergence, mechanism, *pair, order, bound), exact=exact, **rest
     )
 
 
-def _divergences() -> list[StatementCase]:
-    def case(
-        name: str, mechanism: Any, pair: tuple[Any, Any], exact: float, order: float, factor: float
-    ) -> StatementCase:
+def _divergences() -> list[Case]:
+    def case(name: str, mechanism: Any, pair: tuple[Any, Any], exact: float, order: float, factor: float) -> Case:
         bound = factor * order * mechanism.n * mechanism.epsilon_each**2
         runs = RUNS if mechanism.n < 100 else RUNS // 2
         note = f"Rényi bound with the {'tight' if factor == 0.5 else 'stated'} constant {factor:g}"
         return _divergence_case(true_statement, name, mechanism, pair, exact, order, bound, runs=runs, note=note)
 
-    cases = []
+    cases: list[Case] = []
     for n, order, factor in ((1, 2, 2), (10, 2, 2), (100, 2, 2), (10, 8, 2), (1, 2, 0.5), (10, 2, 0.5), (10, 8, 0.5)):
         fold = RandomisedResponseFold(0.3 if n < 100 else 0.1, n)
         name = f"response-{n}-order-{order}" + ("-tight" if factor == 0.5 else "")
@@ -108,9 +259,9 @@ def laplace_divergence(fold: LaplaceFold, order: float) -> float:
     return _renyi(composed(LaplaceMechanism(fold.epsilon_each), fold.n), (0.0, 1.0), order)
 
 
-def _one_more() -> list[StatementCase]:
+def _one_more() -> list[Case]:
     two, five, laplace = RandomisedResponseFold(0.5, 2), RandomisedResponseFold(0.5, 5), LaplaceFold(0.5, 2)
-    cases = []
+    cases: list[Case] = []
     for name, mechanism, exact, runs in (
         ("response-1", two, _renyi(two, (0, 1), 2), RUNS),
         ("response-4", five, _renyi(five, (0, 1), 2), _MANY),
@@ -123,10 +274,10 @@ def _one_more() -> list[StatementCase]:
     return cases
 
 
-def _preservation() -> list[AuditCase]:
+def _preservation() -> list[Case]:
     one, ten, search = RandomisedResponseFold(0.3, 1), RandomisedResponseFold(0.3, 10), UpAndDown(0.3, 10)
     laplace = LaplaceMechanism(0.3)
-    cases = []
+    cases: list[Case] = []
     for name, mechanism, pair, order, note in (
         ("response-1-order-8", one, (0, 1), 8, "one randomised response, order 8, nearly tight"),
         ("response-10-order-2", ten, (0, 1), 2, "ten randomised responses, order 2, loose"),
@@ -144,17 +295,15 @@ def _preservation() -> list[AuditCase]:
 
     for name, n, k, each, order in (("four-times", 10, 40, 0.1, 8), ("four-times-single", 1, 4, 0.3, 8)):
         few, many = RandomisedResponseFold(each, n), RandomisedResponseFold(each, k)
-        claim, note = (
-            ProbabilityPreservation(order, _renyi(few, (0, 1), order)),
-            f"{k} randomised responses, divergence of {n}",
-        )
+        claim = ProbabilityPreservation(order, _renyi(few, (0, 1), order))
+        note = f"{k} randomised responses, divergence of {n}"
         exact = exact_strength(claim, many.law(0), many.law(1))
         cases.append(fails(f"R2-{name}", many, (0, 1), _LOCAL, note, claim=claim, exact=exact))
     return cases
 
 
-def _folds() -> list[AuditCase]:
-    cases = []
+def _folds() -> list[Case]:
+    cases: list[Case] = []
 
     def case(name: str, mechanism: Any, pair: tuple[Any, Any], laws: tuple[Law, Law] | None, note: str) -> None:
         n = mechanism.n
@@ -183,8 +332,9 @@ def _folds() -> list[AuditCase]:
     return [*cases, holds("R3-laplace-answers-10", vector, (0.0, 1.0), Within("linf"), note, **rest)]
 
 
-def _more_folds() -> list[AuditCase]:
-    claim, cases = NFoldComposition(EPSILON, 10), []
+def _more_folds() -> list[Case]:
+    claim = NFoldComposition(EPSILON, 10)
+    cases: list[Case] = []
     for audit, name, mechanism, pair, note in (
         (
             holds,
@@ -205,13 +355,13 @@ def _more_folds() -> list[AuditCase]:
     return cases
 
 
-def _events() -> list[StatementCase]:
+def _events() -> list[Case]:
     def case(state: Any, name: str, mechanism: Any, pair: tuple[Any, Any], n: int, note: str, runs: int) -> None:
         claimed = f"p <= q exp({2 * EPSILON:g} sqrt({n} ln 1/q)) for every event"
         measure = partial(events_of_all_sizes, mechanism, *pair, NFoldComposition(EPSILON, n))
         cases.append(state(f"R3-events-{name}", claimed, measure, runs=runs, note=note))
 
-    cases: list[StatementCase] = []
+    cases: list[Case] = []
     for n in FOLDS:
         rest: Any = (n, f"up to ten events of different sizes, n = {n}", RUNS if n < 100 else RUNS // 2)
         laplace = LaplaceFold(EPSILON, n) if n > 1 else LaplaceMechanism(EPSILON)  # the fold clips the rare events

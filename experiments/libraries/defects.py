@@ -28,19 +28,9 @@ _NAN = float("nan")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """A mechanism, a domain to search, and the numbers of runs.
+    """A mechanism that `make` makes, a domain to search, and the runs of the audit on each dataset and of the search.
 
-    Attributes
-    ----------
-    words : str
-        Description for a table.
-    make : callable
-        Makes the mechanism.
-    domain : Domain
-    runs, search_runs : int
-        Runs of the audit on each dataset, and of the search.
-    adjacency : Adjacency, optional
-        Adjacency for mechanisms that state none.
+    Mechanisms that state no adjacency have it here.
     """
 
     words: str
@@ -63,14 +53,8 @@ class Searched:
 class Defect:
     """A released mechanism that breaks its claim, and the most similar mechanism that keeps its claim.
 
-    Attributes
-    ----------
-    name : str
-    library : {"opendp", "diffprivlib", "pydp", ""}
-        Required library; empty for a mechanism implemented here from its definition.
-    by : {"values", "low bits"}
-        Part of the outputs that shows the defect.
-    broken, twin : Searched
+    The library is empty for a mechanism implemented here from its definition; `by` is the part of the outputs that
+    shows the defect.
     """
 
     name: str
@@ -132,10 +116,8 @@ def _models() -> list[Defect]:
             fit, example=[(1.0, 1)], adjacency=Replace(), output=lambda model: model.coef_[0, 0], epsilon=1.0
         )
 
-    from_0, from_minus_1 = (
-        ("bounds_X from 0 to 1", regression(0), rows),
-        ("bounds_X from -1 to 1", regression(-1), rows),
-    )
+    from_0 = ("bounds_X from 0 to 1", regression(0), rows)
+    from_minus_1 = ("bounds_X from -1 to 1", regression(-1), rows)
     of_30, of_1 = ("rows of norm 30", logistic(30.0), long), ("rows of norm 1", logistic(1.0), short)
     return [
         _defect("diffprivlib", "LinearRegression", from_0, from_minus_1, 2_000, 2_000),
@@ -224,10 +206,8 @@ def _low_bits() -> list[Defect]:
 
 def _parts() -> list[Defect]:
     """Return models of which each class or cluster is a part: its sum, and whether it has rows."""
-    corners, unit = (
-        [(x, label) for label in (0, 1) for x in (99.0, 100.0)],
-        [(x, y) for y in (0, 1) for x in (0.0, 1.0)],
-    )
+    corners = [(x, label) for label in (0, 1) for x in (99.0, 100.0)]
+    unit = [(x, y) for y in (0, 1) for x in (0.0, 1.0)]
 
     def bayes(known: Sequence[tuple[float, int]], low: float) -> Callable[[], Any]:
         def fit(rows: Sequence[Any], **options: Any) -> Any:

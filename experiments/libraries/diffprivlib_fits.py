@@ -18,16 +18,9 @@ _RANGES = (("near 0", 0.0, 1.0), ("far from 0", 9.0, 10.0), ("below 0", -10.0, -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A model that is fitted to the rows of a domain.
+    """A model that is fitted to the rows of a domain; `make` makes the adapter, which needs the library.
 
-    Attributes
-    ----------
-    name : str
-    make : callable
-        Makes the adapter; needs the library.
-    domain : Rows
-    is_right : bool or None
-        Whether the fit is known to keep its claim (True), or known to break it by values (False).
+    `is_right` says whether the fit is known to keep its claim, or to break it by values; None if neither is known.
     """
 
     name: str

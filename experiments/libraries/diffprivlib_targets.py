@@ -20,70 +20,45 @@ _DELTA = 0.1
 
 def diffprivlib_subjects() -> list[Subject]:
     """Return mechanisms on numbers, on words, on utilities, and slow ones that use rejection sampling."""
-    return [*_on_numbers(), *_on_words(), *_choices(), *_slow()]
-
-
-def _on_numbers() -> list[Subject]:
-    delta, range_of = {"delta": _DELTA}, {"lower": 0.0, "upper": 2.0}
-    floats: list[tuple[str, dict[str, Any], int]] = [
-        ("Laplace", {}, 100_000),
-        ("LaplaceTruncated", range_of, 100_000),
-        ("LaplaceFolded", range_of, 100_000),
-        ("LaplaceBoundedDomain", range_of, 50_000),
-        ("LaplaceBoundedNoise", delta, 50_000),
-        ("Gaussian", {"delta": 0.01}, 100_000),
-        ("GaussianAnalytic", delta, 100_000),
-        ("Snapping", {"lower": -10.0, "upper": 10.0}, 50_000),
-        ("Staircase", {}, 100_000),
+    delta, up_to_2, reals, whole = {"delta": _DELTA}, {"lower": 0.0, "upper": 2.0}, (0.0, 1.0), (0, 1)
+    distances = [["a", "b", 1.0], ["a", "c", 2.0], ["b", "c", 2.0]]
+    on_numbers: list[tuple[str, dict[str, Any], Any, int]] = [
+        ("Laplace", {}, reals, 100_000),
+        ("LaplaceTruncated", up_to_2, reals, 100_000),
+        ("LaplaceFolded", up_to_2, reals, 100_000),
+        ("LaplaceBoundedDomain", up_to_2, reals, 50_000),
+        ("LaplaceBoundedNoise", delta, reals, 50_000),
+        ("Gaussian", {"delta": 0.01}, reals, 100_000),
+        ("GaussianAnalytic", delta, reals, 100_000),
+        ("Snapping", {"lower": -10.0, "upper": 10.0}, reals, 50_000),
+        ("Staircase", {}, reals, 100_000),
+        ("Geometric", {}, whole, 100_000),
+        ("GeometricTruncated", {"lower": 0, "upper": 2}, whole, 100_000),
+        ("GaussianDiscrete", delta, whole, 100_000),
+        ("GeometricFolded", {"lower": 0, "upper": 2}, whole, 20_000),
     ]
-    integers: list[tuple[str, dict[str, Any], int]] = [
-        ("Geometric", {}, 100_000),
-        ("GeometricTruncated", {"lower": 0, "upper": 2}, 100_000),
-        ("GaussianDiscrete", delta, 100_000),
-    ]
-    found = [_subject(name, options, (0.0, 1.0), runs) for name, options, runs in floats]
-    found += [_subject(name, options, (0, 1), runs) for name, options, runs in integers]
-    uniform = Subject(
-        name="Uniform", pair=(0.0, 1.0), make=lambda: _adapted(_made("Uniform", delta=_DELTA, sensitivity=1.0), _STEP)
-    )
-    return [*found, uniform]
-
-
-def _on_words() -> list[Subject]:
-    utilities = [["a", "b", 1.0], ["a", "c", 2.0], ["b", "c", 2.0]]
-    words: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
+    on_words: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
         ("Binary", {"value0": "a", "value1": "b"}, ("a", "b")),
-        ("ExponentialCategorical", {"utility_list": utilities}, ("a", "c")),
+        ("ExponentialCategorical", {"utility_list": distances}, ("a", "c")),
         ("ExponentialHierarchical", {"hierarchy": [["a", "b"], ["c", "d"]]}, ("a", "c")),
     ]
-    return [
-        Subject(name=name, pair=pair, make=_mechanism(name, {"epsilon": 1.0} | options, Local()))
-        for name, options, pair in words
-    ]
-
-
-def _choices() -> list[Subject]:
-    pair = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
-    return [Subject(name=name, pair=pair, make=_choice(name)) for name in ("Exponential", "PermuteAndFlip")]
-
-
-def _slow() -> list[Subject]:
-    folded = _subject("GeometricFolded", {"lower": 0, "upper": 2}, (0, 1), 20_000)
+    utilities = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
     rank_one = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
     return [
-        folded,
+        *(
+            Subject(name=name, pair=pair, runs=runs, make=_mechanism(name, _STEP, sensitivity=1, **options))
+            for name, options, pair, runs in on_numbers
+        ),
+        Subject(name="Uniform", pair=reals, make=lambda: _adapted(_made("Uniform", sensitivity=1.0, **delta), _STEP)),
+        *(Subject(name=name, pair=pair, make=_mechanism(name, Local(), **options)) for name, options, pair in on_words),
+        *(Subject(name=name, pair=utilities, make=_choice(name)) for name in ("Exponential", "PermuteAndFlip")),
         Subject(name="Bingham", pair=rank_one, make=_bingham, runs=5_000),
         Subject(name="Vector", pair=(1.0, -1.0), make=_vector, runs=5_000),
     ]
 
 
-def _subject(name: str, options: dict[str, Any], pair: tuple[Any, Any], runs: int) -> Subject:
-    every = {"epsilon": 1.0, "sensitivity": 1} | options
-    return Subject(name=name, pair=pair, runs=runs, make=_mechanism(name, every, _STEP))
-
-
-def _mechanism(name: str, options: dict[str, Any], adjacency: Adjacency) -> Callable[[], Any]:
-    return lambda: _adapted(_made(name, **options), adjacency)
+def _mechanism(name: str, adjacency: Adjacency, **options: Any) -> Callable[[], Any]:
+    return lambda: _adapted(_made(name, epsilon=1.0, **options), adjacency)
 
 
 def _adapted(mechanism: Any, adjacency: Adjacency, **options: Any) -> Any:

@@ -15,58 +15,40 @@ _RUNS = 20_000
 
 def opendp_subjects() -> list[Subject]:
     """Return measurements of scale 1 by default, with epsilon 1 for Laplace noise and rho 1/2 for Gaussian noise."""
-    return [*_noise(), *_selections(), *_responses(), *_chains()]
-
-
-def _noise() -> list[Subject]:
-    found = []
-    for name, kinds in (("laplace", (int, float)), ("geometric", (int,)), ("gaussian", (int, float))):
-        for kind in kinds:
-            found.append(_subject(f"{name}, {kind.__name__}", _number(f"make_{name}", kind), (kind(0), kind(1))))
-    vectors = (("laplace", "l1_distance", [1, 0, 0]), ("gaussian", "l2_distance", [1, 0, 0]))
-    for name, metric, moved in vectors:
-        for kind in (int, float):
-            pair = [kind(0)] * 3, [kind(value) for value in moved]
-            found.append(_subject(f"{name}, vectors of {kind.__name__}", _vector(f"make_{name}", metric, kind), pair))
+    kinds = (("laplace", int), ("laplace", float), ("geometric", int), ("gaussian", int), ("gaussian", float))
+    norms = (("laplace", "l1_distance"), ("gaussian", "l2_distance"))
+    pair, rows = ([0.0, 1.0, 1.0], [1.0, 0.0, 0.0]), Rows(low=0.0, high=1.0)
     return [
-        *found,
+        *(
+            _subject(f"{noise}, {kind.__name__}", _number(f"make_{noise}", kind), (kind(0), kind(1)))
+            for noise, kind in kinds
+        ),
+        *(
+            _subject(
+                f"{noise}, vectors of {kind.__name__}",
+                _vector(f"make_{noise}", metric, kind),
+                ([kind(0)] * 3, [kind(1), kind(0), kind(0)]),
+            )
+            for noise, metric in norms
+            for kind in (int, float)
+        ),
         _subject("laplace, int, vector form", _number("make_laplace", int, draws="vectors"), (0, 1)),
         _subject("gaussian, (epsilon, delta) by make_fix_delta", _fixed_delta, (0.0, 1.0)),
         _subject("gaussian, privacy profile", _profile, (0.0, 1.0)),
         _subject("canonical noise, float", _canonical, (0.0, 1.0)),
-    ]
-
-
-def _selections() -> list[Subject]:
-    pair = [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]
-    return [
         _subject("noisy max, float", _noisy_max("max_divergence", float), pair),
         _subject("noisy max, int", _noisy_max("max_divergence", int), ([0, 1, 1], [1, 0, 0])),
         _subject("noisy max, float, rho", _noisy_max("zero_concentrated_divergence", float), pair),
         _subject("noisy top 2, float", _noisy_top, pair),
-    ]
-
-
-def _responses() -> list[Subject]:
-    def bit() -> Any:
-        return from_opendp(_dp().m.make_randomized_response_bool(prob=0.75))
-
-    def word() -> Any:
-        return from_opendp(_dp().m.make_randomized_response(["a", "b", "c"], prob=0.5))
-
-    return [
-        _subject("randomised response, bool", bit, (True, False)),
-        _subject("randomised response, 3 words", word, ("a", "b")),
-    ]
-
-
-def _chains() -> list[Subject]:
-    rows = Rows(low=0.0, high=1.0)
-    appearing = {"a": 4.0, "b": 1.0}, {"a": 4.0}
-    return [
+        _subject("randomised response, bool", _response("make_randomized_response_bool", prob=0.75), (True, False)),
+        _subject(
+            "randomised response, 3 words",
+            _response("make_randomized_response", categories=["a", "b", "c"], prob=0.5),
+            ("a", "b"),
+        ),
         Subject(name="count of rows, laplace", make=_of_rows("then_count"), domain=rows, runs=_RUNS),
         Subject(name="sum of bounded rows, laplace, float", make=_of_rows("then_sum"), domain=rows, runs=_RUNS),
-        _subject("laplace threshold, float, a key appears", _threshold, appearing),
+        _subject("laplace threshold, float, a key appears", _threshold, ({"a": 4.0, "b": 1.0}, {"a": 4.0})),
     ]
 
 
@@ -96,6 +78,10 @@ def _number(constructor: str, kind: type, **options: Any) -> Callable[[], Any]:
 
 def _vector(constructor: str, metric: str, kind: type, **options: Any) -> Callable[[], Any]:
     return lambda: from_opendp(getattr(_dp().m, constructor)(*_space(metric, kind), scale=1.0), **options)
+
+
+def _response(constructor: str, **options: Any) -> Callable[[], Any]:
+    return lambda: from_opendp(getattr(_dp().m, constructor)(**options))
 
 
 def _gaussian() -> Any:

@@ -14,44 +14,26 @@ _UNIT = {"lower_bound": 0.0, "upper_bound": 1.0, "dtype": "float"}
 
 
 def pydp_subjects() -> list[Subject]:
-    """Return subjects whose pairs the search finds."""
-    return [*_mechanisms(), *_aggregates(), *_strategies()]
-
-
-def _mechanisms() -> list[Subject]:
-    answers, whole = Answers(low=0.0, high=2.0), Answers(low=0, high=4, integer=True)
-    return [
-        Subject(name="LaplaceMechanism", make=_noise("LaplaceMechanism", 1.0, 1.0), domain=answers, runs=50_000),
-        Subject(name="LaplaceMechanism, int", make=_noise("LaplaceMechanism", 1.0, 1.0), domain=whole, runs=50_000),
-        Subject(name="GaussianMechanism", make=_noise("GaussianMechanism", 1.0, 0.1, 1.0), domain=answers, runs=50_000),
-    ]
-
-
-def _aggregates() -> list[Subject]:
-    rows, whole = Rows(low=-0.5, high=1.5), Rows(low=0, high=3, integer=True)
-    sums = {"lower_bound": 0, "upper_bound": 2, "dtype": "int"}
-    fast, slow, slowest = 50_000, 20_000, 10_000
-    return [
-        Subject(name="Count", make=_aggregate("Count"), domain=whole, runs=fast),
-        Subject(name="BoundedSum", make=_aggregate("BoundedSum", **_UNIT), domain=rows, runs=fast),
-        Subject(name="BoundedSum, int", make=_aggregate("BoundedSum", **sums), domain=whole, runs=fast),
-        *(
-            Subject(name=name, make=_aggregate(name, **_UNIT), domain=rows, runs=slow)
-            for name in ("BoundedMean", "BoundedVariance", "BoundedStandardDeviation")
-        ),
-        *(
-            Subject(name=name, make=_aggregate(name, **_UNIT), domain=rows, runs=slowest)
-            for name in ("Max", "Min", "Median")
-        ),
-    ]
-
-
-def _strategies() -> list[Subject]:
+    """Return mechanisms, aggregates and partition strategies whose pairs the search finds."""
+    answers, whole_answers = Answers(low=0.0, high=2.0), Answers(low=0, high=4, integer=True)
+    rows = Rows(low=-0.5, high=1.5)
+    whole = Rows(low=0, high=3, integer=True)
     users = Answers(low=0, high=12, integer=True)
-    return [
-        Subject(name=f"partitions, {kind}", make=_strategy(kind), domain=users, runs=50_000)
-        for kind in ("laplace", "gaussian", "truncated_geometric")
+    laplace, sums = _noise("LaplaceMechanism", 1.0, 1.0), {"lower_bound": 0, "upper_bound": 2, "dtype": "int"}
+    found: list[tuple[str, Callable[[], Any], Any, int]] = [
+        ("LaplaceMechanism", laplace, answers, 50_000),
+        ("LaplaceMechanism, int", laplace, whole_answers, 50_000),
+        ("GaussianMechanism", _noise("GaussianMechanism", 1.0, 0.1, 1.0), answers, 50_000),
+        ("Count", _aggregate("Count"), whole, 50_000),
+        ("BoundedSum", _aggregate("BoundedSum", **_UNIT), rows, 50_000),
+        ("BoundedSum, int", _aggregate("BoundedSum", **sums), whole, 50_000),
     ]
+    moments = ("BoundedMean", "BoundedVariance", "BoundedStandardDeviation")
+    found += [(name, _aggregate(name, **_UNIT), rows, 20_000) for name in moments]
+    found += [(name, _aggregate(name, **_UNIT), rows, 10_000) for name in ("Max", "Min", "Median")]
+    kinds = ("laplace", "gaussian", "truncated_geometric")
+    found += [(f"partitions, {kind}", _strategy(kind), users, 50_000) for kind in kinds]
+    return [Subject(name=name, make=make, domain=domain, runs=runs) for name, make, domain, runs in found]
 
 
 def _noise(name: str, *arguments: float) -> Callable[[], Any]:

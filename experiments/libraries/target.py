@@ -48,16 +48,7 @@ def release_of(library: str) -> str:
 class Subject:
     """An object without a known violation of its claim, audited on a pair or on the worst pair of a domain.
 
-    Attributes
-    ----------
-    name : str
-    make : callable
-        Makes the adapter; needs the library.
-    pair : tuple of (x, y), optional
-    domain : Domain, optional
-        Domain of the search if no pair is given; the search takes `runs` executions.
-    runs : int
-        Runs on each dataset.
+    `make` makes the adapter, which needs the library. A search takes as many executions as the audit has runs.
     """
 
     name: str

@@ -14,14 +14,7 @@ from ..libraries.target import release_of
 
 @dataclass(frozen=True, slots=True)
 class PublicCallable:
-    """A public function or class of a library.
-
-    Attributes
-    ----------
-    name : str
-        Dotted name below the package, such as ``mechanisms.Laplace``.
-    function : callable
-    """
+    """A public function or class of a library, with its dotted name below the package, as ``mechanisms.Laplace``."""
 
     name: str
     function: Any = field(repr=False, compare=False)
@@ -34,34 +27,13 @@ class PublicCallable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """An audit of one callable at one point of its parameter grid.
+    """An audit of one public callable at one point of its parameter grid, described in a few words.
 
-    Attributes
-    ----------
-    callable : str
-        Name of the public callable.
-    point : str
-        Parameters and datasets, in a few words; different for each target of a callable.
-    make : callable
-        Makes the mechanism.
-    domain : Domain or tuple of pairs
-        Datasets to search, or the given pairs.
-    adjacencies : tuple of (Adjacency or None)
-        Neighbour relation; None for the mechanism's own. Several relations if it is not known which one the claim is
-        for: the claim is then refuted only if it is refuted under each of them.
-    runs : int
-        Runs on each dataset, reduced for a mechanism that is too slow for its time.
-    search_runs : int, optional
-        Executions of the search; by default as many as `runs`.
-    guide : {"replay"}, optional
-        As in `find_worst_pair`.
-    cost : int
-        Rank of the expected time: cheaper targets are audited first.
-    known, known_bits : str
-        The defect of this release, or the limit that the library states, by which the target is refuted, by values or
-        by low bits; empty if none is known.
-    note : str
-        What the form assumes beyond what the library states; empty if it states everything.
+    `make` makes the mechanism. `domain` is searched, unless it is a tuple of pairs. Of several `adjacencies`, one is
+    that of the claim, which is refuted only if it is refuted under each; None stands for the mechanism's own. The
+    search has as many executions as the audit has runs, or `search_runs`. Cheaper targets, by `cost`, are audited
+    first. `known` and `known_bits` name the defect of this release, or the limit that the library states, by which the
+    target is refuted by values or by low bits. `note` says what the form assumes beyond what the library states.
     """
 
     callable: str
@@ -103,17 +75,9 @@ Form: TypeAlias = tuple[Target, ...] | NotCovered | SameAs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """A library whose callables can be listed and turned into targets.
+    """A library whose callables can be listed, by introspection, and turned into targets.
 
-    Attributes
-    ----------
-    name : str
-    release : callable
-        Returns the name and the installed version.
-    public : callable
-        Returns the public callables, found by introspection.
-    form_of : callable
-        Returns the targets of a public callable, or why there are none.
+    `release` returns the name and the installed version, `form_of` the targets of a callable or why there are none.
     """
 
     name: str
@@ -177,12 +141,7 @@ def required_of(function: Any) -> set[str]:
 # A refutation of another release is not marked, so that a defect that was repaired and returned is new.
 
 
-_RELEASES = {
-    "diffprivlib": "diffprivlib 0.6.6",
-    "opendp": "opendp 0.16.0",
-    "pydp": "python-dp 1.1.5",
-    "pipeline-dp": "pipeline-dp 0.3.1",
-}
+_RELEASES = {"diffprivlib 0.6.6", "opendp 0.16.0", "python-dp 1.1.5", "pipeline-dp 0.3.1"}
 _PAGE = "docs/findings.md"
 LOW_BITS = "low bits of continuous noise"
 
@@ -192,4 +151,4 @@ def known_in(library: str, words: str) -> str:
 
     Empty words, of no defect, stay empty.
     """
-    return f"{words} ({_PAGE})" if words and release_of(library) == _RELEASES[library] else ""
+    return f"{words} ({_PAGE})" if words and release_of(library) in _RELEASES else ""

@@ -36,19 +36,7 @@ AUDITED = (Status.AUDITED, Status.REFUTED, Status.REFUTED_BY_BITS, Status.NOT_CO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Coverage of one callable.
-
-    Attributes
-    ----------
-    callable : str
-    status : Status
-    targets, audited : int
-        Points of its parameter grid, and those that were audited.
-    reasons : tuple of str
-        Why the callable, or points of its grid, were not audited.
-    known : str
-        Known causes of the refuted points.
-    """
+    """Coverage of one callable: its points, why some were not audited, and known causes of the refuted ones."""
 
     callable: str
     status: Status
@@ -110,20 +98,17 @@ def coverage_of_run(run: SuiteRun) -> Coverage:
         reasons = [f"{outcome.name.partition(': ')[2]}: {outcome.failure}" for outcome in failed]
         if missing:
             reasons.append(f"{missing} of {len(targets)} points not reached in the time")
-        if any(outcome.is_refuted_by_values for outcome in done):
-            status = Status.REFUTED
-        elif any(outcome.is_refuted_by_bits_only for outcome in done):
-            status = Status.REFUTED_BY_BITS
-        elif any(outcome.unconfirmed for outcome in done):
-            status = Status.NOT_CONFIRMED
-        elif any(outcome.is_inconclusive for outcome in done):
-            status = Status.INCONCLUSIVE
-        elif done:
-            status = Status.AUDITED
-        else:
-            status = Status.FAILED if failed else Status.NOT_REACHED
         by_values = {each.name for each in done if each.is_refuted_by_values}
         by_bits = {each.name for each in done if each.is_refuted_by_bits_only}
+        statuses: dict[Status, object] = {  # the first that applies
+            Status.REFUTED: by_values,
+            Status.REFUTED_BY_BITS: by_bits,
+            Status.NOT_CONFIRMED: any(outcome.unconfirmed for outcome in done),
+            Status.INCONCLUSIVE: any(outcome.is_inconclusive for outcome in done),
+            Status.AUDITED: done,
+            Status.FAILED: failed,
+            Status.NOT_REACHED: True,
+        }
         known = dict.fromkeys(
             [target.known for target in targets if target.name in by_values]
             + [target.known_bits for target in targets if target.name in by_bits]
@@ -131,7 +116,7 @@ def coverage_of_run(run: SuiteRun) -> Coverage:
         lines.append(
             Line(
                 callable=name,
-                status=status,
+                status=next(status for status, applies in statuses.items() if applies),
                 targets=len(targets),
                 audited=len(done),
                 reasons=tuple(reasons),
@@ -209,7 +194,8 @@ def coverage_text(coverage: Coverage) -> str:
 def coverage_markdown(coverage: Coverage, release: str) -> str:
     """Return a page with the counts and a table of all callables."""
     rows = [
-        f"| `{line.callable}` | {line.status.value} | {_points(line)} | {_remarks(line)} |" for line in coverage.lines
+        f"| `{line.callable}` | {line.status.value} | {_points(line)} | {_cell(_said(line))} |"
+        for line in coverage.lines
     ]
     head = ["| callable | status | points audited | remarks |", "|---|---|--:|---|"]
     return "\n".join([f"# Coverage of {release}", "", f"{counts_text(coverage).capitalize()}.", "", *head, *rows, ""])
@@ -266,10 +252,5 @@ def _said(line: Line) -> str:
     return "; ".join([*([f"known: {line.known}"] if line.known else []), *line.reasons])
 
 
-def _remarks(line: Line) -> str:
-    return cell_text(_said(line))
-
-
-def cell_text(text: str) -> str:
-    """Return text for a cell of a Markdown table."""
+def _cell(text: str) -> str:
     return visible(text, 1_000).replace("|", "\\|").replace("<", "&lt;")

@@ -299,11 +299,7 @@ def _bounded(name: str, known: set[str], required: set[str]) -> Iterator[_Point]
     yield (
         "bounds -10 and -9, epsilon=0.5",
         Rows(low=-10.0, high=-9.0, least=1),
-        {
-            **unit,
-            "bounds": (-10.0, -9.0),
-            "epsilon": 0.5,
-        },
+        {**unit, "bounds": (-10.0, -9.0), "epsilon": 0.5},
     )
     if "axis" in known:
         yield "axis=0", _PLANE, {**unit, "axis": 0}

@@ -40,25 +40,9 @@ _ROWS = 4  # of datasets whose size is public
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """A domain and a metric with what an audit needs.
+    """A domain and a metric, which `make` returns, with what an audit needs.
 
-    Attributes
-    ----------
-    words : str
-        Description for names of targets.
-    make : callable
-        Returns the domain and the metric.
-    data : Domain or tuple of pairs
-    kind : type
-        Type of the numbers, or of the rows.
-    d_in : Any
-        Distance of neighbours.
-    adjacency : Adjacency, optional
-        Replaces the metric's own relation.
-    size : int, optional
-        Public number of rows.
-    bounds : tuple, optional
-        Bounds of the domain's numbers.
+    `kind` is the type of the numbers or rows, `d_in` the distance of neighbours, and `size` the public number of rows.
     """
 
     words: str
@@ -84,11 +68,7 @@ def prelude() -> Any:
 
 
 def _atom(kind: type, *, nan: bool = False, **options: Any) -> Any:
-    """Return a domain of single values; the parameter for NaN had another name before OpenDP 0.13."""
-    make = prelude().atom_domain
-    if kind is float:
-        options["nan" if "nan" in parameters_of(make) else "nullable"] = nan
-    return make(T=kind, **options)
+    return prelude().atom_domain(T=kind, **({"nan": nan} if kind is float else {}), **options)
 
 
 def number_space(kind: type) -> tuple[Any, Any]:
@@ -96,120 +76,91 @@ def number_space(kind: type) -> tuple[Any, Any]:
     return _atom(kind), prelude().absolute_distance(T=kind)
 
 
-def _vector(kind: type, metric: str) -> tuple[Any, Any]:
-    return prelude().vector_domain(_atom(kind)), getattr(prelude(), metric)(T=kind)
+def _answers(kind: type, metric: str | None = None) -> Space:
+    """Return the space of a number, or of three numbers for a metric of vectors."""
+
+    def make() -> tuple[Any, Any]:
+        return prelude().vector_domain(_atom(kind)), getattr(prelude(), str(metric))(T=kind)
+
+    data = Answers(n_answers=None if metric is None else 3, low=kind(0), high=kind(2), integer=kind is int)
+    if metric is None:
+        words = f"a number, {kind.__name__}"
+        return Space(words=words, make=partial(number_space, kind), data=data, kind=kind, d_in=kind(1))
+    words = f"3 numbers, {kind.__name__}, {metric.partition('_')[0]}"
+    return Space(words=words, make=make, data=data, kind=kind, d_in=kind(1))
 
 
-def _table(kind: type, metric: str) -> tuple[Any, Any]:
-    counts = prelude().map_domain(prelude().atom_domain(T=str), _atom(kind))
-    return counts, getattr(prelude(), metric)(prelude().absolute_distance(T=kind))
+def _table(kind: type, metric: str) -> Space:
+    """Return the space of counts by key, in which a key appears or a count changes by 1."""
 
+    def make() -> tuple[Any, Any]:
+        counts = prelude().map_domain(prelude().atom_domain(T=str), _atom(kind))
+        return counts, getattr(prelude(), metric)(prelude().absolute_distance(T=kind))
 
-def answer_spaces() -> tuple[Space, ...]:
-    """Return spaces of numbers and of vectors of three numbers."""
-    found = []
-    for kind in (int, float):
-        high = kind(2)
-        found.append(
-            Space(
-                words=f"a number, {kind.__name__}",
-                make=partial(number_space, kind),
-                data=Answers(low=kind(0), high=high, integer=kind is int),
-                kind=kind,
-                d_in=kind(1),
-            )
-        )
-    for kind in (int, float):
-        for metric in ("l1_distance", "l2_distance", "linf_distance"):
-            found.append(
-                Space(
-                    words=f"3 numbers, {kind.__name__}, {metric.partition('_')[0]}",
-                    make=partial(_vector, kind, metric),
-                    data=Answers(n_answers=3, low=kind(0), high=kind(2), integer=kind is int),
-                    kind=kind,
-                    d_in=kind(1),
-                )
-            )
-    return tuple(found)
-
-
-def table_spaces() -> tuple[Space, ...]:
-    """Return spaces of counts by key, in which a key appears or a count changes by 1."""
-    return tuple(
-        Space(
-            words=f"counts by key, {kind.__name__}, {metric.partition('_')[0]}",
-            make=partial(_table, kind, metric),
-            data=(
-                ({"a": kind(6), "b": kind(1)}, {"a": kind(6)}),
-                ({"a": kind(6), "b": kind(7)}, {"a": kind(6), "b": kind(6)}),
-            ),
-            kind=kind,
-            d_in=(1, float(1) if metric == "l02inf_distance" else kind(1), kind(1)),
-        )
-        for metric in ("l01inf_distance", "l02inf_distance")
-        for kind in (int, float)
+    pairs: Any = ({"a": 6, "b": 1}, {"a": 6}), ({"a": 6, "b": 7}, {"a": 6, "b": 6})
+    return Space(
+        words=f"counts by key, {kind.__name__}, {metric.partition('_')[0]}",
+        make=make,
+        data=tuple(tuple({key: kind(count) for key, count in each.items()} for each in pair) for pair in pairs),
+        kind=kind,
+        d_in=(1, float(1) if metric == "l02inf_distance" else kind(1), kind(1)),
     )
 
 
-def row_spaces() -> tuple[Space, ...]:
-    """Return spaces of rows: bounded and unbounded, of public size, ordered, of text, with NaN, and truth values."""
+def _rows(words: str, kind: type, data: Any, *, metric: str = "symmetric_distance", **options: Any) -> Space:
+    """Return a space of rows; bounded ones have their bounds as data, and those of public size the size."""
+    bounds, size, nan = options.get("bounds"), options.get("size"), options.pop("nan", False)
 
-    def rows(words: str, atom: Callable[[], Any], data: Any, kind: type, **options: Any) -> Space:
-        metric, size = options.pop("metric", "symmetric_distance"), options.get("size")
+    def make() -> tuple[Any, Any]:
+        atom = _atom(kind, nan=nan, **({} if bounds is None else {"bounds": bounds}))
         sized = {} if size is None else {"size": size}
-        return Space(
-            words=words,
-            make=lambda: (prelude().vector_domain(atom(), **sized), getattr(prelude(), metric)()),
-            data=data,
-            kind=kind,
-            **options,
-        )
+        return prelude().vector_domain(atom, **sized), getattr(prelude(), metric)()
 
-    def bounded(words: str, kind: type, low: Any, high: Any, **options: Any) -> Space:
-        ends = kind(low), kind(high)
-        whole, size = kind is int, options.get("size")
-        data = Rows(low=ends[0], high=ends[1], integer=whole, size=size)
-        return rows(words, lambda: _atom(kind, bounds=ends), data, kind, bounds=ends, **options)
+    return Space(words=words, make=make, data=data, kind=kind, **options)
 
+
+def _bounded(words: str, kind: type, low: float, high: float, **options: Any) -> Space:
+    ends = kind(low), kind(high)
+    data = Rows(low=ends[0], high=ends[1], integer=kind is int, size=options.get("size"))
+    return _rows(words, kind, data, bounds=ends, **options)
+
+
+def answer_spaces() -> list[Space]:
+    """Return spaces of numbers and of vectors of three numbers."""
+    norms = ("l1_distance", "l2_distance", "linf_distance")
+    return [*map(_answers, (int, float)), *(_answers(kind, norm) for kind in (int, float) for norm in norms)]
+
+
+def row_spaces() -> list[Space]:
+    """Return spaces of rows: bounded and unbounded, of public size, ordered, of text, with NaN, and truth values."""
     public: dict[str, Any] = {"size": _ROWS, "d_in": 2, "adjacency": Replace()}
-    return (
-        bounded("whole rows from 0 to 3", int, 0, 3),
-        bounded("rows from 0 to 1", float, 0, 1),
-        bounded("rows from 9 to 10", float, 9, 10),
-        bounded("4 whole rows from 0 to 3", int, 0, 3, **public),
-        bounded("4 rows from 0 to 1", float, 0, 1, **public),
-        rows("whole rows", lambda: _atom(int), Rows(low=-3, high=5, integer=True), int),
-        rows("rows", lambda: _atom(float), Rows(low=-1.0, high=2.0), float),
-        rows(
-            "rows with NaN",
-            lambda: _atom(float, nan=True),
-            Rows(values=(float("nan"), 0.0, 1.0)),
-            float,
-        ),
-        rows("text", lambda: prelude().atom_domain(T=str), Rows(values=("a", "b", "c")), str),
-        rows("truth values", lambda: prelude().atom_domain(T=bool), Rows(values=(False, True)), bool),
-        bounded("ordered rows from 0 to 1", float, 0, 1, metric="insert_delete_distance"),
-        bounded(
-            "4 rows from 0 to 1, one changes",
-            float,
-            0,
-            1,
-            size=_ROWS,
-            metric="change_one_distance",
-        ),
-    )
+    with_nan, letters = Rows(values=(float("nan"), 0.0, 1.0)), Rows(values=("a", "b", "c"))
+    return [
+        _bounded("whole rows from 0 to 3", int, 0, 3),
+        _bounded("rows from 0 to 1", float, 0, 1),
+        _bounded("rows from 9 to 10", float, 9, 10),
+        _bounded("4 whole rows from 0 to 3", int, 0, 3, **public),
+        _bounded("4 rows from 0 to 1", float, 0, 1, **public),
+        _rows("whole rows", int, Rows(low=-3, high=5, integer=True)),
+        _rows("rows", float, Rows(low=-1.0, high=2.0)),
+        _rows("rows with NaN", float, with_nan, nan=True),
+        _rows("text", str, letters),
+        _rows("truth values", bool, Rows(values=(False, True))),
+        _bounded("ordered rows from 0 to 1", float, 0, 1, metric="insert_delete_distance"),
+        _bounded("4 rows from 0 to 1, one changes", float, 0, 1, size=_ROWS, metric="change_one_distance"),
+    ]
 
 
-def response_spaces() -> tuple[Space, ...]:
-    """Return spaces of a single person's value."""
-    return (
-        Space(
-            words="8 bits, 2 of them set",
-            make=lambda: (prelude().bitvector_domain(max_weight=2), prelude().discrete_distance()),
-            data=Values((bytes([0b11]), bytes([0b1100]), bytes([0]))),
-            kind=bytes,
-        ),
+def measurement_spaces() -> list[Space]:
+    """Return all spaces: numbers, counts by key, rows, and a single person's value."""
+    tables = [_table(kind, metric) for metric in ("l01inf_distance", "l02inf_distance") for kind in (int, float)]
+    bits = Space(
+        words="8 bits, 2 of them set",
+        make=lambda: (prelude().bitvector_domain(max_weight=2), prelude().discrete_distance()),
+        data=Values((bytes([0b11]), bytes([0b1100]), bytes([0]))),
+        kind=bytes,
     )
+    return [*answer_spaces(), *tables, *row_spaces(), bits]
 
 
 # Combinators of OpenDP: what they make of simple measurements, and interactive ones with a fixed list of queries.
@@ -315,15 +266,7 @@ def _row_target(public: PublicCallable) -> Target:
 class Asked:
     """Answers of an interactive measurement to a fixed list of queries, as one output.
 
-    Attributes
-    ----------
-    start : callable
-        Returns the queryable for a dataset.
-    queries : tuple
-        Asked in this order.
-    claim : Claim
-    claim_source : str
-    adjacency : Within or None
+    `start` returns the queryable for a dataset.
     """
 
     start: Callable[[Any], Any] = field(repr=False)
@@ -444,11 +387,11 @@ def opendp_form(public: PublicCallable) -> Form:
     unknown = sorted(required_of(public.function) - _SPACE - _KNOWN - {"domain", "metric"})
     if unknown:
         return NotCovered(f"its parameters ({', '.join(unknown)}) fit no known form")
-    finish = _measured if public.name.startswith("measurements.") else _chained
+    is_measurement = public.name.startswith("measurements.")
     targets: list[Target] = []
     problems: list[str] = []
-    for space in _spaces(public):
-        targets += _targets(public, space, finish, problems)
+    for space in measurement_spaces() if is_measurement else [*row_spaces(), *answer_spaces()]:
+        targets += _targets(public, space, is_measurement, problems)
         if len(targets) >= _MOST_POINTS:
             break
     return tuple(targets) or NotCovered(f"no known space fits ({_telling(problems)})")
@@ -458,13 +401,6 @@ def _telling(problems: list[str]) -> str:
     """Return the first problem that is not about the type of a space, or the first."""
     telling = [problem for problem in problems if "No match for concrete type" not in problem]
     return re.sub(r"\.? ?See https?:\S+", "", (telling or problems)[0]).rstrip('")') if problems else "none was tried"
-
-
-def _spaces(public: PublicCallable) -> Iterator[Space]:
-    if public.name.startswith("measurements."):
-        yield from (*answer_spaces(), *table_spaces(), *row_spaces(), *response_spaces())
-    else:
-        yield from (*row_spaces(), *answer_spaces())
 
 
 def _options(public: PublicCallable, space: Space) -> Iterator[dict[str, Any]]:
@@ -477,7 +413,9 @@ def _options(public: PublicCallable, space: Space) -> Iterator[dict[str, Any]]:
 
 def _values(space: Space) -> dict[str, list[Any]]:
     """Return the values of parameters that are tried in a space."""
-    kind, whole = space.kind, space.kind if space.kind in (int, float) else int
+    whole = space.kind if space.kind in (int, float) else int
+    constant = {float: 0.5, str: "a", bool: False}.get(space.kind, 0)
+    other = {float: 1.0, str: "b", bool: True}.get(space.kind, 1)
     return {
         "scale": [1.0],
         "threshold": [whole(4)],
@@ -490,11 +428,11 @@ def _values(space: Space) -> dict[str, list[Any]]:
         "bounds": [space.bounds or (whole(0), whole(1))],
         "size": [space.size or 4],
         "size_limit": [6],
-        "constant": [_constant(kind)],
-        "categories": [[_constant(kind), _other(kind)]],
+        "constant": [constant],
+        "categories": [[constant, other]],
         "edges": [[whole(0), whole(1), whole(2)]],
-        "null": [_constant(kind)],
-        "value": [_constant(kind)],
+        "null": [constant],
+        "value": [constant],
         "leaf_count": [4],
         "branching_factor": [2],
         "TOA": [float, int],
@@ -504,20 +442,10 @@ def _values(space: Space) -> dict[str, list[Any]]:
     }
 
 
-def _constant(kind: type) -> Any:
-    return {int: 0, float: 0.5, str: "a", bool: False}.get(kind, 0)
-
-
-def _other(kind: type) -> Any:
-    return {int: 1, float: 1.0, str: "b", bool: True}.get(kind, 1)
-
-
-def _targets(
-    public: PublicCallable, space: Space, finish: Callable[[Any, Space], Any], problems: list[str]
-) -> Iterator[Target]:
+def _targets(public: PublicCallable, space: Space, is_measurement: bool, problems: list[str]) -> Iterator[Target]:
     """Yield the targets of a constructor in a space; append why it refused the others."""
     for options in _options(public, space):
-        make = _maker(public, space, options, finish)
+        make = partial(_made, public, space, options, is_measurement)
         try:
             mechanism = make()
         except Exception as error:  # of the library, which refuses a space or a parameter in many ways
@@ -534,26 +462,22 @@ def _targets(
         )
 
 
-def _maker(
-    public: PublicCallable, space: Space, options: dict[str, Any], finish: Callable[[Any, Space], Any]
-) -> Callable[[], Any]:
-    def make() -> Any:
-        domain, metric = space.make()
-        given = {
-            name: _MEASURES[value](prelude()) if name == "output_measure" else value for name, value in options.items()
-        }
-        names = set(parameters_of(public.function))
-        for prefix in ("input_", ""):
-            if f"{prefix}domain" in names:
-                given |= {f"{prefix}domain": domain, f"{prefix}metric": metric}
-        made = public.function(**given)
-        if not hasattr(made, "input_domain"):
-            raise MechanismError("it makes a function of released values, not a measurement")
-        if not all(made.input_domain.member(dataset) for dataset in _examples(space)):
-            raise MechanismError(f"its domain is not {space.words}")
-        return from_opendp(finish(made, space), d_in=space.d_in, adjacency=space.adjacency)
-
-    return make
+def _made(public: PublicCallable, space: Space, options: dict[str, Any], is_measurement: bool) -> Any:
+    domain, metric = space.make()
+    given = {
+        name: _MEASURES[value](prelude()) if name == "output_measure" else value for name, value in options.items()
+    }
+    names = set(parameters_of(public.function))
+    for prefix in ("input_", ""):
+        if f"{prefix}domain" in names:
+            given |= {f"{prefix}domain": domain, f"{prefix}metric": metric}
+    made = public.function(**given)
+    if not hasattr(made, "input_domain"):
+        raise MechanismError("it makes a function of released values, not a measurement")
+    if not all(made.input_domain.member(dataset) for dataset in _examples(space)):
+        raise MechanismError(f"its domain is not {space.words}")
+    measurement = made if is_measurement else _chained(made, space)
+    return from_opendp(measurement, d_in=space.d_in, adjacency=space.adjacency)
 
 
 def _words(options: dict[str, Any]) -> str:
@@ -569,10 +493,6 @@ def _examples(space: Space) -> Iterator[Any]:
     yield example.tolist() if isinstance(example, np.ndarray) else example
     if isinstance(space.data, Rows) and space.data.least == 0:
         yield []
-
-
-def _measured(made: Any, space: Space) -> Any:
-    return made
 
 
 def _chained(made: Any, space: Space) -> Any:
@@ -619,15 +539,10 @@ def _responses(public: PublicCallable) -> Iterator[Target]:
     words = ("a", "b", "c")
     is_bool = public.short.endswith("bool")
     for prob in (0.75, 0.6):
-        arguments: tuple[Any, ...] = (prob,) if is_bool else (list(words), prob)
-        yield Target(
-            callable=public.name,
-            point=f"prob={prob:g}",
-            make=partial(_response, public.function, arguments),
-            domain=Values((True, False) if is_bool else words),
-        )
 
+        def make(arguments: tuple[Any, ...] = (prob,) if is_bool else (list(words), prob)) -> Any:
+            prelude()
+            return from_opendp(public.function(*arguments))
 
-def _response(function: Any, arguments: tuple[Any, ...]) -> Any:
-    prelude()
-    return from_opendp(function(*arguments))
+        domain = Values((True, False) if is_bool else words)
+        yield Target(callable=public.name, point=f"prob={prob:g}", make=make, domain=domain)

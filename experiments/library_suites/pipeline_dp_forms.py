@@ -27,22 +27,10 @@ KNOWN = (99, "known", 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pipeline:
-    """Block sampler for a query of PipelineDP, with the claim of its accountant.
+    """Block sampler for a query of PipelineDP; the claim is the budget of its accountant.
 
-    Attributes
-    ----------
-    release : callable
-        Maps the engine and the rows to a lazy collection.
-    read : callable
-        Maps the list of what the collection holds to one output.
-    epsilon, delta : float
-        Budget of the accountant, and the claim; epsilon in nats.
-    accountant : str
-        Name of the class of the accountant.
-    always : tuple
-        Rows of every dataset.
-    source : str
-        Where the claim is stated, if not as the budget of the accountant.
+    `release` maps the engine and the rows to a lazy collection, `read` the list of what it holds to one output. The
+    rows `always` are in every dataset. `source` says where the claim is stated, if not as the budget.
     """
 
     release: Callable[[Any, list[Any]], Any] = field(repr=False)
@@ -77,21 +65,12 @@ class Pipeline:
         return self.read(list(found))
 
 
-def extractors() -> Any:
-    """Return what extracts user, partition and value from a row."""
+def extractors(*, of_vectors: bool = False) -> Any:
+    """Return what extracts user, partition and one value from a row, or a vector of two."""
     return import_module("pipeline_dp").DataExtractors(
         privacy_id_extractor=lambda row: row[0],
         partition_extractor=lambda row: row[1],
-        value_extractor=lambda row: row[2],
-    )
-
-
-def vector_extractors() -> Any:
-    """Return what extracts user, partition and two values from a row."""
-    return import_module("pipeline_dp").DataExtractors(
-        privacy_id_extractor=lambda row: row[0],
-        partition_extractor=lambda row: row[1],
-        value_extractor=lambda row: (row[2], row[3]),
+        value_extractor=lambda row: (row[2], row[3]) if of_vectors else row[2],
     )
 
 
@@ -239,8 +218,7 @@ def _target(
         parameters = package.AggregateParams(
             metrics=_metrics(package, name), noise_kind=package.NoiseKind[noise], **limits, **values, **(more or {})
         )
-        extracted = vector_extractors() if name == "VECTOR_SUM" else extractors()
-        return engine.aggregate(rows, parameters, extracted, public)
+        return engine.aggregate(rows, parameters, extractors(of_vectors=name == "VECTOR_SUM"), public)
 
     read: Any = in_order_of_keys if public is None else metrics_in_order_of_keys
     if name == "VARIANCE" and public is not None:

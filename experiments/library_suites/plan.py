@@ -29,21 +29,10 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Targets of a suite and their shares.
+    """Targets of a suite in their order: each callable once before the second target of any, cheap ones first.
 
-    Attributes
-    ----------
-    library, release : str
-    targets : tuple of Target
-        In the order of their audits: every callable once before the second target of any, cheap ones first.
-    excluded : tuple of Excluded
-        Callables without targets.
-    alpha : float
-        Allowed probability that the suite refutes any claim that holds.
-    share : float
-        Alpha of each audit.
-    with_bits : bool
-        Whether low bits have audits of their own, with a share each.
+    `alpha` is the allowed probability that the suite refutes any claim that holds, and `share` the alpha of each audit.
+    With bits, low bits have audits of their own, with a share each. `excluded` are the callables without targets.
     """
 
     library: str
@@ -66,17 +55,7 @@ class Plan:
 
 
 def plan_of(library: Library, *, alpha: float = 1e-4, only: str | None = None, with_bits: bool = True) -> Plan:
-    """Return the plan for the installed version of a library.
-
-    Parameters
-    ----------
-    library : Library
-    alpha : float
-        Family-wise, over all audits of the plan.
-    only : str, optional
-        Regular expression; only callables and targets whose names contain a match.
-    with_bits : bool
-        Whether low bits are audited too.
+    """Return the plan for the installed version of a library, of callables and targets whose names match `only`.
 
     Raises
     ------
@@ -94,7 +73,10 @@ def plan_of(library: Library, *, alpha: float = 1e-4, only: str | None = None, w
         if isinstance(form, tuple):
             targets += [target for target in form if wanted.search(target.name)]
         elif wanted.search(public.name):
-            excluded.append(_excluded(public, form))
+            same_as = form.name if isinstance(form, SameAs) else ""
+            excluded.append(
+                Excluded(public.name, f"calls {same_as}" if isinstance(form, SameAs) else form.reason, same_as)
+            )
     if not targets and not excluded:
         raise OptionError(f"only={only!r} matches no callable of {library.name}; see dpaudit suite --list.", only=only)
     repeated = [name for name, count in Counter(target.name for target in targets).items() if count > 1]
@@ -121,12 +103,6 @@ def _form_of(library: Library, public: PublicCallable) -> tuple[Target, ...] | N
     except AuditError as error:
         return NotCovered(f"its form does not fit: {' '.join(str(error).split())}")
     return form if form != () else NotCovered("no point of its parameter grid can be made")
-
-
-def _excluded(public: PublicCallable, form: NotCovered | SameAs) -> Excluded:
-    if isinstance(form, SameAs):
-        return Excluded(public.name, f"calls {form.name}", same_as=form.name)
-    return Excluded(public.name, form.reason)
 
 
 def _in_order(targets: list[Target]) -> tuple[Target, ...]:

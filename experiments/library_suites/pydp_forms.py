@@ -177,38 +177,34 @@ def _compiled_parameters(function: Any) -> set[str]:
 
 
 def _strategy_form(public: PublicCallable) -> Form:
+    """Return the targets of a strategy, or of the function that makes the strategy of a given kind."""
     if not public.short.startswith("create_"):
         return NotCovered("it is an abstract base class")
     name = public.short.removeprefix("create_").removesuffix("partition_strategy").rstrip("_")
     if name not in ("", "laplace", "gaussian", "truncated_geometric"):
         return NotCovered("it is a strategy of unknown parameters")
-    targets = []
-    for epsilon, delta in ((1.0, 0.01), (0.5, 0.1)):
-        for kind, threshold in (
-            [(kind, held) for kind in ("laplace", "gaussian", "truncated_geometric") for held in (None, 3)]
-            if not name
-            else [(name, None)]
-        ):
-            if name:
-                make = _maker_of_strategy(public.function, (epsilon, delta, 1))
-            else:
-                given = (kind, epsilon, delta, 1, *([] if threshold is None else [threshold]))
-                make = _maker_of_strategy(public.function, given)
-            words = f"epsilon={epsilon:g}, delta={delta:g}"
-            more = "" if name else f"{kind}, " + ("" if threshold is None else f"pre_threshold={threshold}, ")
-            targets.append(
-                Target(
-                    callable=public.name,
-                    point=more + words,
-                    make=make,
-                    domain=Answers(low=0, high=14, integer=True),
-                )
-            )
-    return tuple(targets)
+    if name:
+        versions: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [("", (), ())]
+    else:
+        versions = [
+            (f"{kind}, {words}", (kind,), last)
+            for kind in ("laplace", "gaussian", "truncated_geometric")
+            for words, last in (("", ()), ("pre_threshold=3, ", (3,)))
+        ]
+    return tuple(
+        Target(
+            callable=public.name,
+            point=f"{words}epsilon={epsilon:g}, delta={delta:g}",
+            make=partial(_made, public.function, (*first, epsilon, delta, 1, *last)),
+            domain=Answers(low=0, high=14, integer=True),
+        )
+        for epsilon, delta in ((1.0, 0.01), (0.5, 0.1))
+        for words, first, last in versions
+    )
 
 
-def _maker_of_strategy(function: Any, arguments: Sequence[Any]) -> Callable[[], Any]:
-    return lambda: from_pydp(lambda: function(*arguments))
+def _made(function: Any, arguments: Sequence[Any]) -> Any:
+    return from_pydp(lambda: function(*arguments))
 
 
 def _trees(public: PublicCallable) -> Iterator[Target]:

@@ -49,24 +49,20 @@ class _Lane:
         self.begun = 0.0
 
     def give(self, name: str) -> None:
-        """Begin a target, in a new process if there is none or it died after its last target.
-
-        The preparation of a new process is not part of the time of the target.
-        """
-        try:
-            self._submit(name)
-        except TerminatedWorkerError:
-            self.end()
-            self._submit(name)
-
-    def _submit(self, name: str) -> None:
+        """Begin a target, in a new process if there is none or it died; its preparation is not part of the time."""
+        if self.pool is not None:
+            try:
+                self.answer = self.pool.submit(self.call, self.parcel, name)
+            except TerminatedWorkerError:
+                self.end()
         if self.pool is None:
             with ctrl_c_waiting():
                 self.pool = ProcessPoolExecutor(max_workers=1, env=self.env)
                 self.ready: Future[Any] = self.pool.submit(self.prepare, self.parcel)
             self.ready.add_done_callback(self._begin)
+            self.answer = self.pool.submit(self.call, self.parcel, name)
+        self.name = name
         self._begin()
-        self.name, self.answer = name, self.pool.submit(self.call, self.parcel, name)
 
     def _begin(self, _: object = None) -> None:
         self.begun = time.monotonic()
@@ -76,13 +72,7 @@ class _Lane:
         return limit - (time.monotonic() - self.begun) if self.ready.done() else limit
 
     def take(self, limit: float) -> tuple[str, Any] | None:
-        """Return the target with its answer, or why there is none; None if it may still answer.
-
-        Raises
-        ------
-        Exception
-            If the preparation or the call raised.
-        """
+        """Return the target with its answer, or with why there is none; None if it may still answer."""
         if self.answer is None or not (self.answer.done() or self.left(limit) <= 0):
             return None
         answer, self.answer = self.answer, None
@@ -97,46 +87,20 @@ class _Lane:
             return self.name, "its process died, by a crash in compiled code or for want of memory"
 
     def end(self) -> None:
-        """End the process."""
         if self.pool is not None:
             self.pool.shutdown(wait=True, kill_workers=True)
             self.pool = None
 
 
-def answers(
-    call: Call,
-    prepare: Callable[[Parcel], None],
-    parcel: Parcel,
-    names: Sequence[str],
-    *,
-    workers: int,
-    limit: float,
-    is_over: Callable[[], bool],
-) -> Iterator[tuple[str, Any]]:
-    """Yield the name of each target with its answer, or with a text that says why there is none.
-
-    Parameters
-    ----------
-    call, prepare : callable
-        Module-level functions: the target by its name, and what a process does before its first target.
-    parcel : Parcel
-        First argument of both.
-    names : sequence of str
-        Targets, in the order in which they begin.
-    workers : int
-        Processes.
-    limit : float
-        Seconds for each target.
-    is_over : callable
-        Whether no further target may begin.
-    """
-    waiting = deque(names)
-    threads = max(cpu_count() // workers, 1) if workers > 1 else None
-    lanes = [_Lane(call, prepare, parcel, threads) for _ in range(min(workers, len(names)))]
+def _answers(job: _Job, names: Sequence[str], workers: int, limit: float) -> Iterator[tuple[str, Any]]:
+    """Yield the name of each target with its answer, or with a text that says why there is none."""
+    parcel = pack(job, [job.library.release, job.library.public, job.library.form_of], job.library.name)
+    waiting, threads = deque(names), max(cpu_count() // workers, 1) if workers > 1 else None
+    lanes = [_Lane(_run_by_name, _prepare, parcel, threads) for _ in range(min(workers, len(names)))]
     try:
         while True:
             for lane in lanes:
-                if lane.answer is None and waiting and not is_over():
+                if lane.answer is None and waiting and not job.is_over():
                     lane.give(waiting.popleft())
             busy = [lane for lane in lanes if lane.answer is not None]
             if not busy:
@@ -158,15 +122,7 @@ _DEADLINE, _LEAST_DEADLINE = 10.0, 60.0  # times its time, as low bits and fresh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRun:
-    """A plan with the outcomes of its targets.
-
-    Attributes
-    ----------
-    plan : Plan
-    seed : int
-    outcomes : tuple of Outcome
-        In the order of the plan; targets that were not reached are missing.
-    """
+    """A plan with the outcomes of its targets, in its order; targets that were not reached are missing."""
 
     plan: Plan
     seed: int
@@ -190,18 +146,12 @@ class SuiteRun:
     def suite(self, environment: dict[str, Any] | None = None) -> Suite:
         """Return the audits as a suite, the form of all reports."""
         entries = tuple(entry for outcome in self.outcomes for entry in outcome.entries)
-        counts: dict[str, int] = {}
-        for entry in entries:
-            counts[entry.experiment] = counts.get(entry.experiment, 0) + 1
-        return Suite(
-            title=f"Audits of {self.plan.release}",
-            entries=entries,
-            topics=tuple(
-                Topic(id=name, statement=f"{name} keeps its privacy claim.", source=self.plan.release)
-                for name in counts
-            ),
-            environment=environment or {},
+        topics = tuple(
+            Topic(id=name, statement=f"{name} keeps its privacy claim.", source=self.plan.release)
+            for name in dict.fromkeys(entry.experiment for entry in entries)
         )
+        title = f"Audits of {self.plan.release}"
+        return Suite(title=title, entries=entries, topics=topics, environment=environment or {})
 
 
 def run_plan(
@@ -220,30 +170,12 @@ def run_plan(
 ) -> SuiteRun:
     """Audit the targets of a plan in its order until the time is over.
 
-    Parameters
-    ----------
-    library : Library
-    plan : Plan
-        Of this library.
-    seed : int
-        Fixes every random number that the library draws from the audit, for any number of workers.
-    minutes : float
-        Time for all targets. A target that began is finished, and takes about twice its equal share at most.
-    workers : int
-        Processes, each of which audits one target at a time.
-    out : Path, optional
-        Folder for finished targets.
-    is_resumed : bool
-        Whether finished targets in `out` are kept.
-    only : str, optional
-        Selection by which the plan was made.
-    deadline : float, optional
-        Seconds after which a target that does not answer is ended; by default ten times the time of a target, and at
-        least 60.
-    in_process : bool
-        Audit the targets in this process, without a deadline, as for a debugger.
-    watch : callable, optional
-        Receives each outcome, the number of finished targets, and the number of targets of the plan.
+    A target that began is finished, and takes about twice its equal share of the time at most. Each of the `workers`
+    processes audits one target at a time, and ends one that does not answer within `deadline` seconds, by default ten
+    times its time and at least 60; `in_process` audits in this process, without a deadline, as for a debugger. The seed
+    fixes every random number that the library draws from the audit, for any number of workers. Finished targets are
+    files in the folder `out`, and are kept if the suite is resumed. `only` is the selection by which the plan was made.
+    `watch` receives each outcome, and the numbers of finished and of all targets.
 
     Raises
     ------
@@ -299,16 +231,10 @@ class _Job:
     deadline: float
 
     def is_over(self) -> bool:
-        """Whether the time is over."""
         return time.time() >= self.deadline
 
     def run(self, target: Target) -> Outcome:
-        """Return the outcome of a target."""
         return run_target(target, alpha=self.share, seed=self.seed, seconds=self.seconds, with_bits=self.with_bits)
-
-    def targets(self) -> dict[str, Target]:
-        """Return the targets by their names, which a process finds once."""
-        return _targets(self.library, self.alpha, self.only, self.with_bits)
 
 
 def _here(job: _Job, rest: Sequence[Target]) -> Generator[Outcome]:
@@ -319,26 +245,24 @@ def _here(job: _Job, rest: Sequence[Target]) -> Generator[Outcome]:
 
 
 def _in_processes(job: _Job, rest: Sequence[Target], workers: int, limit: float) -> Generator[Outcome]:
-    parts = [job.library.release, job.library.public, job.library.form_of]
-    parcel, names = pack(job, parts, job.library.name), [target.name for target in rest]
-    for name, answer in answers(
-        _run_by_name, _prepare, parcel, names, workers=workers, limit=limit, is_over=job.is_over
-    ):
+    for name, answer in _answers(job, [target.name for target in rest], workers, limit):
         yield Outcome(name=name, failure=answer, seconds=limit) if isinstance(answer, str) else answer
 
 
 def _run_by_name(parcel: Parcel, name: str) -> Outcome:
     job: _Job = parcel.open_once()
-    return job.run(job.targets()[name])
+    return job.run(_targets(job)[name])
 
 
 def _prepare(parcel: Parcel) -> None:
-    parcel.open_once().targets()
+    _targets(parcel.open_once())
 
 
 @lru_cache(maxsize=1)
-def _targets(library: Library, alpha: float, only: str | None, with_bits: bool) -> dict[str, Target]:
-    return {target.name: target for target in plan_of(library, alpha=alpha, only=only, with_bits=with_bits).targets}
+def _targets(job: _Job) -> dict[str, Target]:
+    """Return the targets by their names, which a process finds once."""
+    plan = plan_of(job.library, alpha=job.alpha, only=job.only, with_bits=job.with_bits)
+    return {target.name: target for target in plan.targets}
 
 
 def _kept(out: Path, settings: dict[str, Any], *, is_resumed: bool) -> dict[str, Outcome]:

@@ -33,19 +33,10 @@ _MOST_TIMED, _BLOCK, _PATIENCE = 2_000, 256, 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a target.
+    """What became of a target: the audit by values, and the one with low bits where they were audited.
 
-    Attributes
-    ----------
-    name : str
-        Name of the target.
-    entries : tuple of Entry
-        The audit by values, and the one with low bits where they were audited; none if the target could not be audited.
-    seconds : float
-    failure : str
-        Why the target could not be audited; empty if it was.
-    unconfirmed : tuple of str
-        Refutations that fresh runs did not confirm; the entry then holds the fresh runs.
+    `failure` says why it could not be audited; there are no entries then. `unconfirmed` are refutations that fresh runs
+    did not confirm; the entry holds the fresh runs.
     """
 
     name: str
@@ -83,17 +74,9 @@ class Outcome:
 def run_target(target: Target, *, alpha: float, seed: int, seconds: float, with_bits: bool) -> Outcome:
     """Return the audits of a target; an error of the library, or of the form, is a failure with its words.
 
-    Parameters
-    ----------
-    target : Target
-    alpha : float
-        Share of each audit. The confirmation of a refutation needs none, because it can only withdraw the refutation.
-    seed : int
-        Random seed of the suite.
-    seconds : float
-        Time for the search and the audit by values, which reduces the runs of a slow mechanism.
-    with_bits : bool
-        Whether to audit low bits too if the pilot warns of them.
+    Each audit has the share `alpha`. The confirmation of a refutation needs none, because it can only withdraw it. The
+    `seconds` are for the search and the audit by values, whose runs are reduced for a slow mechanism. Low bits are
+    audited if the pilot warns of them.
     """
     start = time.perf_counter()
     try:
@@ -118,13 +101,7 @@ def _audits(
 ) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     mechanism = target.make()
     runs, search_runs = _affordable(target, mechanism, seconds)
-    options: dict[str, Any] = {
-        "runs": runs,
-        "alpha": alpha,
-        "jobs": 1,
-        "keep_datasets": True,
-        "name": target.name,
-    }
+    options: dict[str, Any] = {"runs": runs, "alpha": alpha, "jobs": 1, "keep_datasets": True, "name": target.name}
     found = _least_refuted(target, mechanism, search_runs, {**options, "bits": "warn" if with_bits else False}, seed)
     adjacency, worst = found
     entry, unconfirmed = _confirmed(target, mechanism, adjacency, worst, worst.audit, options, seed)

@@ -48,43 +48,6 @@ from ...mechanisms.queries import check_count, identity, whole_answer
 from .entry import Entry, entry
 from .noisy_answers import LargestExponential, NoisyAnswers
 
-# MurmurHash3, 32-bit variant, the hash function of the Bloom filters of RAPPOR.
-
-_WORD: Final = 0xFFFFFFFF
-
-
-def murmur3_32(data: bytes, seed: int = 0) -> int:
-    """Return the hash in range(2**32).
-
-    References
-    ----------
-    Appleby (2010), MurmurHash3_x86_32, in the public domain.
-
-    Examples
-    --------
-    >>> hex(murmur3_32(b"test"))
-    '0xba6bd213'
-    """
-    state = seed & _WORD
-    n_whole = len(data) // 4 * 4
-    for start in range(0, n_whole, 4):
-        state ^= _scrambled(int.from_bytes(data[start : start + 4], "little"))
-        state = (_rotated(state, 13) * 5 + 0xE6546B64) & _WORD
-    state ^= _scrambled(int.from_bytes(data[n_whole:], "little"))  # 0 for no bytes
-    state ^= len(data)
-    state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
-    state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD
-    return state ^ state >> 16
-
-
-def _scrambled(word: int) -> int:
-    return _rotated(word * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
-
-
-def _rotated(word: int, bits: int) -> int:
-    return (word << bits | word >> 32 - bits) & _WORD
-
-
 # RAPPOR: the noisy bits of the Bloom filter of one person's value.
 
 
@@ -165,9 +128,10 @@ class Rappor:
 
     def set_bits(self, value: int) -> tuple[int, ...]:
         """Return the positions of the 1s in the Bloom filter of the value, ascending."""
-        digits = str(value).encode()
-        hashes = (murmur3_32(digits, seed) for seed in range(self.n_hashes))
-        return tuple(sorted({((number ^ 2**31) - 2**31) % self.n_bits for number in hashes}))
+        from sklearn.utils import murmurhash3_32  # takes long to import
+
+        hashes = (murmurhash3_32(str(value), seed) for seed in range(self.n_hashes))
+        return tuple(sorted({int(number) % self.n_bits for number in hashes}))
 
     def law(self, dataset: Any) -> ProductLaw:
         """Return the exact law of the reported bits."""

@@ -14,25 +14,11 @@ from ...audit.datasets.domains import Domain
 class Entry:
     """A mechanism of a published suite.
 
-    Attributes
-    ----------
-    name : str
-        Name in the suite.
-    mechanism : Any
-        Has ``sample(dataset, size, rng)``, and ``law(dataset)`` where the law of the output is known.
-    claim : Claim
-        Claim of the suite.
-    adjacency : Adjacency
-    domain : Domain
-        Datasets of a search.
-    x, y : Any
-        Pair with the largest known loss; x is the likelier side.
-    exact : float
-        Supremum of the log-likelihood ratio on the pair, in nats; infinite if some outputs occur on x only.
-    published : float, optional
-        Largest published lower bound at confidence .9 that does not exceed `exact`, in nats.
-    note : str
-        The bug, or the difficulty of the case.
+    The mechanism has ``sample(dataset, size, rng)``, and ``law(dataset)`` where the law of the output is known. `claim`
+    is that of the suite, `domain` that of a search. x and y are the pair with the largest known loss, of which x is the
+    likelier side, and `exact` is the supremum of the log-likelihood ratio there, in nats; infinite if some outputs
+    occur on x only. `published` is the largest published lower bound at confidence .9 that does not exceed it, and
+    `note` states the bug or the difficulty.
     """
 
     name: str

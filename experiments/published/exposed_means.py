@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import DatasetError
 from ...mechanisms import LaplaceLaw, ScalarLaw
-from ...mechanisms.laws.divergences import check_rule
 from ...mechanisms.laws.laws import quadrature
 from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces
 
@@ -214,63 +213,6 @@ FLOOR: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class ExposedMeanLaw(ScalarLaw):
-    """The law of centre + total/U + noise, where U = count + W and W is Laplace noise of scale `scale`.
-
-    The noise is Laplace of scale `scale`/U if U is positive, and absent if U is negative. With a total of 0, the output
-    for negative U is the centre.
-    """
-
-    total: float
-    count: float
-    scale: float
-    centre: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_rule("total", self.total, 0 <= self.total < math.inf, "0 <= total < inf")
-        check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
-
-    def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-density of each output, without the atom at the centre."""
-        with np.errstate(divide="ignore"):
-            return np.log(each(lambda z: self._quotient.density(z) + self._exposed_density(z), self._moved(outputs)))
-
-    def log_mass(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-probability of exactly each output."""
-        is_atom = (self._moved(outputs) == 0) & (self.total == 0)
-        return np.where(is_atom, math.log(self._count_law.cdf(0.0)), -np.inf)
-
-    def cdf(self, outputs: npt.ArrayLike) -> Floats:
-        return each(lambda z: self._quotient.cdf(z) + self._exposed(z), self._moved(outputs))
-
-    def sf(self, outputs: npt.ArrayLike) -> Floats:
-        negative = float(self._count_law.cdf(0.0))
-        return each(lambda z: self._quotient.sf(z) + negative - self._exposed(z), self._moved(outputs))
-
-    @property
-    def _quotient(self) -> Quotient:
-        return Quotient(self.total / self.scale, self.count / self.scale, 0.0)
-
-    @property
-    def _count_law(self) -> LaplaceLaw:
-        return LaplaceLaw(self.count, self.scale)
-
-    def _moved(self, outputs: npt.ArrayLike) -> Floats:
-        return np.asarray(outputs, dtype=np.float64) - self.centre
-
-    def _exposed(self, z: float) -> float:
-        """Return Pr[U < 0, total/U ≤ z]."""
-        if z >= 0:
-            return float(self._count_law.cdf(0.0))
-        return float(self._count_law.cdf(0.0) - self._count_law.cdf(self.total / z)) if self.total > 0 else 0.0
-
-    def _exposed_density(self, z: float) -> float:
-        if z >= 0 or self.total == 0:
-            return 0.0
-        return float(np.exp(self._count_law.log_density(self.total / z))) * self.total / z**2
-
-
-@dataclass(frozen=True, slots=True)
 class ExposedMean:
     """A mean whose noise is scaled by a noisy count and vanishes if the count is negative: no finite epsilon.
 
@@ -301,14 +243,6 @@ class ExposedMean:
     @property
     def claim(self) -> PureDP:
         return PureDP(self.epsilon)
-
-    def law(self, dataset: Any) -> ExposedMeanLaw:
-        """Return the law of the output before rounding to the grid, with a floor of 0 instead of 1e-12."""
-        rows = rows_as_numbers(dataset)
-        total, scale = float(rows.sum()), 2 / self.epsilon
-        if self.noisy_divisor:
-            return ExposedMeanLaw(total, len(rows), scale)
-        return ExposedMeanLaw(0.0, len(rows), scale, centre=total / max(len(rows), 1))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size,)."""

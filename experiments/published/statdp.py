@@ -71,17 +71,10 @@ def _sparse_vectors() -> list[Entry]:
     values, little = compare(2, 2, cutoff=1, release_value=True), compare(4, 4 / 3, cutoff=1)
     return [
         entry("SVT", SparseVector(EPSILON, 1, threshold=0.5), last_above, _ALL_MOVE, answers),
-        entry(
-            "iSVT1",
-            compare(2, 0),
-            ordered,
-            _ALL_MOVE,
-            answers,
-            "no noise on the answers, order of the answers revealed",
-        ),
+        entry("iSVT1", compare(2, 0), ordered, _ALL_MOVE, answers,
+            "no noise on the answers, order of the answers revealed"),
         entry("iSVT2", compare(2, 2), half_up, _ALL_MOVE, answers, "no cutoff, epsilon for each of many answers"),
         entry("iSVT3", little, last_above, _ALL_MOVE, answers, "too little noise on the answers, 7/4 epsilon"),
-        entry(
-            "iSVT4", values, all_up, _ALL_MOVE, answers, "release of the noisy answer, a bound on the threshold noise"
-        ),
-    ]
+        entry("iSVT4", values, all_up, _ALL_MOVE, answers,
+            "release of the noisy answer, a bound on the threshold noise"),
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Figures of the experiments: stated values as lines, measured intervals and lower bounds as points."""
+"""Figures of experiments R3, D7 and D8: stated values as lines, measured intervals and lower bounds as points."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 from ...audit.claims.mironov_propositions import NFoldComposition
 from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
-from ...audit.results.statement_result import Point, StatementResult
+from ...audit.results.statement_result import StatementResult
 from ...mechanisms import RandomisedResponseFold, advanced_composition, group_delta
-from ...mechanisms.faulty import MisprintedNewtonGaussian, OneForEpsilonGaussian, VarianceAsScaleGaussian
 from ...reports.figures.figure_style import BLUE, DASHED, GREEN, GREY, VERMILLION
 
 if TYPE_CHECKING:
@@ -22,15 +21,6 @@ if TYPE_CHECKING:
 
 _BLACK, _PURPLE = "#111111", "#CC79A7"
 _WHITE_EDGE: Final[dict[str, Any]] = {"markeredgecolor": "white", "markeredgewidth": 0.6}
-_LOOKS: Final = (("", BLUE, "s", "with the factor 2"), ("-missing-2", VERMILLION, "X", "without the factor 2"))
-_DELTA: Final = 1e-5  # of every case in SCALES
-SCALES: Final = {
-    **{f"G3-scale-one-for-epsilon-at-{epsilon:g}": (epsilon, VERMILLION) for epsilon in (0.5, 1.0, 1.1, 2.0, 4.0)},
-    **{f"G3-scale-at-{epsilon:g}": (epsilon, _BLACK) for epsilon in (0.5, 1.1, 2.0)},
-    "G3-scale-newton": (1.0, GREEN),
-    "G3-scale-variance-over": (1.0, BLUE),
-}
-"""The claimed epsilon and the colour of each measured standard deviation."""
 EVENTS: Final = {
     **{f"R3-events-response-{n}": (n, BLUE, "o", "randomised response") for n in (1, 10, 100)},
     **{f"R3-events-laplace-{n}": (n, GREEN, "s", "Laplace") for n in (1, 10, 100)},
@@ -38,87 +28,6 @@ EVENTS: Final = {
     "R3-events-four-times": (10, VERMILLION, "X", "randomised response, n = 40"),
 }
 """The panel, colour, marker and label of each case of measured events."""
-
-
-def halves_figure(entries: Sequence[Entry]) -> Figure:
-    """Draw the intervals of the parts of the privacy loss, with and without the factor 2, against ±ε/2."""
-    figure, axes = _figure(7.0, 3.2)
-    names: list[str] = []
-    for ending, colour, marker, label in _LOOKS:
-        points = _points_of(entries, f"E1-halves{ending}")
-        names = [point.at for point in points] or names
-        places = np.arange(len(points)) + (0.12 if ending else -0.12)
-        _bars(axes, points, places, colour, marker, label, is_flat=True)
-        for point in points[:1]:
-            for place, end in enumerate((point.low, point.high)):
-                axes.axvline(end, color=_BLACK, linewidth=1.0, linestyle=DASHED, zorder=0,
-                             label=None if place or ending else "± epsilon/2")  # fmt: skip
-    axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
-    axes.set_xlabel("part of the privacy loss")
-    _finish(axes, 8.5, loc="upper right")
-    return figure
-
-
-def slopes_figure(entries: Sequence[Entry], *, epsilon: float, utilities: Sequence[float]) -> Figure:
-    """Draw ln(p/p_best) against the utility below the best, with the lines of the stated and the fitted slopes."""
-    figure, axes = _figure(6.0, 4.0)
-    distance = np.asarray(utilities) - max(utilities)
-    below = distance[distance < 0]
-    for factor, style, label in ((0.5, "-", "slope epsilon/2"), (1.0, DASHED, "slope epsilon")):
-        axes.plot(distance, factor * epsilon * distance, color=_BLACK, linewidth=1.0, linestyle=style, label=label)
-    for ending, colour, marker, label in _LOOKS:
-        points = _points_of(entries, f"E3-slope{ending}")
-        if points and np.isfinite([points[0].lower, points[0].upper]).all():
-            fit, pairs = points[0], points[1:]
-            ends = fit.lower * distance, fit.upper * distance
-            axes.fill_between(distance, *ends, color=colour, alpha=0.25, linewidth=0)
-            axes.plot(distance, fit.estimate * distance, color=colour, linewidth=1.6, alpha=0.6,
-                      label=f"{label}: fitted slope {fit.estimate:.3f}")  # fmt: skip
-            differences = [
-                Point(estimate=step * pair.estimate, lower=step * pair.upper, upper=step * pair.lower)
-                for pair, step in zip(pairs, below, strict=True)
-            ]
-            _bars(axes, differences, below, colour, marker)
-    axes.set_xlabel("utility below the best")
-    axes.set_ylabel("ln of the probability over the best's")
-    _finish(axes, 8.5, loc="upper left")
-    return figure
-
-
-def scales_figure(entries: Sequence[Entry]) -> Figure:
-    """Draw the ratio of the actual to the calibrated standard deviation against epsilon, at delta 1e-5.
-
-    Lines are exact, points measured. Below 1 the claim is broken; above 1 noise is wasted.
-    """
-    figure, axes = _figure(7.0, 4.0)
-    epsilons = np.concatenate([np.geomspace(0.1, 1.1, 40), np.geomspace(1.15, 10, 24)])
-    for kind, colour, label in (
-        (OneForEpsilonGaussian, VERMILLION, "√(χ² + 1) for √(χ² + ε)"),
-        (MisprintedNewtonGaussian, GREEN, "misprinted derivative"),
-        (VarianceAsScaleGaussian, BLUE, "variance for standard deviation"),
-    ):
-        twins = [kind(float(epsilon), _DELTA) for epsilon in epsilons]
-        axes.plot(epsilons, [twin.scale / twin.right_scale for twin in twins], color=colour, linewidth=1.3, label=label)
-    axes.axhline(1, color=_BLACK, linewidth=1.0, label="calibrated")
-    for entry in entries:
-        if entry.name in SCALES and isinstance(entry.result, StatementResult):
-            epsilon, colour = SCALES[entry.name]
-            point = entry.result.points[0]
-            middle, low, high = (value / point.low for value in (point.estimate, point.lower, point.upper))
-            axes.errorbar([epsilon], [middle], yerr=[[middle - low], [high - middle]], fmt="o", color=colour,
-                          markersize=4.5, capsize=2, **_WHITE_EDGE)  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("epsilon claimed, at delta 1e-5 and sensitivity 1")
-    axes.set_ylabel("standard deviation / calibrated")
-    axes.set_ylim(0.4, 40)
-    for text, place in (("more noise than needed", 0.97), ("less noise than claimed", 0.03)):
-        axes.text(0.99, place, text, transform=axes.transAxes, ha="right", va="top" if place > 0.5 else "bottom",
-                  fontsize=8.5, color=GREY)  # fmt: skip
-    _finish(axes, 8.5)
-    return figure
 
 
 def boundary_figure(entries: Sequence[Entry], *, epsilon: float, folds: Sequence[int]) -> Figure:
@@ -179,13 +88,16 @@ def group_figure(entries: Sequence[Entry], *, epsilon: float, delta: float) -> F
     approximate.set_ylabel("delta at kε")
     for axes in (pure, approximate):
         axes.set_xlabel(f"distance k; ε = {epsilon:g}" + (f", δ = {delta:g}" if axes is approximate else ""))
-        _finish(axes, 8)
+        _finish(axes)
     return figure
 
 
 def composition_figure(entries: Sequence[Entry], *, epsilon: float, slack: float) -> Figure:
     """Draw the epsilon of k composed mechanisms at a small delta, and of a group of k at delta 0, against k."""
-    figure, axes = _figure(5.6, 4.0)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 4.0), layout="constrained")
+    axes = figure.add_subplot()
     k = np.geomspace(1, 64, 61)
     axes.plot(k, epsilon * k, color=_BLACK, linewidth=1.2, label="kε")
     advanced = [advanced_composition(epsilon, 0.0, int(folds), slack)[0] for folds in range(1, 65)]
@@ -200,47 +112,8 @@ def composition_figure(entries: Sequence[Entry], *, epsilon: float, slack: float
     axes.set_ylim(epsilon / 2, 640 * epsilon)
     axes.set_xlabel(f"k; ε = {epsilon:g} each")
     axes.set_ylabel("epsilon")
-    _finish(axes, 8)
+    _finish(axes)
     return figure
-
-
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.add_subplot()
-
-
-def _points_of(entries: Sequence[Entry], name: str) -> Sequence[Point]:
-    """Return the points of the case's result, none where the case was not run."""
-    for entry in entries:
-        if entry.name == name and isinstance(entry.result, StatementResult):
-            return entry.result.points
-    return ()
-
-
-def _bars(
-    axes: Axes,
-    points: Sequence[Point],
-    places: Sequence[float] | np.ndarray,
-    colour: str,
-    marker: str,
-    label: str | None = None,
-    *,
-    is_flat: bool = False,
-) -> None:
-    """Draw the estimates whose intervals are finite, with horizontal or vertical intervals."""
-    kept = [(at, p) for at, p in zip(places, points, strict=True) if np.isfinite([p.lower, p.estimate, p.upper]).all()]
-    if kept:
-        at = [place for place, _ in kept]
-        middle = [p.estimate for _, p in kept]
-        ends = [[p.estimate - p.lower for _, p in kept], [p.upper - p.estimate for _, p in kept]]
-        where: dict[str, Any] = (
-            {"x": middle, "y": at, "xerr": ends} if is_flat else {"x": at, "y": middle, "yerr": ends}
-        )
-        axes.errorbar(
-            **where, fmt=marker, color=colour, markersize=5, capsize=2, linewidth=1.0, label=label, **_WHITE_EDGE
-        )
 
 
 def _events(axes: Axes, result: StatementResult, colour: str, marker: str, label: str) -> None:
@@ -270,7 +143,7 @@ def _lower_bounds(axes: Axes, entries: Sequence[Entry], name: str, colour: str, 
               **_WHITE_EDGE)  # fmt: skip
 
 
-def _finish(axes: Axes, fontsize: float, **options: Any) -> None:
+def _finish(axes: Axes) -> None:
     axes.spines[["right", "top"]].set_visible(False)
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize=fontsize, **options)
+        axes.legend(frameon=False, fontsize=8)

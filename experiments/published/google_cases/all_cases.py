@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from .case import LN3, Case, ClosenessCase
 
@@ -23,7 +23,7 @@ _ANSWERS = {
     "Fractional positive raw input": 6.48074069840786023096,
     "Fractional negative raw input": -125773.181179024284936,
 }
-# Name, epsilon, L₀ and L∞ sensitivity, tolerance, exponent of the granularity.
+# Name, epsilon, L₀ and L∞ sensitivity, tolerance, exponent of the granularity; the variance is 2(L₀ L∞/ε)².
 _LAPLACE = (
     ("Default parameters", LN3, 1, 1.0, 0.00065, -8),
     ("Low l_inf sensitivity", LN3, 1, 0.05, 0.00075, -12),
@@ -58,41 +58,28 @@ _GAUSSIAN = (
 )
 
 
-def laplace_closeness_cases() -> Iterator[ClosenessCase]:
-    """Yield the 19 cases of Laplace noise, whose variance is 2(L₀ L∞/ε)²."""
-    settings = [(*setting, 0.0) for setting in _LAPLACE]
-    settings += [(name, *_LAPLACE[0][1:], answer) for name, answer in _ANSWERS.items()]
-    for name, epsilon, partitions, change, tolerance, exponent, answer in settings:
-        yield ClosenessCase(
-            file="Laplace closeness",
-            name=name,
-            epsilon=epsilon,
-            partitions=partitions,
-            change=change,
-            answer=answer,
-            variance=2 * (partitions * change / epsilon) ** 2,
-            tolerance=tolerance,
-            granularity=2.0**exponent,
-        )
-
-
-def gaussian_closeness_cases() -> Iterator[ClosenessCase]:
-    """Yield the 23 cases of Gaussian noise."""
-    settings = [(*setting, 0.0) for setting in _GAUSSIAN]
-    settings += [(name, *_GAUSSIAN[0][1:], answer) for name, answer in _ANSWERS.items()]
-    for name, epsilon, delta, partitions, change, variance, tolerance, exponent, answer in settings:
-        yield ClosenessCase(
-            file="Gaussian closeness",
-            name=name,
-            epsilon=epsilon,
-            delta=delta,
-            partitions=partitions,
-            change=change,
-            answer=answer,
-            variance=variance,
-            tolerance=tolerance,
-            granularity=2.0**exponent,
-        )
+def closeness_cases() -> Iterator[ClosenessCase]:
+    """Yield the 19 cases of the law of Laplace noise, and the 23 of Gaussian noise."""
+    laplace = [
+        (name, epsilon, 0.0, partitions, change, 2 * (partitions * change / epsilon) ** 2, *rest)
+        for name, epsilon, partitions, change, *rest in _LAPLACE
+    ]
+    for file, settings in (("Laplace closeness", laplace), ("Gaussian closeness", _GAUSSIAN)):
+        rows: list[Any] = [(*setting, 0.0) for setting in settings]
+        rows += [(name, *settings[0][1:], answer) for name, answer in _ANSWERS.items()]
+        for name, epsilon, delta, partitions, change, variance, tolerance, exponent, answer in rows:
+            yield ClosenessCase(
+                file=file,
+                name=name,
+                epsilon=epsilon,
+                delta=delta,
+                partitions=partitions,
+                change=change,
+                answer=answer,
+                variance=variance,
+                tolerance=tolerance,
+                granularity=2.0**exponent,
+            )
 
 
 # Cases of counts and bounded sums: sweeps over datasets and settings.
@@ -124,23 +111,42 @@ _GAUSSIAN_COUNTS = {
 }
 
 
-def count_cases() -> Iterator[Case]:
+def _case(
+    file: str,
+    name: str,
+    sizes: Sequence[Any],
+    bounds: tuple[float, float],
+    rows: tuple[float, ...],
+    extra: tuple[float, ...],
+    cell: tuple[float, float],
+    **rest: Any,
+) -> Case:
+    """Return a case; its sizes are ε, δ, partitions and values in each, its cell is tolerance and granularity."""
+    epsilon, delta, partitions, per_partition = sizes
+    return Case(
+        file=file,
+        name=name,
+        epsilon=epsilon,
+        delta=delta,
+        partitions=partitions,
+        per_partition=per_partition,
+        lower=bounds[0],
+        upper=bounds[1],
+        rows=rows,
+        extra=extra,
+        tolerance=cell[0],
+        granularity=cell[1],
+        **{"tested_delta": delta, **rest},
+    )
+
+
+def _count_cases() -> Iterator[Case]:
     """Yield the 36 cases of counts; a row is the number of values that are counted at once."""
     for noise, settings in (("Laplace", _LAPLACE_COUNTS), ("Gaussian", _GAUSSIAN_COUNTS)):
         for dataset, rows in _COUNTS.items():
-            for setting, (epsilon, delta, partitions, added, tolerance) in settings.items():
-                yield Case(
-                    file="count",
-                    name=f"{noise} noise, {dataset}, {setting}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=delta,
-                    partitions=partitions,
-                    rows=rows,
-                    extra=(added,),
-                    tolerance=tolerance,
-                    granularity=1.0,
-                )
+            for setting, (*sizes, added, tolerance) in settings.items():
+                name = f"{noise} noise, {dataset}, {setting}"
+                yield _case("count", name, (*sizes, 1), (0.0, 1.0), rows, (added,), (tolerance, 1.0))
 
 
 # Setting: epsilon, delta, tested delta, partitions, values of a user.
@@ -163,56 +169,43 @@ _SETTINGS = {
     },
 }
 _WORDS = {"default": "default parameters", "small delta, smaller for the noise": "small delta"}
-# Tolerance and granularity of a setting, for values in [0, 1] and for values up to 50.
+# Tolerance and granularity of a setting, for values in [0, 1], for values up to 50, and for no values.
 _UNIT = {
     "Laplace": {
-        "default": (0.02, 2**-6),
-        "many": (0.04, 2**-3),
-        "small epsilon": (0.0135, 2**-4),
+        "default": (0.02, 2**-6), "many": (0.04, 2**-3), "small epsilon": (0.0135, 2**-4),
         "large epsilon": (0.0135, 2**-4),
     },
     "Gaussian": {
-        "default": (0.00117, 2**-7),
-        "many": (0.00242, 2**-6),
-        "small epsilon": (0.0003, 2**-1),
-        "large epsilon": (0.00092, 2**-7),
-        "small delta, smaller for the noise": (0.00092, 2**-7),
+        "default": (0.00117, 2**-7), "many": (0.00242, 2**-6), "small epsilon": (0.0003, 2**-1),
+        "large epsilon": (0.00092, 2**-7), "small delta, smaller for the noise": (0.00092, 2**-7),
     },
-}
+}  # fmt: skip
 _FIFTY = {
     "Laplace": {
-        "default": (0.04, 2**-2),
-        "many": (0.04, 1.0),
-        "small epsilon": (0.023, 1.0),
-        "large epsilon": (0.023, 2**-1),
+        "default": (0.04, 2**-2), "many": (0.04, 1.0), "small epsilon": (0.023, 1.0), "large epsilon": (0.023, 2**-1),
     },
     "Gaussian": {
-        "default": (0.00513, 2**-4),
-        "many": (0.006, 2**-2),
-        "small epsilon": (0.00113, 4.0),
-        "large epsilon": (0.0035, 2**-4),
-        "small delta": (0.0048, 2**-4),
+        "default": (0.00513, 2**-4), "many": (0.006, 2**-2), "small epsilon": (0.00113, 4.0),
+        "large epsilon": (0.0035, 2**-4), "small delta": (0.0048, 2**-4),
     },
-}
+}  # fmt: skip
 _EMPTY = {
     "Laplace": {
-        **{name: _UNIT["Laplace"][name] for name in ("default", "many")},
-        "large bounds": (0.04, 2**-2),
-        "small epsilon": (0.0135, 2**-4),
-        "large epsilon": (0.0135, 2**-5),
+        "default": (0.02, 2**-6), "many": (0.04, 2**-3), "large bounds": (0.04, 2**-2),
+        "small epsilon": (0.0135, 2**-4), "large epsilon": (0.0135, 2**-5),
     },
     "Gaussian": {
-        **{name: _UNIT["Gaussian"][name] for name in ("default", "many")},
-        "large bounds": (0.00513, 2**-4),
-        **{name: _UNIT["Gaussian"][name] for name in list(_UNIT["Gaussian"])[2:]},
+        "default": (0.00117, 2**-7), "many": (0.00242, 2**-6), "large bounds": (0.00513, 2**-4),
+        "small epsilon": (0.0003, 2**-1), "large epsilon": (0.00092, 2**-7),
+        "small delta, smaller for the noise": (0.00092, 2**-7),
     },
-}
+}  # fmt: skip
 _FRACTIONS = (0.64872, 0.12707, 0.00128, 0.14684, 0.86507)
 _LARGE = (32.43606, 35.35006, 40.73424, 32.53939, 7.081785)
 _MIXED = (-32.43606, 35.35006, -40.73424, -32.53939, 7.081785)
 
 
-def sum_cases(*, whole: bool) -> Iterator[Case]:
+def _sum_cases(*, whole: bool) -> Iterator[Case]:
     """Yield the 38 cases of bounded sums of fractions, or of whole numbers."""
     unit = (1.0, 0.0, 0.0, 0.0, 1.0) if whole else _FRACTIONS
     large, mixed = ((32.0, 35.0, 41.0, 33.0, 7.0), (-32.0, 35.0, -41.0, -33.0, 7.0)) if whole else (_LARGE, _MIXED)
@@ -225,27 +218,16 @@ def sum_cases(*, whole: bool) -> Iterator[Case]:
     }
     for noise in ("Laplace", "Gaussian"):
         for dataset, (rows, usual, tolerances) in datasets.items():
-            for setting, (tolerance, granularity) in tolerances[noise].items():
+            for setting, cell in tolerances[noise].items():
                 epsilon, delta, tested, partitions, added = _SETTINGS[noise][setting]
-                lower, upper, value = signed if setting == "large bounds" else usual
+                *bounds, value = signed if setting == "large bounds" else usual
                 words = _WORDS.get(setting, setting)
                 if setting == "many":
                     is_turned = noise == "Gaussian" and dataset.startswith("large")
                     words = "many contributed partitions" if is_turned else "many partitions contributed"
-                yield Case(
-                    file="long bounded sum" if whole else "bounded sum",
-                    name=f"{noise} noise, {dataset}, {words}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=tested,
-                    partitions=partitions,
-                    lower=lower,
-                    upper=upper,
-                    rows=rows,
-                    extra=(value,) * added,
-                    tolerance=tolerance,
-                    granularity=granularity,
-                )
+                name, sizes = f"{noise} noise, {dataset}, {words}", (epsilon, delta, partitions, 1)
+                file, extra = "long bounded sum" if whole else "bounded sum", (value,) * added
+                yield _case(file, name, sizes, (bounds[0], bounds[1]), rows, extra, cell, tested_delta=tested)
 
 
 # Cases of bounded means and of standard deviations: sweeps over datasets and settings.
@@ -322,29 +304,16 @@ _MEAN_CELLS = {
 }  # fmt: skip
 
 
-def mean_cases() -> Iterator[Case]:
+def _mean_cases() -> Iterator[Case]:
     """Yield the 47 cases of bounded means."""
     for (noise, dataset), cells in _MEAN_CELLS.items():
         bounds, rows, value, several, other = _DATASETS[dataset]
-        for setting, (tolerance, granularity) in cells.items():
-            words, epsilon, delta, partitions, per_partition, added = _MEANS[noise][setting]
-            lower, upper = (-50.0, 50.0) if setting == "bounds" else bounds
+        for setting, cell in cells.items():
+            words, *sizes, added = _MEANS[noise][setting]
             at = {"bounds": -50_000.0, "entries": other}.get(setting, value)
-            yield Case(
-                file="bounded mean",
-                name=f"{noise} noise, {dataset}, {words}",
-                epsilon=epsilon,
-                delta=delta,
-                tested_delta=delta,
-                partitions=partitions,
-                per_partition=per_partition,
-                lower=lower,
-                upper=upper,
-                rows=several if setting == "entries" else rows,
-                extra=(at,) * added,
-                tolerance=tolerance,
-                granularity=granularity,
-            )
+            ends = (-50.0, 50.0) if setting == "bounds" else bounds
+            used, name = several if setting == "entries" else rows, f"{noise} noise, {dataset}, {words}"
+            yield _case("bounded mean", name, sizes, ends, used, (at,) * added, cell)
 
 
 # Setting: its words, epsilon, delta, partitions, values in each, values of a user, tolerance and granularity.
@@ -377,34 +346,23 @@ _SPREAD = {
         ((47.2, 47.2, 47.9, 48.5, 49.1, 49.2, 49.2, 49.8, 49.8, 50.0), -50.0),
     ),
 }
-MORE_VALUES_THAN_ALLOWED = "the file adds 25 values to one partition, five times the L₂ sensitivity of 25 partitions"
+_MORE_VALUES = "the file adds 25 values to one partition, five times the L₂ sensitivity of 25 partitions"
 
 
-def deviation_cases() -> Iterator[Case]:
+def _deviation_cases() -> Iterator[Case]:
     """Yield the 42 cases of standard deviations."""
     for noise, settings in _DEVIATIONS.items():
         for dataset, (usual, large) in _SPREAD.items():
-            for words, epsilon, delta, partitions, per_partition, added, tolerance, granularity in settings:
+            for words, *sizes, added, tolerance, granularity in settings:
+                _, delta, partitions, per_partition = sizes
                 rows, value = large if words == "large bounds" else usual
                 extra = (value,) * added
                 if dataset == "empty stdv" and per_partition > 1:  # half of the values at each bound
                     extra = (value,) * (added // 2) + (-value,) * (added // 2)
-                yield Case(
-                    file="standard deviation",
-                    name=f"{noise} noise, {dataset}, {words}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=delta,
-                    partitions=partitions,
-                    per_partition=per_partition,
-                    lower=-50.0 if words == "large bounds" else 0.0,
-                    upper=50.0 if words == "large bounds" else 2.0,
-                    rows=rows,
-                    extra=extra,
-                    tolerance=tolerance,
-                    granularity=granularity,
-                    note=MORE_VALUES_THAN_ALLOWED if delta and partitions > 1 else "",
-                )
+                bounds = (-50.0, 50.0) if words == "large bounds" else (0.0, 2.0)
+                note, cell = _MORE_VALUES if delta and partitions > 1 else "", (tolerance, granularity)
+                name = f"{noise} noise, {dataset}, {words}"
+                yield _case("standard deviation", name, sizes, bounds, rows, extra, cell, note=note)
 
 
 # Cases of quantiles and of approximate bounds.
@@ -414,8 +372,6 @@ def deviation_cases() -> Iterator[Case]:
 
 _WIDE: Final = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _NARROW: Final = (0.0, 0.01, 0.05, 0.45, 0.49, 0.5, 0.51, 0.55, 0.95, 0.99, 1.0)
-BUCKETS: Final = 32
-"""Cells into which the tests divide the bounds of a quantile."""
 _TENTHS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _TREE, _OTHER_TREE = (2, 5), (3, 3)
 # Setting: epsilon, delta, partitions, values in each, values of a user, tree, tolerance.
@@ -440,31 +396,19 @@ _QUANTILE_SETTINGS = {
 }
 
 
-def quantile_cases() -> Iterator[Case]:
+def _quantile_cases() -> Iterator[Case]:
     """Yield the 39 cases of quantiles."""
     for noise, settings in _QUANTILE_SETTINGS.items():
         for dataset in ("empty", "binary", "linear"):
-            for setting, (epsilon, delta, partitions, per_partition, added, tree, tolerance) in settings.items():
+            for setting, (*sizes, added, tree, tolerance) in settings.items():
                 is_narrow = setting == "small delta" or (dataset == "empty" and tree == _TREE)
                 rows: tuple[float, ...] = {"empty": (), "binary": (-1_000.0,) * added, "linear": _TENTHS}[dataset]
                 value = {"empty": 0.5, "binary": 1_000.0, "linear": 0.0}[dataset]
-                yield Case(
-                    file="quantiles",
-                    name=f"{noise} noise, {dataset} distribution, {setting}",
-                    epsilon=epsilon,
-                    delta=delta,
-                    tested_delta=delta,
-                    partitions=partitions,
-                    per_partition=per_partition,
-                    lower=-1.0 if dataset == "linear" else 0.0,
-                    upper=2.0 if dataset == "linear" else 1.0,
-                    rows=rows,
-                    extra=(value,) * added,
-                    tolerance=tolerance,
-                    tree=tree,
-                    ranks=_NARROW if is_narrow else _WIDE,
-                    samples=250_000,
-                )
+                name, bounds = f"{noise} noise, {dataset} distribution, {setting}", (0.0, 1.0)
+                if dataset == "linear":
+                    bounds = (-1.0, 2.0)
+                shape = {"tree": tree, "ranks": _NARROW if is_narrow else _WIDE, "samples": 250_000}
+                yield _case("quantiles", name, sizes, bounds, rows, (value,) * added, (tolerance, 0.0), **shape)
 
 
 # Name, epsilon, values of a user, numbers of equal rows, the extra value, tolerance.
@@ -488,19 +432,12 @@ _BOUNDS: tuple[tuple[str, float, int, dict[float, int], float, float], ...] = (
 )
 
 
-def bounds_cases() -> Iterator[Case]:
+def _bounds_cases() -> Iterator[Case]:
     """Yield the 14 cases of approximate bounds: five bins of each sign, base 2, first edge 1."""
     for name, epsilon, values, counts, value, tolerance in _BOUNDS:
-        yield Case(
-            file="approximate bounds",
-            name=name,
-            epsilon=epsilon,
-            tested_delta=0.0,
-            per_partition=values,
-            rows=tuple(row for row, number in counts.items() for _ in range(number)),
-            extra=(value,) * values,
-            tolerance=tolerance,
-        )
+        rows = tuple(row for row, number in counts.items() for _ in range(number))
+        sizes, extra = (epsilon, 0.0, 1, values), (value,) * values
+        yield _case("approximate bounds", name, sizes, (0.0, 1.0), rows, extra, (tolerance, 0.0))
 
 
 REJECTED: Final = {
@@ -520,16 +457,5 @@ larger failure probabilities, shifts and other laws."""
 
 def dp_cases() -> Iterator[Case]:
     """Yield the cases of the aggregations, file by file."""
-    yield from count_cases()
-    yield from sum_cases(whole=False)
-    yield from sum_cases(whole=True)
-    yield from mean_cases()
-    yield from deviation_cases()
-    yield from quantile_cases()
-    yield from bounds_cases()
-
-
-def closeness_cases() -> Iterator[ClosenessCase]:
-    """Yield the cases of the law of the noise."""
-    yield from laplace_closeness_cases()
-    yield from gaussian_closeness_cases()
+    yield from (*_count_cases(), *_sum_cases(whole=False), *_sum_cases(whole=True), *_mean_cases())
+    yield from (*_deviation_cases(), *_quantile_cases(), *_bounds_cases())

@@ -29,13 +29,7 @@ from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
 from ....audit.sampling.block_plan import with_pilot
 from ....mechanisms import analytic_gaussian_scale
-from ....mechanisms.aggregates import (
-    ApproximateBounds,
-    BoundedMoments,
-    NoisyAnswers,
-    noisy_moments,
-    noisy_tree_counts,
-)
+from ....mechanisms.aggregates import ApproximateBounds, BoundedMoments, NoisyAnswers, noisy_moments, noisy_tree_counts
 from .case import Case, Row
 from .samplers import Hits, OnValues, Repeated, pydp_count, pydp_moment, pydp_quantiles, pydp_sum
 
@@ -56,19 +50,9 @@ _LARGE = 2.0  # (ε, δ) above which 10,000 runs of a tree could detect no exces
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audited:
-    """A mechanism with its pair, its claim for one user, and the runs on each dataset.
+    """A mechanism with its pair of rows (user, value), its claim for one user, and the runs on each dataset.
 
-    Attributes
-    ----------
-    on : str
-        What is audited.
-    mechanism : Any
-    x, y : list of (int, float)
-        Rows (user, value); y has more users.
-    users : int
-        Number of users by which the datasets differ.
-    claim : Claim
-    runs : int
+    `on` says what is audited. The datasets differ by `users` users, whom y has in addition.
     """
 
     on: str

@@ -31,38 +31,13 @@ Row = tuple[int, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A case of one of the files on aggregations.
+    """A case of one of the files on aggregations, named by noise, dataset and setting; delta is 0 for Laplace noise.
 
-    Attributes
-    ----------
-    file : str
-        Aggregation whose file has the case.
-    name : str
-        Noise, dataset and setting, as in the file.
-    epsilon, delta : float
-        Parameters of the aggregation; delta is 0 for Laplace noise.
-    tested_delta : float
-        Delta of the test, which is larger than `delta` in some cases.
-    partitions, per_partition : int
-        Most partitions that a user contributes to, and most values in each of them.
-    lower, upper : float
-        Bounds of the values.
-    rows : tuple of float
-        Values of the first dataset. For counts, numbers of values.
-    extra : tuple of float
-        Values that the second dataset has in addition, those of one user.
-    tolerance : float
-        Tolerance of the test, added to delta.
-    granularity : float
-        Width of the cells of the histograms; 0 if outputs are compared by other cells.
-    tree : tuple of int
-        Height and branching factor of a quantile tree.
-    ranks : tuple of float
-        Ranks of the quantiles.
-    samples : int
-        Outputs on each dataset of one vote.
-    note : str
-        What the file does differently from the case as it stands here.
+    A user contributes to at most `partitions` partitions, and at most `per_partition` values to each. `rows` are the
+    values of the first dataset (of counts, numbers of values), and `extra` those of one user that the second has in
+    addition. The test adds `tolerance` to `tested_delta`, and compares histograms whose cells have the width
+    `granularity`, or other cells if it is 0. `tree` is the height and the branching factor of a quantile tree, and
+    `note` says what the file does differently.
     """
 
     file: str
@@ -106,25 +81,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosenessCase:
-    """A case of one of the two files on the law of the noise.
+    """A case of one of the two files on the law of the noise; delta is 0 for Laplace noise.
 
-    Attributes
-    ----------
-    file, name : str
-    epsilon, delta : float
-        Parameters of the noise; delta is 0 for Laplace noise.
-    partitions : int
-        Largest number of coordinates that a user changes (the L₀ sensitivity).
-    change : float
-        Largest change of a coordinate (the L∞ sensitivity).
-    answer : float
-        Exact answer.
-    variance : float
-        Variance of the noise that the file states.
-    tolerance, granularity : float
-        Allowed distance of the histograms, and the width of their cells.
-    samples : int
-        Outputs of one vote.
+    A user changes at most `partitions` coordinates (the L₀ sensitivity) by at most `change` (L∞). `variance` is what
+    the file states, `tolerance` the allowed distance of histograms with cells of width `granularity`.
     """
 
     file: str

@@ -56,13 +56,7 @@ class OnValues:
 class Hits:
     """Whether each output of a mechanism belongs to an event that is known beforehand, shape (size,).
 
-    Attributes
-    ----------
-    mechanism : Repeated or OnValues
-    score : callable
-        Maps a block of outputs to numbers, shape (size,).
-    least : float
-        The event is the outputs whose score is this or more.
+    The event is the outputs whose score, shape (size,), is at least `least`.
     """
 
     mechanism: Repeated | OnValues
@@ -151,11 +145,7 @@ def _aggregate(name: str, case: Case, share: float, **options: Any) -> Any:
 
 def _bounds(case: Case, whole: bool) -> dict[str, Any]:
     kind = int if whole else float
-    return {
-        "lower_bound": kind(case.lower),
-        "upper_bound": kind(case.upper),
-        "dtype": "int" if whole else "float",
-    }
+    return {"lower_bound": kind(case.lower), "upper_bound": kind(case.upper), "dtype": "int" if whole else "float"}
 
 
 def _quick(aggregate: Any, kind: type) -> Prepare:

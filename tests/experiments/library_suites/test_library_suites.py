@@ -1,32 +1,37 @@
-"""Suites of a small library: right, faulty, leaking by bits, of unknown form, failing, and of unknown neighbours."""
+"""Suites of a small library: right, faulty, leaking by bits, of unknown form, failing, hanging, and in processes."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import signal
+import sys
 import time
+from concurrent.futures import Future
+from functools import partial
 
 import numpy as np
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, check, find_worst_pair
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.results.audit_result import Verdict
+from dpaudit.experiments.library_suites import library_names
+from dpaudit.experiments.library_suites import run_plan as of_plans
 from dpaudit.experiments.library_suites import run_target as of_targets
 from dpaudit.experiments.library_suites.audited_library import Library, NotCovered, PublicCallable, SameAs, Target
-from dpaudit.experiments.library_suites.coverage import (
-    Status,
-    coverage_markdown,
-    coverage_of_plan,
-    coverage_of_run,
-    coverage_text,
-    outcome_text,
-)
+from dpaudit.experiments.library_suites.coverage import Status, coverage_of_plan, coverage_of_run, outcome_text
 from dpaudit.experiments.library_suites.plan import plan_of
 from dpaudit.experiments.library_suites.run_plan import run_plan
 from dpaudit.experiments.library_suites.run_target import run_target
 from dpaudit.reports import junit, markdown
+
+from ...reports.cli.conftest import run
+
+__all__ = ["run"]
 
 
 class Noise:
@@ -55,8 +60,22 @@ class Difference:
         return self.noise.sample(rows.count(1) - rows.count(0), size, rng)
 
 
+class Hanging(Noise):
+    def sample(self, dataset, size, rng):
+        time.sleep(1_000)
+
+
+class Dying(Noise):
+    def sample(self, dataset, size, rng):
+        os._exit(7)
+
+
 def broken():
     raise ZeroDivisionError("of the library")
+
+
+def leaving():
+    sys.exit("no data")
 
 
 WHOLE, ROWS = Answers(low=0, high=2, integer=True), Rows(values=(0, 1), least=1, most=3)
@@ -65,7 +84,7 @@ NAMES = ("bits", "changed", "failing", "faulty", "right", "same", "unknown", "wr
 
 def form_of(public):
     def target(point, make, domain=WHOLE, **options):
-        return Target(callable=public.name, point=point, make=make, domain=domain, runs=1_500, **options)
+        return Target(callable=public.name, point=point, make=make, domain=domain, runs=1_000, **options)
 
     both = (Replace(), AddRemove())
     match public.short:
@@ -76,13 +95,15 @@ def form_of(public):
         case "bits":
             return (target("epsilon=1", lambda: Noise(continuous=True), Answers(low=0.0, high=1.0)),)
         case "failing":
-            return (target("any", broken),)
+            return target("any", broken), target("exit", leaving)
         case "changed":
             return (target("rows", Difference, ROWS, adjacencies=both),)
         case "wrong_rows":
             return (target("rows", lambda: Difference(4.0), ROWS, adjacencies=both),)
         case "same":
             return SameAs("tools.right")
+        case "hanging" | "dying":
+            return (target("any", {"hanging": Hanging, "dying": Dying}[public.short]),)
     return NotCovered("it fits no known form")
 
 
@@ -94,61 +115,48 @@ LIBRARY = Library(name="small", release=lambda: "small 1.0", public=public, form
 
 
 @pytest.fixture(scope="module")
-def run():
-    plan = plan_of(LIBRARY)
-    return run_plan(LIBRARY, plan, minutes=5, in_process=True)
+def found():
+    return run_plan(LIBRARY, plan_of(LIBRARY), minutes=5, in_process=True)
 
 
-def outcome(run, name):
-    return next(one for one in run.outcomes if one.name == name)
-
-
-def test_every_callable_is_planned_or_has_a_reason():
-    plan = plan_of(LIBRARY)
-    assert [line.callable for line in coverage_of_plan(plan).lines] == [f"tools.{name}" for name in NAMES]
-    assert plan.callables == tuple(f"tools.{name}" for name in NAMES)
-    first = [target.callable for target in plan.targets[:6]]
-    assert len(set(first)) == 6
-    assert [target.name for target in plan.targets[6:]] == ["tools.faulty: epsilon=2", "tools.right: epsilon=1 again"]
-
-
-def test_shares_are_fixed_before_the_first_audit_and_add_up():
+def test_every_callable_is_planned_with_shares_that_are_fixed_beforehand():
     plan = plan_of(LIBRARY, alpha=1e-3)
-    assert plan.audits == 16
+    assert plan.callables == tuple(f"tools.{name}" for name in NAMES)
+    assert [line.callable for line in coverage_of_plan(plan).lines] == list(plan.callables)
+    assert len({target.callable for target in plan.targets[:6]}) == 6
+    again = ["tools.failing: exit", "tools.faulty: epsilon=2", "tools.right: epsilon=1 again"]
+    assert [target.name for target in plan.targets[6:]] == again
+    assert plan.audits == 18
     assert plan.share * plan.audits == pytest.approx(1e-3, rel=1e-12)
     assert plan_of(LIBRARY, alpha=1e-3, with_bits=False).share == pytest.approx(2 * plan.share)
 
 
-def test_verdicts(run):
-    refuted = {one.name for one in run.outcomes if one.is_refuted_by_values}
+def test_verdicts(found):
+    refuted = {one.name for one in found.outcomes if one.is_refuted_by_values}
     assert refuted == {"tools.faulty: epsilon=1", "tools.wrong_rows: rows"}
-    assert [one.name for one in run.outcomes if one.is_refuted_by_bits_only] == ["tools.bits: epsilon=1"]
-    assert outcome(run, "tools.failing: any").failure == "it raised ZeroDivisionError: of the library"
-    assert all(entry.result.alpha == run.plan.share for one in run.outcomes for entry in one.entries)
-    assert run.not_reached == ()
-    assert run.status == 1
-    (entry,) = outcome(run, "tools.changed: rows").entries  # refuted only under each of its relations
-    assert entry.result.verdict is Verdict.NOT_REFUTED
-    assert str(entry.result.pair.adjacency) == str(AddRemove())
-    suite = run.suite()
+    assert [one.name for one in found.outcomes if one.is_refuted_by_bits_only] == ["tools.bits: epsilon=1"]
+    assert [one.failure for one in found.outcomes if one.failure] == [
+        "it raised ZeroDivisionError: of the library",
+        "it raised SystemExit: no data",
+    ]
+    entries = {entry.name: entry for one in found.outcomes for entry in one.entries}
+    assert {entry.result.alpha for entry in entries.values()} == {found.plan.share}
+    assert (found.not_reached, found.status) == ((), 1)
+    changed = entries["tools.changed: rows"].result  # refuted only under each of its relations
+    assert (changed.verdict, str(changed.pair.adjacency)) == (Verdict.NOT_REFUTED, str(AddRemove()))
+    known = entries["tools.faulty: epsilon=1"].note
+    assert known.startswith("Known for this release: too little noise. Confirmed on fresh runs")
+    assert "Known" not in entries["tools.wrong_rows: rows"].note
+    assert outcome_text(found).count("(new)") == 2
+    assert outcome_text(found).count("(known: too little noise)") == 1
+    suite = found.suite()
     assert from_json(to_json(suite)) == suite
     assert junit(suite).count("<failure") == 3
     assert "Known for this release" in markdown(suite)
 
 
-def test_a_known_defect_is_marked_and_stays_refuted(run):
-    (entry,) = outcome(run, "tools.faulty: epsilon=1").entries
-    assert entry.result.verdict is Verdict.REFUTED
-    assert entry.note.startswith("Known for this release: too little noise. Confirmed on fresh runs")
-    (new,) = outcome(run, "tools.wrong_rows: rows").entries
-    assert "Known" not in new.note
-    assert "tools.faulty: epsilon=1: REFUTED" in outcome_text(run)
-    assert outcome_text(run).count("(new)") == 2
-    assert outcome_text(run).count("(known: too little noise)") == 1
-
-
-def test_coverage_says_what_was_not_audited(run):
-    coverage = coverage_of_run(run)
+def test_the_coverage_says_what_was_not_audited(found):
+    coverage = coverage_of_run(found)
     assert {line.callable.partition(".")[2]: line.status for line in coverage.lines} == {
         "bits": Status.REFUTED_BY_BITS,
         "changed": Status.AUDITED,
@@ -159,105 +167,71 @@ def test_coverage_says_what_was_not_audited(run):
         "unknown": Status.NOT_COVERED,
         "wrong_rows": Status.REFUTED,
     }
-    assert coverage.audited == 5
-    assert "tools.unknown: not covered (it fits no known form)" in coverage_text(coverage)
-    assert "| `tools.failing` | could not be audited | 0 of 1 | any: it raised" in coverage_markdown(coverage, "small")
-    assert json.loads(json.dumps(coverage.to_dict()))["public callables"] == 8
-
-
-def test_what_the_time_does_not_reach_is_a_line_of_the_coverage():
-    plan = plan_of(LIBRARY, only="right")
-    run = run_plan(LIBRARY, plan, minutes=1e-9, in_process=True)
-    assert len(run.not_reached) == 2
-    (line,) = [line for line in coverage_of_run(run).lines if line.callable == "tools.right"]
+    late = run_plan(LIBRARY, plan_of(LIBRARY, only="right"), minutes=1e-9, in_process=True)
+    (line,) = [line for line in coverage_of_run(late).lines if line.callable == "tools.right"]
     assert (line.status, line.reasons) == (Status.NOT_REACHED, ("2 of 2 points not reached in the time",))
-    assert run.status == 3
+    assert (len(late.not_reached), late.status) == (2, 3)
 
 
-def test_a_suite_that_ended_resumes_with_the_same_results(run, tmp_path):
-    plan = plan_of(LIBRARY, only="right|fail")
+def test_a_suite_that_ended_resumes_with_the_same_results_in_its_folder(tmp_path):
+    plan, options = plan_of(LIBRARY, only="right|any"), {"only": "right|any", "in_process": True}
 
-    def stop(found, done, total):
+    def stop(outcome, done, total):
         if done == 2:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run_plan(LIBRARY, plan, out=tmp_path, only="right|fail", watch=stop, in_process=True)
-    again = []
-    resumed = run_plan(
-        LIBRARY,
-        plan,
-        out=tmp_path,
-        is_resumed=True,
-        only="right|fail",
-        in_process=True,
-        watch=lambda found, done, total: again.append(found.name),
-    )
-    assert again == ["tools.failing: any", "tools.right: epsilon=1 again"]
-    whole = run_plan(LIBRARY, plan, only="right|fail", in_process=True)
-    assert resumed.suite() == whole.suite()
-
-
-def test_a_folder_belongs_to_one_suite(tmp_path):
-    plan = plan_of(LIBRARY, only="fail")
     with pytest.raises(OptionError, match="nothing to resume"):
-        run_plan(LIBRARY, plan, out=tmp_path, is_resumed=True, only="fail")
-    run_plan(LIBRARY, plan, out=tmp_path, only="fail", in_process=True)
+        run_plan(LIBRARY, plan, out=tmp_path, is_resumed=True, **options)
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(LIBRARY, plan, out=tmp_path, watch=stop, **options)
     with pytest.raises(OptionError, match="continue that suite with --resume"):
-        run_plan(LIBRARY, plan, out=tmp_path, only="fail", in_process=True)
+        run_plan(LIBRARY, plan, out=tmp_path, **options)
     later = dataclasses.replace(plan, release="small 2.0")
     with pytest.raises(OptionError, match=r"the release of the suite in .* differ: 'small 1.0' then, 'small 2.0' now"):
-        run_plan(LIBRARY, later, out=tmp_path, is_resumed=True, only="fail")
+        run_plan(LIBRARY, later, out=tmp_path, is_resumed=True, **options)
+    again = []
+    noted = {"watch": lambda outcome, done, total: again.append(outcome.name)}
+    resumed = run_plan(LIBRARY, plan, out=tmp_path, is_resumed=True, **noted, **options)
+    assert again == ["tools.failing: any", "tools.right: epsilon=1 again"]
+    assert resumed.suite() == run_plan(LIBRARY, plan, **options).suite()
 
 
-def test_a_refutation_that_fresh_runs_do_not_confirm_is_withdrawn(monkeypatch):
-    (target,) = [target for target in plan_of(LIBRARY, only="faulty").targets if "=1" in target.name]
+class TestOneTarget:
+    TARGET = plan_of(LIBRARY, only="faulty: epsilon=1").targets[0]
 
-    def right_from_now_on(mechanism, x, y, **options):
-        return check(Noise(), x, y, **options)
+    def test_a_refutation_that_fresh_runs_do_not_confirm_is_withdrawn(self, monkeypatch):
+        monkeypatch.setattr(of_targets, "check", lambda mechanism, x, y, **options: check(Noise(), x, y, **options))
+        found = run_target(self.TARGET, alpha=1e-6, seed=0, seconds=5, with_bits=True)
+        (entry,) = found.entries
+        assert (len(found.unconfirmed), entry.result.verdict) == (1, Verdict.NOT_REFUTED)
+        assert entry.note.startswith("A first audit refuted the claim (REFUTED")
 
-    monkeypatch.setattr(of_targets, "check", right_from_now_on)
-    found = run_target(target, alpha=1e-6, seed=0, seconds=5, with_bits=True)
-    assert not found.is_refuted_by_values
-    assert len(found.unconfirmed) == 1
-    (entry,) = found.entries
-    assert entry.result.verdict is Verdict.NOT_REFUTED
-    assert entry.note.startswith("A first audit refuted the claim (REFUTED")
+    def test_the_confirmation_swaps_the_pair_and_has_another_seed(self, monkeypatch):
+        seen, found = [], []
 
+        def searched(*arguments, **options):
+            found.append(find_worst_pair(*arguments, **options))
+            return found[-1]
 
-def test_the_confirmation_swaps_the_pair_and_has_another_seed(monkeypatch):
-    (target,) = [target for target in plan_of(LIBRARY, only="faulty").targets if "=1" in target.name]
-    seen, found = [], []
+        def noted(mechanism, x, y, **options):
+            seen.append((x, y, options["seed"], options["alpha"]))
+            return check(mechanism, x, y, **options)
 
-    def searched(*arguments, **options):
-        found.append(find_worst_pair(*arguments, **options))
-        return found[-1]
+        monkeypatch.setattr(of_targets, "find_worst_pair", searched)
+        monkeypatch.setattr(of_targets, "check", noted)
+        (entry,) = run_target(self.TARGET, alpha=1e-6, seed=0, seconds=5, with_bits=True).entries
+        ((x, y, seed, alpha),) = seen
+        assert (found[0].x, found[0].y, alpha) == (y, x, 1e-6)
+        assert seed != entry.result.seed
 
-    def noted(mechanism, x, y, **options):
-        seen.append((x, y, options["seed"], options["alpha"]))
-        return check(mechanism, x, y, **options)
-
-    monkeypatch.setattr(of_targets, "find_worst_pair", searched)
-    monkeypatch.setattr(of_targets, "check", noted)
-    (entry,) = run_target(target, alpha=1e-6, seed=0, seconds=5, with_bits=True).entries
-    ((x, y, seed, alpha),) = seen
-    assert (found[0].x, found[0].y) == (y, x)
-    assert seed != entry.result.seed
-    assert alpha == 1e-6
-
-
-@pytest.mark.parametrize(("runs", "seconds", "given"), [(50_000, 20.0, 5_000), (50_000, 1e3, 50_000), (900, 2.0, 500)])
-def test_a_slow_mechanism_gets_fewer_runs(monkeypatch, runs, seconds, given):
-    target = Target(callable="slow", point="any", make=Noise, domain=WHOLE, runs=runs)
-    monkeypatch.setattr(of_targets, "_seconds_of_a_run", lambda mechanism, dataset, limit: 1e-3)
-    assert of_targets._affordable(target, Noise(), seconds) == (given, given)
-
-
-def test_a_mechanism_that_is_too_slow_gets_a_reason():
-    target = Target(callable="slow", point="any", make=Noise, domain=WHOLE, runs=50_000)
-    assert of_targets._seconds_of_a_run(lambda dataset, rng: time.sleep(0.002), 0, 1.0) >= 0.002
-    found = run_target(target, alpha=1e-4, seed=0, seconds=1e-9, with_bits=False)
-    assert "so that 400 runs on each dataset do not fit into 1e-09 s" in found.failure
+    def test_a_slow_mechanism_gets_fewer_runs_or_a_reason(self, monkeypatch):
+        assert of_targets._seconds_of_a_run(lambda dataset, rng: time.sleep(0.002), 0, 1.0) >= 0.002
+        found = run_target(self.TARGET, alpha=1e-4, seed=0, seconds=1e-9, with_bits=False)
+        assert "so that 400 runs on each dataset do not fit into 1e-09 s" in found.failure
+        monkeypatch.setattr(of_targets, "_seconds_of_a_run", lambda mechanism, dataset, limit: 1e-3)
+        for runs, seconds, given in ((50_000, 20.0, 5_000), (50_000, 1e3, 50_000), (900, 2.0, 500)):
+            target = dataclasses.replace(self.TARGET, runs=runs)
+            assert of_targets._affordable(target, Noise(), seconds) == (given, given)
 
 
 def test_impossible_suites_are_refused():
@@ -267,6 +241,125 @@ def test_impossible_suites_are_refused():
     for only, said in (("(", "is not a regular expression"), ("nothing such", "matches no callable of small")):
         with pytest.raises(OptionError, match=said):
             plan_of(LIBRARY, only=only)
-    for options in ({"minutes": 0.0}, {"minutes": float("nan")}, {"workers": 0}):
+    here = {"deadline": 5.0, "in_process": True}
+    for options in ({"minutes": float("nan")}, {"workers": 0}, {"deadline": 0.0}, here):
         with pytest.raises(OptionError, match=next(iter(options))):
             run_plan(LIBRARY, plan_of(LIBRARY), **options)
+
+
+def of_three():
+    return tuple(PublicCallable(f"tools.{name}", None) for name in ("dying", "hanging", "right"))
+
+
+LATE = "it did not answer within its deadline of 2 s, and its process was ended"
+DIED = "its process died, by a crash in compiled code or for want of memory"
+
+
+class TestProcesses:
+    @pytest.mark.evidence
+    def test_a_target_that_hangs_and_one_that_dies_are_lines_of_the_coverage(self):
+        library, seen = dataclasses.replace(LIBRARY, public=of_three), []
+        found = run_plan(
+            library,
+            plan_of(library, with_bits=False, only="any|again"),
+            only="any|again",
+            workers=2,
+            deadline=2.0,
+            watch=lambda outcome, done, total: seen.append((done, total)),
+        )
+        lines = {line.callable.partition(".")[2]: (line.status, line.reasons) for line in coverage_of_run(found).lines}
+        assert lines == {
+            "dying": (Status.FAILED, (f"any: {DIED}",)),
+            "hanging": (Status.FAILED, (f"any: {LATE}",)),
+            "right": (Status.AUDITED, ()),
+        }
+        assert seen == [(1, 3), (2, 3), (3, 3)]
+        here = run_plan(library, plan_of(library, with_bits=False, only="again"), in_process=True)
+        assert [each.result.counts for each in here.suite().entries] == [e.result.counts for e in found.suite().entries]
+
+    def test_what_a_lane_tells_of_its_process(self, monkeypatch):
+        """A process that died between two targets is replaced; one that dies or hangs is ended with a reason."""
+
+        class Pool:
+            def __init__(self, *futures):
+                self.futures, self.is_ended = list(futures), False
+
+            def submit(self, *_):
+                if isinstance(future := self.futures.pop(0), Exception):
+                    raise future
+                return future
+
+            def shutdown(self, **_):
+                self.is_ended = True
+
+        def done(answer):
+            future = Future()
+            future.set_exception(answer) if isinstance(answer, Exception) else future.set_result(answer)
+            return future
+
+        died = TerminatedWorkerError("it died")
+        first, second = Pool(died), Pool(done(None), done("done"), done(died))
+        pools = iter([second, Pool(done(None), Future())])
+        monkeypatch.setattr(of_plans, "ProcessPoolExecutor", lambda **_: next(pools))
+        lane = of_plans._Lane(print, print, "parcel", None)
+        lane.pool = first
+        for answer in ("done", DIED, LATE):
+            lane.give("target")
+            limit = 2.0 if answer != LATE else 0.0
+            assert lane.take(limit) == ("target", answer.replace("2 s", f"{limit:g} s"))
+        assert first.is_ended
+        assert second.is_ended
+        assert lane.pool is None
+
+
+class TestCommand:
+    """`dpaudit suite` on the small library, in this process."""
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch):
+        monkeypatch.setitem(library_names.LIBRARIES, "pydp", LIBRARY)
+        monkeypatch.setattr(library_names, "is_installed", lambda name: True)
+        monkeypatch.setattr(of_plans, "run_plan", partial(run_plan, in_process=True))
+
+    def test_it_writes_every_report_and_the_coverage(self, run, tmp_path):
+        status, out, _ = run("suite", "pydp", "--list", "--only", "right|unknown")
+        assert status == 0
+        assert "alpha 0.0001 for the suite" in out
+        assert "  tools.right: epsilon=1\n" in out
+        assert "2 public callables: 1 planned, 1 not covered" in out
+        arguments = ("suite", "pydp", "--only", "right: epsilon=1$|unknown|failing: any", "--no-bits", "--out", "found")
+        status, out, errors = run(*arguments)
+        assert status == 0
+        assert "1 of 2 points audited: 0 refuted by values" in out
+        assert "tools.unknown: not covered (it fits no known form)" in out
+        assert "[2/2] tools.right: epsilon=1: NOT REFUTED" in errors
+        names = {path.name for path in (tmp_path / "found").iterdir()}
+        assert names >= {"results.json", "report.html", "report.md", "junit.xml", "coverage.json", "coverage.md"}
+        page = (tmp_path / "found" / "report.html").read_text()
+        assert '<h2 id="coverage">' in page
+        assert '<th scope="row"><bdi>tools.unknown</bdi></th>' in page
+        failed = "| `tools.failing` | could not be audited | 0 of 1 | any: it raised ZeroDivisionError"
+        assert failed in (tmp_path / "found" / "coverage.md").read_text()
+        assert json.loads((tmp_path / "found" / "coverage.json").read_text())["public callables"] == 3
+        status, _, errors = run(*arguments)
+        assert status == 2
+        assert "continue that suite with --resume" in errors
+        status, _, errors = run("suite", "pydp", "--resume", "--out", "empty")
+        assert status == 2
+        assert "nothing to resume in empty" in errors
+        status, _, errors = run("suite", "numpy")
+        assert status == 2
+        assert "has no suite; use one of diffprivlib, opendp, pydp, pipeline-dp" in errors
+
+    def test_a_termination_ends_its_processes_as_ctrl_c_does(self, run, monkeypatch):
+        before = signal.getsignal(signal.SIGTERM)
+
+        def terminated(library, plan, **options):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+
+        monkeypatch.setattr(of_plans, "run_plan", terminated)
+        status, _, errors = run("suite", "pydp", "--only", "right")
+        assert status == 130
+        assert "the same command with --resume continues" in errors
+        assert signal.getsignal(signal.SIGTERM) == before

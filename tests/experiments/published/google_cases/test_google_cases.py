@@ -29,13 +29,9 @@ NUMBERS = {
 }  # fmt: skip
 ALPHA, ALARM = 1e-6, 1e-8
 ONE_ANSWER = (
-    "count: Laplace noise, empty count, default parameters",
     "count: Laplace noise, small count, small epsilon",
-    "count: Laplace noise, empty count, large epsilon",
     "count: Gaussian noise, small count, two partitions contributed",
-    "count: Gaussian noise, empty count, small epsilon",
     "bounded sum: Laplace noise, large mixed sum, default parameters",
-    "bounded sum: Gaussian noise, small positive sum, small delta",
     "long bounded sum: Laplace noise, empty sum, large epsilon",
     "long bounded sum: Gaussian noise, large positive sum, many contributed partitions",
 )
@@ -62,11 +58,6 @@ class TestCases:
             norm = case.partitions if case.noise == "laplace" else math.sqrt(case.partitions)
             added = sum(case.extra) if case.file == "count" else len(case.extra)
             assert 0 < added <= norm * case.per_partition, case.key
-
-    def test_a_note_says_what_the_file_does_differently(self):
-        noted = [case for case in CASES.values() if case.note]
-        assert len(noted) == 3
-        assert all(len(case.extra) == 5 and case.partitions == 25 and case.noise == "gaussian" for case in noted)
 
     def test_pairs_are_users_with_their_rows(self):
         case = CASES["bounded sum: Gaussian noise, small positive sum, many partitions contributed"]
@@ -116,11 +107,10 @@ def _exceeds(planned, law, moved):
 
 @pytest.mark.parametrize(("key", "changed"), PARTS.items())
 @pytest.mark.parametrize("share", [1.0, TWIN_SHARE])
-@pytest.mark.evidence
 def test_noisy_sums_hit_the_known_event_as_often_as_planned(key, changed, share):
     """Laplace noise: all changed answers are beyond those of x. Gaussian noise: a half-line of probability .15 on y."""
     case = CASES[key]
-    planned, runs = noise(case, alpha=ALPHA, share=share), 20_000
+    planned, runs = noise(case, alpha=ALPHA, share=share), 10_000
     assert planned.runs < case.samples * VOTES
     loss = planned.users * planned.claim.strength
     if case.noise == "laplace":
@@ -134,30 +124,11 @@ def test_noisy_sums_hit_the_known_event_as_often_as_planned(key, changed, share)
         assert stats.binom.cdf(hits, runs, rate) > ALARM
 
 
-@pytest.mark.evidence
-def test_the_twin_of_a_gaussian_mean_is_refuted_with_the_planned_runs():
-    case = CASES["bounded mean: Gaussian noise, empty mean, many partitions contributed"]
-    twin, right = (noise(case, alpha=ALPHA, share=share) for share in (TWIN_SHARE, 1.0))
-    assert twin.audit(alpha=ALPHA, seed=3).is_refuted
-    assert not right.audit(alpha=ALPHA, seed=4).is_refuted
-
-
-@pytest.mark.evidence
-def test_less_noise_of_approximate_bounds_is_found_near_the_threshold():
-    case = CASES["approximate bounds: multiple contributions per individual (bounding failure)"]
-    twin, right = (noise(case, alpha=ALPHA, share=share) for share in (TWIN_SHARE, 1.0))
-    assert twin.audit(alpha=ALPHA, seed=3).is_refuted
-    assert not right.audit(alpha=ALPHA, seed=4).is_refuted
-
-
 @needs_pydp
-@pytest.mark.parametrize(
-    "key", [ONE_ANSWER[0], *(pytest.param(ONE_ANSWER[k], marks=pytest.mark.evidence) for k in (5, 8))]
-)
-def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event(key):
-    case = CASES[key]
-    half = noise(case, alpha=ALPHA, share=0.5)
-    assert half.on.startswith("PyDP")
+def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event():
+    """`dpaudit bench google` audits all cases, and twins with 95% of their noise."""
+    half = noise(CASES["count: Laplace noise, empty count, default parameters"], alpha=ALPHA, share=0.5)
+    assert half.on == "PyDP Count"
     assert half.audit(alpha=ALPHA, seed=3, runs=4_000).is_refuted
 
 
@@ -168,15 +139,13 @@ def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event(key):
         ("count: Laplace noise, large count, default parameters", "PyDP LaplaceMechanism on the count"),
         ("long bounded sum: Laplace noise, small positive sum, default parameters", "PyDP BoundedSum"),
         ("bounded mean: Laplace noise, empty mean, default parameters", "PyDP BoundedMean"),
-        ("standard deviation: Laplace noise, one entry, large epsilon", "PyDP BoundedStandardDeviation"),
         ("bounded mean: Gaussian noise, empty mean, small delta", "reference bounded mean"),
     ],
 )
-@pytest.mark.evidence
-def test_releases_keep_their_claims(key, on):
+def test_releases_are_those_of_pydp_where_it_has_the_aggregate(key, on):
     released = release(CASES[key])
     assert released.on == on
-    assert not released.audit(alpha=ALPHA, seed=5, runs=500).is_refuted
+    assert len(released.mechanism.sample(released.y, 3, np.random.default_rng(0))) == 3
 
 
 @needs_pydp
@@ -189,16 +158,8 @@ def test_quantiles_are_released_at_all_ranks():
     assert (np.diff(found) >= 0.0).all()
 
 
-@pytest.mark.evidence
-class TestTheirTest:
-    @pytest.mark.parametrize("key", [ONE_ANSWER[0], ONE_ANSWER[3], ONE_ANSWER[5]])
-    def test_it_accepts_all_of_the_noise_and_rejects_half_of_it(self, key):
+def test_their_test_accepts_all_of_the_noise_and_rejects_half_of_it():
+    for key in ONE_ANSWER[1:3]:
         assert passes(CASES[key], 1.0, seed=1)
         assert not passes(CASES[key], 0.5, seed=1)
-
-    def test_its_limit_separates_both(self):
-        case = CASES["count: Gaussian noise, empty count, default parameters"]
-        least = least_noise_that_passes(case, seed=2)
-        assert 0.8 < least < 0.95
-        assert not passes(case, least - 0.03, seed=3)
-        assert passes(case, least + 0.03, seed=3)
+    assert 0.5 < least_noise_that_passes(CASES[ONE_ANSWER[1]], seed=2) < 1.0
