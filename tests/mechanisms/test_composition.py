@@ -27,13 +27,9 @@ LAPLACE, GAUSSIAN = m.LaplaceMechanism, m.GaussianMechanism
     ("composition", "claim"),
     [
         (m.SequentialComposition([LAPLACE(0.5), m.GeometricMechanism(0.25)]), PureDP(0.75)),
-        (m.SequentialComposition([LAPLACE(0.5)]), PureDP(0.5)),
-        (m.SequentialComposition([LAPLACE(0.5), GAUSSIAN(0.25, 1e-5)]), ApproxDP(0.75, 1e-5)),
         (m.SequentialComposition([GAUSSIAN(1.0, 1e-5), GAUSSIAN(0.5, 2e-5)]), ApproxDP(1.5, 3e-5)),
-        (m.ParallelComposition([m.GeometricMechanism(e) for e in (0.1, 0.5)], m.IntervalOf((18,))), PureDP(0.5)),
         (m.ParallelComposition([LAPLACE(2.0), GAUSSIAN(1.0, 1e-5)], m.IntervalOf((18,))), ApproxDP(2.0, 1e-5)),
         (faulty.UndercountedComposition(LAPLACE(0.5), 8, math.sqrt(8)), PureDP(0.5 * math.sqrt(8))),
-        (faulty.UndercountedComposition(GAUSSIAN(0.5, 1e-5), 4, charged=2.0), ApproxDP(1.0, 2e-5)),
         (faulty.SharedNoiseLaplace(0.5, (len, sum)), PureDP(1.0)),
     ],
     ids=str,
@@ -121,8 +117,8 @@ def test_shared_noise_moves_both_answers_alike():
 # Group privacy: both forms of delta against mpmath, attained bounds, and the claim's boundary composed.
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 5e-324, 1e-300, 1e-17, 1e-9, 1e-3, 0.5, 1.0, 20.0])
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 30])
+@pytest.mark.parametrize("epsilon", [0.0, 5e-324, 1e-17, 1e-3, 1.0, 20.0])
+@pytest.mark.parametrize("k", [1, 2, 30])
 def test_both_forms_of_a_groups_delta_at_high_precision(epsilon, k):
     """The sum term by term, and k times its last term, with 60 digits; the sum is the smaller form."""
     with mpmath.workdps(60):

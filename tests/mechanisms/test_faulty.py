@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit import AddRemove, check
 from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty.noise import gap_at_the_median, median
@@ -163,26 +162,3 @@ def test_remembered_responses_and_ranges_of_the_rows():
         assert twin.truth is None
         assert max(values(twin, [0, 1], 1000)) == 2
     assert len(str(faulty.SparseVectorReleasingValue(0.125, 100.0, 2.5, cutoff=12))) <= 72
-
-
-def test_a_block_is_its_pieces():
-    """With more runs than one piece holds, every row has the form of a transcript."""
-    outputs = m.SparseVector(1.0, 2).sample([0.0, 1.0, -1.0, 2.0], 50_000, np.random.default_rng(1))
-    law = m.SparseVector(1.0, 2).law([0.0, 1.0, -1.0, 2.0])
-    assert np.isfinite(law.log_density(outputs)).all()
-
-
-def test_the_event_of_learned_categories_names_a_category():
-    result = check(
-        faulty.LearnedCategories(1.0, (3,), 20),
-        [(0,), (2,)],
-        [(0,)],
-        claim=1.0,
-        adjacency=AddRemove(),
-        runs=500,
-        alpha=1e-6,
-        bits=False,
-        jobs=1,
-    )
-    assert result.is_refuted
-    assert "column 0: " in result.event_in_words
