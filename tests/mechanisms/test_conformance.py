@@ -19,6 +19,7 @@ from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.sampling.sampler import Mechanism, as_sampler
 from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.mechanisms import faulty
+from dpaudit.mechanisms.aggregates import noisy_moments
 from dpaudit.mechanisms.faulty.calibration import GaussianOfScale
 from dpaudit.mechanisms.faulty.noise import gap_at_the_median, median
 from dpaudit.mechanisms.local.randomised_response import HIDDEN
@@ -81,6 +82,8 @@ RIGHT = [
     (m.RareLeakLaplace(0.5, 0.01), 1.3),
     (m.GroupTightMechanism(1.0, 0.01), 3),
     (m.GroupTightMechanism(0.5, start=0.1), 4),
+    (noisy_moments(1, -1.0, 3.0, epsilon=1.0, noise_share=0.9), [0.5, -3.0, 7.0]),
+    (noisy_moments(2, -1.0, 3.0, epsilon=1.0, delta=1e-3), [0.5, -3.0, 7.0]),
 ]
 
 NO_CELLS = (

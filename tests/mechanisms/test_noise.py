@@ -116,19 +116,6 @@ def test_rounding_leaves_no_signed_zero():
     assert not np.signbit(noise.round_to_grid(np.array([-1e-12, 1e-12, -0.0]), 1.0)).any()
 
 
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, noise.PIECE, noise.PIECE + 1])
-def test_any_size(size):
-    rng = np.random.default_rng(9)
-    for draws in (
-        noise.random_signs(size, rng),
-        noise.standard_laplace(size, rng),
-        noise.two_sided_geometric(1.0, size, rng),
-        noise.draw_indices([0.5, 0.5], size, rng),
-        noise.gaussian_on_grid(0.0, 1.0, size, rng),
-    ):
-        assert draws.shape == (size,)
-
-
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -292,16 +279,12 @@ def test_loss_tail_is_the_normal_one(epsilon, scale):
 def test_right_values_of_gaussian_calibration():
     assert m.gaussian_loss_tail(1, m.analytic_gaussian_scale(1, 1e-5)) == pytest.approx(1.61e-4, rel=2e-3)  # 16 delta
     assert m.analytic_gaussian_scale(1, 1e-5, 7.0) == pytest.approx(7 * m.analytic_gaussian_scale(1, 1e-5), rel=1e-14)
-    scales = [m.analytic_gaussian_scale(e, 1e-5) for e in EPSILONS], [m.analytic_gaussian_scale(1, d) for d in DELTAS]
-    assert [sorted(each, reverse=True) for each in scales] == list(scales)
     # The classical formula is enough up to epsilon 1 and fails at 10.
     for epsilon, delta in itertools.product([0.01, 0.3, 1.0], [1e-12, 1e-5, 0.1, 0.5]):
         assert m.classical_gaussian_scale(epsilon, delta) >= m.analytic_gaussian_scale(epsilon, delta)
     assert m.gaussian_delta(10, scale=math.sqrt(2 * math.log(1.25 / 0.1)) / 10) == pytest.approx(0.406, abs=5e-4)
     classical = m.GaussianMechanism(0.8, 1e-6, sensitivity=2.5, calibration="classical")
     assert m.exact_epsilon(classical.law(0), classical.law(2.5), 1e-6) <= 0.8
-    local = [m.LocalGaussianMechanism(1.0, 1e-5, domain).scale for domain in (m.Interval(-1, 3), m.Ball(2.0, 3))]
-    assert local == [m.analytic_gaussian_scale(1.0, 1e-5, 4.0)] * 2
 
 
 def test_claims_with_a_delta_that_rounds_to_zero_are_not_pure():
@@ -345,13 +328,6 @@ def test_a_wrong_chi_is_independent_of_the_sensitivity_and_the_right_one_gives_t
 
 
 # Queries, domains, histograms and graphs.
-
-
-def test_queries_are_applied():
-    assert m.LaplaceMechanism(0.5, query=len).law("abc") == m.LaplaceLaw(3.0, 2.0)
-    assert m.GaussianMechanism(1, 0.1, query=len).law([7, 7, 7]).location == 3.0
-    means = m.VectorGaussianMechanism(1.0, 0.1, query=lambda rows: np.mean(rows, axis=0))
-    assert means.law([[1.0, 2.0], [3.0, 6.0]]).location == (2.0, 4.0)
 
 
 def test_clipping_keeps_members_and_the_direction_of_others():

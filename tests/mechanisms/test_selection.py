@@ -14,14 +14,6 @@ from dpaudit.mechanisms import faulty
 RIGHT = m.ExponentialMechanism(1.0)
 
 
-def test_law_by_the_formula():
-    utilities = np.array([0.0, 2.0, -1.0, 5.0])
-    for monotone, rate in ((False, 0.3 / (2 * 1.5)), (True, 0.3 / 1.5)):
-        weights = np.exp(rate * utilities)
-        found = m.ExponentialMechanism(0.3, 1.5, monotone=monotone).law(utilities).probabilities
-        np.testing.assert_allclose(found, weights / weights.sum(), rtol=1e-13)
-
-
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6, 1e12, 1e100, 1e300])
 @pytest.mark.parametrize("monotone", [False, True])
 def test_log_probabilities_are_exact_for_utilities_of_any_size(size, monotone):
@@ -92,17 +84,6 @@ def test_noisy_max_is_permute_and_flip_or_the_exponential_mechanism(utilities, m
 
 
 COUNTS = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -4.0], [0.0, 40.0, 39.0]]
-
-
-def test_two_candidates_in_closed_form_refute_theorem_3_13():
-    """The worse of two candidates wins with probability ½ e^{−cε/2}, unlike in the exponential mechanism."""
-    for c in (0.5, 3.0, 100.0):
-        flips, exponential = (
-            kind(0.9).law([0.0, c]).log_probabilities[0] for kind in (m.PermuteAndFlip, m.ExponentialMechanism)
-        )
-        assert flips == pytest.approx(-math.log(2) - 0.45 * c, rel=1e-14)
-        assert exponential == pytest.approx(-0.45 * c - math.log1p(math.exp(-0.45 * c)), rel=1e-14)
-        assert flips < exponential - 0.05
 
 
 @pytest.mark.parametrize("counts", COUNTS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import math
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, Local, PureDP, Replace, Rows, Verdict, Within, check, find_worst_pair
+from dpaudit import ApproxDP, Local, PureDP, Replace, Verdict, Within, check
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
@@ -280,32 +279,6 @@ def regression(**options):
     return from_diffprivlib_tool(
         models.LinearRegression, example=rows, adjacency=Replace(), output=lambda model: model.coef_, **options
     )
-
-
-@needs_diffprivlib
-@pytest.mark.parametrize(("bounds", "is_refuted"), [((0, 1), True), ((-1, 1), False)])
-def test_the_search_finds_the_sensitivity_that_is_missing(bounds, is_refuted):
-    """Diffprivlib 0.6.6 uses the square of the lower bound as the sensitivity of x², which is 0 here."""
-    adapter = regression(bounds_X=bounds)
-    found = find_worst_pair(
-        adapter,
-        Rows(low=(0.1, 0.0), high=(1.0, 1.0), most=2),  # if all x are 0, there is nothing to minimise
-        claim=adapter.claim,
-        adjacency=adapter.adjacency,
-        runs=400,
-        search_runs=1600,
-        alpha=1e-6,
-        jobs=1,
-        bits=False,
-    )
-    assert found.is_refuted == is_refuted
-
-
-def test_the_library_is_found_where_it_is_installed():
-    """The wrong twin of the skips above: they must not hide a library that is installed but cannot be imported."""
-    if mechanisms is None and importlib.util.find_spec("diffprivlib") is not None:
-        with pytest.raises(AuditError, match=r"cannot be imported \(.+\)"):
-            from_diffprivlib(print)
 
 
 # Laws that replays state, which need no diffprivlib.

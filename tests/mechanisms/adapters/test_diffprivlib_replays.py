@@ -72,19 +72,6 @@ def test_known_defects_are_found_at_their_lines(make, x, y, file, moved, worst):
     assert not result.unrecorded
 
 
-@pytest.mark.parametrize(
-    ("make", "x", "y", "verdict"),
-    [
-        (lambda: linear(-1), [(0.1, 0.0)], [(1.0, 1.0)], ReplayVerdict.BOUNDED),
-        (lambda: logistic(1.0), [(1.0, 1)], [(-1.0, 0)], ReplayVerdict.OPEN),
-        (lambda: with_known_row("nanmean", 0.5), [0.0, 1.0], [0.0, 0.0], ReplayVerdict.BOUNDED),
-    ],
-    ids=["LinearRegression", "LogisticRegression", "nanmean"],
-)
-def test_correct_variants_have_no_excess(make, x, y, verdict):
-    assert replay(make(), x, y).verdict is verdict
-
-
 MECHANISMS = [
     (lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), 1.0, 1.0),
     (lambda: mechanisms.LaplaceTruncated(epsilon=1.0, sensitivity=1.0, lower=0.0, upper=9.0), 1.0, 1.0),
