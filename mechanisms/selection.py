@@ -25,7 +25,7 @@ from .noise_samplers import (
     round_to_grid,
     standard_laplace,
 )
-from .queries import Query, as_numbers, candidate_scores, check_count, identity, places_below_leader
+from .queries import Query, as_numbers, candidate_scores, check_choice, check_count, identity, places_below_leader
 
 __all__ = [
     "ExponentialMechanism", "ReportNoisyMax", "PermuteAndFlip", "PostedPriceAuction", "PUMPKIN_BIDS", "Revenue",
@@ -339,8 +339,7 @@ class ReportNoisyMax(SelectionMechanism):
 
     def __post_init__(self) -> None:
         SelectionMechanism.__post_init__(self)
-        if self.noise not in _FILLS:
-            raise ClaimError(f"noise={self.noise!r} is unknown; use one of {', '.join(_FILLS)}.", noise=self.noise)
+        check_choice("noise", self.noise, _FILLS)
 
     def __str__(self) -> str:
         ending = ", monotone" if self.monotone else ""

@@ -141,6 +141,7 @@ OUT_OF_RANGE = [
     (training, {}, {"noise_multiplier": [0], "steps": [0], "clip": [-1.0]}),
     (PoissonBatches, {"rate": 1.0}, {"rate": [0.0, 1.1]}),
     (claim_of_full_batches, {}, {"neighbours": ["both"], "delta": [0]}),
+    (WorstCaseTraining, {"noise_multiplier": 1.0, "steps": 1}, {"rate": [0], "seen": ["first"]}),
     (DiracCanaries, {"m": 5}, {"m": [0]}),
 ]  # fmt: skip
 
@@ -338,9 +339,7 @@ REFUSED = {
         *((lambda xi=xi: m.inverse_laplace_cdf(xi), "outside (-1/2, 1/2)") for xi in (0.5, -0.5, NAN)),
         (lambda: faulty.ScaleFromTheData(0.5, median, lambda rows: 0.0).law([0.0] * 5), "scale=0"),
         (lambda: sample(training(observer=NoisySums((1.0, 1.0))), [[0.0]]), "a direction of 2 numbers"),
-        (lambda: WorstCaseTraining(noise_multiplier=1.0, steps=1, seen="first"), "seen='first'"),
         (lambda: with_canaries(FullBatch(), score="ratio"), "does not fit FullBatch"),
-        (lambda: DiracCanaries(5, n_unused=9, spread=2), "in each of 2 groups"),
         (lambda: m.query_sensitivity(len, range(100), 10, AddRemove()), "make 426,342,151,127,100 pairs of neighbours"),
         (lambda: m.query_sensitivity(len, [], 3, AddRemove()), "datasets of 0 to 3 rows make 0 pairs"),
         (lambda: m.query_sensitivity(len, [1], 3, Replace()), "a domain of one row leaves nothing"),

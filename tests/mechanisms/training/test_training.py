@@ -17,7 +17,7 @@ from scipy import stats
 import dpaudit.mechanisms as m
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, Verdict, check
 from dpaudit.audit.datasets.adjacency import AddRemove, Replace
-from dpaudit.audit.errors import MissingExtraError, OptionError
+from dpaudit.audit.errors import MissingExtraError
 from dpaudit.mechanisms.adapters import claim_from_event
 from dpaudit.mechanisms.faulty.flaw import Flaw
 from dpaudit.mechanisms.faulty.training import (
@@ -36,11 +36,7 @@ from dpaudit.mechanisms.faulty.training import (
 )
 from dpaudit.mechanisms.noise_samplers import grid_step
 from dpaudit.mechanisms.training import train as train_module
-from dpaudit.mechanisms.training.canaries import (
-    DiracCanaries,
-    JointBlock,
-    canary_run,
-)
+from dpaudit.mechanisms.training.canaries import DiracCanaries, canary_run
 from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, mixture_epsilon, poisson_event
 from dpaudit.mechanisms.training.models import (
     Batch,
@@ -436,7 +432,7 @@ def test_a_seed_fixes_everything_and_the_arrays_cannot_be_written_to():
 
 @pytest.mark.parametrize(
     "canaries",
-    [DiracCanaries(M, 0.5), DiracCanaries(M, 9.0, spread=3), DiracCanaries(M, 0.5, M + 7)],
+    [DiracCanaries(M, 0.5), DiracCanaries(M, 9.0, spread=3)],
     ids=str,
 )
 def test_scores_are_the_worst_case_one_for_each_canary(canaries):
@@ -448,51 +444,21 @@ def test_scores_are_the_worst_case_one_for_each_canary(canaries):
     assert stats.kstest(run.scores[run.included], without).pvalue < ALARM
 
 
-def test_canaries_on_the_models_own_parameters():
-    """With fewer unused parameters than canaries the last ones share those of the model."""
-    run = canary_run(with_records(steps=2), ROWS, DiracCanaries(40, 0.5, 20))
-    assert (np.abs(run.scores[20:]) > 12).any()  # gradients of the records add up there
-    assert not (np.abs(run.scores[:20]) > 30).any()
-    with pytest.raises(OptionError, match="52 canaries need as many parameters, but there are 51"):
-        canary_run(with_records(steps=2), ROWS, DiracCanaries(52, 0.5, 20))
-
-
-@pytest.mark.parametrize("canaries", [DiracCanaries(7, 2.0, 9), DiracCanaries(12, 2.0, 9)])
-def test_blocks_of_canaries_are_their_gradients(canaries):
+@pytest.mark.parametrize("spread", [1, 3])
+def test_blocks_of_records_and_canaries_are_their_gradients(spread):
     """Norms, sums and projections agree with the matrix of gradients, over all groups of parameters."""
-    model_groups = [(0, 3), (3, 4)]
-    groups = [*model_groups, *canaries.groups(4)]
-    blocks = [canaries.block(group, 4) for group in groups]
-    project = canaries.projector(4)
-    size = groups[-1][1]
-    directions = np.array([project(unit) for unit in np.eye(size)]).T
+    rows, canaries = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]]), DiracCanaries(4, 6.0, spread)
+    records, _ = gradients(*rows)
+    blocks, project = canaries.blocks(records, 2), canaries.projector(3)
+    directions = np.array([project(unit) for unit in np.eye(3 + 4 * spread)]).T
+    matrix = np.vstack([np.pad(rows, ((0, 0), (0, 4 * spread))), 6.0 * directions])
     assert np.allclose(np.linalg.norm(directions, axis=1), 1.0)
-    weights = np.random.default_rng(0).random((1, canaries.m))
-    for (low, high), block in zip(groups, blocks, strict=True):
-        part = 2.0 * directions[:, low:high]
-        if block is None:
-            assert not part.any()
-            continue
-        assert block.size == high - low
-        assert np.allclose(block.squared_norms()[0], (part**2).sum(axis=1), rtol=1e-5)
-        assert np.allclose(block.weighted_sum(weights)[0], weights[0] @ part, rtol=1e-5)
-
-
-def test_spread_canaries_have_a_part_in_each_group():
-    canaries = DiracCanaries(5, 6.0, spread=4)
-    groups = canaries.groups(2)
-    assert groups == ((2, 7), (7, 12), (12, 17), (17, 22))
-    total = np.concatenate([canaries.block(group, 2).weighted_sum(np.eye(5)[[1]]) for group in groups], axis=1)
-    assert np.linalg.norm(total) == pytest.approx(6.0)
-    assert np.allclose(canaries.projector(2)(np.concatenate([np.zeros(2), total[0]])), [0, 6.0, 0, 0, 0])
-
-
-def test_a_joint_block_keeps_records_and_canaries_apart():
-    canaries = DiracCanaries(3, 2.0)
-    block = JointBlock(3, 2, 3, None, canaries.block((0, 3), 0))
-    assert block.squared_norms().tolist() == [[0.0, 0.0, 4.0, 4.0, 4.0]]
-    assert block.weighted_sum(np.array([[5.0, 5.0, 1.0, 0.0, 0.5]])).tolist() == [[1.0, 0.0, 2.0]]
-    assert JointBlock(3, 2, 3, None, None).weighted_sum(np.ones((1, 5))).tolist() == [[0.0, 0.0, 0.0]]
+    assert np.count_nonzero(directions) == 4 * spread
+    assert np.allclose(sum(block.squared_norms() for block in blocks), (matrix**2).sum(axis=1))
+    weights = np.random.default_rng(0).random((1, 6))
+    found = np.concatenate([block.weighted_sum(weights) for block in blocks], axis=1)
+    assert found.shape[1] == sum(block.size for block in blocks)
+    assert np.allclose(found, weights @ matrix)
 
 
 # Mistakes in training: losses, repeated runs that expose them, canaries that do, and their parts.
