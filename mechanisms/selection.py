@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from ..audit.claims.claim import Claim, check_number
 from ..audit.errors import ClaimError, DatasetError
 from .laws.divergences import DrawnByItsLaw, PureMechanism, RunsAs
-from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, TranscriptLaw, quadrature, transcript_law
+from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, RowLaw, quadrature, transcript_law
 from .laws.released_values import ComparedValuesLaw, FreshValuesLaw
 from .noise_samplers import (
     PIECE,
@@ -564,7 +564,7 @@ class NoisyThreshold:
                 value_scale=self.value_scale,
             )
 
-    def law(self, dataset: Any) -> TranscriptLaw | ComparedValuesLaw | FreshValuesLaw:
+    def law(self, dataset: Any) -> RowLaw | ComparedValuesLaw | FreshValuesLaw:
         """The exact law of the output."""
         answers = candidate_scores(self.queries, dataset)
         cutoff = len(answers) if self.cutoff is None else self.cutoff

@@ -127,7 +127,7 @@ def cells_of(law, outputs):
     those of each coordinate, and the quarters into which the medians of neighbouring coordinates cut the plane; for
     transcripts, each transcript is a cell.
     """
-    if isinstance(law, (m.TranscriptLaw, m.RowLaw, m.SubsetLaw)):
+    if isinstance(law, (m.RowLaw, m.SubsetLaw)):
         base, n_columns = int(outputs.max()) + 2, outputs.shape[1]
         weights = base ** np.arange(n_columns)
         rows = np.arange(base**n_columns)[:, None] // weights % base - 1  # all rows of numbers from -1 to the largest

@@ -540,17 +540,17 @@ def test_every_transcript_has_its_integral(mechanism):
     answers, engine = (-0.5, 2.0, 0.25), getattr(mechanism, "runs_as", mechanism)
     law = mechanism.law(answers)
     assert sum(map(math.exp, law.log_probabilities)) == pytest.approx(1.0, abs=1e-12)
-    for transcript, log_probability in zip(law.transcripts, law.log_probabilities, strict=True):
+    for transcript, log_probability in zip(law.rows, law.log_probabilities, strict=True):
         exact = probability(engine, answers, transcript)
         assert math.exp(log_probability) == pytest.approx(exact, rel=1e-10, abs=1e-25)
 
 
 def test_rows_that_cannot_be_have_no_mass():
     law = m.SparseVector(1.0, 1).law([0.0, 1.0, 2.0])
-    assert law.transcripts == ((0, 0, 0), (0, 0, 1), (0, 1, -1), (1, -1, -1))
+    assert law.rows == ((0, 0, 0), (0, 0, 1), (0, 1, -1), (1, -1, -1))
     rows = [[1, 0, 0], [1, 1, -1], [0, 0, -1], [2, 0, 0], [0, 1, 1], [math.nan, 1, -1]]
     assert np.all(law.log_density(rows) == -math.inf)
-    assert law.log_density(law.transcripts).tolist() == list(law.log_probabilities)
+    assert law.log_density(law.rows).tolist() == list(law.log_probabilities)
 
 
 @pytest.mark.parametrize(("n", "cutoff"), [(1, 1), (4, 1), (4, 2), (4, 4), (3, 9), (9, None)])
@@ -564,7 +564,7 @@ def test_transcripts_are_those_that_the_stop_allows(n, cutoff):
             kept.append(code if above < limit else STOPPED)
             above += code
         expected.add(tuple(kept))
-    assert list(law.transcripts) == sorted(expected, key=lambda row: [code == ABOVE for code in row])
+    assert list(law.rows) == sorted(expected, key=lambda row: [code == ABOVE for code in row])
 
 
 def test_scales_are_the_published_ones():

@@ -156,7 +156,7 @@ def test_without_query_noise_a_part_of_x_is_impossible_on_y():
     """Equal answers of 1 are on one side of the threshold; 2 and 0 are on different sides for noise from −1 to 1."""
     entry = ENTRIES["SparseVectorTechnique5"]
     law_x, law_y = entry.mechanism.law(entry.x), entry.mechanism.law(entry.y)
-    outputs = law_x.transcripts
+    outputs = law_x.rows
     impossible = np.isneginf(law_y.log_density(outputs))
     assert np.exp(law_x.log_density(outputs))[impossible].sum() == pytest.approx(-math.expm1(-1 / 20), rel=1e-12)
 

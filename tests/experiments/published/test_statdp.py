@@ -73,7 +73,7 @@ class TestSampling:
         entry = ENTRIES[name]
         rows, law = sample(name, entry.x), entry.mechanism.law(entry.x)
         for place in np.argsort(law.log_probabilities)[-3:]:
-            hits = np.count_nonzero((rows == law.transcripts[place]).all(axis=1))
+            hits = np.count_nonzero((rows == law.rows[place]).all(axis=1))
             assert is_near(hits, len(rows), math.exp(law.log_probabilities[place]))
 
     def test_the_order_of_answers_without_noise_shows_on_x_only(self):
@@ -83,7 +83,7 @@ class TestSampling:
         assert not np.any(rows_y[:, 0] != rows_y[:, -1])
 
     def test_one_value_is_released_for_an_answer_above(self):
-        entry, seen = ENTRIES["iSVT4"], np.array(ENTRIES["iSVT2"].mechanism.law([0.0] * 10).transcripts)
+        entry, seen = ENTRIES["iSVT4"], np.array(ENTRIES["iSVT2"].mechanism.law([0.0] * 10).rows)
         rows = sample(entry.name, entry.x)
         n_values = np.count_nonzero(~np.isnan(rows), axis=1)
         assert set(n_values.tolist()) == {0, 1}
