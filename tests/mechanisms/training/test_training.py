@@ -115,15 +115,6 @@ def test_gradients_are_the_slopes_of_the_losses_and_blocks_have_their_norms_and_
     assert not SumOfClipped(1.0)(model.blocks(weights, empty), empty.is_in).any()
 
 
-def test_records_are_scaled_by_constants():
-    rows = breast_cancer_records()
-    assert rows.shape == (569, 32)
-    assert np.abs(rows[:, :-1]).max() <= 1.0
-    assert (rows[:, -2] == 1.0).all()
-    assert rows[:, 0:5].std() > 0.2
-    assert set(np.unique(rows[:, -1])) == {0, 1}
-
-
 # Many trainings at once against a plain loop over one, and the laws of the batches.
 
 CASES = [
@@ -407,10 +398,6 @@ ROWS = breast_cancer_records()
 def with_records(**changes):
     given = {"model": LogisticRegression(31), "sampling": PoissonBatches(0.5), "clip": 0.5, "batch_size": 285.0}
     return training(**{**given, **changes})
-
-
-def bare(**changes):
-    return with_records(model=FixedGradients(), **changes)
 
 
 def test_a_seed_fixes_everything_and_the_arrays_cannot_be_written_to():
