@@ -114,24 +114,17 @@ def calibrated(
     check_count("partitions", partitions, "partitions of a user")
     check_count("per_partition", per_partition, "rows of a user in a partition")
     releases = partitions * at_once
+    claim: Claim = PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
     if delta == 0:
+        noise: Noise = "laplace"
         scales = tuple(releases * per_partition * one * shares / epsilon for one in sensitivities)
-        return NoisyAnswers(
-            query=query,
-            scales=scales,
-            noise="laplace",
-            claim=PureDP(epsilon),
-            tight_claim=PureDP(epsilon),
-            noise_share=noise_share,
-        )
-    unit = analytic_gaussian_scale(epsilon / shares, delta / shares)
+        tight = claim
+    else:
+        noise, unit = "gaussian", analytic_gaussian_scale(epsilon / shares, delta / shares)
+        scales = tuple(unit * math.sqrt(releases) * per_partition * one for one in sensitivities)
+        tight = GaussianDP(math.sqrt(shares) / unit)
     return NoisyAnswers(
-        query=query,
-        scales=tuple(unit * math.sqrt(releases) * per_partition * one for one in sensitivities),
-        noise="gaussian",
-        claim=ApproxDP(epsilon, delta),
-        tight_claim=GaussianDP(math.sqrt(shares) / unit),
-        noise_share=noise_share,
+        query=query, scales=scales, noise=noise, claim=claim, tight_claim=tight, noise_share=noise_share
     )
 
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from ..audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ..audit.errors import ClaimError, DatasetError, MechanismError, OptionError
 from .laws.divergences import DrawnByItsLaw, Law, NamedByParameters, ScalarLaw
 from .laws.laws import ChainLaw, FiniteLaw, ProductLaw
-from .queries import Query, check_count, identity, whole_answer
+from .queries import Query, check_choice, check_count, identity, whole_answer
 
 if TYPE_CHECKING:
     from .laws.divergences import ReferenceMechanism
@@ -455,8 +455,7 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
     check_number("epsilon", epsilon, 0, math.inf, "in nats")
     check_number("delta", delta, 0, 1, "delta=0 is pure DP")
     check_count("k", k, "steps")
-    if form not in ("sum", "product"):
-        raise ClaimError(f'form={form!r} is unknown; use "sum" or "product".', form=form)
+    check_choice("form", form, get_args(Form))
     if delta == 0:
         return 0.0
     if form == "product":

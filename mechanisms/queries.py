@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations_with_replacement
 from typing import Any, Final, Literal, TypeAlias
@@ -25,6 +25,12 @@ def check_count(name: str, value: Any, what: str, least: int = 1) -> None:
         raise ClaimError(
             f"{name}={value!r} is not a number of {what}; use a whole number {name} >= {least}.", **{name: value}
         )
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise a `ClaimError` unless the value is one of the choices."""
+    if value not in (known := list(choices)):
+        raise ClaimError(f"{name}={value!r} is unknown; use one of {', '.join(known)}.", **{name: value})
 
 
 def check_whole_sensitivity(sensitivity: float, alternative: str) -> None:

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from ..audit.claims.claim import Claim, check_number
 from ..audit.errors import ClaimError, DatasetError
 from .laws.divergences import DrawnByItsLaw, PureMechanism, RunsAs
-from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, TranscriptLaw, quadrature, transcript_law
+from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, RowLaw, quadrature, transcript_law
 from .laws.released_values import ComparedValuesLaw, FreshValuesLaw
 from .noise_samplers import (
     PIECE,
@@ -25,7 +25,7 @@ from .noise_samplers import (
     round_to_grid,
     standard_laplace,
 )
-from .queries import Query, as_numbers, candidate_scores, check_count, identity, places_below_leader
+from .queries import Query, as_numbers, candidate_scores, check_choice, check_count, identity, places_below_leader
 
 __all__ = [
     "ExponentialMechanism", "ReportNoisyMax", "PermuteAndFlip", "PostedPriceAuction", "PUMPKIN_BIDS", "Revenue",
@@ -339,8 +339,7 @@ class ReportNoisyMax(SelectionMechanism):
 
     def __post_init__(self) -> None:
         SelectionMechanism.__post_init__(self)
-        if self.noise not in _FILLS:
-            raise ClaimError(f"noise={self.noise!r} is unknown; use one of {', '.join(_FILLS)}.", noise=self.noise)
+        check_choice("noise", self.noise, _FILLS)
 
     def __str__(self) -> str:
         ending = ", monotone" if self.monotone else ""
@@ -565,7 +564,7 @@ class NoisyThreshold:
                 value_scale=self.value_scale,
             )
 
-    def law(self, dataset: Any) -> TranscriptLaw | ComparedValuesLaw | FreshValuesLaw:
+    def law(self, dataset: Any) -> RowLaw | ComparedValuesLaw | FreshValuesLaw:
         """The exact law of the output."""
         answers = candidate_scores(self.queries, dataset)
         cutoff = len(answers) if self.cutoff is None else self.cutoff

@@ -387,7 +387,8 @@ def law_of(mechanism: Any, value: Any) -> Law:
         case "ExponentialCategorical" | "ExponentialHierarchical":
             weights = np.array([mechanism._get_prob(value, each) for each in mechanism._normalising_constant])
             return Law("discrete", {"probabilities": weights / weights.sum()}, beside={"values": _names(mechanism)})
-    held = {name: each for name, each in vars(mechanism).items() if not name.startswith("_") and _is_plain(each)}
+    plain = {key: each for key, each in vars(mechanism).items() if isinstance(each, (int, float, str))}
+    held = {key: each for key, each in plain.items() if not key.startswith("_")}
     held |= {"candidates": mechanism.candidates} if hasattr(mechanism, "candidates") else {}
     utility = getattr(mechanism, "utility", None)
     if isinstance(utility, list):
@@ -414,10 +415,6 @@ def _permuted_and_flipped(accepted: npt.NDArray[np.float64]) -> npt.NDArray[np.f
     nodes, weights = np.polynomial.legendre.leggauss(len(accepted) // 2 + 1)
     factors = 1.0 - np.outer((nodes + 1.0) / 2.0, accepted)  # all positive, as the nodes lie within (0, 1)
     return np.asarray(accepted * (weights @ (factors.prod(axis=1, keepdims=True) / factors)) / 2.0)
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, (int, float, str))
 
 
 def _recorded_objective(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -676,14 +676,7 @@ class _Known:
 @lru_cache(maxsize=64)
 def _composition(known: _Known, number: int) -> Any:
     """Return `number` copies of a measurement as one; cached because creating it takes longer than drawing a block."""
-    return _compose()([_composable(known)] * number)
-
-
-def _compose() -> Callable[[list[Any]], Any]:
-    """Return the constructor of a composition of measurements, which had another name before OpenDP 0.14."""
-    library = _library("combinators")
-    found: Callable[[list[Any]], Any] = getattr(library, "make_composition", None) or library.make_basic_composition
-    return found
+    return _library("combinators").make_composition([_composable(known)] * number)
 
 
 @lru_cache(maxsize=64)
@@ -698,7 +691,7 @@ def _composable(known: _Known) -> Any:
     for is_fixed in (False, True):
         try:
             same = library.make_fix_delta(known.measurement, 0.5) if is_fixed else known.measurement
-            _compose()([same])
+            library.make_composition([same])
         except (error, TypeError):
             continue
         return same

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -499,8 +500,7 @@ class Program:
         return text if len(text) <= 80 else f"{text[:79]}…"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        return _rebuild, (kept,)
+        return partial(Program, **{f.name: getattr(self, f.name) for f in fields(self) if f.init}), ()
 
     def __audit_identity__(self) -> tuple[Any, ...]:
         """Command, surroundings, and contents of every file in the command, by which a store recognises the program."""
@@ -575,10 +575,6 @@ class Program:
             status=status,
             standard_error=words,
         )
-
-
-def _rebuild(kept: dict[str, Any]) -> Program:
-    return Program(**kept)
 
 
 def _words(command: Any) -> tuple[str, ...]:

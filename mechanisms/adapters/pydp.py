@@ -151,8 +151,8 @@ def from_pydp(
     if claim is None:
         claim, claim_source = _claim_of(made, name)
     return PyDPMechanism(
-        make=_Given(made) if made is make else make,
-        release=_Release(str(method)) if release is None else release,
+        make=(lambda: made) if made is make else make,  # calls take turns because each holds the interpreter
+        release=(lambda own, dataset: getattr(own, str(method))(dataset)) if release is None else release,
         claim=claim,
         claim_source=checked("claim_source", claim_source),
         adjacency=_adjacency_of(made, name) if adjacency is None else as_adjacency(adjacency),
@@ -179,24 +179,6 @@ def _made(make: Any) -> Any:
             make=make,
         ) from error
     return _made(made) if inspect.isclass(made) else made
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Given:
-    """Function that always returns the same object; calls take turns because each holds the interpreter."""
-
-    made: Any
-
-    def __call__(self) -> Any:
-        return self.made
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Release:
-    method: str
-
-    def __call__(self, made: Any, dataset: Any) -> Any:
-        return getattr(made, self.method)(dataset)
 
 
 def _claim_of(made: Any, name: str) -> tuple[Claim, str]:

@@ -24,14 +24,14 @@ from ..composition import (
     check_edges,
     columns,
     composed,
-    side_by_side,
 )
-from ..laws.divergences import Law, NamedByParameters, ReferenceMechanism, check_rule
-from ..laws.laws import LaplaceLaw, ProductLaw
+from ..laws.divergences import Law, ReferenceMechanism, check_rule
+from ..laws.laws import LaplaceLaw
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism
 from ..noise_samplers import Floats, grid_step, laplace_on_grid, pieces, round_to_grid, standard_laplace
-from ..queries import Query, real_answer, whole_answer
-from .flaw import Flaw, Twin, check_choice
+from ..queries import Query, check_choice, real_answer, whole_answer
+from .flaw import Flaw, Twin
+from .noise import LaplaceOfScale
 
 __all__ = [
     "LocalSensitivityLaplace", "SharedNoiseLaplace", "UndercountedComposition", "OverlappingPartCounts",
@@ -310,7 +310,7 @@ def counts_of_parts(epsilon: float, n_parts: int, part: Callable[[Any], int]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class OverlappingPartCounts(NamedByParameters, Flaw):
+class OverlappingPartCounts(Twin):
     """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
 
     In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
@@ -321,23 +321,13 @@ class OverlappingPartCounts(NamedByParameters, Flaw):
 
     epsilon: float
     edges: Sequence[float]
+    runs_as = property(lambda t: LaplaceOfScale(1.0 / t.epsilon, t.claim, t._counts))
     truth = property(lambda t: PureDP(2 * t.epsilon))
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         object.__setattr__(self, "edges", check_edges(self.edges))
         check_number("number of edges", len(self.edges), 3, math.inf, "two intervals share an edge")
-
-    def law(self, dataset: Any) -> ProductLaw:
-        """Law of the output before rounding to the grid."""
-        return side_by_side(self._noise.law(count) for count in self._counts(dataset))
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        return np.stack([self._noise.sample(count, size, rng) for count in self._counts(dataset)], axis=1)
-
-    @property
-    def _noise(self) -> LaplaceMechanism:
-        return LaplaceMechanism(self.epsilon)
 
     def _counts(self, dataset: Any) -> npt.NDArray[np.int64]:
         rows, edges = np.asarray(dataset, dtype=np.float64)[:, None], np.asarray(self.edges)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +55,6 @@ class Flaw(ABC):
     @abstractmethod
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` independent outputs, shape (size,) for numbers."""
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise a `ClaimError` unless the value is one of the choices."""
-    if value not in choices:
-        raise ClaimError(f"{name}={value!r} is unknown; use one of {', '.join(choices)}.", **{name: value})
 
 
 # Base class of flaws that run as a different mechanism from the one they claim to be.

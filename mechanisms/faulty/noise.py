@@ -28,8 +28,8 @@ from ..noise.laplace import (
     degrees_of,
 )
 from ..noise_samplers import Floats, Integers, grid_step, laplace_on_grid, random_signs, round_to_grid, standard_laplace
-from ..queries import Query, check_count, identity, real_answer, whole_answer
-from .flaw import Flaw, Twin, check_choice, total
+from ..queries import Query, check_choice, check_count, identity, real_answer, whole_answer
+from .flaw import Flaw, Twin, total
 
 __all__ = [
     "UnderstatedSensitivityLaplace", "InvertedScaleLaplace", "PerRowGeometric", "SquaredRatioGeometric",

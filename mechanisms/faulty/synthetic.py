@@ -10,6 +10,7 @@ import numpy as np
 
 from ...audit.claims.claim import PureDP
 from ..noise_samplers import Floats, Integers, laplace_on_grid
+from ..queries import check_choice
 from ..synthetic import (
     NoisyBins,
     NoisyMarginals,
@@ -20,7 +21,7 @@ from ..synthetic import (
     numbers_from_bins,
     present,
 )
-from .flaw import Flaw, check_choice
+from .flaw import Flaw
 
 __all__ = [
     "MarginalsForReplace", "MarginalsNotSplit", "LearnedCategories", "LearnedRange", "RowsOfTheData", "LeakedRow",

@@ -527,7 +527,7 @@ def _noise_faults() -> tuple[TrainingFault, ...]:
     last = replace(POISSON, observer=LastProjection())
     two = _trained(PoissonBatches(0.5), 4.0, 2, model=FixedGradients((1, 1)), observer=LastProjection((1.0, -1.0)))
     epochs = _trained(
-        FullBatch(), 4.0, 2, model=LinearRegression(1), learning_rate=0.1, observer=WeightedSums((-1.0, 1.0))
+        FullBatch(), 4.0, 2, model=LinearRegression(1), learning_rate=0.1, observer=WeightedSums(weights=(-1.0, 1.0))
     )
     return (
         _row(
@@ -601,7 +601,7 @@ def _sampling_faults() -> tuple[TrainingFault, ...]:
         ),
         _row(
             "batches-in-order", "batches in order", one_epoch, {"sampling": in_order},
-            WeightedSums((1.0,) + (0.0,) * (_TEN - 1)),
+            WeightedSums(weights=(1.0,) + (0.0,) * (_TEN - 1)),
             [[1.0]] + [[0.0]] * (_TEN - 1), np.zeros((_TEN, 1)), _true_loss(in_order, one_epoch),
             "Batches in the fixed order of the records, with the accountant for Poisson batches",
             "JAX Privacy, issue 84 (2026): examples load the data sequentially in batches of a fixed size, which "

@@ -6,6 +6,6 @@ from .released_values import *
 
 __all__ = [
     "Law", "ScalarLaw", "LaplaceLaw", "GaussianLaw", "GeometricLaw", "FiniteLaw", "DiscreteLaw", "ProductLaw",
-    "ChainLaw", "TranscriptLaw", "RowLaw", "SubsetLaw", "ComparedValuesLaw", "FreshValuesLaw", "hockey_stick",
+    "ChainLaw", "RowLaw", "SubsetLaw", "ComparedValuesLaw", "FreshValuesLaw", "hockey_stick",
     "exact_delta", "exact_epsilon", "exact_renyi",
 ]  # fmt: skip

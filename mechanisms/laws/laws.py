@@ -17,7 +17,7 @@ from ..noise_samplers import Floats, Integers
 from .divergences import Law, ScalarLaw, are_comparable, check_rule, no_closed_form, table_delta, table_epsilon
 
 __all__ = [
-    "LaplaceLaw", "GaussianLaw", "GeometricLaw", "FiniteLaw", "DiscreteLaw", "ProductLaw", "ChainLaw", "TranscriptLaw",
+    "LaplaceLaw", "GaussianLaw", "GeometricLaw", "FiniteLaw", "DiscreteLaw", "ProductLaw", "ChainLaw",
     "RowLaw", "SubsetLaw", "exact_renyi",
 ]  # fmt: skip
 
@@ -523,13 +523,11 @@ class RowLaw(_ByRank):
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-probability of each row of `outputs`, shape (..., n_columns)."""
-        known, rows = np.array(self.rows), np.asarray(outputs, dtype=np.float64)
-        low = known.min(axis=0)
-        sizes = np.ptp(known, axis=0) + 1
-        weights = np.append(np.cumprod(sizes[::-1])[-2::-1], 1)  # the first column weighs most: codes ascend
-        place = np.searchsorted((known - low) @ weights, (rows - low) @ weights)
-        place = np.minimum(place, len(known) - 1)
-        return np.where((known[place] == rows).all(axis=-1), np.asarray(self.log_probabilities)[place], -np.inf)
+        rows = np.asarray(outputs, dtype=np.float64)
+        found, place = np.unique(rows.reshape(-1, rows.shape[-1]), axis=0, return_inverse=True)
+        known = dict(zip(self.rows, self.log_probabilities, strict=True))
+        logs = np.array([known.get(tuple(row), -math.inf) for row in found.tolist()])
+        return np.asarray(logs[place.ravel()].reshape(rows.shape[:-1]))
 
     def is_comparable(self, other: Self) -> bool:
         return self.rows == other.rows
@@ -544,40 +542,15 @@ STOPPED: Final = -1
 
 MOST_TRANSCRIPTS: Final = 2**14
 _MOST_WORK: Final = 4e8  # transcripts times nodes; takes seconds
-_MOST_QUERIES: Final = 62  # transcripts are looked up by their bits
 _REACH: Final = 45.0  # scales of the threshold's noise beyond the last answer: e⁻⁴⁵ of the mass is left
-
-
-@dataclass(frozen=True, slots=True)
-class TranscriptLaw(_ByRank):
-    """Law of rows of `ABOVE`, `BELOW` and `STOPPED`, in lexicographic order of their bits, by log-probability."""
-
-    transcripts: tuple[tuple[int, ...], ...]
-    log_probabilities: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        n_queries = len(self.transcripts[0]) if self.transcripts else 0
-        rule = f"rows of one length, from 1 to {_MOST_QUERIES}"
-        check_rule("transcripts", self.transcripts[:3], 1 <= n_queries <= _MOST_QUERIES, rule)
-        self._ranks  # noqa: B018  # checks that the probabilities add to 1
-
-    def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-probability of each row of `outputs`, shape (..., n_queries)."""
-        rows, known = np.asarray(outputs, dtype=np.float64), np.array(self.transcripts)
-        bits = 2.0 ** np.arange(known.shape[1])[::-1]
-        place = np.searchsorted((known == ABOVE) @ bits, (rows == ABOVE) @ bits)
-        place = np.minimum(place, len(known) - 1)
-        is_known = (known[place] == rows).all(axis=-1)
-        return np.where(is_known, np.asarray(self.log_probabilities)[place], -np.inf)
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.transcripts == other.transcripts
 
 
 def transcript_law(
     excesses: Floats, threshold_scale: float, query_scale: float, cutoff: int | None, *, refresh: bool
-) -> TranscriptLaw:
+) -> RowLaw:
     """Return the law of the transcript, with probabilities accurate to a relative 1e-12.
+
+    Its rows hold `ABOVE`, `BELOW` and `STOPPED` for each answer.
 
     Given the threshold's noise z, the answers are independent, and each is above with a Laplace tail probability. The
     integral over z is by Gauss-Legendre on pieces that break at 0 and at every answer. On each piece the integrand is a
@@ -602,7 +575,7 @@ def transcript_law(
     limit = len(excesses) if cutoff is None else min(cutoff, len(excesses))
     count = count_transcripts(len(excesses), limit)
     z, log_weight = _nodes(excesses, threshold_scale, query_scale)
-    if len(excesses) > _MOST_QUERIES or count > MOST_TRANSCRIPTS or len(z) * count > _MOST_WORK:
+    if count > MOST_TRANSCRIPTS or len(z) * count > _MOST_WORK:
         raise DatasetError(
             f"{len(excesses)} answers have {count:,} transcripts, too many to integrate their law; use fewer answers, "
             "or a smaller cutoff.",
@@ -627,7 +600,7 @@ def transcript_law(
 
     with np.errstate(divide="ignore"):  # logarithms of 0
         transcripts, log_probabilities = zip(*walk(0, limit, log_weight), strict=True)
-    return TranscriptLaw(transcripts, log_probabilities)
+    return RowLaw(transcripts, log_probabilities)
 
 
 def _log_sum(log_weight: Floats) -> float:

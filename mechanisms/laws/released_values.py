@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...audit.errors import DatasetError
 from ..noise_samplers import Floats, Integers
 from .divergences import Law, check_comparable, check_rule
-from .laws import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, TranscriptLaw, count_transcripts
+from .laws import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, RowLaw, count_transcripts
 
 __all__ = ["ComparedValuesLaw", "FreshValuesLaw"]
 
@@ -116,7 +116,7 @@ class FreshValuesLaw(Law):
     Given which answers are above, the values are independent Laplace variables with this `scale` around the answers.
     """
 
-    transcripts: TranscriptLaw
+    transcripts: RowLaw
     cutoff: int
     answers: tuple[float, ...]
     scale: float
@@ -140,7 +140,7 @@ class FreshValuesLaw(Law):
         check_comparable(self, other)
         shifts = np.abs(np.subtract(self.answers, other.answers)) / self.scale
         losses = np.subtract(self.transcripts.log_probabilities, other.transcripts.log_probabilities)
-        return float(np.max(losses + (np.array(self.transcripts.transcripts) == ABOVE) @ shifts))
+        return float(np.max(losses + (np.array(self.transcripts.rows) == ABOVE) @ shifts))
 
 
 @dataclass(frozen=True, slots=True)

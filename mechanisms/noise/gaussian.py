@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -26,7 +27,7 @@ from ..laws.divergences import (
 )
 from ..laws.laws import GaussianLaw, log_gaussian_delta
 from ..noise_samplers import Floats, Integers, gaussian_on_grid, pieces, two_sided_geometric
-from ..queries import Query, as_numbers, check_whole_sensitivity, identity, real_answer, whole_answer
+from ..queries import Query, as_numbers, check_choice, check_whole_sensitivity, identity, real_answer, whole_answer
 
 __all__ = [
     "GaussianMechanism", "VectorGaussianMechanism", "DiscreteGaussianMechanism", "BinomialMechanism",
@@ -184,11 +185,7 @@ class GaussianMechanism(ApproxMechanism):
     scale: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.calibration not in ("analytic", "classical"):
-            raise ClaimError(
-                f'calibration={self.calibration!r} is unknown; use "analytic" or "classical".',
-                calibration=self.calibration,
-            )
+        check_choice("calibration", self.calibration, ("analytic", "classical"))
         find = analytic_gaussian_scale if self.calibration == "analytic" else classical_gaussian_scale
         object.__setattr__(self, "scale", find(self.epsilon, self.delta, self.sensitivity))
 
@@ -338,8 +335,25 @@ def _total(sigma: float) -> float:
     return 1.0 + 2.0 * math.fsum(_weights(sigma)[1:])
 
 
+class SymmetricWholeLaw(ScalarLaw):
+    """Base of laws on the whole numbers that are symmetric about their location."""
+
+    __slots__ = ()
+    location: int
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        return self._at_least(self.location - np.floor(np.asarray(outputs, dtype=np.float64)))
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        return self._at_least(np.floor(np.asarray(outputs, dtype=np.float64)) + 1 - self.location)
+
+    @abstractmethod
+    def _at_least(self, k: Floats) -> Floats:
+        """Return Pr[output − location ≥ k] for whole or infinite k."""
+
+
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussianLaw(ScalarLaw):
+class DiscreteGaussianLaw(SymmetricWholeLaw):
     """Law on the integers with Pr[k] ∝ exp(−(k − location)²/(2σ²)); sums treat probabilities below 1e-300 as 0.
 
     References
@@ -358,14 +372,7 @@ class DiscreteGaussianLaw(ScalarLaw):
         log_density = -0.5 * ((k - self.location) / self.sigma) ** 2 - math.log(_total(self.sigma))
         return np.where(k == np.floor(k), log_density, -np.inf)
 
-    def cdf(self, outputs: npt.ArrayLike) -> Floats:
-        return self._at_least(self.location - np.floor(np.asarray(outputs, dtype=np.float64)))
-
-    def sf(self, outputs: npt.ArrayLike) -> Floats:
-        return self._at_least(np.floor(np.asarray(outputs, dtype=np.float64)) + 1 - self.location)
-
     def _at_least(self, k: Floats) -> Floats:
-        """Return Pr[K − location ≥ k] for whole or infinite k."""
         tails = _upper_tails(self.sigma)
         last = len(tails) - 1
         upper = tails[np.clip(k, 0, last).astype(np.int64)]
@@ -567,7 +574,7 @@ def _upper_heads(n_flips: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class BinomialLaw(ScalarLaw):
+class BinomialLaw(SymmetricWholeLaw):
     """`location` plus the heads among `n_flips` fair coins minus n/2: Pr[k] = C(n, n/2 + k − location) / 2ⁿ."""
 
     location: int
@@ -582,14 +589,7 @@ class BinomialLaw(ScalarLaw):
         inside = (k == np.floor(k)) & (k >= 0) & (k <= self.n_flips)
         return np.where(inside, _log_table(self.n_flips)[np.where(inside, k, 0).astype(np.int64)], -np.inf)
 
-    def cdf(self, outputs: npt.ArrayLike) -> Floats:
-        return self._at_least(self.location - np.floor(np.asarray(outputs, dtype=np.float64)))  # by symmetry
-
-    def sf(self, outputs: npt.ArrayLike) -> Floats:
-        return self._at_least(np.floor(np.asarray(outputs, dtype=np.float64)) + 1 - self.location)
-
     def _at_least(self, k: Floats) -> Floats:
-        """Return Pr[output − location ≥ k] for whole or infinite k."""
         row = np.clip(k + self.n_flips // 2, 0, self.n_flips + 1).astype(np.int64)
         return np.asarray(_upper_heads(self.n_flips)[row])
 

@@ -19,6 +19,7 @@ from ..noise_samplers import Floats, Integers, laplace_on_grid, noise_on_grid, p
 from ..queries import (
     Query,
     as_numbers,
+    check_choice,
     check_count,
     check_scale,
     check_whole_sensitivity,
@@ -272,8 +273,7 @@ class HistogramMechanism(PureMechanism):
     def __post_init__(self) -> None:
         check_count("k", self.k, "categories")
         check_number("sensitivity", self.sensitivity, 1, math.inf, "1 for add/remove, 2 for replaced rows")
-        if self.noise not in ("laplace", "geometric"):
-            raise ClaimError(f'noise={self.noise!r} is unknown; use "laplace" or "geometric".', noise=self.noise)
+        check_choice("noise", self.noise, ("laplace", "geometric"))
         self._on_one_count  # noqa: B018  # checks the other parameters
 
     def law(self, dataset: Any) -> ProductLaw:

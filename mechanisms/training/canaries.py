@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from .train import PoissonBatches, Recipe
 
 # Canaries: made-up gradients along known directions, and blocks that put them beside the gradients of real records.
 #
-# The parameters of a canary run are the model's, followed by `n_unused` parameters that no real record touches, as the
-# rows of an embedding for words that do not occur. The unused ones form `spread` groups of equal size.
+# The parameters of a canary run are the model's, followed by `spread` groups of m parameters that no real record
+# touches, as the rows of an embedding for words that do not occur.
 #
 # References
 # ----------
@@ -29,17 +29,12 @@ from .train import PoissonBatches, Recipe
 # machine learning (Dirac canaries).
 # Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run (many canaries at once).
 
-Group: TypeAlias = tuple[int, int]
-"""First parameter of a group, and the first one after it."""
-
 
 @dataclass(frozen=True, slots=True)
 class DiracCanaries:
     """Canary i touches one parameter only, or one in each of `spread` groups; the m × d matrix is never formed.
 
-    Parameters are taken from the end: canary i has the (i + 1)th from the end (of each group). If there are fewer
-    unused parameters than canaries, the rest touch those of the model, and the gradients of the real records add to
-    their scores.
+    Canary i has the (i + 1)th parameter from the end of each group; no real record touches it.
 
     Parameters
     ----------
@@ -47,54 +42,23 @@ class DiracCanaries:
         Number of canaries.
     norm : float
         Norm of a canary's gradient before clipping, positive.
-    n_unused : int or None
-        Number of unused parameters; None for m × spread.
     spread : int
         Number of groups of unused parameters in which each canary has an equal part of its norm.
     """
 
     m: int
     norm: float = 1.0
-    n_unused: int | None = None
     spread: int = 1
 
     def __post_init__(self) -> None:
         check_count("m", self.m, "canaries")
         check_number("norm", self.norm, 0, math.inf, "of a canary's gradient", closed=False)
         check_count("spread", self.spread, "groups")
-        if self.n_unused is not None:
-            check_count("n_unused", self.n_unused, "parameters", 0)
-            if self.spread > 1 and self.n_unused != self.m * self.spread:
-                raise OptionError(
-                    f"n_unused={self.n_unused} does not give every canary a parameter in each of {self.spread} groups; "
-                    f"use {self.m * self.spread}, or None.",
-                    n_unused=self.n_unused,
-                )
 
-    @property
-    def unused(self) -> int:
-        """Number of unused parameters."""
-        return self.m * self.spread if self.n_unused is None else self.n_unused
-
-    def groups(self, n_model: int) -> tuple[Group, ...]:
-        """The groups of unused parameters, after the model's `n_model` parameters."""
-        if self.m > self.unused + n_model:
-            raise OptionError(
-                f"{self.m} canaries need as many parameters, but there are {self.unused + n_model}; use fewer canaries "
-                "or more unused parameters.",
-                m=self.m,
-            )
-        size = self.unused // self.spread
-        return tuple((n_model + g * size, n_model + (g + 1) * size) for g in range(self.spread) if size > 0)
-
-    def block(self, group: Group, n_model: int) -> GradientBlock | None:
-        """The canaries' gradients in one group. None if they all vanish there."""
-        low, high = group
-        end = high if self.spread > 1 else n_model + self.unused  # canary i has parameter end − 1 − i
-        first, stop = max(end - high, 0), min(end - low, self.m)
-        if first >= stop:
-            return None
-        return _DiracBlock(high - low, self.m, first, high - end + first, stop - first, self._part)
+    def blocks(self, records: tuple[GradientBlock, ...], n: int) -> tuple[GradientBlock, ...]:
+        """The blocks of all groups for n real records, followed by the canaries: the model's, then the unused ones."""
+        canaries = _CanaryBlock(self.m, n, self.norm / math.sqrt(self.spread))
+        return *(_RecordBlock(block, self.m) for block in records), *(canaries,) * self.spread
 
     def projector(self, n_model: int) -> Callable[[Floats], Floats]:
         """Function from a vector, shape (parameters,), to its projections, shape (m,)."""
@@ -103,74 +67,38 @@ class DiracCanaries:
         root = math.sqrt(self.spread)
         return lambda vector: vector[n_model:].reshape(self.spread, -1)[:, ::-1].sum(axis=0) / root
 
-    @property
-    def _part(self) -> float:
-        """A canary's gradient in each of its parameters."""
-        return self.norm / math.sqrt(self.spread)
-
 
 @dataclass(frozen=True, slots=True)
-class _DiracBlock:
-    """Canaries `first` … `first + count − 1`, one each on the last parameters of a group before the `skipped` ones."""
+class _RecordBlock:
+    """A group of the model's parameters, in which the gradients of `m` canaries vanish."""
 
-    size: int
+    records: GradientBlock
     m: int
-    first: int
-    skipped: int
-    count: int
-    part: float
+
+    @property
+    def size(self) -> int:
+        return self.records.size
 
     def squared_norms(self) -> Floats:
-        norms = np.zeros((1, self.m))
-        norms[0, self.first : self.first + self.count] = self.part**2
-        return norms
+        return np.pad(self.records.squared_norms(), ((0, 0), (0, self.m)))
 
     def weighted_sum(self, weights: Floats) -> Floats:
-        total = np.zeros((len(weights), self.size))
-        stop = self.size - self.skipped
-        mine = weights[:, self.first : self.first + self.count]
-        total[:, stop - self.count : stop] = self.part * mine[:, ::-1]
-        return total
+        return self.records.weighted_sum(weights[:, : -self.m])
 
 
 @dataclass(frozen=True, slots=True)
-class JointBlock:
-    """A group's gradients of n real records, followed by those of m canaries; None where all vanish."""
+class _CanaryBlock:
+    """A group of unused parameters, in which each canary has one, with this gradient, and `n` records have 0."""
 
     size: int
     n: int
-    m: int
-    records: GradientBlock | None
-    canaries: GradientBlock | None
+    part: float
 
     def squared_norms(self) -> Floats:
-        """Squared norms of the records' gradients and then of the canaries', shape (1, n + m)."""
-        norms = np.zeros((1, self.n + self.m))
-        if self.records is not None:
-            norms[:, : self.n] = self.records.squared_norms()
-        if self.canaries is not None:
-            norms[:, self.n :] = self.canaries.squared_norms()
-        return norms
+        return np.repeat([[0.0, self.part**2]], [self.n, self.size], axis=1)
 
     def weighted_sum(self, weights: Floats) -> Floats:
-        """Sum of weight × gradient over records and canaries, for weights of shape (1, n + m)."""
-        total = np.zeros((len(weights), self.size))
-        if self.records is not None:
-            total += self.records.weighted_sum(weights[:, : self.n])
-        if self.canaries is not None:
-            total += self.canaries.weighted_sum(weights[:, self.n :])
-        return total
-
-
-def joint_blocks(
-    records: tuple[GradientBlock, ...], n: int, canaries: tuple[tuple[Group, GradientBlock | None], ...], m: int
-) -> tuple[JointBlock, ...]:
-    """The blocks of all groups: the model's in their order, with the canaries' parts of them, then the unused ones."""
-    padded: list[Any] = [*records, *[None] * (len(canaries) - len(records))]
-    return tuple(
-        JointBlock(group[1] - group[0], n, m, mine, theirs)
-        for mine, (group, theirs) in zip(padded, canaries, strict=True)
-    )
+        return np.asarray(self.part * weights[:, self.n :][:, ::-1])
 
 
 # One training with many canaries, each included or not by a coin of its own: scores and coins for a one-run audit.
@@ -180,24 +108,19 @@ class Training(Protocol):
     """A training with a claim, right or wrong: `DPSGD`, or one of its wrong twins."""
 
     @property
-    def recipe(self) -> Recipe:
-        """What is run."""
+    def recipe(self) -> Recipe: ...
 
     @property
-    def clip(self) -> float:
-        """Clipping norm that the claim assumes."""
+    def clip(self) -> float: ...
 
     @property
-    def noise_multiplier(self) -> float:
-        """Noise multiplier that the claim assumes."""
+    def noise_multiplier(self) -> float: ...
 
     @property
-    def claim(self) -> Claim:
-        """What is claimed."""
+    def claim(self) -> Claim: ...
 
     @property
-    def adjacency(self) -> Adjacency:
-        """The relation of the claim."""
+    def adjacency(self) -> Adjacency: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -300,17 +223,13 @@ def canary_run(
     features, labels = model.split(recipe.prepare(rows))
     n, p = len(features), model.n_parameters
     counts = np.concatenate([np.ones(n, dtype=np.bool_), included])
-    parts: tuple[Any, ...] | None = None
     project, noise = canaries.projector(p), recipe.noise.begun()
     weights, scores = recipe.first_weights(1), np.zeros(canaries.m)
     masks = recipe.sampling.batches(1, n + canaries.m, recipe.steps, rng)
     for step, drawn in enumerate(masks):
         is_in = drawn & counts
         blocks = model.blocks(weights, Batch(features, labels, is_in[:, :n]))
-        if parts is None:  # the canaries' gradients are the same in every step
-            groups = [*_groups([block.size for block in blocks]), *canaries.groups(p)]
-            parts = tuple((group, canaries.block(group, p)) for group in groups)
-        total = recipe.gradient(joint_blocks(blocks, n, parts, canaries.m), is_in)
+        total = recipe.gradient(canaries.blocks(blocks, n), is_in)
         noisy = noise(total, step, rng)
         seen = project(noisy[0]) / training.clip
         scores += seen if rate is None else log_ratio(seen, rate, training.noise_multiplier)
@@ -330,11 +249,6 @@ def _recipe(training: Training) -> Recipe:
             training=str(training),
         )
     return training.recipe
-
-
-def _groups(sizes: list[int]) -> list[tuple[int, int]]:
-    ends = np.cumsum(sizes).tolist()
-    return [(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
 def _rate(recipe: Recipe, score: str) -> float | None:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.stats import binom
@@ -14,12 +14,12 @@ from scipy.stats import binom
 from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, check_number
 from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace
-from ...audit.errors import ClaimError, OptionError
+from ...audit.errors import ClaimError
 from ..adapters.accounting import claim_from_event
 from ..adapters.library_calls import imported
 from ..laws.laws import GaussianLaw
 from ..noise_samplers import Floats
-from ..queries import check_count
+from ..queries import check_choice, check_count
 from .models import FixedGradients, Model
 from .observers import LastProjection, LogLikelihoodRatio, NoisySums, Observer, log_mixture
 from .train import (
@@ -103,11 +103,7 @@ def dp_sgd_claim(
     """
     sigma = check_number("noise_multiplier", noise_multiplier, 0, math.inf, "noise over clipping norm", closed=False)
     check_count("steps", steps, "steps")
-    if neighbours not in ("add_or_remove_one", "replace_one", "replace_special"):
-        raise ClaimError(
-            f"neighbours={neighbours!r} is unknown; use add_or_remove_one, replace_one or replace_special.",
-            neighbours=neighbours,
-        )
+    check_choice("neighbours", neighbours, get_args(Neighbours))
     if delta is not None:
         check_number("delta", delta, 0, 1, "None claims the whole curve", closed=False)
     return _claim(sampling, sigma, steps, neighbours, delta)  # type: ignore[arg-type]  # samplings are frozen
@@ -345,8 +341,7 @@ class WorstCaseTraining:
     delta: float = 1e-5
 
     def __post_init__(self) -> None:
-        if self.seen not in ("ratio", "sums", "last"):
-            raise OptionError(f"seen={self.seen!r} is unknown; use ratio, sums or last.", seen=self.seen)
+        check_choice("seen", self.seen, get_args(Seen))
         self.training  # noqa: B018  # refuses the other parameters
 
     @property

@@ -7,7 +7,7 @@ of this norm along the direction moves them by 1, and the noise has standard dev
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 import numpy as np
@@ -51,8 +51,17 @@ class NoisySums(Observer):
         return np.stack(seen, axis=1)
 
 
+class _Total(Observer):
+    """An observer of what the steps show in total."""
+
+    __slots__ = ()
+
+    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
+        return np.asarray(sum(seen, np.zeros(len(last))))
+
+
 @dataclass(frozen=True, slots=True)
-class LogLikelihoodRatio(Observer):
+class LogLikelihoodRatio(_Total):
     """White box: the log-likelihood ratio of all noisy sums along a direction, with the record against without it.
 
     This is the best test of Poisson batches where all other gradients vanish along the direction. Each step adds
@@ -76,12 +85,9 @@ class LogLikelihoodRatio(Observer):
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
         return log_ratio(along(noisy, self.direction) / self.clip, self.rate, self.noise_multiplier)
 
-    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
-        return np.asarray(sum(seen))
-
 
 @dataclass(frozen=True, slots=True)
-class MixtureRatio(Observer):
+class MixtureRatio(_Total):
     """White box: the log-likelihood ratio of all noisy sums along a direction, for steps that are mixtures of normals.
 
     Parameters
@@ -105,23 +111,17 @@ class MixtureRatio(Observer):
         x, y = (log_mixture(sums, part, self.noise_multiplier) for part in (self.on_x, self.on_y))
         return x - y
 
-    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
-        return np.asarray(sum(seen))
-
 
 @dataclass(frozen=True, slots=True)
-class NumberOfSteps(Observer):
+class NumberOfSteps(_Total):
     """White box: how many noisy sums there were, shape (runs,)."""
 
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
         return np.ones(len(noisy))
 
-    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
-        return np.asarray(sum(seen, np.zeros(len(last))))
-
 
 @dataclass(frozen=True, slots=True)
-class WeightedSums(Observer):
+class WeightedSums(NoisySums):
     """White box: a weighted total of the noisy sums of the steps along a direction, shape (runs,).
 
     Weights (1, 0, …) show the first step alone, and (−1, 1) the change between two steps, in which common noise
@@ -135,12 +135,8 @@ class WeightedSums(Observer):
         As for `NoisySums`.
     """
 
+    _: KW_ONLY
     weights: tuple[float, ...]
-    direction: tuple[float, ...] = (1.0,)
-    clip: float = 1.0
-
-    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
-        return along(noisy, self.direction) / self.clip
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
         return np.asarray(sum(weight * sums for weight, sums in zip(self.weights, seen, strict=True)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -11,7 +12,7 @@ import numpy as np
 
 from ...audit.claims.claim import check_number
 from ...audit.errors import ClaimError, DatasetError
-from ..noise_samplers import Floats, grid_step
+from ..noise_samplers import Floats, Integers, grid_step
 from ..queries import Query, check_count, identity
 from .models import Batch, Booleans, GradientBlock, Model, clipped_to
 from .observers import Observer
@@ -77,8 +78,26 @@ class FixedSizeBatches(_OfRows):
             yield _ranks(rng.random((runs, n))) < self.batch
 
 
+class _InEpochs(Sampling):
+    """Each record is in one batch of an epoch of `per_epoch` steps, or in none."""
+
+    __slots__ = ()
+    per_epoch: int
+
+    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+        for step in range(steps):
+            number = step % self.per_epoch
+            if number == 0:
+                batch_of = self._drawn(runs, n, rng)
+            yield batch_of == number
+
+    @abstractmethod
+    def _drawn(self, runs: int, n: int, rng: np.random.Generator) -> Integers:
+        """The number of each record's batch in a new epoch, shape (runs, n)."""
+
+
 @dataclass(frozen=True, slots=True)
-class ShuffledBatches(_OfRows):
+class ShuffledBatches(_InEpochs, _OfRows):
     """In each epoch the `n_rows` records are shuffled and cut into batches of `batch` records.
 
     Parameters
@@ -89,39 +108,28 @@ class ShuffledBatches(_OfRows):
     """
 
     drop_last: bool = False
+    per_epoch = property(
+        lambda s: s.n_rows // s.batch if s.drop_last else -(-s.n_rows // s.batch), doc="Number of batches in an epoch."
+    )
 
-    @property
-    def per_epoch(self) -> int:
-        """Number of batches in an epoch."""
-        return self.n_rows // self.batch if self.drop_last else -(-self.n_rows // self.batch)
-
-    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+    def _drawn(self, runs: int, n: int, rng: np.random.Generator) -> Integers:
         check_rows(n, self.n_rows)
-        for step in range(steps):
-            number = step % self.per_epoch
-            if number == 0:
-                batch_of = _ranks(rng.random((runs, n))) // self.batch
-            yield batch_of == number
+        return _ranks(rng.random((runs, n))) // self.batch
 
 
 @dataclass(frozen=True, slots=True)
-class BatchesInOrder(_OfRows):
+class BatchesInOrder(_InEpochs, _OfRows):
     """The `n_rows` records are cut into batches of `batch` records in their order, the same in every epoch."""
 
-    @property
-    def per_epoch(self) -> int:
-        """Number of batches in an epoch."""
-        return -(-self.n_rows // self.batch)
+    per_epoch = property(lambda s: -(-s.n_rows // s.batch), doc="Number of batches in an epoch.")
 
-    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
+    def _drawn(self, runs: int, n: int, rng: np.random.Generator) -> Integers:
         check_rows(n, self.n_rows)
-        batch_of = np.arange(n) // self.batch
-        for step in range(steps):
-            yield np.broadcast_to(batch_of == step % self.per_epoch, (runs, n))
+        return np.tile(np.arange(n) // self.batch, (runs, 1))
 
 
 @dataclass(frozen=True, slots=True)
-class BallsInBins(Sampling):
+class BallsInBins(_InEpochs):
     """In each epoch every record falls into one of `bins` batches, uniformly and independently of the others.
 
     References
@@ -130,21 +138,13 @@ class BallsInBins(Sampling):
     """
 
     bins: int
+    per_epoch = property(lambda s: s.bins, doc="Number of batches in an epoch.")
 
     def __post_init__(self) -> None:
         check_count("bins", self.bins, "batches in an epoch")
 
-    @property
-    def per_epoch(self) -> int:
-        """Number of batches in an epoch."""
-        return self.bins
-
-    def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
-        for step in range(steps):
-            number = step % self.bins
-            if number == 0:
-                batch_of = rng.integers(0, self.bins, (runs, n))
-            yield batch_of == number
+    def _drawn(self, runs: int, n: int, rng: np.random.Generator) -> Integers:
+        return rng.integers(0, self.bins, (runs, n))
 
 
 def check_rows(n: int, n_rows: int) -> None:
@@ -158,7 +158,7 @@ def check_rows(n: int, n_rows: int) -> None:
         )
 
 
-def _ranks(keys: np.typing.NDArray[np.float64]) -> np.typing.NDArray[np.intp]:
+def _ranks(keys: Floats) -> Integers:
     """Position of each key in the order of its row: a uniformly random permutation for independent keys."""
     return np.argsort(np.argsort(keys, axis=1), axis=1)
 

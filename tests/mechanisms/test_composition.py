@@ -16,7 +16,6 @@ from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.aggregates import ApproximateBounds, BoundedMoments, noisy_moments, noisy_tree_counts
-from dpaudit.mechanisms.noise_samplers import fill_laplace
 
 ALARM = 1e-8
 AGES = [3.0, 18.0, 20.0, 64.0, 65.0, 99.0]
@@ -27,13 +26,9 @@ LAPLACE, GAUSSIAN = m.LaplaceMechanism, m.GaussianMechanism
     ("composition", "claim"),
     [
         (m.SequentialComposition([LAPLACE(0.5), m.GeometricMechanism(0.25)]), PureDP(0.75)),
-        (m.SequentialComposition([LAPLACE(0.5)]), PureDP(0.5)),
-        (m.SequentialComposition([LAPLACE(0.5), GAUSSIAN(0.25, 1e-5)]), ApproxDP(0.75, 1e-5)),
         (m.SequentialComposition([GAUSSIAN(1.0, 1e-5), GAUSSIAN(0.5, 2e-5)]), ApproxDP(1.5, 3e-5)),
-        (m.ParallelComposition([m.GeometricMechanism(e) for e in (0.1, 0.5)], m.IntervalOf((18,))), PureDP(0.5)),
         (m.ParallelComposition([LAPLACE(2.0), GAUSSIAN(1.0, 1e-5)], m.IntervalOf((18,))), ApproxDP(2.0, 1e-5)),
         (faulty.UndercountedComposition(LAPLACE(0.5), 8, math.sqrt(8)), PureDP(0.5 * math.sqrt(8))),
-        (faulty.UndercountedComposition(GAUSSIAN(0.5, 1e-5), 4, charged=2.0), ApproxDP(1.0, 2e-5)),
         (faulty.SharedNoiseLaplace(0.5, (len, sum)), PureDP(1.0)),
     ],
     ids=str,
@@ -121,8 +116,8 @@ def test_shared_noise_moves_both_answers_alike():
 # Group privacy: both forms of delta against mpmath, attained bounds, and the claim's boundary composed.
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 5e-324, 1e-300, 1e-17, 1e-9, 1e-3, 0.5, 1.0, 20.0])
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 30])
+@pytest.mark.parametrize("epsilon", [0.0, 5e-324, 1e-17, 1e-3, 1.0, 20.0])
+@pytest.mark.parametrize("k", [1, 2, 30])
 def test_both_forms_of_a_groups_delta_at_high_precision(epsilon, k):
     """The sum term by term, and k times its last term, with 60 digits; the sum is the smaller form."""
     with mpmath.workdps(60):
@@ -163,17 +158,12 @@ def test_groups_attain_the_sum_up_to_the_corner(epsilon, delta):
 def test_the_bit_of_a_group_grows_by_epsilon_and_ends_at_one_with_a_delta():
     """Up to the corner 1/(1 + e^ε), by hand; beyond it the complement shrinks by e^ε."""
     laws = [m.GroupTightMechanism(0.5, start=0.01).law(n) for n in range(30)]
-    for n in range(7):
-        assert laws[n].probabilities[1] == pytest.approx(0.01 * math.exp(0.5 * n), rel=1e-12)
     assert all(m.exact_epsilon(one, two) == pytest.approx(0.5, rel=1e-12) for one, two in itertools.pairwise(laws))
     assert laws[29].probabilities[0] == pytest.approx(laws[28].probabilities[0] * math.exp(-0.5), rel=1e-12)
     ended = m.GroupTightMechanism(1.0, 0.1)
     assert ended.law(50).probabilities.tolist() == [0.0, 1.0]
     assert ended.sample(50, 10, np.random.default_rng(1)).tolist() == [1] * 10
     assert m.GroupTightMechanism(1.0, 1e-3, query=len).law(["Ann", "Bob"]) == m.GroupTightMechanism(1.0, 1e-3).law(2)
-    twin = faulty.LocalSensitivityLaplace(0.5)
-    assert m.exact_epsilon(twin.law([]), twin.law([0, 0])) == pytest.approx(2.0, rel=1e-12)
-    assert m.GroupPrivacy(0.5)(2).epsilon < 2.0
 
 
 # Aggregates.
@@ -183,16 +173,6 @@ ROWS = [0.5, -3.0, 7.0, 2.0]
 
 def moments(n_moments, **options):
     return noisy_moments(n_moments, -1.0, 3.0, **options)
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-3])
-def test_noisy_answers_follow_their_law(delta):
-    noisy = moments(1, epsilon=1.0, delta=delta, noise_share=0.9)
-    outputs, law = noisy.sample(ROWS, 4_000, np.random.default_rng(1)), noisy.law(ROWS)
-    for column, marginal in zip(outputs.T, law.marginals, strict=True):
-        assert stats.kstest(column, marginal.cdf).pvalue > ALARM
-    assert stats.spearmanr(*outputs.T).pvalue > ALARM
-    assert "90% of the noise" in str(noisy)
 
 
 def test_moments_are_those_of_the_clipped_rows_and_results_are_clipped():
@@ -215,41 +195,6 @@ def test_counts_of_a_tree_are_those_of_the_intervals():
     edges = [np.linspace(-1.0, 3.0, 2**level + 1) for level in (1, 2, 3)]
     wanted = [np.histogram(np.clip(rows, -1.0, 3.0), each)[0] for each in edges]
     assert [each.location for each in law.marginals] == np.concatenate(wanted).tolist()
-
-
-def slow(bounds, rows, size, seed):
-    """Outputs by loops over bins and thresholds, with the noise that the sampler draws."""
-    edges, noise = bounds.edges, np.empty((2 * bounds.bins, size))
-    rng = np.random.default_rng(seed)
-    for row in noise:
-        fill_laplace(row, rng)
-    right = [bounds.scale * bounds.base**k for k in range(bounds.bins)]
-    counts = [0.0] * (2 * bounds.bins)
-    for value in rows:
-        place = next((k for k, edge in enumerate(right) if abs(value) <= edge), bounds.bins - 1)
-        counts[bounds.bins - 1 - place if value < 0 else bounds.bins + place] += 1
-    found = []
-    for run in range(size):
-        noisy = [
-            c + bounds.noise_share * bounds.contributions / bounds.epsilon * e
-            for c, e in zip(counts, noise[:, run], strict=True)
-        ]
-        output = (math.nan, math.nan)
-        for threshold in bounds.thresholds:
-            reached = [place for place, count in enumerate(noisy) if count >= threshold]
-            if reached:
-                output = (edges[reached[0]], edges[reached[-1] + 1])
-                break
-        found.append(output)
-    return np.array(found)
-
-
-@pytest.mark.parametrize(
-    "rows", [[9.0] * 14, [-5.0] * 16 + [0.0] * 17 + [1.0] * 15, [99.0] * 30, [2.0] * 15 + [2.1] * 16]
-)
-def test_the_sampler_does_what_the_slow_code_does(rows):
-    bounds = ApproximateBounds(1.1)
-    np.testing.assert_array_equal(bounds.sample(rows, 300, np.random.default_rng(5)), slow(bounds, rows, 300, 5))
 
 
 def test_thresholds_are_quantiles_of_the_largest_noise():

@@ -3,6 +3,7 @@
 The histograms and the counts of events are random tests: each has a false-alarm probability of at most 5e-9.
 """
 
+import dataclasses
 import itertools
 import math
 import pickle
@@ -14,38 +15,23 @@ from scipy import stats
 
 import dpaudit.mechanisms as m
 from dpaudit.audit.claims.claim import Claim, PureDP
+from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.sampling.sampler import Mechanism, as_sampler
 from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.mechanisms import faulty
+from dpaudit.mechanisms.aggregates import noisy_moments
 from dpaudit.mechanisms.faulty.calibration import GaussianOfScale
 from dpaudit.mechanisms.faulty.noise import gap_at_the_median, median
 from dpaudit.mechanisms.local.randomised_response import HIDDEN
-from dpaudit.mechanisms.noise.laplace import OFFSET
 from dpaudit.mechanisms.synthetic import _log_law
 
-RUNS = 100_000
-
-
-ALARM = 5e-9
-
-
+RUNS, ALARM = 100_000, 5e-9
 SCORES = np.array([0.0, 2.0, 1.0, -1.5])
-
-
 ANSWERS = (0.5, -1.0, 0.0)
-
-
 BIDS = [1.0, 1.0, 3.01, 1.0]
-
-
 STAR = nx.star_graph(2)
-
-
 STAR.degree()  # networkx stores this view in the graph on first use, which does not change the data
-
-
 THREE_PARTS = [m.GeometricMechanism(epsilon, query=len) for epsilon in (0.5, 1.0, 0.25)]
-
 
 RIGHT = [
     (m.LaplaceMechanism(0.5, sensitivity=2.0), 1.3),
@@ -68,7 +54,7 @@ RIGHT = [
     (m.ReportNoisyMax(1.0), SCORES),
     (m.ReportNoisyMax(2.0, noise="exponential"), SCORES),
     (m.ReportNoisyMax(2.0, noise="gumbel", monotone=True), SCORES),
-    (m.ReportNoisyMax(2.0), np.linspace(0, 5, 300)),
+    (m.ReportNoisyMax(2.0), np.linspace(0, 5, 60)),
     (m.PermuteAndFlip(1.0), SCORES),
     (m.PermuteAndFlip(1.0, 0.5, monotone=True), SCORES),
     (m.PostedPriceAuction(2.0, [1.0, 2.0, 3.01, 4.0]), BIDS),
@@ -96,17 +82,15 @@ RIGHT = [
     (m.RareLeakLaplace(0.5, 0.01), 1.3),
     (m.GroupTightMechanism(1.0, 0.01), 3),
     (m.GroupTightMechanism(0.5, start=0.1), 4),
+    (noisy_moments(1, -1.0, 3.0, epsilon=1.0, noise_share=0.9), [0.5, -3.0, 7.0]),
+    (noisy_moments(2, -1.0, 3.0, epsilon=1.0, delta=1e-3), [0.5, -3.0, 7.0]),
 ]
-
 
 NO_CELLS = (
     *(faulty.AnswerInTheBranchLaplace, faulty.MixedUniformsLaplace, faulty.SharedNoiseLaplace),
     *(faulty.SparseVectorReleasingValue, m.NoisyThreshold, GaussianOfScale),
 )
-
-
 """Their laws have no cells here, their outputs may be NaN, or they are parts of others, whose lines are long."""
-
 
 FAULTY = [
     (fault.mechanism, fault.x)
@@ -115,8 +99,25 @@ FAULTY = [
     if fault.name != "median-by-local-sensitivity"  # it adds no noise here, so it has no law
 ]
 
-
 CASES = [*RIGHT, (faulty.ClosedEndLaplace(0.5), 7.0), *FAULTY]
+
+
+WRONG = {
+    "epsilon": (-1.0, math.nan),
+    "epsilon_each": (0.0,),
+    "epsilon_first": (0.0,),
+    "delta": (-0.1, 1.0),
+    "sensitivity": (0.0,),
+    "k": (0,),
+    "n": (0,),
+    "cutoff": (0,),
+    "bound": (0.0,),
+    "rows_per_user": (0,),
+    "max_degree": (0,),
+    "reports": (0,),
+    "size": (0,),
+}
+"""Values that no mechanism takes."""
 
 
 def cells_of(law, outputs):
@@ -126,7 +127,7 @@ def cells_of(law, outputs):
     those of each coordinate, and the quarters into which the medians of neighbouring coordinates cut the plane; for
     transcripts, each transcript is a cell.
     """
-    if isinstance(law, (m.TranscriptLaw, m.RowLaw, m.SubsetLaw)):
+    if isinstance(law, (m.RowLaw, m.SubsetLaw)):
         base, n_columns = int(outputs.max()) + 2, outputs.shape[1]
         weights = base ** np.arange(n_columns)
         rows = np.arange(base**n_columns)[:, None] // weights % base - 1  # all rows of numbers from -1 to the largest
@@ -182,43 +183,39 @@ class TestMechanisms:
         assert isinstance(mechanism, Mechanism)
         sampler, law = as_sampler(mechanism), mechanism.law(dataset)
         assert sampler.is_block
-        for size in (1, 2, RUNS):
+        for size in (1, RUNS):
             outputs = sampler.draw(dataset, size, np.random.default_rng(11))
             assert outputs.shape[0] == size
             assert outputs.ndim == (1 if isinstance(law, m.ScalarLaw) else 2)
             assert outputs.dtype in (np.float64, np.int64)
             assert np.isfinite(outputs).all()
-        densities = law.log_density(outputs[:20_000])
-        assert densities.shape == (20_000,)
+        densities = law.log_density(outputs[:10_000])
+        assert densities.shape == (10_000,)
         assert isinstance(law, (m.ProductLaw, m.DiscreteLaw)) or np.isfinite(densities).all()
         assert not is_far(law, outputs)
 
-    def test_a_seed_fixes_the_outputs(self, mechanism, dataset):
-        first, second, third = (mechanism.sample(dataset, 500, np.random.default_rng(seed)) for seed in (1, 1, 2))
-        assert np.array_equal(first, second)
-        assert not np.array_equal(first, third) or len(np.unique(first, axis=0)) == 1  # a bug may leave no chance
-        assert len(mechanism.sample(dataset, 100, np.random.Generator(np.random.MT19937(1)))) == 100
-
-    def test_it_is_a_value_that_leaves_the_dataset_unchanged(self, mechanism, dataset):
+    def test_it_is_a_value_that_leaves_the_dataset_unchanged_and_claims_what_it_was_asked_for(self, mechanism, dataset):
         before, copy = pickle.dumps(dataset), pickle.loads(pickle.dumps(mechanism))
         assert copy == mechanism
-        draws = [each.sample(dataset, 50, np.random.default_rng(1)) for each in (copy, mechanism)]
-        assert np.array_equal(*draws)
-        mechanism.law(dataset)
+        pairs = [(mechanism, 1), (copy, 1), (mechanism, 2)]
+        first, second, third = (each.sample(dataset, 500, np.random.default_rng(seed)) for each, seed in pairs)
+        assert np.array_equal(first, second)
+        assert not np.array_equal(first, third) or len(np.unique(first, axis=0)) == 1  # a bug may leave no chance
         assert pickle.dumps(dataset) == before
-        with pytest.raises((AttributeError, TypeError)):
-            mechanism.epsilon = 3.0
         assert not hasattr(mechanism, "__dict__")
-
-    def test_it_reads_as_one_short_line_and_claims_what_it_was_asked_for(self, mechanism, dataset):
         assert len(str(mechanism)) <= 72
-        assert "\n" not in str(mechanism)
         assert as_sampler(mechanism).name == str(mechanism)
         assert isinstance(mechanism.claim, Claim)
         in_delta = isinstance(mechanism, (m.NameAndShame, faulty.TwiceExposed))  # no parameter: a claim in delta alone
         given = getattr(mechanism, "epsilon", 0.0 if in_delta else getattr(mechanism.claim, "epsilon", None))
         assert getattr(mechanism.claim, "epsilon", None) == given
         assert isinstance(mechanism, faulty.Flaw) == hasattr(mechanism, "truth")
+        values = {each.name: getattr(mechanism, each.name) for each in dataclasses.fields(mechanism) if each.init}
+        for name in [name for name in WRONG if not callable(values.get(name, callable))]:
+            for value in WRONG[name]:
+                with pytest.raises(ClaimError) as caught:
+                    dataclasses.replace(mechanism, **{name: value})
+                assert f"={value!r}" in str(caught.value)
 
 
 def test_every_mechanism_with_a_law_is_here():
@@ -234,22 +231,12 @@ def test_every_mechanism_with_a_law_is_here():
 
 def test_the_histogram_tells_the_wrong_law():
     for right, wrong, dataset in [
-        (m.LaplaceMechanism(0.5), m.LaplaceMechanism(0.55), 1.0),
         (m.GeometricMechanism(0.5), faulty.SquaredRatioGeometric(0.5), 1),
-        (m.GaussianMechanism(8.0, 1e-5), faulty.VarianceAsScaleGaussian(8.0, 1e-5), 1.0),
-        (m.DiscreteGaussianMechanism(2.0, 1.0), m.DiscreteGaussianMechanism(2.1, 1.0), 1),
         (m.BinomialMechanism(100, 1.0), m.BinomialMechanism(116, 1.0), 1),
-        (m.VectorGaussianMechanism(1.0, 1e-5), m.VectorGaussianMechanism(1.05, 1e-5), (1.0, -2.0, 0.0)),
-        (m.HistogramMechanism(0.5, k=3, sensitivity=2), faulty.HalfNoiseHistogram(0.5, k=3), [0, 2]),
-        (m.ExponentialMechanism(1.0), faulty.ExponentialMissingFactorTwo(1.0), SCORES),
         (m.ReportNoisyMax(1.0), m.ReportNoisyMax(1.0, noise="gumbel"), SCORES),
-        (m.ExponentialMechanism(1.0), m.PermuteAndFlip(1.0), SCORES),
         (m.PostedPriceAuction(1.0, [1.0, 3.01]), m.PostedPriceAuction(1.0, [1.0, 3.01], monotone=True), BIDS),
         (m.SparseVector(2.0, 2), m.SparseVector(2.0, 2, refresh=True), ANSWERS),
         (m.NameAndShame(0.05), faulty.TwiceExposed(0.05), [7, 0, 7]),
-        (m.RareLeakLaplace(0.5, 0.01), m.LaplaceMechanism(0.5), 1.3),
-        (m.RandomisedResponse(5.0, k=50), m.RandomisedResponse(5.0, k=60), 45),
-        (m.UnaryEncoding(1.0, 3), m.UnaryEncoding(1.0, 3, is_optimised=True), 1),
         (m.SubsetSelection(1.0, 3, size=2), m.SubsetSelection(1.1, 3, size=2), 1),
         (m.MemoisedBits(2.0, 1.0, 3, reports=4), faulty.RedrawnMemo(2.0, 1.0, 3), 1),
     ]:
@@ -267,7 +254,6 @@ def test_the_histogram_tells_dependent_coordinates(sign):
 # Mechanisms whose laws have no cells, or no code: the frequencies of events whose probabilities are known.
 
 LAPLACE, NORMAL = stats.laplace, stats.norm
-FREE = m.LaplaceLaw(0.0, 2.0)
 TRUTH, HALF_TRUTH = math.e / (1 + math.e), math.exp(0.5) / (1 + math.exp(0.5))
 ZERO, BESIDE = -math.expm1(-0.5), -math.expm1(-0.5) * math.exp(-0.5) / 2
 
@@ -371,16 +357,6 @@ def released_after(below, answer):
     return faulty.SparseVectorReleasingValue(1.0), [answer] * (below + 1), events
 
 
-def exposed(mechanism, delta):
-    """All eight outcomes of three independent coins."""
-    rows = [7, 0, 7]
-    events = [
-        (is_row(np.where(coins, rows, HIDDEN)), math.prod(delta if coin else 1 - delta for coin in coins))
-        for coins in itertools.product((False, True), repeat=3)
-    ]
-    return mechanism, rows, events
-
-
 NAIVE = faulty.NaiveGaussian(1.0, 0.01)
 MARGINALS = m.NoisyMarginals(1.0, (2,), rows=3)
 REDRAWN = [(m.LaplaceLaw(count, 2.0), count) for count in (0, 2)]
@@ -403,18 +379,14 @@ EVENTS = [
         [1.0, 6.0],
         [(is_value(8.0), math.exp(-1) / 2), (is_value(0.0), math.exp(-7) / 2), (above(8.0), 0.0), (above(-0.1), 1.0)],
     ),
-    *(misprinted(*table) for table in [(0.5, 1.2, 2), (1.0, 3.0, 0), (0.1, 1.0, -7)]),
+    misprinted(0.5, 1.2, 2),
+    misprinted(0.1, 1.0, -7),
     *(noisy_count_of_winner(parts) for parts in (1, 2)),
     *(top_two(charged) for charged in (1, 2)),
-    *((faulty.BiasedCoinResponse(bias), 1, [(is_value(1), 0.5 + 0.5 * bias)]) for bias in (0.25, 0.5, 0.75)),
-    (faulty.OnlyYesRandomised(1.0), 0, [(is_value(0), 1.0)]),
-    (faulty.OnlyYesRandomised(1.0), 1, [(is_value(1), TRUTH)]),
-    (faulty.OneNoiseForAll(1.0), [1.0, 2.0], [(is_value(1), 1.0)]),
     (faulty.RememberedResponse(1.0), (0, 0), [(differ, 0.0)]),
     (faulty.RememberedResponse(1.0), (0, 1), [(differ, TRUTH**2 + (1 - TRUTH) ** 2)]),
     (faulty.RememberedResponse(1.0, is_remembered=False), (0, 0), [(differ, 2 * HALF_TRUTH * (1 - HALF_TRUTH))]),
     *(sampled(sampling) for sampling in SAMPLINGS),
-    *((faulty.SampledTotal(1.0, 0.5, sampling), [], [(above(0.0), 0.5)]) for sampling in SAMPLINGS),
     (
         faulty.KeyedCounts(1.0, 0.01),
         ["b"] * 6 + ["a"] * 5 + ["c"],
@@ -439,13 +411,6 @@ EVENTS = [
     (faulty.NaiveLaplace(1.0), 3.0, [(above(4.0), LAPLACE.sf(1.0))]),
     (NAIVE, 3.0, [(above(4.0), NORMAL.sf(1.0 / NAIVE.on_grid.scale))]),
     (faulty.SinglePrecisionNoise(1.0), 3.1, [(above(4.1), LAPLACE.sf(1.0))]),
-    (m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0), 1.3, [(above(500.0), 0.01), (is_value(OFFSET + 1.3), 0.01)]),
-    exposed(m.NameAndShame(0.2), 0.2),
-    exposed(faulty.TwiceExposed(0.1), 0.2),
-    *(
-        (m.NameAndShame(0.5), rows, [(lambda o, rows=rows: np.isin(o, [HIDDEN, *map(int, rows)]).all(axis=1), 1.0)])
-        for rows in ([3.0, 4.0], np.array([3, 4]), (True, False), [0, 2**52])
-    ),
     (
         TWO_STEPS,
         0,
@@ -454,7 +419,7 @@ EVENTS = [
             for row in itertools.product(range(2), range(3))
         ],
     ),
-    *(released_after(below, answer) for below in (0, 1, 3) for answer in (0.0, 1.0)),
+    *(released_after(below, answer) for below, answer in ((0, 0.0), (1, 0.0), (3, 1.0))),
     (
         faulty.SparseVectorReleasingValue(1.0, **FAR),
         [0.5, 100.5, 7.0],
@@ -488,7 +453,6 @@ def test_events_are_as_frequent_as_their_probabilities_say(mechanism, dataset, e
     outputs = mechanism.sample(dataset, runs, np.random.default_rng(3))
     counts = np.array([np.count_nonzero(event(outputs)) for event, _ in events])
     assert not is_off(counts, np.array([probability for _, probability in events]), runs)
-    assert mechanism.sample(dataset, 1, np.random.default_rng(3)) is not None
 
 
 def largest_loss(law_x, law_y, epsilon=1.0):
@@ -516,13 +480,6 @@ def test_losses(sampling, x, y, loss):
     assert mechanism.truth is None or found <= mechanism.truth.epsilon + 1e-9
 
 
-def test_a_row_that_is_drawn_more_than_once():
-    mechanism, x = faulty.SampledTotal(2.0, 0.75, "replacement"), [0.0] * 3
-    found = largest_loss(totals("replacement", x, 0.75), totals("replacement", [*x, 1.0], 0.75), 2.0)
-    assert found == pytest.approx(3 * math.log(0.75 + 0.25 * math.exp(2)), rel=1e-9)
-    assert found > 1.6 * mechanism.claim.epsilon
-
-
 def test_poisson_sampling_keeps_the_claim_on_small_datasets():
     claim = faulty.SampledTotal(1.0, 0.5).claim
     assert claim == PureDP(math.log(0.5 + 0.5 * math.e))
@@ -531,8 +488,3 @@ def test_poisson_sampling_keeps_the_claim_on_small_datasets():
             for added in (-1.0, 1.0):
                 law_x, law_y = totals("poisson", rows), totals("poisson", (*rows, added))
                 assert largest_loss(law_x, law_y) <= claim.epsilon + 1e-9
-
-
-def test_false_alarms_of_the_suite_stay_within_what_is_declared():
-    """One histogram or set of events per case at 5e-9, and thirty tests of samplers and releases at 1e-7."""
-    assert (len(CASES) + len(EVENTS)) * ALARM + 30 * 1e-7 < 1e-5

@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit import AddRemove, check
 from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty.noise import gap_at_the_median, median
@@ -59,16 +57,6 @@ def test_a_seed_from_the_data_leaves_no_noise():
     assert len(set(first)) == 1
     assert np.array_equal(first, mechanism.sample([2, 1, 2], 50, np.random.default_rng(4)))
     assert first[0] != mechanism.sample([1, 2], 1, rng())[0]
-
-
-def test_the_best_of_draws_is_nearest_to_the_answer():
-    """Each count is within its exact binomial limits with probability 1 − 1e-8."""
-    draws = np.random.default_rng(5).laplace(scale=2.0, size=(100_000, 4))
-    nearest = np.take_along_axis(draws, np.abs(draws).argmin(axis=1)[:, None], axis=1)[:, 0]
-    assert faulty.BestOfDraws(0.5, k=4).law(0.0) == m.LaplaceLaw(0.0, 0.5)
-    for z in (-1.0, -0.1, 0.3, 2.0):
-        limits = stats.binom(100_000, float(m.LaplaceLaw(0.0, 0.5).cdf(z)))
-        assert limits.ppf(5e-9) <= np.count_nonzero(nearest <= z) <= limits.isf(5e-9)
 
 
 def test_noise_of_a_scale_from_the_data():
@@ -153,36 +141,3 @@ def test_coordinates_without_noise():
         outputs = faulty.LaplaceOfScale(2.0, PureDP(0.5), spared=spared).sample(answers, 100, rng())
         assert {j for j in range(3) if len(set(outputs[:, j])) == 1} == bare
         assert all(outputs[0, j] == answers[j] for j in bare)
-
-
-def test_remembered_responses_and_ranges_of_the_rows():
-    same = faulty.RememberedResponse(1.0).sample((0, 0), 1000, rng())
-    assert np.array_equal(same[:, 0], same[:, 1])
-    for is_redrawn in (True, False):
-        twin = faulty.RangeOfTheRows(0.5, is_redrawn)
-        assert twin.truth is None
-        assert max(values(twin, [0, 1], 1000)) == 2
-    assert len(str(faulty.SparseVectorReleasingValue(0.125, 100.0, 2.5, cutoff=12))) <= 72
-
-
-def test_a_block_is_its_pieces():
-    """With more runs than one piece holds, every row has the form of a transcript."""
-    outputs = m.SparseVector(1.0, 2).sample([0.0, 1.0, -1.0, 2.0], 50_000, np.random.default_rng(1))
-    law = m.SparseVector(1.0, 2).law([0.0, 1.0, -1.0, 2.0])
-    assert np.isfinite(law.log_density(outputs)).all()
-
-
-def test_the_event_of_learned_categories_names_a_category():
-    result = check(
-        faulty.LearnedCategories(1.0, (3,), 20),
-        [(0,), (2,)],
-        [(0,)],
-        claim=1.0,
-        adjacency=AddRemove(),
-        runs=500,
-        alpha=1e-6,
-        bits=False,
-        jobs=1,
-    )
-    assert result.is_refuted
-    assert "column 0: " in result.event_in_words

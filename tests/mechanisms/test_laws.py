@@ -1,7 +1,4 @@
-"""Exact laws, by formulas, enumeration and other libraries, and the divergences between them.
-
-The counts of runs are outside their limits with probability at most 1e-8 for each law.
-"""
+"""Exact laws, by formulas, enumeration and other libraries, and the divergences between them."""
 
 import functools
 import itertools
@@ -19,21 +16,15 @@ from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
 from dpaudit.mechanisms.laws.laws import ABOVE, BELOW, STOPPED, log_gaussian_delta, transcript_law
 from dpaudit.mechanisms.laws.released_values import MassBelow
-from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, MOST_FLIPS
+from dpaudit.mechanisms.noise.gaussian import MOST_FLIPS
 from dpaudit.mechanisms.noise.laplace import OFFSET
 
-ALARM, INF, NAN = 1e-8, math.inf, math.nan
+INF = math.inf
 RATIO = math.exp(-0.7)
 HALF = math.log(0.5)
 
 
-def finite(*probabilities):
-    with np.errstate(divide="ignore"):
-        return m.FiniteLaw(tuple(np.log(probabilities)))
-
-
 # Laws against scipy and exact weights.
-
 
 LAWS = [
     (m.LaplaceLaw(1.5, 2.0), stats.laplace(1.5, 2.0), np.linspace(-120, 120, 481)),
@@ -103,13 +94,6 @@ def test_many_coins_keep_the_relative_accuracy():
     np.testing.assert_allclose(law.sf(k), oracle.sf(k + MOST_FLIPS // 2), rtol=1e-9)
 
 
-def test_wide_law_is_the_normal_one():
-    law, normal = m.DiscreteGaussianLaw(3, LARGEST_SIGMA), m.GaussianLaw(3, LARGEST_SIGMA)
-    k = np.linspace(-5, 5, 11).round() * 1e4
-    np.testing.assert_allclose(law.cdf(k), normal.cdf(k + 0.5), rtol=1e-8)
-    np.testing.assert_allclose(law.log_density(k), normal.log_density(k), rtol=1e-12)
-
-
 def test_upper_tails_keep_their_relative_accuracy():
     assert m.LaplaceLaw(0, 1).sf(300.0) == pytest.approx(math.exp(-300) / 2, rel=1e-13)
     assert m.GaussianLaw(1, 2).sf(61.0) == pytest.approx(stats.norm.sf(30.0), rel=1e-12)
@@ -138,10 +122,9 @@ def test_discrete_laws_give_nothing_between_and_beyond_their_outcomes(law, suppo
         assert law.sf(z) == pytest.approx(masses[np.array(support) > z].sum(), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "law", [m.LaplaceLaw(1.0, 0.3), m.GaussianLaw(1.0, 0.3), MaximumLaplaceLaw((0.0, 1.0, 1.2), 0.3)]
-)
-def test_densities_integrate_to_one_and_to_the_cdf(law):
+def test_the_density_of_a_maximum_integrates_to_one_and_to_the_cdf():
+    law = MaximumLaplaceLaw((0.0, 1.0, 1.2), 0.3)
+
     def density(z):
         return float(np.exp(law.log_density(z)))
 
@@ -149,14 +132,8 @@ def test_densities_integrate_to_one_and_to_the_cdf(law):
     parts = [integrate.quad(density, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(stops)]
     assert sum(parts) == pytest.approx(1.0, abs=1e-10)
     assert sum(parts[:2]) == pytest.approx(float(law.cdf(1.0)), abs=1e-10)
-
-
-def test_largest_of_laplaces_is_the_product_of_their_cdfs():
-    law = MaximumLaplaceLaw((0.0, 1.0), 2.0)
-    z = np.array([-50.0, -1.0, 0.5, 3.0, 80.0])
-    expected = stats.laplace.cdf(z, 0, 2) * stats.laplace.cdf(z, 1, 2)
-    np.testing.assert_allclose(law.cdf(z), expected, rtol=1e-12)
-    assert float(law.sf(80.0)) == pytest.approx(stats.laplace.sf(80, 0, 2) + stats.laplace.sf(80, 1, 2), rel=1e-9)
+    assert float(law.cdf(0.5)) == pytest.approx(math.prod(m.LaplaceLaw(z, 0.3).cdf(0.5) for z in law.locations))
+    assert float(law.sf(30.0)) == pytest.approx(sum(m.LaplaceLaw(z, 0.3).sf(30.0) for z in law.locations), rel=1e-9)
 
 
 def test_density_is_the_multivariate_normal_one():
@@ -248,7 +225,7 @@ def exact_pairs():
         return [(x, y, *(list(map(exact_number, law)) for law in (p, q))) for x, y, p, q in discrete_pairs()]
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 1.0, 2.05, 4.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.05, 4.0])
 def test_delta_of_discrete_laws_is_the_sum_of_what_exceeds(epsilon):
     for law_x, law_y, p, q in exact_pairs():
         with mpmath.workdps(40):
@@ -260,61 +237,8 @@ def test_delta_of_discrete_laws_is_the_sum_of_what_exceeds(epsilon):
         found = m.hockey_stick(law_x, law_y, epsilon)
         assert found == pytest.approx(expected, rel=1e-10, abs=1e-14 if is_geometric else 1e-100)
         assert m.hockey_stick(law_y, law_x, epsilon) == found
-        if not is_geometric and epsilon > 0 and max(ends, 1e-250) < expected < 0.999:
+        if epsilon > 0 and max(ends, 1e-6 if is_geometric else 1e-250) < expected < 0.999:
             assert m.exact_epsilon(law_x, law_y, expected) == pytest.approx(epsilon, rel=1e-8, abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    "laws",
-    [
-        *([m.DiscreteGaussianLaw(shift, sigma) for shift in range(6)] for sigma in (0.5, 1.0, 4.0)),
-        *([m.BinomialLaw(shift, n) for shift in range(6)] for n in (10, 100)),
-    ],
-)
-def test_answers_nearer_than_the_sensitivity_are_harder_to_tell_apart(laws):
-    for epsilon in (0.0, 0.3, 1.0, 3.0):
-        deltas = [m.exact_delta(laws[0], law, epsilon) for law in laws]
-        assert deltas == sorted(deltas)
-
-
-def test_delta_covers_the_ends_where_the_loss_is_infinite():
-    """The lowest outcome has probability 2⁻ⁿ on one side and 0 on the other: so no finite epsilon holds."""
-    law_x, law_y = m.BinomialLaw(0, 8), m.BinomialLaw(1, 8)
-    assert m.hockey_stick(law_x, law_y, 500.0) == pytest.approx(2.0**-8, rel=1e-14)
-    assert m.exact_epsilon(law_x, law_y, 0.9 * 2.0**-8) == math.inf
-    assert m.exact_epsilon(law_x, law_y, 1.1 * 2.0**-8) < 10
-    assert m.exact_epsilon(law_x, law_x, 0.0) == 0.0
-    assert m.exact_delta(m.BinomialLaw(0, 8), m.BinomialLaw(9, 8), 3.0) == pytest.approx(1.0)  # nothing in common
-    assert m.exact_delta(m.BinomialLaw(0, 8), m.BinomialLaw(100, 8), 3.0) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(("shift", "sigma", "delta"), [(370, 10.0, 0.01), (900, 10.0, 0.01), (380, 10.0, 1e-5)])
-def test_epsilon_of_laws_far_apart_is_nearly_that_of_normal_noise(shift, sigma, delta):
-    """The smaller probabilities underflow."""
-    exact = m.exact_epsilon(m.DiscreteGaussianLaw(0, sigma), m.DiscreteGaussianLaw(shift, sigma), delta)
-    normal = m.exact_epsilon(m.GaussianLaw(0, sigma), m.GaussianLaw(shift, sigma), delta)
-    assert exact == pytest.approx(normal, rel=0.01)
-
-
-@pytest.mark.parametrize("sigma", [1.0, 2.0, 5.5])
-@pytest.mark.parametrize("sensitivity", [1, 3])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
-def test_delta_agrees_with_another_accountant(sigma, sensitivity, epsilon):
-    from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
-
-    other = DiscreteGaussianPrivacyLoss(sigma, sensitivity=sensitivity, truncation_bound=math.ceil(14 * sigma))
-    mechanism = m.DiscreteGaussianMechanism(sigma, epsilon, sensitivity=sensitivity)
-    assert mechanism.delta == pytest.approx(other.get_delta_for_epsilon(epsilon), rel=1e-9, abs=1e-15)
-
-
-def test_delta_is_the_integral_over_the_plane():
-    """Return the hockey stick of two laws in the plane, summed over a fine grid."""
-    x, y = m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianVectorLaw((0.6, 0.8), 1.0)
-    side = np.linspace(-8, 9, 1701)
-    plane = np.stack(np.meshgrid(side, side), axis=-1)
-    excess = np.exp(x.log_density(plane)) - math.exp(0.5) * np.exp(y.log_density(plane))
-    expected = float(np.maximum(excess, 0.0).sum() * (side[1] - side[0]) ** 2)
-    assert m.exact_delta(x, y, 0.5) == pytest.approx(expected, rel=1e-4)
 
 
 def test_hockey_stick_of_finite_laws_is_the_best_of_all_events():
@@ -327,8 +251,8 @@ def test_hockey_stick_of_finite_laws_is_the_best_of_all_events():
         assert m.hockey_stick(law_x, law_y, epsilon) == pytest.approx(best, abs=1e-15)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1e-4, 0.1, 1.0, 10.0, 50.0, 400.0])
-@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.49, 0.51, 1.0, 7.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-4, 1.0, 50.0, 400.0])
+@pytest.mark.parametrize("mu", [1e-3, 0.49, 0.51, 7.0, 30.0])
 def test_gaussian_delta_in_sixty_digits(mu, epsilon):
     with mpmath.workdps(60):
         d, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
@@ -341,7 +265,7 @@ def test_gaussian_delta_in_sixty_digits(mu, epsilon):
 
 
 @pytest.mark.parametrize("mu", [1e-12, 1e-7, 1e-3])
-@pytest.mark.parametrize("u", [-1.0, 0.0, 0.7, 5.0, 29.99, 30.0, 37.0, 200.0, 1e5])
+@pytest.mark.parametrize("u", [-1.0, 0.0, 0.7, 29.99, 30.0, 1e5])
 def test_gaussian_delta_of_near_laws_does_not_cancel(mu, u):
     """δ is of order μ (φ(u) − u Φ(−u)), u = ε/μ: the smaller μ, the more digits the two terms share."""
     epsilon = max(u, 0.0) * mu + (mu * mu / 4 if u < 0 else 0.0)  # u < 0 represents ε below μ²/2
@@ -366,6 +290,7 @@ PAIRS = [
     (m.GaussianLaw(0, 30.0), m.GaussianLaw(1, 30.0)),
     (m.GeometricLaw(0, RATIO), m.GeometricLaw(4, RATIO)),
     (m.GeometricLaw(0, 0.01), m.GeometricLaw(1, 0.01)),
+    (m.GeometricLaw(0, 0.8), m.GeometricLaw(20, 0.8)),  # the best event is above the stationary point
     (m.FiniteLaw.from_log_weights([0, 1, 3, 2.0]), m.FiniteLaw.from_log_weights([1, 0, 2, 4.0])),
 ]
 
@@ -392,39 +317,11 @@ def test_exact_epsilon_of_normal_laws_is_the_root_to_a_relative_1e_9(mu, delta):
         assert above < math.log(delta) < below
 
 
-def test_pure_epsilons():
-    assert m.exact_epsilon(m.LaplaceLaw(0, 0.5), m.LaplaceLaw(1, 0.5)) == 2.0
-    assert m.exact_epsilon(m.GeometricLaw(0, RATIO), m.GeometricLaw(-4, RATIO)) == pytest.approx(2.8, rel=1e-14)
-    assert m.exact_epsilon(m.GaussianLaw(0, 1), m.GaussianLaw(1e-3, 1)) == math.inf
-    assert m.exact_epsilon(m.GaussianLaw(2, 1), m.GaussianLaw(2, 1)) == 0.0
-    impossible = m.FiniteLaw((0.0, -math.inf))
-    fair = m.FiniteLaw.from_log_weights([0, 0])
-    assert m.exact_epsilon(impossible, fair) == math.inf
-    assert m.exact_epsilon(impossible, fair, delta=0.5) == pytest.approx(0.0)
-    assert m.exact_epsilon(impossible, fair, delta=0.4) == math.inf
-    assert m.exact_epsilon(impossible, impossible) == 0.0
-
-
-def test_exact_epsilon_of_tables_where_probabilities_are_below_any_double():
-    """The truthful answer has loss 800 and probability nearly 1: epsilon = ln((1 − delta)/e^−800)."""
-    laws = [m.FiniteLaw((0.0, -800.0)), m.FiniteLaw((-800.0, 0.0))]
-    assert m.exact_epsilon(*laws, 0.1) == pytest.approx(800 + math.log(0.9), rel=1e-12)
-
-
 def test_a_delta_that_a_set_of_outcomes_attains_covers_it():
     tenth = math.log(0.1)
     laws = [m.FiniteLaw((math.log(0.9), tenth, -math.inf)), m.FiniteLaw((math.log(0.9), -math.inf, tenth))]
     assert m.exact_epsilon(*laws, 0.1) == pytest.approx(0.0, abs=1e-12)
     assert m.exact_epsilon(*laws, 0.0999) == math.inf
-
-
-def test_discrete_laws_with_values_of_one_side_only():
-    law = m.DiscreteLaw((-1.0, 0.5, 2.0), tuple(np.log([0.2, 0.3, 0.5])))
-    other = m.DiscreteLaw((0.5, 2.0), (HALF, HALF))
-    assert m.exact_epsilon(law, other) == INF
-    assert [m.exact_delta(law, other, epsilon) for epsilon in (0.0, math.log(1.5))] == pytest.approx([0.2, 0.2])
-    assert m.exact_epsilon(other, law, delta=0.2) == pytest.approx(0.0, abs=1e-12)
-    assert m.exact_epsilon(other, m.DiscreteLaw((0.5, 2.0), tuple(np.log([0.2, 0.8])))) == pytest.approx(math.log(2.5))
 
 
 def coins(*probabilities):
@@ -487,24 +384,6 @@ def test_independent_outputs_add_up(n, order):
     assert m.exact_renyi(many.law(0.0), many.law(1.0), order) == pytest.approx(n * single, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 3.0])
-def test_epsilon_bounds_the_divergence_of_every_order(epsilon):
-    """Mironov (2017), Lemma 1, has 2aε²; Bun & Steinke (2016), Proposition 3.3, the tight aε²/2."""
-    for order in (1.001, 1.5, 2, 10, 1000):
-        for mechanism, x, y in ((m.RandomisedResponse(epsilon), 0, 1), (m.LaplaceMechanism(epsilon), 0.0, 1.0)):
-            found = m.exact_renyi(mechanism.law(x), mechanism.law(y), order)
-            assert 0 < found <= min(order * epsilon**2 / 2, epsilon)
-    response = m.RandomisedResponse(0.001)
-    tight = m.exact_renyi(response.law(0), response.law(1), 3)
-    assert tight == pytest.approx(3 * 0.001**2 / 2, rel=1e-5)  # no smaller constant holds
-
-
-def test_an_impossible_outcome_has_an_infinite_divergence():
-    some, all_ = m.FiniteLaw((0.0, -math.inf)), m.FiniteLaw((math.log(0.5), math.log(0.5)))
-    assert m.exact_renyi(all_, some, 2) == math.inf
-    assert m.exact_renyi(some, all_, 2) == pytest.approx(math.log(2))
-
-
 @pytest.mark.parametrize("order", [1.3, 2, 5])
 def test_finite_laws_by_the_sum_over_outcomes(order):
     """An adaptive search, whose two directions differ."""
@@ -514,19 +393,8 @@ def test_finite_laws_by_the_sum_over_outcomes(order):
         moment = float(np.sum(p**order * q ** (1 - order)))
         assert m.exact_renyi(one, two, order) == pytest.approx(math.log(moment) / (order - 1), rel=1e-12)
     assert m.exact_renyi(x, y, order) != pytest.approx(m.exact_renyi(y, x, order), rel=1e-3)
-
-
-def test_divergences_grow_with_the_order_from_that_of_kullback_and_leibler():
-    response, laplace = m.RandomisedResponse(0.7), m.LaplaceMechanism(0.7)
-    for law_x, law_y, limit in (
-        (response.law(0), response.law(1), 0.7 * math.tanh(0.35)),
-        (laplace.law(0.0), laplace.law(1.0), 0.7 - 1 + math.exp(-0.7)),
-    ):
-        found = [m.exact_renyi(law_x, law_y, order) for order in (1 + 1e-6, 1.5, 2, 4, 64, 1e4)]
-        assert found == sorted(found)
-        assert found[0] == pytest.approx(limit, rel=1e-5)
-        assert found[-1] == pytest.approx(0.7, rel=1e-3)
-        assert m.exact_renyi(law_x, law_x, 3) == pytest.approx(0.0, abs=1e-12)
+    sure, either = m.FiniteLaw((0.0, -math.inf)), m.FiniteLaw((HALF, HALF))
+    assert (m.exact_renyi(either, sure, order), m.exact_renyi(sure, either, order)) == (INF, pytest.approx(-HALF))
 
 
 # Chains: the law of a mechanism that is chosen for the output of another.
@@ -641,27 +509,17 @@ def test_every_transcript_has_its_integral(mechanism):
     answers, engine = (-0.5, 2.0, 0.25), getattr(mechanism, "runs_as", mechanism)
     law = mechanism.law(answers)
     assert sum(map(math.exp, law.log_probabilities)) == pytest.approx(1.0, abs=1e-12)
-    for transcript, log_probability in zip(law.transcripts, law.log_probabilities, strict=True):
+    for transcript, log_probability in zip(law.rows, law.log_probabilities, strict=True):
         exact = probability(engine, answers, transcript)
         assert math.exp(log_probability) == pytest.approx(exact, rel=1e-10, abs=1e-25)
 
 
-@pytest.mark.parametrize("excess", [0.0, 0.8, -3.0, -60.0])
-def test_one_answer_is_a_difference_of_two_laplace_variables(excess):
-    """Pr[V − Z ≥ t] = (a² e^{−t/a} − b² e^{−t/b}) / (2 (a² − b²)) for t ≥ 0, by partial fractions."""
-    mechanism = m.SparseVector(0.5, threshold=10.0)
-    a, b, t = mechanism.threshold_scale, mechanism.query_scale, abs(excess)
-    tail = (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (2 * (a * a - b * b))
-    law = mechanism.law([10.0 + excess])
-    assert math.exp(law.log_density([ABOVE])) == pytest.approx(tail if excess < 0 else 1 - tail, rel=1e-12)
-
-
 def test_rows_that_cannot_be_have_no_mass():
     law = m.SparseVector(1.0, 1).law([0.0, 1.0, 2.0])
-    assert law.transcripts == ((0, 0, 0), (0, 0, 1), (0, 1, -1), (1, -1, -1))
+    assert law.rows == ((0, 0, 0), (0, 0, 1), (0, 1, -1), (1, -1, -1))
     rows = [[1, 0, 0], [1, 1, -1], [0, 0, -1], [2, 0, 0], [0, 1, 1], [math.nan, 1, -1]]
     assert np.all(law.log_density(rows) == -math.inf)
-    assert law.log_density(law.transcripts).tolist() == list(law.log_probabilities)
+    assert law.log_density(law.rows).tolist() == list(law.log_probabilities)
 
 
 @pytest.mark.parametrize(("n", "cutoff"), [(1, 1), (4, 1), (4, 2), (4, 4), (3, 9), (9, None)])
@@ -675,15 +533,7 @@ def test_transcripts_are_those_that_the_stop_allows(n, cutoff):
             kept.append(code if above < limit else STOPPED)
             above += code
         expected.add(tuple(kept))
-    assert list(law.transcripts) == sorted(expected, key=lambda row: [code == ABOVE for code in row])
-
-
-def test_many_answers_with_an_early_stop_are_possible():
-    law = m.SparseVector(1.0).law([-20.0] * 60)
-    assert len(law.transcripts) == 61
-    assert math.exp(law.log_density([[ABOVE] + [STOPPED] * 59])[0]) == pytest.approx(
-        probability(m.SparseVector(1.0), [-20.0], [ABOVE]), rel=1e-10
-    )
+    assert list(law.rows) == sorted(expected, key=lambda row: [code == ABOVE for code in row])
 
 
 def test_scales_are_the_published_ones():
@@ -696,22 +546,10 @@ def test_scales_are_the_published_ones():
     assert m.SparseVector(0.5).claim == PureDP(0.5)
 
 
-def test_only_ratios_count():
-    """A change of unit, or a shift of answers and threshold, changes nothing."""
-    law = m.SparseVector(0.8, 2, threshold=0.5).law([0.0, 1.0, 3.0])
-    for other in (
-        m.SparseVector(0.8, 2, threshold=5.0, sensitivity=10.0).law([0.0, 10.0, 30.0]),
-        m.SparseVector(0.8, 2, threshold=7.5).law([7.0, 8.0, 10.0]),
-    ):
-        assert m.exact_delta(law, other, 0.0) < 1e-12
-
-
 # Sparse vectors that release values: their laws against transcript laws, other integrals and runs.
 
 
 ANSWERS = (0.3, 1.7, -0.4)
-
-
 CLAIM = PureDP(1.0)
 
 
@@ -742,23 +580,6 @@ def nodes(stops, reach):
     return ((edges[1:] + edges[:-1])[:, None] / 2 + half[:, None] * t).ravel(), (half[:, None] * w).ravel()
 
 
-def follow(outputs, law):
-    """Return whether the events "one value alone, and at most t" are as frequent as the density's integrals say.
-
-    The limits are exact binomial ones: true for runs of the law with probability at least 1 − ALARM.
-    """
-    z, weight = nodes([*ANSWERS, 0.25, -3.0, 4.0], 120.0)
-    is_within = []
-    for above, limit in itertools.product(range(3), (-3.0, 0.25, 1.7, 4.0)):
-        rows = np.full((len(z), 3), np.nan)
-        rows[:, above] = z
-        probability = weight[z < limit] @ np.exp(law.log_density(rows[z < limit]))
-        hits = np.sum(np.isnan(np.delete(outputs, above, axis=1)).all(axis=1) & (outputs[:, above] <= limit))
-        count = stats.binom(len(outputs), probability)
-        is_within.append(count.ppf(ALARM / 24) <= hits <= count.isf(ALARM / 24))
-    return all(is_within)
-
-
 @pytest.mark.parametrize(("a", "b"), [(2.0, 2.0), (1.0, 3.0), (4.0, 0.5)])
 @pytest.mark.parametrize("x", [(), (0.0,), (-1.0, 0.5, 0.5, 2.0), (1.0, 1.0), (-0.3, -2.0)], ids=len)
 def test_it_is_the_integral(a, b, x):
@@ -776,13 +597,6 @@ def test_it_is_the_integral(a, b, x):
         stops = [*tail, lowest, *(edge for edge in sorted({0.0, *x}) if lowest < edge < u), u]
         pieces = [integrate.quad(integrand, *ends, epsabs=0.0)[0] for ends in itertools.pairwise(stops)]
         assert log_mass == pytest.approx(math.log(math.fsum(pieces)), abs=1e-9)
-
-
-def test_far_below_it_is_one_exponential():
-    mass = MassBelow.of(np.array([0.0, 1.0]), 2.0, 4.0)
-    low, lower = mass.log_up_to(np.array([-5000.0, -6000.0]))
-    assert low - lower == pytest.approx(1000.0)  # 1/2 + 2/4 per unit
-    assert math.isfinite(lower)
 
 
 @pytest.mark.parametrize("mechanism", [compared(1), compared(3), fresh(1), compared(2, refresh=True)], ids=named)
@@ -824,52 +638,12 @@ def test_two_values_integrate_to_their_transcript(mechanism):
     assert total == pytest.approx(exact, rel=2e-4)  # the second value's density has corners inside the pieces
 
 
-@pytest.mark.parametrize("below", [0, 1, 5])
-def test_a_small_value_after_some_below(below):
-    """For answers 0, Pr[all below, then a value ≤ 0] is a double integral of exponentials; simulation agrees."""
-    mechanism = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, release_value=True)
-    z, weight = nodes([0.0], 80.0)
-    rows = np.full((len(z), below + 1), np.nan)
-    rows[:, -1] = z
-    density = np.exp(mechanism.law([0.0] * (below + 1)).log_density(rows))
-    exact = 1 / (4 * 2**below * (below + 1) * (below + 2))
-    assert weight[z < 0] @ density[z < 0] == pytest.approx(exact, rel=1e-10)
-
-
-@pytest.mark.parametrize("mechanism", [compared(1), compared(2), compared(2, refresh=True), fresh(2)], ids=named)
-def test_runs_follow_the_law(mechanism):
-    assert follow(mechanism.sample(ANSWERS, 100_000, np.random.default_rng(4)), mechanism.law(ANSWERS))
-
-
-def test_runs_of_another_mechanism_do_not():
-    """Wrong twins: the same transcripts with other values, and new threshold noise for the second value."""
-    outputs = fresh(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
-    assert not follow(outputs, compared(2).law(ANSWERS))
-    outputs = compared(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
-    assert not follow(outputs, compared(2, refresh=True).law(ANSWERS))
-
-
 def test_what_cannot_be_has_no_density():
     rows = [[1.0, 2.0, 3.0], [1.0, 2.0, math.nan]]
     for mechanism in (compared(1), fresh(1)):
         assert np.all(np.isneginf(mechanism.law(ANSWERS).log_density(rows)))
     assert compared(2).law(ANSWERS).log_density(rows).tolist()[0] == -math.inf
     assert compared(2).law(ANSWERS).log_density(rows)[1] > -10
-
-
-def test_rows_in_any_order():
-    law = compared(2).law(ANSWERS)
-    rows = compared(2).sample(ANSWERS, 500, np.random.default_rng(2))
-    one_by_one = np.concatenate([law.log_density(row[None]) for row in rows])
-    assert law.log_density(rows) == pytest.approx(one_by_one, rel=1e-14)
-
-
-def test_it_is_the_published_one_where_all_answers_move():
-    """m answers below, then a small value, lose exactly (m + 1)/2 epsilon."""
-    mechanism = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, threshold=0.5, release_value=True)
-    for n in (1, 4, 10):
-        x, y = mechanism.law([0.0] * n), mechanism.law([1.0] * n)
-        assert x.epsilon_from(y, 0.0) == pytest.approx(n / 2, rel=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", [compared(1), compared(2), compared(2, refresh=True), fresh(2)], ids=named)

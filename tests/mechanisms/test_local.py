@@ -5,13 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit.audit.claims.claim import ApproxDP, PureDP
-from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.local.frequency_oracles import best_threshold
-from dpaudit.mechanisms.local.randomised_response import HIDDEN
 
 
 @pytest.mark.parametrize("k", [2, 3, 17])
@@ -43,15 +39,6 @@ def test_up_and_down_is_the_sum_over_all_answers(n, value):
     assert law.probabilities == pytest.approx(up_and_down_by_paths(0.6, n, value), rel=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 1000])
-def test_the_number_of_ones_is_binomial(n):
-    fold, truth = m.RandomisedResponseFold(0.2, n), math.exp(0.2) / (1 + math.exp(0.2))
-    assert fold.claim == PureDP(n * 0.2)
-    for bit, probability in ((1, truth), (0, 1 - truth)):
-        expected = stats.binom.logpmf(np.arange(n + 1), n, probability)
-        assert fold.law(bit).log_probabilities == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
 def test_up_and_down_keeps_its_claim_on_all_pairs():
     mechanism = m.UpAndDown(0.5, 6)
     laws = {value: mechanism.law(value) for value in range(-7, 8)}
@@ -60,40 +47,6 @@ def test_up_and_down_keeps_its_claim_on_all_pairs():
     assert losses[0, 1] < 2.0
     fold = m.RandomisedResponseFold(0.5, 6).law(1)
     assert laws[6].log_probabilities == pytest.approx(fold.log_probabilities, rel=1e-12)
-
-
-def test_up_and_down_asks_about_the_last_threshold():
-    """If answers are never lies (except once in 10¹² runs), the thresholds are known."""
-    mechanism = m.UpAndDown(30.0, 9)
-    for value, last in ((-20, -9), (20, 9), (0, -1), (1, 1), (3, 3), (4, 3), (2, 1)):
-        yeses = mechanism.sample(value, 50, np.random.default_rng(1))
-        assert (2 * yeses - 9 == last).all()
-
-
-ROWS, NEIGHBOUR = [7, 0, 7], [7, 0, 8]
-
-
-def test_every_output_has_its_probability():
-    """Enumerate independent coins, one per person."""
-    law = m.NameAndShame(0.3).law(ROWS)
-    total = 0.0
-    for exposed in itertools.product((False, True), repeat=3):
-        output = [row if is_exposed else HIDDEN for row, is_exposed in zip(ROWS, exposed, strict=True)]
-        expected = math.prod(0.3 if is_exposed else 0.7 for is_exposed in exposed)
-        assert math.exp(law.log_density(output)) == pytest.approx(expected, rel=1e-12)
-        total += expected
-    assert total == pytest.approx(1.0)
-    assert law.log_density([7, 7, 7]) == -math.inf
-
-
-def test_two_replaced_rows_lose_both_deltas():
-    """1 − (1 − δ)² at any epsilon, by hand over the four pairs of coins."""
-    law, other = m.NameAndShame(0.3).law([1, 2]), m.NameAndShame(0.3).law([3, 4])
-    shown = [[row if coin else HIDDEN for row, coin in zip((1, 2), coins, strict=True)] for coins in np.ndindex(2, 2)]
-    p, q = np.exp(law.log_density(shown)), np.exp(other.log_density(shown))
-    assert np.maximum(p - math.e * q, 0).sum() == pytest.approx(1 - 0.7**2)
-    twin = faulty.TwiceExposed(0.1)
-    assert (twin.claim, twin.truth) == (ApproxDP(0.0, 0.1), ApproxDP(0.0, 0.2))
 
 
 @pytest.mark.parametrize("oracle", [m.SubsetSelection(1.0, 5), m.SubsetSelection(0.4, 5, size=4)], ids=str)

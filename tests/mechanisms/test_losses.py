@@ -22,8 +22,6 @@ NODES = NodeNeighbours()
 ONE_UP = [1.0] + [-1.0] * 49
 AGES = [3.0, 18.0, 20.0, 64.0, 65.0, 99.0]
 ROWS = [0, 1, 1, 2]
-NAMES = m.CategoryCounts(["Ann", "Bob"])
-BEFORE, ADDED, REPLACED = (["Ann"] * a + ["Bob"] * b for a, b in ((40, 1), (40, 2), (39, 2)))
 COUNTS = [m.GeometricMechanism(epsilon, query=len) for epsilon in (0.1, 0.5, 0.2)]
 BY_AGE = m.ParallelComposition(COUNTS, m.IntervalOf((18, 65)))
 EXPONENTIAL, MISSING_TWO = m.ExponentialMechanism(1.0), faulty.ExponentialMissingFactorTwo(1.0)
@@ -36,8 +34,6 @@ NUMBERS = [0.5, -3.0, 7.0, 2.0]
 NOISES_OF_COUNTS = ("laplace", "geometric")
 NOISES = ("laplace", "exponential", "gumbel")
 MONOTONE = m.SparseVector(1.0, monotone=True)
-
-
 BOUNDS = [(1.1, 1), (3.0, 1), (1.1, 4)]
 AGGREGATES = [
     functools.partial(noisy_moments, 1, -1.0, 3.0),
@@ -94,9 +90,6 @@ RIGHT = [
     *((m.UnaryEncoding(e, 3, is_best), 0, 1, APPROX(e, rel=1e-8)) for e in (1e-6, 29.9) for is_best in (False, True)),
     *((m.SubsetSelection(e, 3), 0, 1, APPROX(e, rel=1e-8)) for e in (1e-6, 29.9)),
     (EXPONENTIAL, [0.0] * 50, ONE_UP, APPROX(0.966, abs=5e-4)),
-    (EXPONENTIAL, [0.0, -3.0], [-1.0, -2.0], APPROX(0.727, abs=5e-4)),
-    (EXPONENTIAL, [0.0, -3.0], [1.0, -4.0], APPROX(0.877, abs=5e-4)),
-    (EXPONENTIAL, [0.0, 2e6, -3e8], [1.0, 2e6 - 1, 1 - 3e8], APPROX(1.0, rel=1e-7)),
     (EXPONENTIAL, [0.0] * 100_000, [1.0] + [-1.0] * 99_999, APPROX(0.99995, abs=5e-5)),
     (m.PermuteAndFlip(1.0), *FAR, APPROX(0.98, abs=0.03)),
     *((m.ReportNoisyMax(1.0, noise=n), *FAR, APPROX(0.98, abs=0.03)) for n in NOISES),
@@ -114,26 +107,9 @@ RIGHT = [
 ]  # fmt: skip
 
 
-# pairs that the claim does not cover, as they are farther apart or of another relation
-OTHER_PAIRS = [
-    *((m.HistogramMechanism(0.8, k=4, noise=n), ROWS, [0, 1, 1, 3], 1.6) for n in NOISES_OF_COUNTS),
-    (BY_AGE, [*AGES, 5.0], [*AGES, 40.0], 0.6),
-    (BY_AGE, [*AGES, 5.0], [*AGES, 80.0], 0.3),
-    (BY_AGE, [*AGES, 40.0], [*AGES, 80.0], 0.7),
-    (m.ExponentialMechanism(1.0, monotone=True), [0.0] * 50, ONE_UP, APPROX(1.880, abs=5e-4)),
-    (m.PermuteAndFlip(1.0, monotone=True), *FAR, 2.0),
-    (MONOTONE, [0.0] * 13, [1.0] * 12 + [-1.0], APPROX(1.495, abs=0.005)),
-    *((m.EdgeCountMechanism(0.25), nx.star_graph(k), nx.empty_graph(k + 1), 0.25 * k) for k in (2, 4)),
-    *((m.GroupTightMechanism(0.5, start=0.01), 0, n, 0.5 * n) for n in range(1, 7)),
-    (noisy_moments(2, -1.0, 3.0, epsilon=0.7, noise_share=0.5), NUMBERS, [*NUMBERS, 3.0], 1.4),
-    *((ApproximateBounds(e, c, noise_share=0.95), *at_the_threshold(e, c), e / 0.95) for e, c in BOUNDS),
-]
-
-
 # mechanism, x, y, exact epsilon, whether it is the true guarantee
 FAULTY = [
     (faulty.UnderstatedSensitivityLaplace(0.5), 0.0, 2.0, 1.0, True),
-    (faulty.UnderstatedSensitivityLaplace(0.5, bound=10.0), 0.0, 10.0, 5.0, True),
     (faulty.InvertedScaleLaplace(0.5), 0, 1, 2.0, True),
     (faulty.PerRowGeometric(0.5, rows_per_user=3), 4, 7, 1.5, True),
     (faulty.SquaredRatioGeometric(0.5), 4, 5, 1.0, True),
@@ -151,39 +127,25 @@ FAULTY = [
     (faulty.EdgeNoiseForNodes(0.5, max_degree=4), HUB, LEAVES, 2.0, True),
     (faulty.OneEndDegreeHistogram(1.0, max_degree=2), nx.path_graph(2), nx.empty_graph(2), 2.0, True),
     (faulty.OneEndDegreeHistogram(1.0), nx.path_graph(3), nx.Graph({0: [1], 1: [], 2: []}), 1.0, False),
-    (faulty.LocalSensitivityLaplace(0.5, most_rows=3), [0, 0], [0, 0, 0], 2.5, True),
     *(
         (faulty.LocalSensitivityLaplace(0.5, most), [0] * n, [0] * (n + 1), APPROX(0.5 + n, abs=1e-9), n + 1 == most)
         for most in (1, 2, 5)
         for n in range(most)
     ),
     (faulty.SparseVectorUnscaledNoise(1.0), [0.0, 0.0], [1.0, -1.0], APPROX(1.1648439, abs=1e-7), False),
-    *(
-        (faulty.SparseVectorUnscaledNoise(0.8, cutoff=c), [0.0] * (12 + c), [1.0] * 12 + [-1.0] * c, loss, False)
-        for c in (1, 2, 3)
-        for loss in [APPROX(0.2 * (1 + 6 * c), rel=0.01)]
-    ),
+    (faulty.SparseVectorUnscaledNoise(1.0, cutoff=2), [0.0] * 14, [1.0] * 12 + [-1.0] * 2, APPROX(3.2, abs=0.1), False),
     (faulty.SparseVectorWithoutQueryNoise(1.0), [0.0, 1.0], [1.0, 0.0], INF, False),
     (faulty.SparseVectorWithoutQueryNoise(1.0), [0.0], [1.0], 0.5, False),  # with one answer, the bug has no effect
     (MISSING_TWO, [0.0] * 50, ONE_UP, APPROX(1.8797479, abs=1e-7), False),
-    (MISSING_TWO, [0.0, -3.0], [-1.0, -2.0], APPROX(1.7353257, abs=1e-7), False),
-    (MISSING_TWO, [0.0, -3.0], [1.0, -4.0], APPROX(1.9581280, abs=1e-7), False),
     (MISSING_TWO, [0.0] * 50, [1.0] + [0.0] * 49, APPROX(0.95, abs=0.05), False),  # one-way, the claim is kept
     *(
         (faulty.NoisyMaxMissingFactorTwo(1.0, noise=n), [0.0, lead], [1.0, lead - 1.0], loss, False)
         for n in NOISES
         for lead, loss in [(3.0, APPROX(1.7, abs=0.31)), (40.0, APPROX(1.97, abs=0.031))]
     ),
-    *(
-        (wrong, BEFORE, other, loss, False)
-        for wrong in (
-            *(faulty.NoisyMaxMissingFactorTwo(1.0, noise=n, counts=NAMES) for n in NOISES),
-            faulty.ExponentialMissingFactorTwo(1.0, utilities=NAMES),
-        )
-        for other, loss in [(ADDED, APPROX(0.98, abs=0.021)), (REPLACED, APPROX(1.95, abs=0.051))]
-    ),
     (faulty.HalfSensitivityExponential(1.0), [0.0] * 50, [1.0] + [0.0] * 49, APPROX(0.95, abs=0.05), False),
     (faulty.HalfSensitivityExponential(1.0), [1.0] + [-1.0] * 50, [0.0] * 51, APPROX(1.9, abs=0.1), False),
+    (faulty.HalfSensitivityExponential(1.0, 1.0, True), [1.0] + [0.0] * 50, [0.0] * 51, APPROX(1.9, abs=0.1), False),
     (OVERLAPPING, AGES, [*AGES, 65.0], 1.0, True),
     *((OVERLAPPING, AGES, [*AGES, age], loss, False) for age, loss in [(40.0, 0.5), (0.0, 0.5), (121.0, 0.0)]),
     (faulty.PartCountsForReplace(0.5, (18, 65)), [*AGES, 5.0], [*AGES, 80.0], 1.0, True),
@@ -226,29 +188,21 @@ def equals(found, loss):
     return found == (loss if isinstance(loss, type(APPROX(1.0))) or loss in (0.0, INF) else APPROX(loss, rel=1e-9))
 
 
-@pytest.mark.parametrize(("mechanism", "x", "y", "loss"), RIGHT)
-def test_right_mechanisms_lose_what_is_said_and_at_most_their_claim(mechanism, x, y, loss):
-    found = loss_of(mechanism, x, y)
-    assert equals(found, loss)
-    assert found <= mechanism.claim.epsilon * (1 + 1e-8)
+def test_right_mechanisms_lose_what_is_said_and_at_most_their_claim():
+    found = [(*row, loss_of(*row[:3])) for row in RIGHT]
+    assert [row for row in found if not equals(row[-1], row[3]) or row[-1] > row[0].claim.epsilon * (1 + 1e-8)] == []
 
 
-@pytest.mark.parametrize(("mechanism", "x", "y", "loss"), OTHER_PAIRS)
-def test_pairs_that_the_claim_does_not_cover_lose_more(mechanism, x, y, loss):
-    assert equals(loss_of(mechanism, x, y), loss)
-
-
-@pytest.mark.parametrize(("twin", "x", "y", "loss", "is_true"), FAULTY)
-def test_faulty_mechanisms_lose_what_is_said_and_at_most_their_truth(twin, x, y, loss, is_true):
-    found = loss_of(twin, x, y)
-    assert equals(found, loss)
-    truth = twin.truth if isinstance(twin, faulty.Flaw) else None
-    assert truth is None or found <= truth.epsilon * (1 + 1e-9)
-    assert not is_true or truth.epsilon == APPROX(found, rel=1e-9)
-
-
-def test_each_faulty_mechanism_breaks_its_claim_on_a_pair():
-    broken = {type(twin) for twin, x, y, *_ in FAULTY if loss_of(twin, x, y) > twin.claim.epsilon * (1 + 1e-9)}
+def test_faulty_mechanisms_lose_what_is_said_and_at_most_their_truth_and_break_their_claim_on_a_pair():
+    broken = set()
+    for twin, x, y, loss, is_true in FAULTY:
+        found = loss_of(twin, x, y)
+        assert equals(found, loss), twin
+        truth = twin.truth if isinstance(twin, faulty.Flaw) else None
+        assert truth is None or found <= truth.epsilon * (1 + 1e-9), twin
+        assert not is_true or truth.epsilon == APPROX(found, rel=1e-9), twin
+        if found > twin.claim.epsilon * (1 + 1e-9):
+            broken.add(type(twin))
     assert broken == {type(twin) for twin, *_ in FAULTY}
 
 
@@ -282,13 +236,14 @@ DELTAS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mechanism", "x", "y", "epsilon", "delta"), DELTAS)
-def test_deltas_are_those_of_the_claim_or_of_the_truth(mechanism, x, y, epsilon, delta):
-    law, other = mechanism.law(x), mechanism.law(y)
-    assert m.exact_delta(law, other, epsilon) == APPROX(delta, rel=1e-8)
-    assert delta == 1.0 or m.exact_epsilon(law, other, delta * (1 + 1e-9)) <= epsilon * (1 + 1e-7) + 1e-9
-    stated = mechanism.truth if isinstance(mechanism, faulty.Flaw) else mechanism.claim
-    assert stated is None or stated.epsilon != epsilon or stated.delta == APPROX(delta, rel=1e-8)
+def test_deltas_are_those_of_the_claim_or_of_the_truth():
+    for mechanism, x, y, epsilon, delta in DELTAS:
+        law, other = mechanism.law(x), mechanism.law(y)
+        assert m.exact_delta(law, other, epsilon) == APPROX(delta, rel=1e-8), mechanism
+        within = epsilon * (1 + 1e-7) + 1e-9
+        assert delta == 1.0 or m.exact_epsilon(law, other, delta * (1 + 1e-9)) <= within, mechanism
+        stated = mechanism.truth if isinstance(mechanism, faulty.Flaw) else mechanism.claim
+        assert stated is None or stated.epsilon != epsilon or stated.delta == APPROX(delta, rel=1e-8), mechanism
 
 
 def test_a_larger_change_than_the_sensitivity_and_a_value_outside_the_domain_lose_more():
@@ -312,15 +267,6 @@ def test_no_pure_claim_holds_where_there_is_a_delta():
         assert loss_of(mechanism, x, y, delta * (1 + 1e-9)) < 50
         assert loss_of(mechanism, x, x) == 0.0
     assert loss_of(m.DiscreteGaussianMechanism(3.0, 0.5), 0, 1) == loss_of(m.GaussianMechanism(1, 0.1), 0, 1) == INF
-
-
-def test_parameters_at_which_bugs_do_no_harm():
-    """A test at these parameters passes in spite of the bug."""
-    assert faulty.InvertedScaleLaplace(1.0).truth == PureDP(1.0)
-    assert faulty.InvertedScaleLaplace(4.0).truth.epsilon < faulty.InvertedScaleLaplace(4.0).claim.epsilon
-    assert faulty.VarianceAsScaleGaussian(0.5, 1e-5).truth.delta < 1e-5
-    assert faulty.ClassicalBeyondOneGaussian(1.1, 1e-5).truth.delta < 1e-5
-    assert faulty.BinaryOddsForManyValues(1.0, k=2).truth == PureDP(1.0)
 
 
 def random_pairs(mechanism, number=50):
@@ -450,15 +396,6 @@ def test_the_released_maximum_loses_epsilon_for_every_candidate(n_candidates):
     assert np.abs(law_x.log_density(z) - law_y.log_density(z)).max() == APPROX(twin.truth.epsilon, rel=1e-9)
 
 
-@pytest.mark.parametrize("monotone", [False, True])
-def test_half_of_the_sensitivity_breaks_the_claim(monotone):
-    """A row raises one candidate's utility by 1, and lowers fifty others by 1 (or none)."""
-    x, y = [1.0] + [0.0 if monotone else -1.0] * 50, [0.0] * 51
-    twin, right = faulty.HalfSensitivityExponential(1.0, 1.0, monotone), m.ExponentialMechanism(1.0, 1.0, monotone)
-    assert loss_of(right, x, y) <= 1.0
-    assert twin.claim.epsilon == 1.0 < 1.8 < loss_of(twin, x, y) <= twin.truth.epsilon == 2.0
-
-
 @dataclass(frozen=True, slots=True)
 class NoClaim(faulty.Flaw):
     """The row itself, of a mechanism whose claim was forgotten."""
@@ -469,29 +406,6 @@ class NoClaim(faulty.Flaw):
         return np.full(size, dataset)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRow(faulty.Flaw):
-    """The row itself, always: no δ below 1."""
-
-    delta: float
-    epsilon: float = 0.0
-
-    @property
-    def claim(self):
-        return ApproxDP(self.epsilon, self.delta)
-
-    def sample(self, dataset, size, rng):
-        return np.full(size, dataset)
-
-
 def test_a_flaw_without_epsilon_must_state_its_claim():
     with pytest.raises(ClaimError, match=r"NoClaim has no epsilon, .*; override claim"):
         NoClaim(0.1)
-
-
-def test_a_flaw_may_claim_epsilon_0_with_a_delta():
-    assert ShownRow(0.1).claim == ApproxDP(0.0, 0.1)
-    assert faulty.TwiceExposed(0.1).claim == ApproxDP(0.0, 0.1)
-    assert faulty.TwiceExposed(0.1).epsilon == 0.0
-    with pytest.raises(ClaimError, match="epsilon=-1 is not allowed"):
-        ShownRow(0.1, -1)

@@ -11,16 +11,15 @@ import mpmath
 import networkx as nx
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_mechanism
 from scipy import integrate, stats
 
 import dpaudit.mechanisms as m
 from dpaudit import EdgeNeighbours, NodeNeighbours
-from dpaudit.audit.claims.claim import ApproxDP, PureDP
+from dpaudit.audit.claims.claim import PureDP
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms import noise_samplers as noise
-from dpaudit.mechanisms.faulty.calibration import misprinted_newton, scale_from_chi, solve_with_one
-from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, discrete_gaussian
+from dpaudit.mechanisms.faulty.calibration import misprinted_newton, scale_from_chi
+from dpaudit.mechanisms.noise.gaussian import discrete_gaussian
 from dpaudit.mechanisms.noise.laplace import degrees_of
 from dpaudit.mechanisms.noise_samplers import grid_step
 
@@ -84,23 +83,6 @@ def test_the_check_of_counts_sees_a_scale_wrong_by_a_twentieth_and_a_rounded_nor
             assert is_off(*cells(np.rint(rng.normal(scale=sigma, size=RUNS)).astype(np.int64), law))
 
 
-def test_moments_of_wide_noise():
-    """Mean and second moment, each within 5.9 standard errors (two-sided 4e-9)."""
-    draws = discrete_gaussian(LARGEST_SIGMA, RUNS, np.random.default_rng(3)) / LARGEST_SIGMA
-    assert abs(draws.mean()) < 5.9 / math.sqrt(RUNS)
-    assert abs((draws**2).mean() - 1) < 5.9 * math.sqrt(2 / RUNS)
-
-
-def test_two_sided_geometric_events_follow_from_the_exponential():
-    """The magnitude is at least k if and only if E ≥ k/scale − ln(2/(1+r)), with probability 2rᵏ/(1+r)."""
-    for scale in (0.05, 1.0, 2.0**30):
-        r = math.exp(-1 / scale)
-        for k in (1, 2, 50):
-            threshold = k / scale - math.log(2 / (1 + r))
-            assert threshold >= 0
-            assert math.exp(-threshold) == pytest.approx(2 * r**k / (1 + r), rel=1e-12)
-
-
 @pytest.mark.parametrize("n_outcomes", [1, 2, 5, 300])
 def test_indices_are_drawn_with_their_probabilities(n_outcomes):
     shares = np.random.default_rng(3).dirichlet(np.ones(n_outcomes))
@@ -130,36 +112,8 @@ def test_rounding_is_to_the_nearest_grid_point_of_the_exact_sum(answer):
     assert np.array_equal(multiples, expected)
 
 
-def test_low_bits_do_not_tell_the_answer():
-    """The lowest set bit is never below the grid, where raw doubles distinguish the answers 0 and 1."""
-
-    def lowest_exponents(outputs):
-        mantissa, exponent = np.frexp(outputs[outputs != 0])
-        whole = np.ldexp(mantissa, 53).astype(np.int64)
-        return exponent - 53 + np.log2((whole & -whole).astype(np.float64))
-
-    raw = [lowest_exponents(a + noise.standard_laplace(50_000, np.random.default_rng(7))) for a in (0.0, 1.0)]
-    assert (raw[0] < -53).mean() > 1.5 * (raw[1] < -53).mean()
-    for answer in (0.0, 1.0):
-        outputs = noise.laplace_on_grid(answer, 1.0, 50_000, np.random.default_rng(8))
-        assert lowest_exponents(outputs).min() == math.log2(noise.grid_step(1.0))
-
-
 def test_rounding_leaves_no_signed_zero():
     assert not np.signbit(noise.round_to_grid(np.array([-1e-12, 1e-12, -0.0]), 1.0)).any()
-
-
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, noise.PIECE, noise.PIECE + 1])
-def test_any_size(size):
-    rng = np.random.default_rng(9)
-    for draws in (
-        noise.random_signs(size, rng),
-        noise.standard_laplace(size, rng),
-        noise.two_sided_geometric(1.0, size, rng),
-        noise.draw_indices([0.5, 0.5], size, rng),
-        noise.gaussian_on_grid(0.0, 1.0, size, rng),
-    ):
-        assert draws.shape == (size,)
 
 
 @pytest.mark.parametrize(
@@ -235,8 +189,6 @@ def test_the_largest_noise_is_finite_unless_an_end_is_included():
 # Misprints of the inverse: their laws have an atom, a half of the line, and no finite loss.
 
 MISPRINTS = [faulty.AnswerInTheBranchLaplace(0.5), faulty.MixedUniformsLaplace(0.5)]
-
-
 SUPPORTS = [
     (MISPRINTS[0], -3.0, -3.0 - 2 * math.log(8.0), -math.inf, -3.0),
     (MISPRINTS[0], 0.0, -2 * math.log(2.0), -math.inf, 0.0),
@@ -265,34 +217,10 @@ def test_misprints_give_what_their_laws_say(twin, answer, atom, low, high):
     assert not is_off(np.append(counts, at_atom.sum()), np.append(masses, 0.5))
 
 
-@pytest.mark.parametrize("twin", [MISPRINTS[0], MISPRINTS[1]], ids=str)
-@pytest.mark.parametrize("answer", [-3.0, 0.0, 1.0, 5.0])
-def test_laws_are_consistent(twin, answer):
-    law = twin.law(answer)
-    low, high = law.location + 2 * max(law.low, -60), law.location + 2 * law.high
-    mass, _ = integrate.quad(lambda z: math.exp(law.log_density(z)), low, high, epsabs=1e-12)
-    assert mass == pytest.approx(0.5, abs=1e-9)
-    z = np.linspace(low + 1e-3, high - 1e-3, 50)
-    z = z[z != law.atom]
-    below = np.array([integrate.quad(lambda t: math.exp(law.log_density(t)), low, end)[0] for end in z])
-    is_above = np.where(z >= law.atom, 0.5, 0.0)
-    np.testing.assert_allclose(law.cdf(z), below + is_above, atol=1e-9)
-    np.testing.assert_allclose(law.cdf(z) + law.sf(z), 0.5 if math.isnan(law.atom) else 1.0, rtol=1e-14)
-    assert float(law.cdf(-math.inf)) == 0.0
-    assert float(law.cdf(math.inf)) == (0.5 if math.isnan(law.atom) else 1.0)
-    assert float(law.sf(math.inf)) == 0.0
-    assert float(law.log_density(law.atom)) == math.inf
-    assert float(law.log_density(high + 7.1)) == -math.inf
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
 @pytest.mark.parametrize(
     ("twin", "x", "y"),
-    [
-        (twin, x, y)
-        for twin in MISPRINTS
-        for x, y in [(0.0, 1.0), (1.0, 0.0), (5.0, 5.5), (6.0, 5.0), (0.2, 3.0), (0.0, 9.0)]
-    ],
+    [(twin, x, y) for twin in MISPRINTS for x, y in [(0.0, 1.0), (1.0, 0.0), (6.0, 5.0), (0.0, 9.0)]],
 )
 def test_divergence_of_misprints_by_quadrature(twin, x, y, epsilon):
     p, q = twin.law(x), twin.law(y)
@@ -311,13 +239,9 @@ def test_divergence_of_misprints_by_quadrature(twin, x, y, epsilon):
     assert m.exact_delta(p, q, epsilon) >= found
 
 
-# Calibration of Gaussian noise against sixty digits and an independent accountant.
+# Calibration of Gaussian noise against sixty digits.
 
-
-EPSILONS = [1e-6, 1e-4, 0.01, 0.5, 1.0, 1.1, 4.0, 20.0, 100.0]
-
-
-DELTAS = [1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-5, 0.1, 0.5, 0.9, 1 - 1e-6]
+EPSILONS, DELTAS = [1e-6, 0.01, 1.0, 4.0, 100.0], [1e-300, 1e-30, 1e-5, 0.5, 1 - 1e-6]
 
 
 def normal_tail(z):
@@ -340,14 +264,6 @@ def test_analytic_scale_is_the_root_to_a_relative_1e_9(epsilon, delta):
     assert above < delta < below
 
 
-@pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.1])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
-def test_an_independent_accountant_finds_the_same_delta(epsilon, delta):
-    scale = m.analytic_gaussian_scale(epsilon, delta, sensitivity=3.0)
-    accountant = privacy_loss_mechanism.GaussianPrivacyLoss(scale, sensitivity=3.0)
-    assert accountant.get_delta_for_epsilon(epsilon) == pytest.approx(delta, rel=1e-9)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
 @pytest.mark.parametrize("scale", [0.2, 1.0, 8.0])
 def test_loss_tail_is_the_normal_one(epsilon, scale):
@@ -363,16 +279,12 @@ def test_loss_tail_is_the_normal_one(epsilon, scale):
 def test_right_values_of_gaussian_calibration():
     assert m.gaussian_loss_tail(1, m.analytic_gaussian_scale(1, 1e-5)) == pytest.approx(1.61e-4, rel=2e-3)  # 16 delta
     assert m.analytic_gaussian_scale(1, 1e-5, 7.0) == pytest.approx(7 * m.analytic_gaussian_scale(1, 1e-5), rel=1e-14)
-    scales = [m.analytic_gaussian_scale(e, 1e-5) for e in EPSILONS], [m.analytic_gaussian_scale(1, d) for d in DELTAS]
-    assert [sorted(each, reverse=True) for each in scales] == list(scales)
     # The classical formula is enough up to epsilon 1 and fails at 10.
     for epsilon, delta in itertools.product([0.01, 0.3, 1.0], [1e-12, 1e-5, 0.1, 0.5]):
         assert m.classical_gaussian_scale(epsilon, delta) >= m.analytic_gaussian_scale(epsilon, delta)
     assert m.gaussian_delta(10, scale=math.sqrt(2 * math.log(1.25 / 0.1)) / 10) == pytest.approx(0.406, abs=5e-4)
     classical = m.GaussianMechanism(0.8, 1e-6, sensitivity=2.5, calibration="classical")
     assert m.exact_epsilon(classical.law(0), classical.law(2.5), 1e-6) <= 0.8
-    local = [m.LocalGaussianMechanism(1.0, 1e-5, domain).scale for domain in (m.Interval(-1, 3), m.Ball(2.0, 3))]
-    assert local == [m.analytic_gaussian_scale(1.0, 1e-5, 4.0)] * 2
 
 
 def test_claims_with_a_delta_that_rounds_to_zero_are_not_pure():
@@ -388,20 +300,12 @@ def test_claims_with_a_delta_that_rounds_to_zero_are_not_pure():
 TWINS = [faulty.VarianceAsScaleGaussian, faulty.OneForEpsilonGaussian, faulty.MisprintedNewtonGaussian]
 
 
-@pytest.mark.parametrize("kind", TWINS)
-@pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.5, 1.0), (1.1, 0.2)])
-def test_twins_state_the_true_delta_of_their_noise(kind, epsilon, sensitivity):
-    twin = kind(epsilon, 1e-5, sensitivity=sensitivity)
-    assert twin.right_scale == m.analytic_gaussian_scale(epsilon, 1e-5, sensitivity)
-    assert twin.law(3.0).scale == twin.scale
-    assert twin.claim == ApproxDP(epsilon, 1e-5)
-    found = m.exact_delta(twin.law(0.0), twin.law(sensitivity), epsilon)
-    assert twin.truth.delta == pytest.approx(found, rel=1e-9)
-    assert twin.truth.epsilon == epsilon
-    assert (twin.truth.delta > 1e-5) == (twin.scale < twin.right_scale)
-
-
 def test_a_wrong_chi_is_independent_of_the_sensitivity_and_the_right_one_gives_the_right_scale():
+    for epsilon, ratio in {0.1: 1.355, 0.5: 1.175, 1.0: 1.0, 1.1: 0.764}.items():
+        twin = faulty.OneForEpsilonGaussian(epsilon, 1e-5)
+        assert twin.scale / twin.right_scale == pytest.approx(ratio, abs=1e-3)
+    assert 2.0 < misprinted_newton(1.0, 1e-5, tolerance=1e-3, most_steps=1000) < 2.0001  # the solution is 2.543
+    assert misprinted_newton(0.5, 1e-5, tolerance=1e-3, most_steps=1000) == pytest.approx(2.0, abs=1e-3)
     for kind in TWINS[1:]:
         assert kind(0.7, 1e-5, sensitivity=7.0).scale == pytest.approx(7 * kind(0.7, 1e-5).scale, rel=1e-14)
     for epsilon in (0.1, 1.0, 4.0):
@@ -410,48 +314,7 @@ def test_a_wrong_chi_is_independent_of_the_sensitivity_and_the_right_one_gives_t
         assert scale_from_chi(chi, epsilon, 1.0) == pytest.approx(scale, rel=1e-12)
 
 
-def test_one_for_epsilon_is_over_noised_below_one_and_under_noised_just_above():
-    ratios = {0.1: 1.355, 0.25: 1.252, 0.5: 1.175, 0.9: 1.063, 1.0: 1.0, 1.1: 0.764}
-    for epsilon, ratio in ratios.items():
-        twin = faulty.OneForEpsilonGaussian(epsilon, 1e-5)
-        assert twin.scale / twin.right_scale == pytest.approx(ratio, abs=1e-3)
-    assert twin.truth.delta == pytest.approx(3.9e-4, rel=0.01)
-
-
-@pytest.mark.parametrize("epsilon", [2.0, 4.0])
-def test_a_failed_solver_returns_its_last_iterate(epsilon):
-    """The solver finds no solution: the equation is far from met, and the end point depends on the last bits."""
-    chi = solve_with_one(epsilon, 1e-5)
-    gap = math.erfc(chi) - math.exp(epsilon) * math.erfc(math.sqrt(chi**2 + 1)) - 2e-5
-    assert abs(gap) > 0.9e-5
-    assert 1.5 < faulty.OneForEpsilonGaussian(epsilon, 1e-5).scale / m.analytic_gaussian_scale(epsilon, 1e-5) < 3.5
-    assert solve_with_one(epsilon, 1e-5) == chi
-
-
-def test_misprinted_newton_creeps_and_the_right_derivative_converges():
-    """From 2 the misprint reaches 2.011 in 10⁵ steps; the solution is 2.543. Sound with the derivative below."""
-    assert 2.0 < misprinted_newton(1.0, 1e-5, tolerance=1e-3, most_steps=1000) < 2.0001
-    twin = faulty.MisprintedNewtonGaussian(1.0, 1e-5)
-    assert twin.truth.delta == pytest.approx(2.1e-4, rel=0.01)
-    assert twin.scale < 0.81 * twin.right_scale
-    assert misprinted_newton(1.0, 1e-5, tolerance=0.0, most_steps=100_000) == pytest.approx(2.011, abs=5e-4)
-    chi, epsilon, delta = 2.0, 1.0, 1e-5
-    for _ in range(20):
-        root = math.sqrt(chi**2 + epsilon)
-        gap = math.sqrt(math.pi) / 2 * (math.erfc(chi) - math.exp(epsilon) * math.erfc(root) - 2 * delta)
-        chi -= gap / (math.exp(-chi * chi) * (chi / root - 1))
-    assert chi == pytest.approx(2.543, abs=5e-4)
-    assert scale_from_chi(chi, epsilon, 1.0) == pytest.approx(m.analytic_gaussian_scale(epsilon, delta), rel=1e-9)
-
-
 # Queries, domains, histograms and graphs.
-
-
-def test_queries_are_applied():
-    assert m.LaplaceMechanism(0.5, query=len).law("abc") == m.LaplaceLaw(3.0, 2.0)
-    assert m.GaussianMechanism(1, 0.1, query=len).law([7, 7, 7]).location == 3.0
-    means = m.VectorGaussianMechanism(1.0, 0.1, query=lambda rows: np.mean(rows, axis=0))
-    assert means.law([[1.0, 2.0], [3.0, 6.0]]).location == (2.0, 4.0)
 
 
 def test_clipping_keeps_members_and_the_direction_of_others():
@@ -529,51 +392,9 @@ def test_claims_hold_exactly_on_all_small_graphs_and_are_attained(adjacency):
         assert largest == pytest.approx(0.6, rel=1e-12)
 
 
-def test_laws_by_hand():
-    star = nx.star_graph(["hub", "ann", "bob", "cyd"])
-    ratio = math.exp(-0.5)
-    assert m.EdgeCountMechanism(0.5).law(star) == m.GeometricLaw(3, ratio)
-    assert m.EdgeCountMechanism(0.5, NODES, max_degree=4).law(star) == m.GeometricLaw(3, math.exp(-0.5 / 4))
-    assert m.DegreeHistogramMechanism(2.0, 4).law(star) == m.ProductLaw(
-        tuple(m.GeometricLaw(n, ratio) for n in (0, 3, 0, 1, 0))
-    )
-    counted_in_the_last = m.DegreeHistogramMechanism(2.0, 2).law(star)
-    assert [law.location for law in counted_in_the_last.marginals] == [0, 3, 1]
-
-
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
 def test_every_kind_of_graph_is_counted(kind):
     graph = kind([(1, 2), (2, 2), (2, 3), (3, 1)])
     assert m.EdgeCountMechanism(1.0).law(graph).location == graph.number_of_edges() == 4
     assert degrees_of(graph).tolist() == [2, 4, 2]
     assert m.EdgeCountMechanism(1.0).law(kind()).location == 0
-
-
-def test_distances_of_graphs_that_mechanisms_are_audited_on():
-    assert histogram_change((nx.Graph([(1, 2)]), nx.Graph([(1, 2), (1, 1)])), 3) == 2  # a loop moves one node by two
-    for k in (1, 2, 4):
-        assert EDGES.distance(nx.star_graph(k), nx.empty_graph(k + 1)) == k
-    assert NODES.distance(nx.star_graph(4), nx.empty_graph(range(1, 5))) == 1
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "line"),
-    [
-        (m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0), "RareLeakLaplace(epsilon=0.5, delta=0.01, sensitivity=2)"),
-        (m.EdgeCountMechanism(0.5), "EdgeCount(epsilon=0.5, for edges)"),
-        (m.EdgeCountMechanism(0.5, NODES, 10), "EdgeCount(epsilon=0.5, for nodes of degree 10)"),
-        (m.DegreeHistogramMechanism(0.5, 10, NODES), "DegreeHistogram(epsilon=0.5, for nodes of degree 10)"),
-        (faulty.EdgeNoiseForNodes(0.5), "EdgeNoiseForNodes(epsilon=0.5, max_degree=3)"),
-        (faulty.OneEndDegreeHistogram(0.5), "OneEndDegreeHistogram(epsilon=0.5, max_degree=3)"),
-        (faulty.MisprintedTableGeometric(0.5, 1.2, 2), "MisprintedTableGeometric(epsilon=0.5, factor=1.2, place=2)"),
-        (faulty.TwiceExposed(0.1), "TwiceExposed(delta=0.1)"),
-        (faulty.SharedNoiseLaplace(0.5, (len, sum)), "SharedNoiseLaplace(epsilon_each=0.5, 2 queries)"),
-        (faulty.SparseVectorUnscaledNoise(1.0), "SparseVectorUnscaledNoise(epsilon=1, cutoff=1, sensitivity=1)"),
-        (faulty.SparseVectorWithoutCutoff(1.0), "SparseVectorWithoutCutoff(epsilon=1, sensitivity=1)"),
-        (m.SparseVector(1.0, 2, refresh=True), "SparseVector(epsilon=1, cutoff=2, sensitivity=1, refresh)"),
-        (m.PostedPriceAuction(0.5, range(1, 6)), "PostedPrice(epsilon=0.5, 5 prices to 5)"),
-        (m.GroupTightMechanism(1.0, 1e-3), "GroupTight(epsilon=1, delta=0.001, start=0)"),
-    ],
-)
-def test_lines(mechanism, line):
-    assert str(mechanism) == line

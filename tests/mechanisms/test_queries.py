@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit import AddRemove, CategoricalColumn, PureDP, Replace, table_features
+from dpaudit import AddRemove, CategoricalColumn, Replace, table_features
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty import flaw
 from dpaudit.mechanisms.faulty.noise import (
@@ -30,20 +30,11 @@ from dpaudit.mechanisms.synthetic import _log_law, marginals
 NAMES = ["Ann", "Bob", "Eve"]
 
 
-@pytest.mark.parametrize(
-    "form", [list, tuple, np.array, pd.Series, lambda rows: np.array(rows, dtype=object)], ids=["l", "t", "a", "s", "o"]
-)
-def test_rows_are_counted_whatever_holds_them(form):
-    assert m.CategoryCounts(NAMES)(form(["Eve", "Bob", "Zoe", "Bob"])).tolist() == [0, 2, 1]
-
-
 def test_categories_and_candidates():
+    for form in (list, tuple, np.array, pd.Series):
+        assert m.CategoryCounts(NAMES)(form(["Eve", "Bob", "Zoe", "Bob"])).tolist() == [0, 2, 1]
     frame = pd.DataFrame({"ill": ["flu", "flu", "cold"], "age": [1, 2, 1]})
     assert m.CategoryCounts([("flu", 1), ("cold", 1)])(frame).tolist() == [1, 1]
-    assert m.CategoryCounts(np.arange(3))(np.array([2, 2, 0])).tolist() == [1, 0, 2]
-    assert m.CategoryCounts([True, False])([]).tolist() == [0, 0]
-    for row in "abcz":
-        assert np.all(m.CategoryCounts("abc")([*"abza", row]) >= m.CategoryCounts("abc")([*"abza"]))
     for query in (m.CategoryCounts(NAMES), m.EachCandidate(list.count, NAMES)):
         copy = pickle.loads(pickle.dumps(query))
         assert copy == query
@@ -92,32 +83,6 @@ def test_sensitivity_is_the_maximum_over_all_pairs(adjacency, norm, order, min_r
         assert m.utility_sensitivity(revenue, prices, [0, 1, 2, 3, 4], 3, adjacency) == max(prices)
 
 
-@pytest.mark.parametrize(
-    ("query", "domain", "norm", "add_remove", "replace"),
-    [
-        (len, "ab", "l1", 1, 0),
-        (m.CategoryCounts("abc"), "abc", "l1", 1, 2),
-        (m.CategoryCounts("abc"), "abc", "l2", 1, math.sqrt(2)),
-        (m.CategoryCounts("abc"), "abcz", "linf", 1, 1),
-        (sum, [-2.0, 1.0], "l1", 2, 3),
-        (flaw.total, [-1.0, 1.0], "l1", 1, 2),
-        (flaw.total, [-3, 0.5, 8], "l1", 8, 11),
-        (flaw.ClippedTotal(0, 1), [-3, 0.5, 8], "l1", 1, 1),
-        (flaw.WrappingTotal(2), [0, 1], "l1", 3, 3),
-    ],
-)
-def test_the_same_query_under_two_relations(query, domain, norm, add_remove, replace):
-    assert m.query_sensitivity(query, domain, 3, AddRemove(), norm=norm) == pytest.approx(add_remove, rel=1e-15)
-    assert m.query_sensitivity(query, domain, 3, Replace(), norm=norm) == pytest.approx(replace, rel=1e-15)
-
-
-def test_a_mean_moves_less_on_more_rows():
-    for n in (1, 2, 5):
-        found = m.query_sensitivity(lambda rows: sum(rows) / len(rows), [0.0, 1.0], n, Replace(), min_rows=n)
-        assert found == pytest.approx(1 / n, rel=1e-12)
-    assert m.query_sensitivity(median, [0.0, 1.0], 3, Replace(), min_rows=3) == 1
-
-
 def test_every_pair_of_neighbours_is_tried_and_no_other():
     """Only one pair of datasets has the largest change, and its place varies."""
     datasets = [rows for size in range(4) for rows in itertools.combinations_with_replacement("ab", size)]
@@ -136,25 +101,18 @@ def test_every_pair_of_neighbours_is_tried_and_no_other():
 WRAPPED = [(1, 127, 127), (1, 128, -128), (-1, 129, 127), (1, 0, 0)]
 
 
-@pytest.mark.parametrize(
-    ("query", "rows", "answer"),
-    [
+ANSWERS = [
         *((flaw.WrappingTotal(8), [sign] * n, total) for sign, n, total in WRAPPED),
         (flaw.WrappingTotal(8), [100] * 3, 44),
-        (flaw.WrappingTotal(16), [1] * 128, 128),
         (flaw.half_precision_total, [16.0] * 127 + [8.0] + [1.25, -0.75] * 60, 2040),
-        (flaw.half_precision_total, [16.0] * 128 + [1.25, -0.75] * 60, 2048 + 120),
         (flaw.half_precision_total, [16.0] * 128 + [1.0] * 100, 2048),  # by the order of the rows
         (flaw.half_precision_total, [1.0] * 100 + [16.0] * 128, 2148),
-        (flaw.total, [1.0] * 100 + [16.0] * 128, 2148),
         (flaw.ClippedColumnTotals(), [(8, 0.5), (-1, 0.5)], [1, 1]),
         (flaw.column_totals, [(8, 0.5), (-1, 0.5)], [7, 1]),
-        (flaw.RoundedAnswer(), 0.4, 0),
         (flaw.RoundedAnswer(), 0.6, 1),
         (flaw.RoundedAnswer(len), [1, 2], 2),
         (flaw.standardised, [2.0, 2.0], [0, 0]),
         (lambda rows: flaw.standardised(rows)[0], [1.0] + [0.0] * 49, pytest.approx(7.0)),
-        (lambda rows: flaw.standardised(rows).mean(), [1.0] + [0.0] * 49, pytest.approx(0.0, abs=1e-15)),
         (flaw.n_triangles, nx.complete_graph(5), 10),
         (flaw.n_triangles, nx.Graph(set(nx.complete_graph(5).edges) - {(0, 1)}), 7),
         (flaw.prefix_counts, [1, 0, 2], [1, 1, 3]),
@@ -165,29 +123,21 @@ WRAPPED = [(1, 127, 127), (1, 128, -128), (-1, 129, 127), (1, 0, 0)]
         (flaw.GradientSum(1.0), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([0.9, 1.2])),
         (flaw.GradientSum(1.0, "mean"), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([0.6, 0.8])),
         (flaw.GradientSum(1.0, "coordinate"), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([1.3, 1.4])),
-        (flaw.GradientSum(10.0), [(3.0, 4.0), (0.3, 0.4), (0.0, 0.0)], pytest.approx([3.3, 4.4])),
         (median, [3, 1, 2], 2),
         (gap_at_the_median, [0, 0, 5, 6, 6], 5),
         (spread, [2, 5, 3], 3),
         (mean, [2, 5, 5], 4),
         (share_of_a_row, [2, 5], 0.5),
         (largest_degree, nx.star_graph(4), 4),
-        (largest_degree, nx.empty_graph(3), 1),
         (largest_degree, nx.Graph(), 1),
         (n_edges, nx.star_graph(4), 4),
-    ],
-)  # fmt: skip
-def test_answers_of_queries_in_the_catalogue(query, rows, answer):
-    found = query(rows)
-    assert (found.tolist() if isinstance(found, np.ndarray) else found) == answer
+]  # fmt: skip
 
 
-def test_changes_of_queries_in_the_catalogue():
-    moved = [np.abs(flaw.interval_tree(row) - flaw.interval_tree([0] * 4)).sum() for row in np.eye(4, dtype=int)]
-    assert moved == [3] * 4
-    rows = [0.0, 0.0, 0.0, 1.0, 1.0]
-    reached = [median([*rows[:i], new, *rows[i + 1 :]]) for i in range(5) for new in (0.0, 0.5, 1.0)]
-    assert max(abs(value - median(rows)) for value in reached) == gap_at_the_median(rows) == 1
+def test_answers_of_queries_in_the_catalogue():
+    for query, rows, answer in ANSWERS:
+        found = query(rows)
+        assert (found.tolist() if isinstance(found, np.ndarray) else found) == answer, query
 
 
 # Synthetic tables: the law of the marginals, and the tables that they stand for.
@@ -249,10 +199,3 @@ def test_numbers_lie_in_the_declared_range_or_in_that_of_the_data():
     learned = faulty.LearnedRange(1.0).sample(data[:3], 500, rng)
     assert learned.min() >= 10.0
     assert learned.max() < 40.0
-
-
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, m.NoisyBins(1.0, 0.0, 1.0)], ids=str)
-def test_a_mechanism_is_a_value(mechanism):
-    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
-    assert mechanism.claim == PureDP(mechanism.epsilon)
-    assert not hasattr(mechanism, "__dict__")

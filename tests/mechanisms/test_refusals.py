@@ -12,7 +12,6 @@ from dpaudit.audit.claims.claim import GaussianDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.mechanisms import aggregates, faulty
 from dpaudit.mechanisms import noise_samplers as noise
-from dpaudit.mechanisms.faulty.calibration import RisingLawWithAtom
 from dpaudit.mechanisms.faulty.noise import median
 from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
 from dpaudit.mechanisms.faulty.training import TRAINING_FAULTS
@@ -32,7 +31,6 @@ from dpaudit.mechanisms.training.train import (
 
 NAN, INF = math.nan, math.inf
 NODES = NodeNeighbours()
-POSITIVE = [0, -1, NAN]
 
 
 class Unusual:
@@ -74,114 +72,66 @@ def make_tree(**options):
     return aggregates.noisy_tree_counts(-1.0, 3.0, **{"height": 3, "branching": 2, **options})
 
 
-# maker, arguments that it takes, and for some of them values that it does not take
+# maker, arguments that it takes, and for some of them values that it does not take. What mechanisms refuse for epsilon,
+# delta, sensitivity, cutoff and k is in test_conformance.py.
+GAUSS, DEGREES = {"epsilon": 1, "delta": 0.1}, {"epsilon": 1, "max_degree": 2}
+THRESHOLD = {"claim": PureDP(1), "threshold_scale": 1.0, "query_scale": 1.0}
+MANY = {"epsilon": 1, "delta": 0, "k": 1, "slack": 0.1}
 OUT_OF_RANGE = [
-    (m.LaplaceMechanism, {"epsilon": 1}, {"epsilon": [*POSITIVE, INF, "1"], "sensitivity": [0, -1]}),
-    (m.LaplaceByInverseCDF, {"epsilon": 1}, {"epsilon": [0], "sensitivity": [-1]}),
-    (faulty.AnswerInTheBranchLaplace, {"epsilon": 1}, {"epsilon": [0], "sensitivity": [-1]}),
-    (faulty.MixedUniformsLaplace, {"epsilon": 1}, {"epsilon": [0], "sensitivity": [-1]}),
-    (faulty.ClosedEndLaplace, {"epsilon": 1}, {"epsilon": [0], "sensitivity": [-1]}),
-    (m.GeometricMechanism, {"epsilon": 1}, {"epsilon": [0, NAN, 1e-10], "sensitivity": [0, 1.5]}),
-    (m.HistogramMechanism, {"epsilon": 1, "k": 3}, {"epsilon": [0, NAN], "k": [0, 2.5], "sensitivity": [0.5, INF]}),
-    (m.HistogramMechanism, {"epsilon": 1, "k": 3}, {"noise": ["gaussian"]}),
-    (m.RareLeakLaplace, {"epsilon": 0.5, "delta": 0.1}, {"epsilon": [0.0], "delta": [0.0, 1.0], "sensitivity": [INF]}),
-    (m.EdgeCountMechanism, {"epsilon": 1}, {"epsilon": [0], "adjacency": ["node"], "max_degree": [3]}),
+    (m.LaplaceMechanism, {"epsilon": 1}, {"epsilon": [0, -1, NAN, INF, "1"], "sensitivity": [0, NAN]}),
+    (m.GeometricMechanism, {"epsilon": 1}, {"epsilon": [1e-10], "sensitivity": [1.5]}),
+    (m.HistogramMechanism, {"epsilon": 1, "k": 3}, {"k": [2.5], "sensitivity": [0.5, INF], "noise": ["gaussian"]}),
+    (m.EdgeCountMechanism, {"epsilon": 1}, {"adjacency": ["node"], "max_degree": [3]}),
     (m.EdgeCountMechanism, {"epsilon": 1, "adjacency": NODES, "max_degree": 2}, {"max_degree": [None, 0]}),
-    (m.DegreeHistogramMechanism, {"epsilon": 1, "max_degree": 2}, {"epsilon": [-1], "max_degree": [2.5]}),
-    (m.DegreeHistogramMechanism, {"epsilon": 1, "max_degree": 2}, {"adjacency": [NodeNeighbours]}),
-    (faulty.EdgeNoiseForNodes, {"epsilon": 1, "max_degree": 2}, {"max_degree": [0]}),
-    (faulty.OneEndDegreeHistogram, {"epsilon": 1, "max_degree": 2}, {"max_degree": [0]}),
-    (m.GaussianMechanism, {"epsilon": 1, "delta": 0.1}, {"epsilon": [-1, NAN, INF], "delta": [0, 1.0]}),
-    (m.GaussianMechanism, {"epsilon": 1, "delta": 0.1}, {"sensitivity": [0], "calibration": ["exact"]}),
-    (m.GaussianMechanism, {"epsilon": 1, "delta": 0.1, "calibration": "classical"}, {"epsilon": [2, 0]}),
-    (m.analytic_gaussian_scale, {"epsilon": 1, "delta": 0.1}, {"epsilon": [-0.1, NAN], "delta": [0, 1.5, NAN]}),
-    (m.analytic_gaussian_scale, {"epsilon": 1, "delta": 0.1}, {"sensitivity": [0.0, INF]}),
+    (m.DegreeHistogramMechanism, DEGREES, {"max_degree": [2.5], "adjacency": [NodeNeighbours]}),
+    (m.GaussianMechanism, GAUSS, {"delta": [0], "calibration": ["exact"]}),
+    (m.GaussianMechanism, {**GAUSS, "calibration": "classical"}, {"epsilon": [2, 0]}),
     (m.gaussian_loss_tail, {"epsilon": 1, "scale": 1}, {"epsilon": [-1], "scale": [NAN]}),
     (m.gaussian_delta, {"epsilon": 1, "scale": 1}, {"epsilon": [-1], "scale": [0]}),
-    (m.VectorGaussianMechanism, {"epsilon": 1, "delta": 0.1}, {"epsilon": [-1], "delta": [0], "sensitivity": [0]}),
-    (m.LocalGaussianMechanism, {"epsilon": 1, "delta": 0.1, "domain": m.Ball(1.0, 1)}, {"delta": [1.0]}),
-    (m.LocalGaussianMechanism, {"epsilon": 1, "delta": 0.1, "domain": m.Ball(1.0, 1)}, {"domain": [(0, 1)]}),
-    (faulty.UnclippedLocalGaussian, {"epsilon": 1, "delta": 0.1, "domain": m.Ball(1.0, 1)}, {"domain": [2.0]}),
+    (m.LocalGaussianMechanism, {**GAUSS, "domain": m.Ball(1.0, 1)}, {"domain": [(0, 1)]}),
     (m.Interval, {"low": 0, "high": 1}, {"low": [1, -INF], "high": [0, NAN]}),
     (m.Ball, {"radius": 1, "n_coords": 1}, {"radius": [0, INF], "n_coords": [0]}),
-    (m.DiscreteGaussianMechanism, {"sigma": 1.0, "epsilon": 1.0}, {"sigma": [0.0, NAN, 1e9, 0.05], "epsilon": [-1.0]}),
-    (m.DiscreteGaussianMechanism, {"sigma": 1.0, "epsilon": 1.0}, {"sensitivity": [0, 1.5]}),
-    (m.BinomialMechanism, {"n_flips": 10, "epsilon": 1.0}, {"n_flips": [0, 7, 2.0**30, NAN], "epsilon": [-1.0, NAN]}),
-    (m.BinomialMechanism, {"n_flips": 10, "epsilon": 1.0}, {"sensitivity": [0, 1.5]}),
-    (m.ExponentialMechanism, {"epsilon": 1}, {"epsilon": [0, NAN], "sensitivity": [-2.0, 0]}),
+    (m.DiscreteGaussianMechanism, {"sigma": 1.0, "epsilon": 1.0}, {"sigma": [0.0, NAN, 1e9, 0.05]}),
+    (m.BinomialMechanism, {"n_flips": 10, "epsilon": 1.0}, {"n_flips": [0, 7, 2.0**30, NAN], "sensitivity": [1.5]}),
     (m.EachCandidate, {"utility": max, "candidates": "ab"}, {"candidates": [()]}),
-    (m.ReportNoisyMax, {"epsilon": 1}, {"epsilon": [0, NAN], "sensitivity": [INF], "noise": ["cauchy"]}),
-    (m.PermuteAndFlip, {"epsilon": 1}, {"epsilon": [0], "sensitivity": [INF]}),
-    (m.PostedPriceAuction, {"epsilon": 1, "prices": [1.0, 2.0]}, {"epsilon": [0]}),
+    (m.ReportNoisyMax, {"epsilon": 1}, {"noise": ["cauchy"]}),
     (
         m.PostedPriceAuction,
         {"epsilon": 1, "prices": [1.0, 2.0]},
         {"prices": [[], [2.0, 1.0], [1.0, 1.0], [0.0, 1.0], [NAN], [1.0, INF]]},
     ),
-    (m.SparseVector, {"epsilon": 1.0}, {"epsilon": [0.0, NAN], "cutoff": [0, 1.5], "threshold": [INF]}),
-    (m.SparseVector, {"epsilon": 1.0}, {"sensitivity": [-1]}),
-    (m.RandomisedResponse, {"epsilon": 1}, {"epsilon": [0, NAN], "k": [1, 2.5]}),
-    (m.RandomisedResponseFold, {"epsilon_each": 1, "n": 3}, {"epsilon_each": [0], "n": [0]}),
-    (m.UpAndDown, {"epsilon_each": 1, "n": 3}, {"n": [2.5]}),
-    (m.NameAndShame, {"delta": 0.1}, {"delta": [0, 1.0, NAN]}),
-    (faulty.TwiceExposed, {"delta": 0.1}, {"delta": [0.5]}),
+    (m.SparseVector, {"epsilon": 1.0}, {"cutoff": [1.5], "threshold": [INF]}),
+    (m.RandomisedResponse, {"epsilon": 1}, {"k": [1, 2.5]}),
+    (m.RandomisedResponseFold, {"epsilon_each": 1, "n": 3}, {"epsilon_each": [0], "n": [0, 2.5]}),
     (m.UnaryEncoding, {"epsilon": 1.0, "k": 3}, {"epsilon": [0.0, 30.0], "k": [1]}),
     (m.ThresholdedHistogram, {"epsilon": 1.0, "k": 3}, {"threshold": [NAN]}),
     (m.LocalHashing, {"epsilon": 1.0, "k": 3}, {"g": [1]}),
     (m.SubsetSelection, {"epsilon": 1.0, "k": 3}, {"size": [3]}),
     (m.GroupPrivacy, {"epsilon": 1.0}, {"epsilon": [-1.0], "form": ["neither"]}),
-    (m.group_delta, {"epsilon": 1, "delta": 0.1, "k": 2}, {"epsilon": [-1], "delta": [1.5], "k": [0, 1.5]}),
-    (m.GroupTightMechanism, {"epsilon": 1.0, "delta": 0.1}, {"epsilon": [-1.0], "start": [1.0]}),
-    (m.advanced_composition, {"epsilon": 1, "delta": 0, "k": 1, "slack": 0.1}, {"epsilon": [-1], "delta": [1]}),
-    (m.advanced_composition, {"epsilon": 1, "delta": 0, "k": 1, "slack": 0.1}, {"k": [0], "slack": [0]}),
+    (m.group_delta, {"epsilon": 1, "delta": 0.1, "k": 2}, {"delta": [1.5], "k": [0], "form": ["best"]}),
+    (m.GroupTightMechanism, {"epsilon": 1.0, "delta": 0.1}, {"start": [1.0]}),
+    (m.advanced_composition, MANY, {"epsilon": [-1], "delta": [1], "k": [0], "slack": [0]}),
     (m.composed, {"mechanism": m.LaplaceMechanism(1.0), "k": 2}, {"k": [0, 2.0]}),
     (m.IntervalOf, {"edges": (3, 4)}, {"edges": [(3, 3), (NAN,)]}),
-    (m.NoisyMarginals, {"epsilon": 1.0, "categories": (2,)}, {"epsilon": [0.0], "categories": [()]}),
-    (m.NoisyMarginals, {"epsilon": 1.0, "categories": (2,)}, {"rows": [0], "sensitivity": [2]}),
-    (faulty.InvertedScaleLaplace, {"epsilon": 1}, {"epsilon": [0]}),
-    (faulty.SquaredRatioGeometric, {"epsilon": 1}, {"epsilon": [NAN]}),
-    (faulty.ExponentialMissingFactorTwo, {"epsilon": 1}, {"sensitivity": [-1]}),
-    (faulty.HalfSensitivityExponential, {"epsilon": 1.0}, {"sensitivity": [0.0]}),
-    (faulty.NoisyMaxMissingFactorTwo, {"epsilon": 1}, {"noise": ["none"]}),
+    (m.NoisyMarginals, {"epsilon": 1.0, "categories": (2,)}, {"categories": [()], "rows": [0], "sensitivity": [2]}),
+    (m.NoisyThreshold, THRESHOLD, {"threshold_scale": [0.0], "query_scale": [-1.0], "value_scale": [2, -2.0]}),
     (faulty.NoisyMaxReleasingValue, {"epsilon": 1, "n_candidates": 2}, {"n_candidates": [0]}),
-    (faulty.TruthAmongTheLies, {"epsilon": 1}, {"k": [1]}),
-    (faulty.BinaryOddsForManyValues, {"epsilon": 1, "k": 3}, {"k": [1]}),
-    (faulty.ClassicalBeyondOneGaussian, {"epsilon": 10, "delta": 0.1}, {"epsilon": [0], "delta": [0]}),
-    (faulty.VarianceAsScaleGaussian, {"epsilon": 1, "delta": 0.1}, {"epsilon": [-1, 700.0, NAN], "delta": [0]}),
-    (faulty.OneForEpsilonGaussian, {"epsilon": 1, "delta": 0.1}, {"epsilon": [0, 700.0, NAN], "delta": [0]}),
-    (faulty.MisprintedNewtonGaussian, {"epsilon": 1, "delta": 0.1}, {"epsilon": [0, 700.0, NAN], "delta": [0]}),
-    (faulty.PowersOfTen, {"epsilon": 1}, {"epsilon": [0]}),
-    (faulty.OneNoiseForAll, {"epsilon": 1}, {"epsilon": [-1]}),
-    (faulty.TopCandidates, {"epsilon": 1.0}, {"k": [0], "charged": [0]}),
+    (faulty.VarianceAsScaleGaussian, GAUSS, {"epsilon": [700.0], "delta": [0]}),
+    (faulty.TopCandidates, {"epsilon": 1.0}, {"charged": [0]}),
     (faulty.BiasedCoinResponse, {"bias": 0.5}, {"bias": [1.0]}),
-    (faulty.OneHotAtFullEpsilon, {"epsilon": 1.0, "k": 3}, {"k": [1]}),
     (faulty.KeyedCounts, {"epsilon": 1.0, "delta": 0.01}, {"delta": [0.6], "threshold": ["some"]}),
-    (faulty.SmallCount, {"epsilon": 1, "least": 5}, {"epsilon": [0]}),
-    (faulty.NaiveLaplace, {"epsilon": 1}, {"epsilon": [0]}),
-    (faulty.LaplaceOfScale, {"scale": 2.0, "claim": PureDP(0.5)}, {"spared": ["first"]}),
+    (faulty.LaplaceOfScale, {"scale": 2.0, "claim": PureDP(0.5)}, {"scale": [0], "spared": ["first"]}),
     (faulty.SampledTotal, {"epsilon": 1.0, "rate": 0.5}, {"rate": [1], "sampling": ["all"]}),
-    (faulty.BoundedLaplace, {"epsilon": 0.5}, {"epsilon": [-1], "reach": [0]}),
+    (faulty.BoundedLaplace, {"epsilon": 0.5}, {"reach": [0]}),
     (faulty.FewValuesLaplace, {"epsilon": 0.5}, {"bits": [0]}),
-    (faulty.OneSidedLaplace, {"epsilon": 0.5}, {"epsilon": [NAN]}),
-    (faulty.BestOfDraws, {"epsilon": 0.5}, {"k": [0]}),
     (faulty.RedrawnIntoRange, {"epsilon": 0.5, "most": 2}, {"most": [0]}),
     (faulty.ClippedAfterNoise, {"epsilon": 1.0, "most": 8.0}, {"most": [0]}),
-    (faulty.MisprintedTableGeometric, {"epsilon": 0.5}, {"factor": [0.5, NAN], "place": [1_000], "epsilon": [0.0]}),
+    (faulty.MisprintedTableGeometric, {"epsilon": 0.5}, {"factor": [0.5, NAN], "place": [1_000]}),
     (faulty.SharedNoiseLaplace, {"epsilon_each": 1, "queries": (len,)}, {"epsilon_each": [0], "queries": [()]}),
-    (faulty.UndercountedComposition, {"mechanism": m.LaplaceMechanism(1.0), "k": 2}, {"k": [0], "charged": [0]}),
-    (faulty.OverlappingPartCounts, {"epsilon": 0.5, "edges": (0, 1, 2)}, {"epsilon": [0]}),
-    (faulty.LocalSensitivityLaplace, {"epsilon": 1.0}, {"epsilon": [0.0], "most_rows": [0]}),
-    (faulty.SparseVectorUnscaledNoise, {"epsilon": 1.0}, {"cutoff": [0]}),
-    (faulty.SparseVectorWithoutCutoff, {"epsilon": 1.0}, {"epsilon": [-1.0]}),
-    (faulty.PricesFromTheBids, {"epsilon": 1}, {"epsilon": [-1]}),
-    (m.NoisyThreshold, {"claim": PureDP(1), "threshold_scale": 1.0, "query_scale": 1.0}, {"threshold_scale": [0.0]}),
-    (m.NoisyThreshold, {"claim": PureDP(1), "threshold_scale": 1.0, "query_scale": 1.0}, {"query_scale": [-1.0]}),
-    (m.NoisyThreshold, {"claim": PureDP(1), "threshold_scale": 1.0, "query_scale": 1.0}, {"value_scale": [2, -2.0]}),
-    *(
-        (make, {"epsilon": 1.0}, {"epsilon": [0.0], "delta": [-0.1], "partitions": [0], "per_partition": [1.5]})
-        for make in (make_moments, make_tree)
-    ),
-    (make_moments, {"epsilon": 1.0}, {"noise_share": [0.0]}),
+    (faulty.UndercountedComposition, {"mechanism": m.LaplaceMechanism(1.0), "k": 2}, {"charged": [0]}),
+    (faulty.LocalSensitivityLaplace, {"epsilon": 1.0}, {"most_rows": [0]}),
+    (make_moments, {"epsilon": 1.0}, {"delta": [-0.1], "partitions": [0], "per_partition": [1.5]}),
+    (make_moments, {"epsilon": 1.0}, {"epsilon": [0], "noise_share": [0.0]}),
     (make_tree, {"epsilon": 1.0}, {"height": [0], "branching": [1]}),
     (
         aggregates.ApproximateBounds,
@@ -191,16 +141,15 @@ OUT_OF_RANGE = [
     (training, {}, {"noise_multiplier": [0], "steps": [0], "clip": [-1.0]}),
     (PoissonBatches, {"rate": 1.0}, {"rate": [0.0, 1.1]}),
     (claim_of_full_batches, {}, {"neighbours": ["both"], "delta": [0]}),
-    (WorstCaseTraining, {"noise_multiplier": 1.0, "steps": 1}, {"rate": [0]}),
+    (WorstCaseTraining, {"noise_multiplier": 1.0, "steps": 1}, {"rate": [0], "seen": ["first"]}),
     (DiracCanaries, {"m": 5}, {"m": [0]}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "given", "wrong"), OUT_OF_RANGE)
-def test_a_parameter_outside_its_range_is_named_with_its_value(make, given, wrong):
-    make(**given)
-    for name, values in wrong.items():
-        for value in values:
+def test_a_parameter_outside_its_range_is_named_with_its_value():
+    for make, given, wrong in OUT_OF_RANGE:
+        make(**given)
+        for name, value in [(name, value) for name, values in wrong.items() for value in values]:
             with pytest.raises(ClaimError) as caught:
                 make(**{**given, name: value})
             assert f"{name}={value!r}" in str(caught.value)
@@ -215,8 +164,6 @@ REFUSED = {
         (lambda: m.GeometricMechanism(800.0), "so little noise that doubles cannot"),
         (lambda: m.analytic_gaussian_scale(0, 1e-300, 1e9), "standard deviation beyond 1e308"),
         (lambda: m.BinomialMechanism(10, 1.0, sensitivity=11), "n_flips=10 gives delta 1"),
-        (lambda: faulty.HalfNoiseHistogram(1, k=0), "k=0"),
-        (lambda: faulty.UnderstatedSensitivityLaplace(1, bound=0), "sensitivity=0"),
         (lambda: faulty.PerRowGeometric(1, rows_per_user=0), "sensitivity=0"),
         (lambda: faulty.SubsetOfWrongSize(1.0, 3), "size=2 keeps the claim"),
         (lambda: m.LocalHashing(20.0, 3), "g=485165196 with 16 hash functions is too much"),
@@ -224,29 +171,21 @@ REFUSED = {
         (lambda: m.NoisyThreshold(PureDP(1), 1.0, 0.0, release_value=True), "would release exact answers"),
         (lambda: m.CategoryCounts([]), "categories=() is an empty range"),
         (lambda: m.CategoryCounts(["a", "b", "a"]), "names a category twice"),
-        (lambda: m.CategoryCounts([1, 1.0]), "names a category twice"),
         (lambda: m.SequentialComposition(()), "mechanisms=() composes nothing"),
-        (lambda: m.ParallelComposition((), len), "mechanisms=() composes nothing"),
         (lambda: m.SequentialComposition(m.LaplaceMechanism(1.0)), "is not a sequence of mechanisms"),
         (lambda: m.SequentialComposition([len]), "is not a mechanism with a claim and a sample method"),
         (lambda: m.SequentialComposition([Unusual()]), "a part claims 1-GDP, which does not add up"),
-        (lambda: faulty.UndercountedComposition(Unusual(), 2), "a part claims 1-GDP"),
-        (lambda: m.AdaptiveComposition(Unusual(), m.LaplaceMechanism, PureDP(1.0)), "a part claims 1-GDP"),
         (lambda: m.AdaptiveComposition(m.LaplaceMechanism(1.0), len, GaussianDP(1.0)), "a part claims 1-GDP"),
         (lambda: m.composed(m.GaussianMechanism(1.0, 0.4), 3), "delta=1.2"),
         (lambda: faulty.OverlappingPartCounts(0.5, (0, 1)), "number of edges=2"),
         (lambda: faulty.PartCountsForReplace(0.5, ()), "number of edges=0"),
-        (lambda: faulty.PartCountsForReplace(0.5, (2, 1)), "do not define intervals"),
-        (lambda: m.group_delta(1, 0.1, 2, "best"), "form='best' is unknown"),
         (lambda: m.GroupPrivacy(1.0)(0), "distance=0 is not the size of a group"),
-        (lambda: m.GroupPrivacy(1.0)(INF), "distance=inf is not the size of a group"),
         (lambda: m.GroupPrivacy(1.0, 0.5, "product")(2), "at distance 2 delta is 2.72, which claims nothing"),
         (lambda: m.GroupTightMechanism(1.0), "start=0 with delta=0 gives a bit that is never 1"),
         (lambda: m.NoisyMarginals(1.0, (1,)), "categories=1"),
         (lambda: m.NoisyBins(1.0, 1.0, 1.0), "do not form a range"),
         (lambda: aggregates.noisy_moments(3, 0.0, 1.0, epsilon=1.0), "3"),
         (lambda: aggregates.noisy_moments(1, 1.0, 1.0, epsilon=1.0), "1.0"),
-        (lambda: aggregates.noisy_moments(2, 0.0, INF, epsilon=1.0), "inf"),
         (lambda: training(initial=(1.0, 2.0)), "initial has 2 weights, but the model has 1"),
         (lambda: with_canaries(PoissonBatches(0.5), probability=1), "probability=1"),
         *(
@@ -255,52 +194,35 @@ REFUSED = {
         ),
     ],
     DatasetError: [
-        *(
-            (lambda make=make, answer=answer: make(1).law(answer), "not a finite number")
-            for make in (m.LaplaceMechanism, m.GeometricMechanism, m.LaplaceByInverseCDF, faulty.ClosedEndLaplace)
-            for answer in (NAN, "many", [1.0, 2.0])
-        ),
         (lambda: sample(m.LaplaceMechanism(1), 1e12), "answer=1000000000000.0 is too large for a double"),
         *(
             (lambda answer=answer: noise.round_to_grid(np.zeros(3), 1.0, answer), "too large for a double to resolve")
-            for answer in (2.0**32, -1e300, NAN, INF)
+            for answer in (2.0**32, NAN)
         ),
         *(
-            (lambda answer=answer: m.GaussianMechanism(1, 0.1).law(answer), "not a finite number; use a query")
-            for answer in ("three", [1, 2], None, NAN, np.inf)
+            (lambda answer=answer: m.LaplaceMechanism(1).law(answer), "not a finite number; use a query")
+            for answer in ("three", [1, 2], None, NAN)
         ),
         *(
             (lambda answer=answer: m.VectorGaussianMechanism(1.0, 0.1).law(answer), "not a vector of finite numbers")
-            for answer in (1.0, [], [[1.0, 2.0]], ["a", "b"], [1.0, NAN], [INF], None)
+            for answer in (1.0, [], [[1.0, 2.0]], ["a", "b"], [INF])
         ),
-        *(
-            (lambda law=law, answer=answer: law(answer), "not a whole number")
-            for law in [
-                kind(10, 1).law for kind in (m.GeometricMechanism, m.DiscreteGaussianMechanism, m.BinomialMechanism)
-            ]
-            for answer in (0.5, 2.0**60)
-        ),
+        *((lambda n=n: m.GeometricMechanism(1).law(n), "not a whole number") for n in (0.5, 2.0**60)),
         (lambda: m.LocalGaussianMechanism(1, 0.1, m.Ball(1.0, 2)).law([1.0, 0.0, 0.0]), "3 coordinates, the domain 2"),
         (lambda: m.LocalGaussianMechanism(1, 0.1, m.Interval(0, 1)).law(NAN), "which is not a"),
-        (lambda: m.LocalGaussianMechanism(1, 0.1, m.Ball(1.0, 1)).law([NAN]), "which is not a"),
-        (lambda: m.LocalGaussianMechanism(1, 0.1, m.Ball(1.0, 1)).law(0.5), "which is not a"),
         *(
             (lambda rows=rows: m.HistogramMechanism(1.0, k=4).law(rows), "is not a list of rows in range(k=4)")
-            for rows in ([4], [-1], [0.5], [NAN], ["a"], 3, [[0, 1]], None)
+            for rows in ([4], [-1], [0.5], ["a"], 3, [[0, 1]])
         ),
-        (lambda: m.RareLeakLaplace(1.0, 0.1).law("Ann"), "'Ann', which is not a finite number"),
         (lambda: m.EdgeCountMechanism(1).law([1, 2]), "type list is not a graph"),
         (lambda: m.EdgeCountMechanism(1, NODES, 2).law(nx.star_graph(5)), "a node has 5 edges"),
         (lambda: sample(m.DegreeHistogramMechanism(1, 2, NODES), nx.star_graph(3)), "a node has 3 edges"),
-        (lambda: faulty.EdgeNoiseForNodes(1.0, 3).law(nx.star_graph(9)), "a node has 9 edges"),
         *(
             (lambda scores=scores: m.ExponentialMechanism(1.0).law(scores), message)
             for scores, message in [
                 ([], "an empty vector, so there is nothing to choose from"),
                 ([1.0, NAN], "the score of candidate 1 is nan"),
                 ([1.0, 2.0, -INF], "the score of candidate 2 is -inf"),
-                ([INF], "the score of candidate 0 is inf"),
-                ([[1.0]], "which is not a vector of scores"),
                 (3.0, "which is not a vector of scores"),
                 (["a"], "which is not a vector of scores"),
                 ([-1.5e308, 1.5e308], "which a double cannot hold in scales of 2"),
@@ -308,8 +230,6 @@ REFUSED = {
         ),
         (lambda: m.ExponentialMechanism(1e200, 1e-200).law([0.0, 1.0]), "in scales of 0; bring the scores closer"),
         (lambda: m.ExponentialMechanism(1).loss_parts([0, 1], [0, 1, 2]), "x has 2 candidates and y 3"),
-        (lambda: m.PermuteAndFlip(1).law([NAN]), "the score of candidate 0 is nan"),
-        (lambda: m.ReportNoisyMax(1).law(3), "which is not a vector of scores"),
         (lambda: m.ReportNoisyMax(1).law([0.0, 1e9]), "too far to integrate their law"),
         *(
             (lambda bids=bids: m.PostedPriceAuction(1, (1.0, 2.0)).law(bids), "is not a list of bids")
@@ -317,32 +237,23 @@ REFUSED = {
         ),
         (lambda: faulty.PricesFromTheBids(1).law([0.0]), "no positive bid to take a price from"),
         (lambda: faulty.UnderflowingExponential(1.0).law([-2000.0, -2000.0]), "all weights are rounded to zero"),
-        (lambda: m.SparseVector(1.0).law([]), "the query answered an empty vector"),
-        (lambda: sample(m.SparseVector(1.0), [NAN]), "is nan"),
         (lambda: m.SparseVector(1.0, 9).law([0.0] * 40), "too many to integrate their law"),
         (lambda: m.SparseVector(1.0).law([0.0, 1e9]), "scales of the threshold's noise, too far"),
-        (lambda: m.SparseVector(1.0).law([0.0] * 63), "63 answers have 64 transcripts, too many"),
-        (lambda: released().law([0.0] * 21), "21 answers span"),
-        (lambda: released(value_scale=1.5).law([0.0] * 63), "63 answers have 64 transcripts"),
         (lambda: MassBelow.of(np.zeros(21), 1.0, 1.0), "use fewer answers, or answers nearer"),
         (lambda: MassBelow.of(np.array([0.0, 900.0]), 1.0, 1.0), "use fewer answers, or answers nearer"),
         *(
             (lambda value=value: m.RandomisedResponse(1, k=3).law(value), "is not one of the k=3 values")
-            for value in (-1, 3, 0.5, "yes", None)
+            for value in (-1, 3, 0.5)
         ),
-        (lambda: m.RandomisedResponseFold(1, 3).law(2), "dataset=2 is not one of the k=2 values"),
-        (lambda: faulty.OnlyYesRandomised(1.0).law(2), "dataset=2 is not one of the k=2 values"),
-        (lambda: m.HadamardResponse(1.0, 3).law(3), "dataset=3 is not one of the k=3 values"),
         (lambda: sample(m.UpAndDown(1, 3), 0.5), "answered 0.5, which is not a whole number"),
         *(
             (lambda rows=rows: m.NameAndShame(0.1).law(rows), "is not a list of rows")
-            for rows in ([], 3, [-1], [0.5], [2.0**53], ["Ann"])
+            for rows in ([], 3, [-1], [0.5], [2.0**53])
         ),
         (lambda: m.CategoryCounts("ab")(3), "a dataset of type int has no rows to compare"),
         (lambda: m.ParallelComposition([m.GeometricMechanism(1)] * 2, m.IntervalOf((1, 2))).law([2]), "part(2)=2"),
         (lambda: m.GroupTightMechanism(1.0, 0.1).law(-1), "answered -1, which is not a number of steps"),
         (lambda: m.GroupTightMechanism(1.0, 0.1).law(10**6), "use 0 to 10000"),
-        (lambda: m.GroupTightMechanism(1.0, 0.1).law(0.5), "not a whole number"),
         (lambda: faulty.LocalSensitivityLaplace(1.0).law([0] * 3), "a dataset of 3 rows has more than most_rows"),
         (lambda: sample(faulty.RedrawnUntilNonnegative(0.5), -1), "the count -1 is negative"),
         (lambda: faulty.RangeOfTheRows(0.5).law([2]), "a row is neither 0 nor 1"),
@@ -352,7 +263,6 @@ REFUSED = {
         (lambda: two_scales().law([]), "2 finite numbers"),
         (lambda: sample(training(ShuffledBatches(1, 3)), [[0.0], [1.0]]), "has 2 records, but the sampling is for 3"),
         (lambda: LinearRegression(4).split(np.zeros((2, 3))), "shape (2, 3), but the model takes records of 5"),
-        (lambda: LinearRegression(1).split([[NAN, 0.0]]), "finite"),
         *(
             (lambda query=query: m.query_sensitivity(query, [1, 2], 3, AddRemove()), message)
             for query, message in [
@@ -369,7 +279,6 @@ REFUSED = {
     ],
     OptionError: [
         (lambda: m.LaplaceLaw(0, 0), "scale=0"),
-        (lambda: m.GaussianLaw(0, NAN), "scale=nan"),
         (lambda: m.GeometricLaw(0, 1.0), "ratio=1.0"),
         (lambda: m.DiscreteGaussianLaw(0, 0.0), "sigma=0"),
         (lambda: m.BinomialLaw(0, 3), "n_flips=3"),
@@ -378,8 +287,7 @@ REFUSED = {
         (lambda: m.GaussianVectorLaw((), 1.0), "number of coordinates=0"),
         (lambda: m.ProductLaw(()), "number of marginals=0"),
         (lambda: m.ChainLaw(m.FiniteLaw((0.0,)), ()), "number of laws=0"),
-        (lambda: m.TranscriptLaw((), ()), "transcripts=()"),
-        (lambda: m.TranscriptLaw(((0,), (1,)), (0.0, 0.0)), "sum of probabilities"),
+        (lambda: m.RowLaw(((0,), (1,)), (0.0, 0.0)), "sum of probabilities"),
         (lambda: m.RowLaw(((2, -1), (0, 1)), (math.log(0.25), math.log(0.75))), "lexicographic"),
         *(
             (lambda values=values, n=n: m.DiscreteLaw(values, (math.log(1 / 2),) * n), "is not allowed; use")
@@ -387,32 +295,27 @@ REFUSED = {
         ),
         (lambda: m.hockey_stick(*PAIR, -1), "epsilon=-1"),
         (lambda: m.exact_epsilon(*PAIR, NAN), "delta=nan"),
-        *((lambda order=order: m.exact_renyi(*PAIR, order), f"order={order}") for order in (1, 0.5, INF, NAN)),
+        *((lambda order=order: m.exact_renyi(*PAIR, order), f"order={order}") for order in (1, INF, NAN)),
         *(
             (lambda pair=pair: m.exact_delta(*pair, 1.0), NO_FORM)
             for pair in [
                 (m.LaplaceLaw(0, 1), m.LaplaceLaw(0, 2)),
-                (m.LaplaceLaw(0, 1), m.GaussianLaw(0, 1)),
                 (m.FiniteLaw((0.0,)), m.FiniteLaw((-INF, 0.0))),
                 (MaximumLaplaceLaw((0.0,), 1.0),) * 2,
                 (m.DiscreteGaussianLaw(0, 1.0), m.DiscreteGaussianLaw(0, 2.0)),
                 (m.BinomialLaw(0, 10), m.BinomialLaw(0, 12)),
                 (m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianVectorLaw((0.0, 0.0), 2.0)),
                 (m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianVectorLaw((0.0,), 1.0)),
-                (m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianLaw(0.0, 1.0)),
                 (faulty.AnswerInTheBranchLaplace(0.5).law(0), faulty.MixedUniformsLaplace(0.5).law(0)),
-                (faulty.AnswerInTheBranchLaplace(0.5).law(0), RisingLawWithAtom(0.0, 1.0, -INF, 0.0, 0.0)),
                 (m.ProductLaw(PAIR), m.ProductLaw(PAIR[::-1])),
                 (m.ProductLaw(PAIR), m.ProductLaw(PAIR[:1])),
                 (m.RareLeakLaplace(0.5, 0.01).law(0.0), m.RareLeakLaplace(0.5, 0.02).law(0.0)),
-                (m.RareLeakLaplace(0.5, 0.01).law(0.0), m.RareLeakLaplace(0.5, 0.01, 2.0).law(0.0)),
                 (m.NameAndShame(0.3).law([1, 2]), m.NameAndShame(0.3).law([3, 4])),
                 (m.SubsetLaw(0, 5, 2, 1.0), m.SubsetLaw(0, 5, 3, 1.0)),
                 (m.SparseVector(1.0).law([0.0, 1.0]), m.SparseVector(1.0).law([0.0])),
             ]
         ),
         (lambda: m.exact_epsilon(m.ProductLaw(PAIR), m.ProductLaw(PAIR[::-1]), 0.1), NO_FORM),
-        (lambda: m.exact_epsilon(m.ProductLaw(PAIR), m.ProductLaw(PAIR[:1])), NO_FORM),
         *(
             (lambda pair=pair: m.exact_renyi(*pair, 2), NO_FORM)
             for pair in [
@@ -430,19 +333,14 @@ REFUSED = {
         ),
         (lambda: m.AdaptiveComposition(m.LaplaceMechanism(1.0), len, PureDP(30.0)).law(0.0), "finitely many outcomes"),
         (lambda: m.composed(ADAPTIVE, 2).law(0), "is a law of dependent coordinates"),
-        *((lambda xi=xi: m.inverse_laplace_cdf(xi), "outside (-1/2, 1/2)") for xi in (0.5, -0.5, [0.0, 0.7], NAN)),
+        *((lambda xi=xi: m.inverse_laplace_cdf(xi), "outside (-1/2, 1/2)") for xi in (0.5, -0.5, NAN)),
         (lambda: faulty.ScaleFromTheData(0.5, median, lambda rows: 0.0).law([0.0] * 5), "scale=0"),
         (lambda: sample(training(observer=NoisySums((1.0, 1.0))), [[0.0]]), "a direction of 2 numbers"),
-        (lambda: WorstCaseTraining(noise_multiplier=1.0, steps=1, seen="first"), "seen='first'"),
         (lambda: with_canaries(FullBatch(), score="ratio"), "does not fit FullBatch"),
-        (lambda: with_canaries(PoissonBatches(0.5), score="last"), "does not fit PoissonBatches"),
-        (lambda: DiracCanaries(5, n_unused=9, spread=2), "in each of 2 groups"),
         (lambda: m.query_sensitivity(len, range(100), 10, AddRemove()), "make 426,342,151,127,100 pairs of neighbours"),
         (lambda: m.query_sensitivity(len, [], 3, AddRemove()), "datasets of 0 to 3 rows make 0 pairs"),
         (lambda: m.query_sensitivity(len, [1], 3, Replace()), "a domain of one row leaves nothing"),
-        (lambda: m.query_sensitivity(len, [1], 3, AddRemove(), min_rows=3), "datasets of 3 to 3 rows make 0 pairs"),
         (lambda: m.query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 are not a range of sizes"),
-        (lambda: m.query_sensitivity(len, [1], 2, AddRemove(), min_rows=-1), "min_rows=-1"),
         (lambda: m.query_sensitivity(len, [1], 2, Local()), "cannot be enumerated"),
         (lambda: m.query_sensitivity(len, [1], 2, AddRemove(), norm="l3"), "norm='l3'"),
     ],
@@ -469,11 +367,12 @@ def with_canaries(sampling=None, canaries=None, **options):
     return canary_run(training(sampling), np.empty((0, 1)), canaries or DiracCanaries(5), **options)
 
 
-@pytest.mark.parametrize(("kind", "call", "part"), [(kind, *row) for kind, rows in REFUSED.items() for row in rows])
-def test_what_cannot_be_used_is_refused_with_the_reason(kind, call, part):
-    with pytest.raises(kind) as caught:
-        call()
-    assert part in str(caught.value)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_used_is_refused_with_the_reason(kind):
+    for call, part in REFUSED[kind]:
+        with pytest.raises(kind) as caught:
+            call()
+        assert part in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["divided-by-the-size-of-the-data", "steps-from-the-data"])

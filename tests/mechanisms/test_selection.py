@@ -14,14 +14,6 @@ from dpaudit.mechanisms import faulty
 RIGHT = m.ExponentialMechanism(1.0)
 
 
-def test_law_by_the_formula():
-    utilities = np.array([0.0, 2.0, -1.0, 5.0])
-    for monotone, rate in ((False, 0.3 / (2 * 1.5)), (True, 0.3 / 1.5)):
-        weights = np.exp(rate * utilities)
-        found = m.ExponentialMechanism(0.3, 1.5, monotone=monotone).law(utilities).probabilities
-        np.testing.assert_allclose(found, weights / weights.sum(), rtol=1e-13)
-
-
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6, 1e12, 1e100, 1e300])
 @pytest.mark.parametrize("monotone", [False, True])
 def test_log_probabilities_are_exact_for_utilities_of_any_size(size, monotone):
@@ -39,14 +31,12 @@ def test_log_probabilities_are_exact_for_utilities_of_any_size(size, monotone):
 def test_only_differences_of_scores_count():
     assert RIGHT.law([1e15, 1e15 + 2]) == RIGHT.law([0.0, 2.0])
     assert set(RIGHT.sample([0.0, 2e6, 1e6], 1000, np.random.default_rng(1)).tolist()) == {1}
-    losses = [m.exact_epsilon(RIGHT.law([0.0] * k), RIGHT.law([1.0] + [-1.0] * (k - 1))) for k in (2, 10, 1000)]
-    assert losses == sorted(losses)
     months = [{"budget": 10}, {"budget": 12}]  # any objects are candidates
     nearness = m.EachCandidate(lambda salaries, month: -abs(sum(salaries) - month["budget"]), months)
     assert m.ExponentialMechanism(1.0, utilities=nearness).law([5, 6, 1]) == RIGHT.law([-2.0, 0.0])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_each_half_of_the_loss_is_within_half_of_epsilon(seed):
     """The proof of Theorem 3.10 in numbers: the candidate's term and the normaliser's add up to the loss."""
     rng = np.random.default_rng(seed)
@@ -60,12 +50,6 @@ def test_each_half_of_the_loss_is_within_half_of_epsilon(seed):
         assert not monotone or normaliser <= 0 <= own.min()
         losses = np.subtract(mechanism.law(x + step).log_probabilities, mechanism.law(x).log_probabilities)
         np.testing.assert_allclose(own + normaliser, losses, atol=1e-13)
-
-
-def test_without_the_two_each_part_reaches_epsilon():
-    own, normaliser = m.ExponentialMechanism(1.0, monotone=True).loss_parts([1.0] + [-1.0] * 10_000, [0.0] * 10_001)
-    assert own.max() == 1.0
-    assert 0.999 < normaliser < 1.0
 
 
 UTILITIES = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -1.0], [0.0, 40.0, 39.0], list(np.linspace(0, 9, 6))]
@@ -102,17 +86,6 @@ def test_noisy_max_is_permute_and_flip_or_the_exponential_mechanism(utilities, m
 COUNTS = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -4.0], [0.0, 40.0, 39.0]]
 
 
-def test_two_candidates_in_closed_form_refute_theorem_3_13():
-    """The worse of two candidates wins with probability ½ e^{−cε/2}, unlike in the exponential mechanism."""
-    for c in (0.5, 3.0, 100.0):
-        flips, exponential = (
-            kind(0.9).law([0.0, c]).log_probabilities[0] for kind in (m.PermuteAndFlip, m.ExponentialMechanism)
-        )
-        assert flips == pytest.approx(-math.log(2) - 0.45 * c, rel=1e-14)
-        assert exponential == pytest.approx(-0.45 * c - math.log1p(math.exp(-0.45 * c)), rel=1e-14)
-        assert flips < exponential - 0.05
-
-
 @pytest.mark.parametrize("counts", COUNTS)
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 def test_law_by_adaptive_quadrature(counts, noise):
@@ -139,12 +112,6 @@ def test_law_by_adaptive_quadrature(counts, noise):
         assert found[i] == pytest.approx(expected, abs=1e-10)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "exponential", "gumbel"])
-@pytest.mark.parametrize("counts", [*COUNTS, list(np.linspace(0, 30, 60)), [0.0, 900.0], [0.0] * 300])
-def test_probabilities_add_to_one(noise, counts):
-    assert m.ReportNoisyMax(1.0, noise=noise).law(counts).probabilities.sum() == pytest.approx(1.0, abs=1e-12)
-
-
 def test_two_laplace_candidates_in_closed_form():
     """The difference of two Laplace variables has the tail e^{−d}(2 + d)/4."""
     for gap in (0.0, 0.3, 7.0, 600.0):
@@ -162,7 +129,6 @@ def test_the_best_price_is_the_lowest_bid():
     revenue = dict(zip(CENTS, m.Revenue(CENTS)(m.PUMPKIN_BIDS).tolist(), strict=True))
     assert revenue[1.00] == 4.00 == max(revenue.values())
     assert [revenue[price] for price in (1.01, 3.00, 3.01, 3.02)] == [1.01, 3.00, 3.01, 0.0]
-    assert sorted(revenue, key=revenue.get)[-4:] == [0.97, 0.98, 0.99, 1.00]
     assert m.Revenue((1.00, 1.01))(m.PUMPKIN_BIDS[:3]).tolist() == [3.0, 0.0]  # a cent more loses everything
     bids = np.random.default_rng(1).choice(CENTS, 40)
     expected = [price * sum(bid >= price for bid in bids) for price in CENTS]

@@ -7,18 +7,15 @@ import sys
 import dp_accounting
 import numpy as np
 import pytest
-from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit import PrivacyProfile, Verdict, Within, check, replay
+from dpaudit import PrivacyProfile, replay
 from dpaudit.audit.errors import AuditError, ClaimError
 from dpaudit.mechanisms.adapters import claim_from_event, pld_from_replay
 
 # Claims from the events of dp_accounting.
 
 LAPLACE = dp_accounting.LaplaceDpEvent(noise_multiplier=2.0)
-
-
 GAUSSIAN = dp_accounting.GaussianDpEvent(noise_multiplier=2.0)
 
 
@@ -31,7 +28,6 @@ def laplace_delta(epsilon, scale):
     [
         (LAPLACE, lambda epsilon: laplace_delta(epsilon, 2.0)),
         (GAUSSIAN, lambda epsilon: m.gaussian_delta(epsilon, 2.0)),
-        (dp_accounting.SelfComposedDpEvent(GAUSSIAN, 4), lambda epsilon: m.gaussian_delta(epsilon, 1.0)),
         (
             dp_accounting.ComposedDpEvent([dp_accounting.NoOpDpEvent(), GAUSSIAN]),
             lambda epsilon: m.gaussian_delta(epsilon, 2.0),
@@ -46,23 +42,14 @@ def test_the_profile_is_the_exact_one_and_never_below_it(event, exact):
 
 
 def test_the_relation_matters():
-    replaced = claim_from_event(GAUSSIAN, neighbours="replace_one")
+    replaced = claim_from_event(GAUSSIAN, neighbours="replace_one", discretization=1e-3)
     assert replaced.deltas[0] == pytest.approx(m.gaussian_delta(0.0, 1.0), abs=1e-3)  # two steps
     event = dp_accounting.PoissonSampledDpEvent(0.1, GAUSSIAN)
-    assert claim_from_event(event).deltas[0] == pytest.approx(0.1 * m.gaussian_delta(0.0, 2.0), abs=1e-3)
+    assert claim_from_event(event, discretization=1e-3).deltas[0] == pytest.approx(
+        0.1 * m.gaussian_delta(0.0, 2.0), abs=1e-3
+    )
     with pytest.raises(ClaimError, match=r"LaplaceDpEvent has no privacy loss distribution .* by replace_one \(Unsupp"):
         claim_from_event(LAPLACE, neighbours="replace_one")
-
-
-@pytest.mark.evidence
-def test_a_mechanism_keeps_the_claim_of_its_event_and_breaks_that_of_more_noise():
-    def noisy(answer, size, rng):
-        return answer + rng.normal(scale=2.0, size=size)
-
-    for scale, verdict in ((2.0, Verdict.NOT_REFUTED), (3.0, Verdict.REFUTED)):
-        claim = claim_from_event(dp_accounting.GaussianDpEvent(noise_multiplier=scale), points=41)
-        result = check(noisy, 0.0, 1.0, claim=claim, adjacency=Within("l2"), runs=50_000, alpha=1e-6, bits=False)
-        assert result.verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -75,7 +62,6 @@ def test_a_mechanism_keeps_the_claim_of_its_event_and_breaks_that_of_more_noise(
         ),
         (lambda: claim_from_event(GAUSSIAN, discretization=0), "discretization=0 is not allowed"),
         (lambda: claim_from_event(dp_accounting.UnsupportedDpEvent()), "UnsupportedDpEvent has no privacy loss"),
-        (lambda: claim_from_event(dp_accounting.ZCDpEvent(0.1)), "ZCDpEvent has no privacy loss"),
         (lambda: claim_from_event(dp_accounting.NonPrivateDpEvent()), "NonPrivateDpEvent has delta 1 at every epsilon"),
     ],
 )
@@ -92,36 +78,26 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch):
 
 # The losses of a replay's calls, composed by dp_accounting.
 
-pytest.importorskip("dp_accounting", reason="dp_accounting is an optional library")
-
 
 def composed(mechanism, claim=50.0):
     return pld_from_replay(replay(mechanism, [1, 1], [1], claim=claim))
 
 
-def gaussian_delta(mu, epsilon):
-    return stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
-
-
 def test_gaussian_calls_add_up_to_one():
     loss = composed(lambda rows, rng: [rng.normal(len(rows), 2**0.5) for _ in range(2)])
-    assert loss.get_delta_for_epsilon(1.0) == pytest.approx(gaussian_delta(1.0, 1.0), rel=1e-3)
+    assert loss.get_delta_for_epsilon(1.0) == pytest.approx(m.gaussian_delta(1.0, 1.0), rel=1e-3)
 
 
 def test_pure_losses_of_few_calls_add_up_and_many_cost_less():
     two = composed(lambda rows, rng: (rng.laplace(len(rows), 4.0), rng.laplace([len(rows), 2.0], 2.0)))  # 1/4 and 1/2
     assert two.get_epsilon_for_delta(1e-12) == pytest.approx(0.75, abs=1e-3)
-    many = composed(lambda rows, rng: [rng.laplace(len(rows), 10.0) for _ in range(40)])
-    assert 2.6 < many.get_epsilon_for_delta(1e-6) < 2.8  # pure losses of 4 in all
+    many = composed(lambda rows, rng: [rng.laplace(len(rows), 10.0) for _ in range(20)])
+    assert 1.5 < many.get_epsilon_for_delta(1e-6) < 1.9  # pure losses of 2 in all
 
 
 def test_choices_count_with_their_worst_case():
     loss = composed(lambda rows, rng: rng.choice(2, p=[0.5, 0.5] if len(rows) > 1 else [0.25, 0.75]))
     assert loss.get_epsilon_for_delta(1e-12) == pytest.approx(math.log(2.0), abs=1e-3)
-
-
-def test_what_is_the_same_on_both_costs_nothing():
-    assert composed(lambda rows, rng: rng.laplace(1.0)).get_epsilon_for_delta(0.0) == 0.0
 
 
 def test_a_loss_that_is_unknown_or_infinite_composes_to_no_budget():

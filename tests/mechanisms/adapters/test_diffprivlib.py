@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import math
-import subprocess
 import sys
+from itertools import permutations
 
 import cloudpickle
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, Local, PureDP, Replace, Rows, Verdict, Within, check, find_worst_pair
+from dpaudit import ApproxDP, Local, PureDP, Replace, Verdict, Within, check
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
+from dpaudit.mechanisms.adapters.diffprivlib import _are_doubles, _permuted_and_flipped
 
 try:
     from diffprivlib import mechanisms, models, tools
@@ -55,14 +55,6 @@ def test_without_the_library_the_error_says_what_to_install(monkeypatch):
             adapt(print)
 
 
-def test_the_adapters_do_not_import_the_libraries():
-    code = (
-        "import sys; from dpaudit.mechanisms.adapters import from_diffprivlib, from_pydp, claim_from_event; "
-        "sys.exit(any(name in sys.modules for name in ('diffprivlib', 'pydp', 'dp_accounting')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 @needs_diffprivlib
 @pytest.mark.parametrize(
     ("make", "claim", "said"),
@@ -100,7 +92,6 @@ def test_claims_are_read_from_the_object(make, claim, said):
         ),
         (lambda: from_diffprivlib(laplace(), query=len), AdjacencyError, r"AddRemove\(\) or Replace\(\) for rows"),
         (lambda: from_diffprivlib(mechanisms.Laplace, adjacency=STEP), MechanismError, "is not a mechanism"),
-        (lambda: from_diffprivlib(3, adjacency=STEP), MechanismError, "mechanism=3 is not a mechanism of diffprivlib"),
         (lambda: from_diffprivlib(choose, adjacency=STEP), ClaimError, "example=None: a function has no epsilon"),
         (lambda: from_diffprivlib(len, adjacency=STEP, example=[1]), MechanismError, "returned int for the example"),
         (lambda: from_diffprivlib(laplace(epsilon=math.inf), adjacency=STEP), ClaimError, "epsilon=inf is not allowed"),
@@ -143,14 +134,7 @@ def test_mechanisms_inside_transformers_are_seeded_too():
 CORRECT = {
     "laplace": (laplace, {}, 0.0, 1.0),
     "own entropy": (laplace, {"seeded": False}, 0.0, 1.0),
-    "discrete gaussian": (lambda: mechanisms.GaussianDiscrete(epsilon=1.0, delta=0.1), {}, 0, 1),
-    "binary": (lambda: mechanisms.Binary(epsilon=1.0, value0="a", value1="b"), {"adjacency": Local()}, "a", "b"),
-    "exponential": (
-        lambda: choose,
-        {"adjacency": Within("linf"), "example": [0.0]},
-        np.array([1.0, 0.0, 0.0]),
-        np.array([0.0, 1.0, 1.0]),
-    ),
+    "exponential": (lambda: choose, {"adjacency": Within("linf"), "example": [0.0]}, [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]),
     "query": (
         lambda: mechanisms.Geometric(epsilon=1.0),
         {"adjacency": Replace(), "query": lambda rows: int(sum(rows)), "output": lambda noisy: min(noisy, 5)},
@@ -167,10 +151,8 @@ def test_correct_mechanisms_keep_their_claim_and_break_half_of_it(case):
     adapter = from_diffprivlib(make(), **{"adjacency": STEP, **options})
     result = audit(adapter, x, y)
     assert result.verdict is Verdict.NOT_REFUTED
-    assert not result.findings
     assert result.is_replayable == options.get("seeded", True)
-    half = adapter.claim.with_strength(adapter.claim.strength / 2)
-    assert audit(adapter, x, y, half).is_refuted
+    assert audit(adapter, x, y, adapter.claim.with_strength(adapter.claim.strength / 2)).is_refuted
 
 
 @needs_diffprivlib
@@ -266,24 +248,10 @@ def test_tools_have_the_claim_of_their_accountant():
     assert mean.claim == PureDP(2.0)
     assert mean.claim_source.startswith("BudgetAccountant().total() after mean, diffprivlib ")
     assert draw(mean, [0.0, 1.0]) == draw(mean, [0.0, 1.0]) != draw(mean, [0.0, 1.0], seed=2)
-    result = audit(mean, [0.0, 0.0], [0.0, 1.0], runs=4_000)
-    assert result.verdict is Verdict.NOT_REFUTED
-    assert result.is_replayable
-    assert audit(mean, [0.0, 0.0], [0.0, 1.0], PureDP(1.0), runs=4_000).is_refuted
     own = from_diffprivlib_tool(
         tools.mean, example=[0.0], adjacency=Replace(), seeded=False, epsilon=1.0, bounds=(0, 1)
     )
     assert draw(own, [0.5]) != draw(own, [0.5])
-    whole = from_diffprivlib_tool(
-        tools.histogram,
-        example=[0.0],
-        adjacency=Replace(),
-        output=lambda found: found[0],
-        epsilon=1.0,
-        bins=2,
-        range=(0, 1),
-    )
-    assert {len(counts) for counts in draw(whole, [0.1, 0.9])} == {2}
 
 
 @needs_diffprivlib
@@ -304,27 +272,24 @@ def regression(**options):
     )
 
 
-@needs_diffprivlib
-@pytest.mark.parametrize(("bounds", "is_refuted"), [((0, 1), True), ((-1, 1), False)])
-def test_the_search_finds_the_sensitivity_that_is_missing(bounds, is_refuted):
-    """Diffprivlib 0.6.6 uses the square of the lower bound as the sensitivity of x², which is 0 here."""
-    adapter = regression(bounds_X=bounds)
-    found = find_worst_pair(
-        adapter,
-        Rows(low=(0.1, 0.0), high=(1.0, 1.0), most=2),  # if all x are 0, there is nothing to minimise
-        claim=adapter.claim,
-        adjacency=adapter.adjacency,
-        runs=400,
-        search_runs=1600,
-        alpha=1e-6,
-        jobs=1,
-        bits=False,
-    )
-    assert found.is_refuted == is_refuted
+# Laws that replays state, which need no diffprivlib.
 
 
-def test_the_library_is_found_where_it_is_installed():
-    """The wrong twin of the skips above: they must not hide a library that is installed but cannot be imported."""
-    if mechanisms is None and importlib.util.find_spec("diffprivlib") is not None:
-        with pytest.raises(AuditError, match=r"cannot be imported \(.+\)"):
-            from_diffprivlib(print)
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_permute_and_flip_is_the_mean_over_all_orders(size):
+    accepted = np.array([1.0, 0.6, 0.3, 0.6, 0.0, 1e-9])[:size]
+    expected = np.zeros(size)
+    orders = list(permutations(range(size)))
+    for order in orders:
+        left = 1.0
+        for candidate in order:
+            expected[candidate] += left * accepted[candidate] / len(orders)
+            left *= 1.0 - accepted[candidate]
+    np.testing.assert_allclose(_permuted_and_flipped(accepted), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_probabilities_that_no_double_holds_are_not_compared():
+    """exp(-744) and exp(-746) are the smallest double and 0, whose quotient is infinite; the coins have no such end."""
+    assert _are_doubles(np.array([0.0, -700.0, -np.inf]))
+    assert not _are_doubles(np.array([0.0, -744.0]))
+    assert not _are_doubles(np.array([0.0, -746.0]))

@@ -48,7 +48,6 @@ def with_known_row(name, known):
         (lambda: logistic(30.0), [(1.0, 1)], [(30.0, 1)], "logistic_regression.py", 224.75, None),
         (lambda: with_known_row("nanmean", 0.5), [NAN] * 4 + [1.0], [NAN] * 4 + [0.0], "utils.py", 0.5, 3.0),
         (lambda: with_known_row("nanvar", 0.0), [NAN] * 4 + [1.0], [NAN] * 4 + [0.0], "utils.py", 0.25, None),
-        (lambda: with_known_row("nanstd", 0.0), [NAN] * 4 + [1.0], [NAN] * 4 + [0.0], "utils.py", 0.25, None),
         (lambda: tool(tools.nansum, [9.0], bounds=(9.0, 10.0)), [10.0, NAN], [10.0, 10.0], "utils.py", 10.0, 10.0),
         (
             lambda: tool(tools.sum, [LARGE], bounds=(LARGE, LARGE + 1)),
@@ -59,7 +58,7 @@ def with_known_row(name, known):
             4.0,
         ),
     ],
-    ids=["LinearRegression", "LogisticRegression", "nanmean", "nanvar", "nanstd", "nansum", "sum"],
+    ids=["LinearRegression", "LogisticRegression", "nanmean", "nanvar", "nansum", "sum"],
 )
 def test_known_defects_are_found_at_their_lines(make, x, y, file, moved, worst):
     result = replay(make(), x, y)
@@ -73,32 +72,14 @@ def test_known_defects_are_found_at_their_lines(make, x, y, file, moved, worst):
     assert not result.unrecorded
 
 
-@pytest.mark.parametrize(
-    ("make", "x", "y", "verdict"),
-    [
-        (lambda: linear(-1), [(0.1, 0.0)], [(1.0, 1.0)], ReplayVerdict.BOUNDED),
-        (lambda: logistic(1.0), [(1.0, 1)], [(-1.0, 0)], ReplayVerdict.OPEN),
-        (lambda: with_known_row("nanmean", 0.5), [0.0, 1.0], [0.0, 0.0], ReplayVerdict.BOUNDED),
-        (lambda: with_known_row("nanvar", 0.0), [0.3, 1.0], [0.3, 0.0], ReplayVerdict.BOUNDED),
-        (lambda: tool(tools.nansum, [1.0], bounds=(0.0, 1.0)), [1.0, NAN], [1.0, 1.0], ReplayVerdict.BOUNDED),
-        (lambda: tool(tools.sum, [1.0], bounds=(0.0, 1.0)), [1.0, 0.0], [1.0, 1.0], ReplayVerdict.BOUNDED),
-    ],
-    ids=["LinearRegression", "LogisticRegression", "nanmean", "nanvar", "nansum", "sum"],
-)
-def test_correct_variants_have_no_excess(make, x, y, verdict):
-    assert replay(make(), x, y).verdict is verdict
-
-
 MECHANISMS = [
     (lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), 1.0, 1.0),
     (lambda: mechanisms.LaplaceTruncated(epsilon=1.0, sensitivity=1.0, lower=0.0, upper=9.0), 1.0, 1.0),
-    (lambda: mechanisms.LaplaceFolded(epsilon=1.0, sensitivity=1.0, lower=0.0, upper=9.0), 1.0, 1.0),
     (lambda: mechanisms.LaplaceBoundedDomain(epsilon=1.0, sensitivity=1.0, lower=0.0, upper=9.0), 1.0, 1.0),
     (lambda: mechanisms.Staircase(epsilon=1.0, sensitivity=1.0), 1.0, 1.0),
     (lambda: mechanisms.Snapping(epsilon=1.0, sensitivity=1.0, lower=0.0, upper=9.0), 1.0, 1.0),
     (lambda: mechanisms.Geometric(epsilon=1.0, sensitivity=1), 1, 1.0),
     (lambda: mechanisms.GeometricTruncated(epsilon=1.0, sensitivity=1, lower=0, upper=9), 1, 1.0),
-    (lambda: mechanisms.GeometricFolded(epsilon=1.0, sensitivity=1, lower=0, upper=9), 1, 1.0),
 ]
 
 

@@ -22,7 +22,6 @@ from dpaudit import (
     PureDP,
     RenyiDP,
     Replace,
-    Rows,
     Within,
     ZeroConcentratedDP,
     check,
@@ -47,17 +46,10 @@ ROWS = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
 WORDS = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
 VECTORS = dp.vector_domain(dp.atom_domain(T=float, nan=False))
 KEYED = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)), dp.l01inf_distance(dp.absolute_distance(T=int))
-CARELESS = pytest.mark.usefixtures("without_resolution")
 
 
 def rng():
     return np.random.default_rng(0)
-
-
-def audit(mechanism, x, y, claim=None, **options):
-    options = {"runs": 700, "alpha": ALPHA, "jobs": 1, "bits": False} | options
-    claim = mechanism.claim if claim is None else claim
-    return check(mechanism, x, y, claim=claim, adjacency=mechanism.adjacency, **options)
 
 
 def noisy_max(distance, number=float):
@@ -94,8 +86,6 @@ def test_the_library_is_asked_for_by_name_where_it_is_missing(monkeypatch):
         ("RenyiDivergence", lambda order: 0.5 * order, RenyiDP(4.0, 2.0)),
         ("Approximate(ZeroConcentratedDivergence)", (0.5, 0.0), ZeroConcentratedDP(0.5)),
         ("TotalVariation", 0.5, None),
-        ("Approximate(TotalVariation)", (0.5, 0.1), None),
-        ("maxdivergence", 0.5, None),
     ],
 )
 def test_each_measure_is_read_in_its_unit_and_an_unknown_one_is_named(measure, distance, claim):
@@ -106,7 +96,7 @@ def test_each_measure_is_read_in_its_unit_and_an_unknown_one_is_named(measure, d
         assert claim_of(measure, distance, 4.0 if measure == "RenyiDivergence" else None) == claim
 
 
-@pytest.mark.parametrize("rho", [0.01, 0.125, 0.5, 8.0])
+@pytest.mark.parametrize("rho", [0.01, 0.5, 8.0])
 def test_a_profile_by_divergences_allows_the_gaussian_and_not_much_more(rho):
     curve = claim_of("RenyiDivergence", lambda order: rho * order)
     approximate = claim_of("Approximate(ZeroConcentratedDivergence)", (rho, 0.01))
@@ -142,14 +132,10 @@ def test_each_metric_has_its_neighbours(metric, d_in, neighbours):
 @pytest.mark.parametrize(
     ("relation", "x", "y", "distance"),
     [
-        (AddRemove(), [1, 2, 3, 4], [2, 3, 4, 1], 0),
-        (Replace(), [1, 2, 3, 4], [2, 3, 4, 1], 0),
-        (InsertDelete(), [1, 2, 3, 4], [2, 3, 4, 1], 2),
         (Hamming(), [1, 2, 3, 4], [2, 3, 4, 1], 4),
         (Hamming(), [1, 2], [1, 2, 3], np.inf),
         (Hamming(), np.array([[1.0, np.nan]]), np.array([[1.0, np.nan]]), 0),
         (Monotonic("linf"), [0, 0, 0], [1, 0, 1], 1),
-        (Monotonic("linf"), [1, 0, 1], [0, 0, 0], 1),
         (Monotonic("linf"), [0, 0], [1, -1], np.inf),
         (Steps(AddRemove(), 2), [1, 2], [], 1),
         (Steps(AddRemove(), 2), [1], [], 0.5),
@@ -169,7 +155,7 @@ def test_edits_are_the_fewest():
         kept = [{tuple(part) for n in range(len(s) + 1) for part in itertools.combinations(s, n)} for s in (a, b)]
         return max(map(len, kept[0] & kept[1]))
 
-    words = [word for n in range(5) for word in itertools.product((0, 1), repeat=n)]
+    words = [word for n in range(4) for word in itertools.product((0, 1), repeat=n)]
     for a, b in itertools.product(words, words):
         assert InsertDelete().distance(a, b) == len(a) + len(b) - 2 * longest_common(a, b)
 
@@ -186,7 +172,6 @@ GAUSSIAN = dp.m.make_gaussian(*REAL, scale=1.0)
         (from_opendp(dp.m.make_laplace(*WHOLE, scale=2.0), d_in=2), 3, PureDP(3.0), Within("l1", 2.0)),
         (from_opendp(dp.m.make_laplace(*WHOLE, scale=1.0), d_in=np.int64(2)), 1, PureDP(2.0), Within("l1", 2.0)),
         (from_opendp(dp.m.make_randomized_response_bool(prob=0.75)), 1, PureDP(math.log(3)), Local()),
-        (from_opendp(dp.m.make_randomized_response(["a", "b", "c"], prob=0.5)), 1, PureDP(math.log(2)), Local()),
         (noisy_max(dp.linf_distance(T=float)), 1, PureDP(2.0), Within("linf")),
         (noisy_max(dp.linf_distance(T=int, monotonic=True), int), 1, PureDP(1.0), Monotonic("linf")),
         (
@@ -223,7 +208,6 @@ def test_profiles_and_thresholds():
     assert isinstance(partitions.claim(1), ApproxDP)
     assert partitions.adjacency is None
     assert "pairs are not checked" in partitions.claim_source
-    assert not audit(partitions, {"a": 12, "b": 12}, {"b": 12, "a": 11}).is_refuted
     with pytest.raises(ClaimError, match="cannot be multiplied"):
         partitions.claim(2)
     partitions.check_pair({"a": 12}, {}, 1)  # no relation is known for it
@@ -252,7 +236,7 @@ def test_renyi_curves_at_an_order_or_at_all_at_which_they_hold():
     ("measure", "privacy_map", "order", "message"),
     [
         (RENYI, up_to_64, 100.0, "curve raised OpenDPException at order 100; pass order="),
-        (RENYI, lambda d_in: lambda order: 1 / 0, None, r"no finite value at orders from 1\.01 to .*; pass order="),
+        (RENYI, lambda d_in: lambda order: math.inf, None, r"no finite value at orders from 1\.01 to .*; pass order="),
         (dp.user_divergence("tv"), abs, None, "the measure tv is unknown"),
         (PURE, abs, 2.0, "omit order"),
         (PURE, lambda d_in: math.inf, None, "epsilon=inf"),
@@ -261,13 +245,6 @@ def test_renyi_curves_at_an_order_or_at_all_at_which_they_hold():
 def test_a_map_that_states_no_claim_is_refused(measure, privacy_map, order, message):
     with pytest.raises(ClaimError, match=message):
         from_opendp(user_measurement(measure, abs, privacy_map), order=order)
-
-
-@pytest.mark.parametrize("d_in", [0, -1, math.nan, math.inf, "far"])
-def test_what_is_no_distance_is_refused(d_in):
-    kind, message = (ClaimError, r"map\('far'\) raised TypeError") if d_in == "far" else (OptionError, "not a distance")
-    with pytest.raises(kind, match=message):
-        from_opendp(dp.m.make_laplace(*WHOLE, scale=1.0), d_in=d_in)
 
 
 def test_what_is_no_measurement_is_refused():
@@ -306,11 +283,9 @@ def test_a_pair_farther_apart_than_the_map_was_asked_is_refused(made, x, y, dist
 
 
 def test_audits_and_searches_keep_to_pairs_that_the_map_was_asked_about():
-    """The wrong twin: without the check a replaced row refutes the claim, although it does not cover it."""
     total, replaced = from_opendp(bounded_sum(), adjacency=Local()), ([0, 1], [0, -1])
     with pytest.raises(AdjacencyError, match=FAR):
         check(from_opendp(bounded_sum()), *replaced, adjacency=Replace(), runs=1_000)
-    assert check(total.sample, *replaced, claim=PureDP(1.0), runs=PLENTY, alpha=ALPHA, jobs=1).is_refuted
     found = find_worst_pair(total, [replaced, ([0], [0, 1])], runs=1_000, search_runs=1_000, jobs=1)
     assert (found.x, found.y) == ([0], [0, 1])
     assert any("use d_in=2" in str(tried) for tried in found.ranking)
@@ -319,31 +294,24 @@ def test_audits_and_searches_keep_to_pairs_that_the_map_was_asked_about():
 # Draws.
 
 
-@CARELESS
 @pytest.mark.parametrize(
-    ("made", "x", "y", "wrong"),
+    ("made", "x", "y", "claim"),
     [
         (from_opendp(dp.m.make_laplace(*REAL, scale=1.0)), 0.0, 1.0, PureDP(0.5)),
         (noisy_max(dp.linf_distance(T=float)), [0.0, 1.0], [1.0, 0.0], PureDP(0.5)),
+        (noisy_max(dp.linf_distance(T=int, monotonic=True), int), [0, 1], [1, 0], None),  # opposite, so not neighbours
         pytest.param(from_opendp(GAUSSIAN), 0.0, 1.0, PureDP(0.5), marks=pytest.mark.evidence),  # rho is not epsilon
-        pytest.param(from_opendp(GAUSSIAN), 0.0, 1.0, ZeroConcentratedDP(0.1), marks=pytest.mark.evidence),
     ],
     ids=lambda each: str(each)[:30],
 )
-def test_a_measurement_keeps_its_claim_and_breaks_half_of_it(made, x, y, wrong):
-    kept = audit(made, x, y, bits=True)
-    assert not kept.is_refuted
-    assert not kept.findings
-    assert isinstance(x, list) or not kept.is_replayable  # few outcomes may come twice in the same order
-    assert audit(made, x, y, wrong, runs=PLENTY).is_refuted
-
-
-@CARELESS
-def test_a_selection_of_monotonic_scores_is_not_audited_on_others():
-    selection = noisy_max(dp.linf_distance(T=int, monotonic=True), int)
-    assert check(selection.sample, [0, 1], [1, 0], claim=selection.claim, runs=PLENTY, alpha=ALPHA, jobs=1).is_refuted
-    with pytest.raises(AdjacencyError, match="no finite distance"):
-        audit(selection, [0, 1], [1, 0])
+def test_a_measurement_breaks_half_of_its_claim_and_its_own_on_other_pairs(made, x, y, claim):
+    options = {"runs": PLENTY, "alpha": ALPHA, "jobs": 1, "bits": False}
+    result = check(made.sample, x, y, claim=made.claim if claim is None else claim, **options)
+    assert result.is_refuted
+    assert isinstance(x, list) or not result.is_replayable  # few outcomes may come twice in the same order
+    if claim is None:
+        with pytest.raises(AdjacencyError, match="no finite distance"):
+            check(made, x, y, claim=made.claim, adjacency=made.adjacency, **options)
 
 
 @pytest.mark.parametrize("draws", ["together", "singly", "vectors"])
@@ -356,14 +324,6 @@ def test_draws_are_those_of_the_measurement(draws):
     assert low <= np.count_nonzero(outputs == 5) <= high
     assert len({tuple(outputs[i : i + 50]) for i in range(0, 2_500, 50)}) == 50
     assert len(made.sample(np.int64(3), 7, rng())) == 7
-
-
-def test_draws_together_use_the_name_of_a_composition_before_0_14(monkeypatch):
-    combinators = sys.modules["opendp.combinators"]
-    made = combinators.make_composition
-    monkeypatch.delattr(combinators, "make_composition")
-    monkeypatch.setattr(combinators, "make_basic_composition", made, raising=False)
-    assert len(from_opendp(dp.m.make_laplace(*WHOLE, scale=1.0)).sample(0, 5, rng())) == 5
 
 
 def test_vectors_keep_every_parameter():
@@ -391,7 +351,6 @@ def test_outputs_that_are_dictionaries_tell_which_keys_are_there():
     assert {len(output) for output in low.sample(["b", "a"], 500, rng())} == {1, 2, 3}
     keys = {output[0] for output in low.sample(["b"] * 9 + ["a"] * 9 + ["a, b"] * 9, 50, rng())}
     assert "'a', 'a, b', 'b'" in keys
-    assert audit(low, ["b"], ["b", "a"], from_opendp(counts(5)).claim(1)).is_refuted
     both = from_opendp(dp.c.make_composition([counts(2), counts(2)]))
     assert both.sample([], 2, rng()) == [(("",), ("",))] * 2
 
@@ -403,19 +362,10 @@ def test_runs_that_raise():
     assert from_opendp(broken, draws="singly").sample(0.0, 2, rng()) == [Raised("OpenDPException")] * 2
 
 
-@pytest.mark.parametrize("dataset", ["a", None, [1.0], 1.5, 2**40, True])
+@pytest.mark.parametrize("dataset", ["a", [1.0], 1.5, 2**40])
 def test_datasets_outside_the_domain_are_refused(dataset):
     with pytest.raises(DatasetError, match=r"not in the measurement's domain AtomDomain\(T=i32\)"):
         from_opendp(dp.m.make_laplace(*WHOLE, scale=1.0)).sample(dataset, 10, rng())
-
-
-def test_chains_have_the_bounds_of_their_rows():
-    bounded = dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0)))
-    made = from_opendp((bounded, dp.symmetric_distance()) >> dp.t.then_sum() >> dp.m.then_laplace(scale=1.0))
-    assert (made.adjacency, str(made).split()[-1]) == (AddRemove(), "make_laplace")
-    assert len(made.sample(np.array([0.5, 1.0]), 3, rng())) == 3
-    with pytest.raises(DatasetError, match=r"measurement's domain VectorDomain\(AtomDomain\(bounds=\[0.0, 1.0"):
-        made.sample([0.5, 7.0], 10, rng())
 
 
 def test_a_copy_for_another_process_is_the_same():
@@ -427,7 +377,6 @@ def test_a_copy_for_another_process_is_the_same():
     own = from_opendp(user_measurement(PURE, abs, abs))
     with pytest.raises(Exception, match="does not handle"):  # threads then draw, as for every block sampler
         cloudpickle.dumps(own)
-    assert check(own, 0.0, 1.0, claim=PureDP(1.0), runs=500, jobs=2).is_refuted
 
 
 # Replays of user functions that invoke measurements: the input's move, and the loss of the map for it.
@@ -473,15 +422,6 @@ def test_a_map_is_stated_and_proves_nothing(function):
     assert "that is what the primitive allows at most" in finding.message
 
 
-def test_the_map_of_a_chain_may_be_wrong():
-    """A tree whose map is smaller than its stability, in releases without its repair."""
-    domain = dp.vector_domain(dp.atom_domain(T=int), size=4)
-    tree = dp.t.make_b_ary_tree(domain, dp.l2_distance(T=int), leaf_count=4, branching_factor=4)
-    claimed = from_opendp(tree >> dp.m.then_gaussian(scale=4.0), d_in=2)
-    assert replay(claimed, [0, 0, 0, 0], [1, 1, 1, 1]).verdict is ReplayVerdict.OPEN
-    assert replay(claimed, [0, 0, 0, 0], [0, 0, 0, 0]).loss.rho == 0.0
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -497,58 +437,13 @@ def test_a_measurement_that_is_made_in_the_mechanism_is_open(made):
     assert "not the same measurement" in str(result)
 
 
-def test_two_measurements_add_up():
-    result = replayed(lambda rows: (noisy_count(rows), laplace(4.0)(sum(rows))))
-    assert [finding.kind for finding in result.findings] == [FindingKind.SUM_ABOVE_CLAIM]
-    assert result.loss.epsilon == 1.75
-
-
-@pytest.mark.parametrize("scale", [2.0, 0.5])
-def test_gaussian_noise(scale):
+def test_gaussian_noise():
     """The map's rho is compared; a map in rho says nothing of other claims."""
-    gaussian, rho = dp.m.make_gaussian(*WHOLE, scale=scale), 4.5 / scale**2
-
-    def noisy(rows):
-        return gaussian(sum(rows))
-
-    result = replayed(noisy, ZeroConcentratedDP(rho * 0.99))
+    gaussian = dp.m.make_gaussian(*WHOLE, scale=2.0)
+    result = replayed(lambda rows: gaussian(sum(rows)), ZeroConcentratedDP(1.125 * 0.99))
     assert [finding.kind for finding in result.findings] == [FindingKind.LOSS_ABOVE_CLAIM]
-    assert result.calls[0].mu is None
-    assert f"rho >= {rho:.4g}" in str(result)
-    result = replayed(noisy, ZeroConcentratedDP(rho * 1.01))
-    assert (result.verdict, result.findings) == (ReplayVerdict.OPEN, ())
-    assert result.loss.rho == pytest.approx(rho)
-
-
-@pytest.mark.parametrize(
-    ("function", "claim"),
-    [
-        (lambda rows: GAUSSIAN(float(sum(rows))), GaussianDP(9.0)),
-        # Laplace noise of loss 1 does not keep 1-GDP, though both are 0.5-zCDP; and it keeps 1-DP.
-        *((lambda rows: dp.c.make_pureDP_to_zCDP(ONE)(len(rows)), claim) for claim in (GaussianDP(1.0), PureDP(1.0))),
-        (lambda rows: sum(rows) + ONE(0) > 50, 1.0),  # noise about zero decides something
-    ],
-)
-def test_maps_that_say_nothing_of_the_claim_leave_it_open(function, claim):
-    assert replayed(function, claim).verdict is ReplayVerdict.OPEN
-
-
-def test_whole_numbers_beyond_the_doubles():
-    """As floats the two inputs are equal."""
-    large = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=1.0)
-    assert replay(lambda rows: large(sum(rows)), [2**60, 1], [2**60], claim=0.1).calls[0].worst_loss == 1.0
-
-
-def test_vectors():
-    histogram = dp.m.make_laplace(VECTORS, dp.l1_distance(T=float), scale=2.0)
-    (call,) = replayed(lambda rows: histogram([float(len(rows)), float(sum(rows))])).calls
-    assert (call.moved, call.worst_loss) == (4.0, pytest.approx(2.0))
-
-
-def test_noise_that_depends_on_the_data_is_a_finding_of_unknown_loss():
-    result = replayed(lambda rows: laplace(1.0 + len(rows))(sum(rows)))
-    assert [finding.kind for finding in result.findings] == [FindingKind.PARAMETERS_DIFFER]
-    assert result.verdict is ReplayVerdict.OPEN
+    assert (result.calls[0].mu, result.loss.rho) == (None, pytest.approx(1.125))
+    assert replayed(lambda rows: gaussian(sum(rows)), GaussianDP(9.0)).verdict is ReplayVerdict.OPEN
 
 
 def test_a_queryable_is_not_recorded_and_said():
@@ -560,12 +455,3 @@ def test_a_queryable_is_not_recorded_and_said():
     assert len(result.calls) == 1, "the count alone"
     assert result.unrecorded
     assert result.verdict is ReplayVerdict.OPEN
-
-
-@pytest.mark.evidence
-def test_a_search_guided_by_them():
-    options = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 1_000, "jobs": 1}
-    found = find_worst_pair(noisy_sum, Rows(values=(0, 1, 2, 7)), guide="replay", **options)
-    assert abs(sum(found.x) - sum(found.y)) == 7
-    assert found.is_refuted
-    assert math.isfinite(found.audit.bound)

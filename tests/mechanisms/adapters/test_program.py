@@ -18,16 +18,15 @@ import time
 from pathlib import Path
 
 import cloudpickle
-import joblib
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check
+from dpaudit import AddRemove, PureDP, Verdict, check
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import Program
 from dpaudit.mechanisms.adapters import program as programs
-from dpaudit.mechanisms.adapters.program import request_line
+from dpaudit.mechanisms.adapters.program import AnswerError, read_array, read_header, request_line
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "programs"
 X, Y = [1.0, 2.0, 3.0], [1.0, 2.0]
@@ -69,19 +68,9 @@ def c_count(tmp_path_factory):
     return [str(path)]
 
 
-@pytest.fixture(scope="module")
-def node_count():
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("there is no Node (node)")
-    return [node, str(EXAMPLES / "laplace.js")]
-
-
-@pytest.mark.parametrize("language", ["c_count", pytest.param("node_count", marks=pytest.mark.evidence)])
-def test_the_examples_keep_their_claim_and_break_it_with_too_little_noise(language, request):
-    command = request.getfixturevalue(language)
+def test_the_example_keeps_its_claim_and_breaks_it_with_too_little_noise(c_count):
     for scale, verdict in (("1.0", Verdict.NOT_REFUTED), ("0.7", Verdict.REFUTED)):
-        program = Program([*command, scale], claim=PureDP(1.0), adjacency=AddRemove(), claim_source="README")
+        program = Program([*c_count, scale], claim=PureDP(1.0), adjacency=AddRemove(), claim_source="README")
         result = check(program, X, Y, claim=program.claim, adjacency=program.adjacency, alpha=1e-6, runs=6_000, jobs=1)
         assert result.verdict is verdict
         assert result.is_replayable
@@ -89,59 +78,25 @@ def test_the_examples_keep_their_claim_and_break_it_with_too_little_noise(langua
         program.close()
 
 
-def test_the_c_example_counts_rows(c_count):
-    program = Program([*c_count, "0.001"])
-    for rows in ([], [5], [1.5, -2, 3e7]):
-        assert np.abs(draw(program, dataset=rows) - len(rows)).max() < 0.05
-        assert draw(program, dataset=np.array(rows)).shape == (1000,)
-
-
-def test_two_workers_count_what_one_counts(c_count):
-    program = Program(c_count)
-    results = [check(program, X, Y, claim=PureDP(1.0), runs=20_000, jobs=jobs) for jobs in (1, 2)]
-    assert results[0] == results[1]
-    assert results[0].counts.runs_x > 15_000
-
-
-def test_worker_processes_start_their_own(c_count):
-    program = Program(c_count)
-    here = check(program, X, Y, claim=PureDP(1.0), runs=5_000, jobs=1)
-    with joblib.parallel_config(backend="loky"):
-        there = check(program, X, Y, claim=PureDP(1.0), runs=5_000, jobs=2)
-    assert here == there
-
-
 @pytest.mark.parametrize(
-    ("code", "first", "dtype"),
+    ("line", "dtype"),
     [
-        ("[1.5] * n", 1.5, np.float64),
-        ("[3] * n", 3, np.int64),
-        ("[True] * n", True, np.int64),
-        ("[2**70] * n", 2**70, object),
-        ("[2**62] * n", 2**62, object),
-        ("[1, 0.5] * (n // 2)", 1.0, np.float64),
-        ("[float('nan')] * n", math.nan, np.float64),
-        ("[float('-inf')] * n", -math.inf, np.float64),
-        ("['ä'] * n", "ä", object),
-        ("[None] * n", None, object),
-        ("[[1, ['a', None]]] * n", (1, ("a", None)), object),
-        ("[[]] * n", (), object),
+        ("[1.5, NaN, -Infinity]", np.float64),
+        ("[3, -4]", np.int64),
+        ("[[1, 2], [3, 4]]", np.int64),
+        ("[[1, 0.5], [3, 4]]", None),  # of two types
+        ("[4611686018427387904]", None),  # 2**62, whose neighbours a double does not hold
+        ('["ä", null, true]', None),
+        ('[[1, ["a", null]], []]', None),
     ],
 )
-def test_what_json_holds_is_an_output(code, first, dtype):
-    outputs = draw(answers(code))
-    assert outputs.dtype == dtype
-    assert outputs.shape == (1000,)
-    assert outputs[0] == first or (first != first and outputs[0] != outputs[0])
+def test_what_json_holds_is_an_output_and_numbers_of_one_type_are_an_array(line, dtype):
+    outputs = json.loads(line)
+    found = read_array(line.encode(), len(outputs))
+    assert found == outputs if dtype is None else (found.dtype, repr(found.tolist())) == (dtype, repr(outputs))
 
 
 def test_vectors_come_as_arrays_and_raw():
-    for code in ("[i, i + 0.5]", "[float(i), i + 0.5]"):  # checked one by one, and converted directly
-        vectors = draw(answers(f"[{code} for i in range(n)]"))
-        assert vectors.shape == (1000, 2)
-        assert vectors[7].tolist() == [7, 7.5]
-    assert draw(answers("[[i, 2 * i] for i in range(n)]")).dtype == np.int64
-    assert draw(answers("[[i] * (i % 2) for i in range(n)]"))[:2].tolist() == [(), (1,)]
     raw = draw(script("import array; header([n, 2]); raw(array.array('d', range(2 * n)).tobytes())"))
     assert np.array_equal(raw, np.arange(2000.0).reshape(1000, 2))
     whole = draw(script("import array; header([n], 'int64'); raw(array.array('q', [-5] * n).tobytes())"))
@@ -216,24 +171,12 @@ def test_a_forked_process_leaves_the_programs_of_its_parent_alone():
     assert int(draw(program, 1)[0]) == pid
 
 
-def test_health_checks_see_a_seed_of_its_own_and_a_program_with_entropy_is_fine():
-    laplace = "round(random.expovariate(1) - random.expovariate(1), 6)"
-    noise = f"write(json.dumps([len(r['dataset']) + {laplace} for _ in range(n)]) + '\\n')"
-    fixed = check(script(f"random.seed(1); {noise}"), X, Y, claim=PureDP(1.0), runs=20_000, jobs=1)
-    assert fixed.verdict is Verdict.INCONCLUSIVE
-    assert {finding.check.value for finding in fixed.findings} >= {"repeated-blocks"}
-    free = check(script(noise), X, Y, claim=ApproxDP(1.0, 1e-3), runs=10_000, jobs=1, alpha=1e-6)
-    assert free.verdict is Verdict.NOT_REFUTED
-    assert not free.is_replayable
-
-
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
         ({"rows": {1, 2}}, r"dataset\['rows'\] is a set, which JSON cannot hold"),
         ({1: 2}, "dataset is a dict with keys other than strings"),
         (b"x", "dataset is a bytes"),
-        (np.array([1j]), r"dataset\[0\] is a complex"),
     ],
 )
 def test_what_json_cannot_hold_is_named(dataset, message):
@@ -267,12 +210,9 @@ def test_datasets_as_json(dataset, text):
     ("options", "error", "message"),
     [
         ({"command": "./mech --scale 2"}, MechanismError, "shlex.split"),
-        ({"command": Path("mech")}, MechanismError, "shlex.split"),
         ({"command": []}, MechanismError, "not a list of words"),
-        ({"command": ["mech", 2]}, MechanismError, "not a list of words"),
         ({"command": ["mech", "a\0b"]}, MechanismError, "not a list of words"),
         ({"command": ["mech"], "seconds": 0}, OptionError, "seconds=0 is not a time limit"),
-        ({"command": ["mech"], "seconds": math.nan}, OptionError, "seconds=nan"),
         ({"command": ["mech"], "retries": -1}, OptionError, "retries=-1"),
         ({"command": ["mech"], "adjacency": "rows"}, OptionError, "adjacency='rows'"),
     ],
@@ -288,14 +228,6 @@ def test_a_program_that_is_not_there_or_cannot_be_run(tmp_path):
     (tmp_path / "text").write_text("hello")
     with pytest.raises(MechanismError, match=r"cannot be started \(.*Permission denied"):
         draw(Program(["./text"], folder=tmp_path))
-
-
-def test_names_are_legible():
-    assert str(Program(["mech", "--scale", "2 3"])) == "mech --scale '2 3'"
-    assert str(Program(["mech"], name="count")) == "count"
-    assert str(Program(["mech", "\x1b[31m"])).isprintable()
-    assert len(str(Program(["mech", "x" * 200]))) == 80
-    assert "hunter2" not in repr(Program(["mech"], environment={"TOKEN": "hunter2"}))
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system does not show the environment")
@@ -355,41 +287,44 @@ MISBEHAVING = {
         r"ended with status 0 .*\(5 bytes came: '\[1, 2'\).*until the end of its standard input",
     ),
     "is killed": ("os.kill(os.getpid(), 9)", "was ended by SIGKILL before"),
-    "closes its output": ("os.close(1); time.sleep(9)", "closed its standard output before"),
     "says why when it has closed its output": (
         "os.close(1); time.sleep(0.05); os.write(2, b'late'); os._exit(5)",
         "ended with status 5 before .*ends with 'late'",
     ),
-    "garbage": ("write('hello\\n')", r"answered 'hello', which is not JSON .* standard error"),
-    "no array": ("write('7\\n')", "answered '7', which is not an array"),
     "half a line": ("write('[1, 2'); flush(); time.sleep(9)", r"did not answer for 0.4 seconds \(5 bytes came"),
-    "nothing": ("time.sleep(9)", r"did not answer for 0.4 seconds \(0 bytes came\).*raise seconds=0.4"),
     "too few": ("write(json.dumps([1] * (n - 1)) + '\\n')", "answered 999 outputs, asked for 1000 runs"),
-    "too many": ("write(json.dumps([1] * (n + 1)) + '\\n')", "answered 1001 outputs, asked for 1000 runs"),
     "two lines": ("write(json.dumps([1] * n) + '\\nDone.\\n')", r"wrote 'Done.\\n' after its answer"),
-    "an object": ("write(json.dumps([{}] * n) + '\\n')", "an object as an output"),
-    "deep": ("write('[' * 10**6 + '\\n')", "nested too deeply"),
-    "long number": ("write('[' + '9' * 10**4 + ']\\n')", "not JSON"),
-    "another encoding": ("raw(b'[\"\\xff\"]\\n')", r"answered '\[\"\\+xff\"\]', which is not UTF-8"),
-    "another format": ("header([n], 'float32')", r"answered the header .*; use .*\"int64\""),
-    "no header": ("write('{}\\n')", "answered the header '{}'"),
-    "wrong shape": ("header([n - 1])", r"answered the shape \[999\], .*; use \[1000\] or \[1000, n_coords\]"),
-    "three dimensions": ("header([n, 1, 1])", r"answered the shape \[1000, 1, 1\]"),
-    "negative shape": ("header([n, -1])", r"answered the shape \[1000, -1\]"),
     "huge shape": ("header([n, 10**12])", "announced 8000000000000000 bytes"),
     "raw and short": ("header([n]); raw(bytes(8 * n - 1))", r"did not answer .*7999 bytes of 8000 came"),
-    "raw, short and gone": (
-        "header([n]); raw(bytes(8)); sys.stdout.buffer.flush(); os._exit(1)",
-        "ended with status 1 .*8 bytes came",
-    ),
     "raw and long": ("header([n]); raw(bytes(8 * n + 1))", r"wrote '\\x00' after its answer"),
     "no end of line": ("while True: write('1' * 65536)", "bytes without the end of a line, which begin with '1111"),
     "floods and dies": (
         "sys.stderr.write('x' * 10**7 + '\\nlast'); sys.exit(4)",
         r"ended with status 4 .*ends with 'x+.nlast'",
     ),
-    "floods for ever": ("while True: sys.stderr.write('x' * 65536)", "did not answer for 0.4 seconds"),
 }
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"hello", "answered 'hello', which is not JSON"),
+        (b"7", "answered '7', which is not an array"),
+        (b"[1, 2, 3, 4]", "answered 4 outputs"),
+        (b"[{}, {}, {}]", "an object as an output"),
+        (b"[" * 10**6, "nested too deeply"),
+        (b"[" + b"9" * 10**4 + b"]", "not JSON"),
+        (b'["\xff"]', "which is not UTF-8"),
+        (b'{"format": "float32", "shape": [3]}', "answered the header"),
+        (b"{}", "answered the header '{}'"),
+        (b'{"format": "int64", "shape": [2]}', r"answered the shape \[2\]"),
+        (b'{"format": "int64", "shape": [3, 1, 1]}', r"answered the shape \[3, 1, 1\]"),
+        (b'{"format": "int64", "shape": [3, -1]}', r"answered the shape \[3, -1\]"),
+    ],
+)
+def test_an_answer_that_breaks_the_protocol_is_named(line, message):
+    with pytest.raises(AnswerError, match=message):
+        (read_header if line.startswith(b"{") else read_array)(line, 3)
 
 
 @pytest.mark.parametrize(("code", "message"), MISBEHAVING.values(), ids=MISBEHAVING)
@@ -416,14 +351,13 @@ def test_misbehaviour_is_an_error_in_time(code, message, monkeypatch):
     ("before", "dataset", "message"),
     [
         ("print('Ready> ', end='', flush=True)", [1], r"'Ready> (\[1, 1, 1|')"),
-        ("print('Ready', flush=True)", [1], "'Ready(\\\\n)?'"),
         ("time.sleep(9)", [1], r"did not answer .*\(0 bytes came\)"),
         ("time.sleep(9)", [1] * 100_000, r"and \d{6} bytes of the request were not read"),
         ("os.close(0); time.sleep(9)", [1] * 100_000, "closed its standard input before"),
         ("print([1] * 1000, flush=True); time.sleep(9)", [1] * 100_000, "before it (was asked|had read)"),
         ("raise SystemExit('no licence')", [1], "ended with status 1 before .*'no licence'"),
     ],
-    ids=["prompt", "greeting", "deaf", "deaf to a large request", "closed input", "unasked", "refuses to start"],
+    ids=["prompt", "deaf", "deaf to a large request", "closed input", "unasked", "refuses to start"],
 )
 def test_misbehaviour_from_the_start(before, dataset, message):
     seconds = 0.4 if "bytes" in message else 10.0
@@ -461,27 +395,13 @@ def test_a_program_that_dies_before_a_child_that_holds_its_output_has_its_exit_s
 
 
 def test_the_time_limit_is_for_silence():
-    slow = "write('[0'); flush()\nfor _ in range(n - 1): time.sleep(0.2); write(', 0'); flush()\nwrite(']\\n')"
-    assert draw_in_time(script(slow), seconds=0.8, at_most=30.0, size=6).tolist() == [0] * 6  # a second in total
+    slow = "write('[0'); flush()\nfor _ in range(n - 1): time.sleep(0.1); write(', 0'); flush()\nwrite(']\\n')"
+    assert draw_in_time(script(slow), seconds=0.4, at_most=30.0, size=6).tolist() == [0] * 6  # half a second in total
     held_back = "time.sleep(0.2 * (n - 1)); write(json.dumps([0] * n) + '\\n')"
     with pytest.raises(
-        MechanismError, match=r"did not answer for 0.8 seconds \(0 bytes came\).* without a byte of an answer"
+        MechanismError, match=r"did not answer for 0.4 seconds \(0 bytes came\).* without a byte of an answer"
     ):
-        draw_in_time(script(held_back), seconds=0.8, size=6)
-
-
-def test_a_long_command_is_cut_short_in_messages():
-    command = [sys.executable, "-c", "import sys; sys.exit(3)" + " # and so on" * 100]
-    with pytest.raises(MechanismError, match=r"its command is .*'import sys; sys\.exit") as caught:
-        draw(Program(command))
-    assert len(str(caught.value)) < 800
-    assert caught.value.facts["command"] == command
-
-
-def test_a_flood_on_standard_error_stops_nothing():
-    program = script("sys.stderr.write('x' * 10**7); write(json.dumps([1] * n) + '\\n')")
-    assert draw(program).sum() == 1000
-    assert draw(program).sum() == 1000
+        draw_in_time(script(held_back), seconds=0.4, size=6)
 
 
 def test_an_answer_that_begins_before_the_request_is_read_stops_nothing():

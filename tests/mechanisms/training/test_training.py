@@ -17,7 +17,7 @@ from scipy import stats
 import dpaudit.mechanisms as m
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, Verdict, check
 from dpaudit.audit.datasets.adjacency import AddRemove, Replace
-from dpaudit.audit.errors import MissingExtraError, OptionError
+from dpaudit.audit.errors import MissingExtraError
 from dpaudit.mechanisms.adapters import claim_from_event
 from dpaudit.mechanisms.faulty.flaw import Flaw
 from dpaudit.mechanisms.faulty.training import (
@@ -36,19 +36,14 @@ from dpaudit.mechanisms.faulty.training import (
 )
 from dpaudit.mechanisms.noise_samplers import grid_step
 from dpaudit.mechanisms.training import train as train_module
-from dpaudit.mechanisms.training.canaries import (
-    DiracCanaries,
-    JointBlock,
-    canary_run,
-)
-from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, mixture_epsilon, poisson_event
+from dpaudit.mechanisms.training.canaries import DiracCanaries, canary_run
+from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, poisson_event
 from dpaudit.mechanisms.training.models import (
     Batch,
     FixedGradients,
     LinearRegression,
     LogisticRegression,
     breast_cancer_records,
-    clipped_to,
     zeroed,
 )
 from dpaudit.mechanisms.training.observers import (
@@ -73,7 +68,6 @@ ALARM = 1e-8
 NOTHING = np.empty((0, 1))
 
 # Gradients of the models against finite differences, and blocks against the gradients that they stand for.
-
 
 MODELS = [FixedGradients((2, 3)), LinearRegression(4), LogisticRegression(4)]
 RUNS, N = 3, 6
@@ -121,21 +115,7 @@ def test_gradients_are_the_slopes_of_the_losses_and_blocks_have_their_norms_and_
     assert not SumOfClipped(1.0)(model.blocks(weights, empty), empty.is_in).any()
 
 
-def test_factors_clip_to_the_norm_and_leave_short_vectors_alone():
-    assert clipped_to(np.array([0.0, 0.25, 1.0, 16.0]), 1.0).tolist() == [1.0, 1.0, 1.0, 0.25]
-
-
-def test_records_are_scaled_by_constants():
-    rows = breast_cancer_records()
-    assert rows.shape == (569, 32)
-    assert np.abs(rows[:, :-1]).max() <= 1.0
-    assert (rows[:, -2] == 1.0).all()
-    assert rows[:, 0:5].std() > 0.2
-    assert set(np.unique(rows[:, -1])) == {0, 1}
-
-
 # Many trainings at once against a plain loop over one, and the laws of the batches.
-
 
 CASES = [
     (LinearRegression(3), PoissonBatches(0.4), ()),
@@ -253,15 +233,6 @@ def test_records_are_drawn_at_the_rate(sampling, rate):
     assert ((limits.ppf(5e-9) <= mask.sum(axis=0)) & (mask.sum(axis=0) <= limits.isf(5e-9))).all()
 
 
-def test_poisson_batches_are_independent_and_fixed_ones_are_not():
-    rng = np.random.default_rng(0)
-    poisson = next(PoissonBatches(0.5).batches(4000, 2, 1, rng))
-    fixed = next(FixedSizeBatches(1, 2).batches(4000, 2, 1, rng))
-    both = poisson.all(axis=1).sum()
-    assert stats.binom(4000, 0.25).ppf(5e-9) <= both <= stats.binom(4000, 0.25).isf(5e-9)
-    assert not fixed.all(axis=1).any()
-
-
 def test_what_observers_see():
     row = (1.0, 0.0, 2.0, 1.0)
     given = {"model": LinearRegression(3), "sampling": FullBatch(), "noise_multiplier": 1e-9, "steps": 2, "clip": 0.5}
@@ -292,13 +263,10 @@ def test_the_ratio_is_the_logarithm_of_two_densities():
 
 # Claims against dp_accounting and closed forms, and the laws of the worst case against the claims.
 
-DRAWS = 20_000
+DRAWS, RELATIONS = 20_000, dp_accounting.NeighboringRelation
 
 
-RELATIONS = dp_accounting.NeighboringRelation
-
-
-@pytest.mark.parametrize("neighbours", ["add_or_remove_one", "replace_one", "replace_special"])
+@pytest.mark.parametrize("neighbours", ["add_or_remove_one", "replace_one"])
 def test_poisson_claims_are_those_of_the_accountant(neighbours):
     event = dp_accounting.PoissonSampledDpEvent(0.5, dp_accounting.GaussianDpEvent(4.0))
     accountant = pld.PLDAccountant(RELATIONS[neighbours.upper()])
@@ -330,24 +298,21 @@ def test_batches_of_fixed_size_have_the_renyi_bound_at_half_the_noise_multiplier
     accountant.compose(dp_accounting.SelfComposedDpEvent(event, 20))
     claim = dp_sgd_claim(FixedSizeBatches(10, 100), 4.0, 20, neighbours="replace_one", delta=1e-5)
     assert claim == ApproxDP(accountant.get_epsilon(1e-5), 1e-5)
-    whole = dp_sgd_claim(FixedSizeBatches(10, 100), 4.0, 20, neighbours="replace_special", delta=None)
-    assert isinstance(whole, PrivacyProfile)
-    exact = mixture_epsilon(((0.9, -1.0), (0.1, 1.0)), ((0.9, -1.0), (0.1, 0.0)), 4.0, 20, 1e-5)
-    assert exact < claim.epsilon
 
 
 def test_claims_of_poisson_batches_and_their_limits():
-    claim = dp_sgd_claim(PoissonBatches(0.5), 4.0, 8, delta=None)
+    claim = dp_sgd_claim(PoissonBatches(0.5), 4.0, 2, delta=None)
     assert isinstance(claim, PrivacyProfile)
-    assert claim == claim_from_event(poisson_event(0.5, 4.0, 8))
-    full = dp_sgd_claim(FullBatch(), 4.0, 8, delta=1e-5).epsilon
-    assert full <= dp_sgd_claim(PoissonBatches(1.0), 4.0, 8, delta=1e-5).epsilon <= full + 2e-3
+    assert claim == claim_from_event(poisson_event(0.5, 4.0, 2))
     exact = dp_sgd_claim(FullBatch(), 0.02, 1, delta=1e-5).epsilon  # a coarser grid, on the safe side
     assert exact <= dp_sgd_claim(PoissonBatches(1.0), 0.02, 1, delta=1e-5).epsilon < exact * 1.01
     for sigma in (0.5, 1.0, 2.0):
         known = dp_sgd_claim(ShuffledBatches(1, 10), sigma, 10, neighbours="replace_special", delta=1e-3).epsilon
         assert 0 <= shuffled_epsilon_at_least(sigma, 10, 1e-3) <= known
-    assert shuffled_epsilon_at_least(1.0, 10, 1e-3) > 3 > dp_sgd_claim(PoissonBatches(0.1), 1.0, 10, delta=1e-3).epsilon
+    c = np.linspace(0.0, 6.0, 601)  # the record's batch is 2 or 1 above nine others
+    p, q = (1 - stats.norm.cdf(c) ** 9 * stats.norm.cdf(c - shift) for shift in (2, 1))
+    best = np.log(np.maximum(p - 1e-3, 1e-300) / q).max()
+    assert shuffled_epsilon_at_least(1.0, 10, 1e-3) == pytest.approx(best, rel=1e-3)
 
 
 def test_without_the_accountant_the_error_names_its_extra(monkeypatch):
@@ -403,76 +368,26 @@ def test_the_last_iterate_has_the_law_that_the_claim_assumes(changes, record, cd
 def test_losses_of_the_last_iterate_and_of_what_is_seen():
     exact = m.exact_epsilon(m.GaussianLaw(-4.0, 4.0), m.GaussianLaw(0.0, 4.0), 1e-5)
     assert exact == pytest.approx(training().claim.epsilon, rel=1e-9)
-    for steps in (1, 3):
-        mixture = tuple((float(stats.binom.pmf(k, steps, 0.3)), float(k)) for k in range(steps + 1))
-        epsilon = mixture_epsilon(mixture, ((1.0, 0.0),), math.sqrt(steps), 1, 1e-5)
-        claimed = training(sampling=PoissonBatches(0.3), steps=steps, noise_multiplier=1.0).claim.epsilon
-        assert epsilon < claimed + 1e-3
-        assert (epsilon > claimed - 0.01) == (steps == 1)  # later noisy sums show more than their total
-    gaussian = m.exact_epsilon(m.GaussianLaw(0, 1), m.GaussianLaw(1, 1), 1e-5)
-    assert gaussian - 0.01 < mixture_epsilon(((1.0, 1.0),), ((1.0, 0.0),), 2.0, 4, 1e-5) <= gaussian + 1e-6
     epsilon = scales_epsilon(2.0, 1, 0.1)
     t = math.sqrt(2 * (epsilon + math.log(2)) / (1 - 1 / 4))
     assert 2 * stats.norm.sf(t, 0, 2) - math.exp(epsilon) * 2 * stats.norm.sf(t) == pytest.approx(0.1, rel=1e-9)
     assert training(sampling=BallsInBins(3), steps=3).claim == dp_sgd_claim(FullBatch(), 2.0, 1)
-    last, full = (WorstCaseTraining(noise_multiplier=1.0, steps=3, rate=rate, seen="last") for rate in (0.3, 1.0))
+    last = WorstCaseTraining(noise_multiplier=1.0, steps=3, rate=0.3, seen="last")
     assert 1.0 < last.seen_epsilon < replace(last, seen="ratio").seen_epsilon - 0.05
-    assert full.seen_epsilon == replace(full, seen="sums").seen_epsilon
-    one = WorstCaseTraining(noise_multiplier=1.0, steps=1, rate=0.3, seen="last")
-    assert one.seen_epsilon == one.training.claim.epsilon
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_ratio_has_the_delta_of_the_claim(sign):
-    """The share of runs beyond the claimed ε, less its part in the other law, is δ."""
-    rate, sigma, steps, delta = 0.5, 2.0, 4, 0.05
-    observer, sampling = LogLikelihoodRatio(rate, sigma), PoissonBatches(rate)
-    mechanism = training(sampling=sampling, clip=1.0, noise_multiplier=sigma, observer=observer, delta=delta)
-    epsilon = mechanism.claim.epsilon
-    assert mechanism.claim == dp_sgd_claim(sampling, sigma, steps, delta=delta)
-    sums = [sign * mechanism.sample(rows, DRAWS, np.random.default_rng(4)) for rows in ([[1.0]], NOTHING)]
-    p, q = ((each > epsilon).mean() for each in sums[::sign])
-    limit = stats.norm.isf(ALARM) * math.sqrt((1 + math.exp(2 * epsilon)) / 4 / DRAWS)
-    assert p - math.exp(epsilon) * q < delta + limit
-    assert sign < 0 or p - math.exp(epsilon) * q > delta - limit
-
-
-def test_shapes_of_what_is_seen():
-    rng = np.random.default_rng(0)
-    for seen, shape in [("ratio", (5,)), ("sums", (5, 3)), ("last", (5,))]:
-        case = WorstCaseTraining(noise_multiplier=1.0, steps=3, rate=0.5, seen=seen)
-        assert case.training.sample(case.x, 5, rng).shape == case.training.sample(case.y, 5, rng).shape == shape
-
-
-# Audits of the worst case come near the claim; natural data stay below it. Each passes the true loss with 1e-3.
+# An audit of the worst case comes near the claim. It passes the true loss with probability 1e-3.
 
 MISSED = 1e-3
 
 
-@pytest.mark.parametrize(
-    ("rate", "seen"),
-    [
-        (0.5, "ratio"),
-        *(pytest.param(*row, marks=pytest.mark.evidence) for row in [(1.0, "ratio"), (0.5, "last"), (1.0, "last")]),
-    ],
-)
+@pytest.mark.evidence
+@pytest.mark.parametrize(("rate", "seen"), [(0.5, "ratio"), (1.0, "ratio"), (0.5, "last"), (1.0, "last")])
 def test_audits_come_near_the_loss_and_do_not_pass_it(rate, seen):
     case = WorstCaseTraining(noise_multiplier=4.0, steps=8, rate=rate, clip=0.3, seen=seen, delta=1e-2)
     result = check(case.training, case.x, case.y, runs=40_000, alpha=MISSED, jobs=1)
     assert result.verdict is Verdict.NOT_REFUTED
     assert 0.65 * case.seen_epsilon < result.bound <= case.seen_epsilon
-
-
-@pytest.mark.evidence
-def test_natural_data_with_an_outlier_keep_the_claim_and_less_noise_does_not():
-    rows = breast_cancer_records()[:10]
-    rows[0] = 1.0  # all features at the end of their range, and the class that does not fit
-    changes = {"model": LogisticRegression(31), "noise_multiplier": 4.0, "clip": 1.0, "batch_size": 10.0}
-    right = training(**changes, observer=LastLoss(tuple(rows[0].tolist())), neighbours="replace_special")
-    x, y = rows, zeroed(rows, 0)
-    assert check(right, x, y, runs=5000, alpha=MISSED, jobs=1).verdict is not Verdict.REFUTED
-    quiet = replace(right, noise_multiplier=0.4)
-    assert check(quiet, x, y, claim=right.claim, runs=5000, alpha=MISSED, jobs=1).is_refuted
 
 
 # One training with canaries: the coins, the laws of the scores, and canaries as a matrix of directions.
@@ -486,17 +401,10 @@ def with_records(**changes):
     return training(**{**given, **changes})
 
 
-def bare(**changes):
-    return with_records(model=FixedGradients(), **changes)
-
-
 def test_a_seed_fixes_everything_and_the_arrays_cannot_be_written_to():
     first, second, third = (canary_run(with_records(), ROWS, DiracCanaries(50, 0.5), seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.scores, second.scores)
-    assert np.array_equal(first.included, second.included)
-    assert first.mean_loss == second.mean_loss
     assert not np.array_equal(first.scores, third.scores)
-    assert not np.array_equal(first.included, third.included)
     assert first.claim == with_records().claim
     assert first.scores.shape == first.included.shape == (50,)
     for array in (first.scores, first.included):
@@ -504,17 +412,9 @@ def test_a_seed_fixes_everything_and_the_arrays_cannot_be_written_to():
             array[0] = 0
 
 
-@pytest.mark.parametrize("probability", [0.5, 0.2])
-def test_coins_have_the_probability(probability):
-    run = canary_run(bare(steps=1), NOTHING, DiracCanaries(M), probability=probability)
-    limits = stats.binom(M, probability)
-    assert limits.ppf(ALARM / 2) <= run.included.sum() <= limits.isf(ALARM / 2)
-    assert run.mean_loss == 0.0
-
-
 @pytest.mark.parametrize(
     "canaries",
-    [DiracCanaries(M, 0.5), DiracCanaries(M, 9.0, spread=3), DiracCanaries(M, 0.5, M + 7)],
+    [DiracCanaries(M, 0.5), DiracCanaries(M, 9.0, spread=3)],
     ids=str,
 )
 def test_scores_are_the_worst_case_one_for_each_canary(canaries):
@@ -526,69 +426,21 @@ def test_scores_are_the_worst_case_one_for_each_canary(canaries):
     assert stats.kstest(run.scores[run.included], without).pvalue < ALARM
 
 
-def test_the_ratio_tells_more_than_the_sum():
-    tr = bare(noise_multiplier=0.5, steps=8, sampling=PoissonBatches(0.1))
-    areas = []
-    for score in ("sum", "ratio"):
-        run = canary_run(tr, NOTHING, DiracCanaries(M, 0.5), score=score)
-        found = stats.mannwhitneyu(run.scores[run.included], run.scores[~run.included]).statistic
-        areas.append(found / run.included.sum() / (~run.included).sum())
-    assert 0.5 < areas[0] < areas[1] - 0.02
-    assert areas[1] < 1
-
-
-def test_canaries_on_the_models_own_parameters():
-    """With fewer unused parameters than canaries the last ones share those of the model."""
-    run = canary_run(with_records(steps=2), ROWS, DiracCanaries(40, 0.5, 20))
-    assert (np.abs(run.scores[20:]) > 12).any()  # gradients of the records add up there
-    assert not (np.abs(run.scores[:20]) > 30).any()
-    with pytest.raises(OptionError, match="52 canaries need as many parameters, but there are 51"):
-        canary_run(with_records(steps=2), ROWS, DiracCanaries(52, 0.5, 20))
-
-
-@pytest.mark.parametrize("canaries", [DiracCanaries(7, 2.0, 9), DiracCanaries(12, 2.0, 9)])
-def test_blocks_of_canaries_are_their_gradients(canaries):
+@pytest.mark.parametrize("spread", [1, 3])
+def test_blocks_of_records_and_canaries_are_their_gradients(spread):
     """Norms, sums and projections agree with the matrix of gradients, over all groups of parameters."""
-    model_groups = [(0, 3), (3, 4)]
-    groups = [*model_groups, *canaries.groups(4)]
-    blocks = [canaries.block(group, 4) for group in groups]
-    project = canaries.projector(4)
-    size = groups[-1][1]
-    directions = np.array([project(unit) for unit in np.eye(size)]).T
+    rows, canaries = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]]), DiracCanaries(4, 6.0, spread)
+    records, _ = gradients(*rows)
+    blocks, project = canaries.blocks(records, 2), canaries.projector(3)
+    directions = np.array([project(unit) for unit in np.eye(3 + 4 * spread)]).T
+    matrix = np.vstack([np.pad(rows, ((0, 0), (0, 4 * spread))), 6.0 * directions])
     assert np.allclose(np.linalg.norm(directions, axis=1), 1.0)
-    weights = np.random.default_rng(0).random((1, canaries.m))
-    for (low, high), block in zip(groups, blocks, strict=True):
-        part = 2.0 * directions[:, low:high]
-        if block is None:
-            assert not part.any()
-            continue
-        assert block.size == high - low
-        assert np.allclose(block.squared_norms()[0], (part**2).sum(axis=1), rtol=1e-5)
-        assert np.allclose(block.weighted_sum(weights)[0], weights[0] @ part, rtol=1e-5)
-
-
-def test_spread_canaries_have_a_part_in_each_group():
-    canaries = DiracCanaries(5, 6.0, spread=4)
-    groups = canaries.groups(2)
-    assert groups == ((2, 7), (7, 12), (12, 17), (17, 22))
-    total = np.concatenate([canaries.block(group, 2).weighted_sum(np.eye(5)[[1]]) for group in groups], axis=1)
-    assert np.linalg.norm(total) == pytest.approx(6.0)
-    vector = np.concatenate([np.zeros(2), total[0]])
-    assert np.allclose(canaries.projector(2)(vector), [0, 6.0, 0, 0, 0])
-
-
-def test_a_joint_block_keeps_records_and_canaries_apart():
-    canaries = DiracCanaries(3, 2.0)
-    block = JointBlock(3, 2, 3, None, canaries.block((0, 3), 0))
-    assert block.squared_norms().tolist() == [[0.0, 0.0, 4.0, 4.0, 4.0]]
-    assert block.weighted_sum(np.array([[5.0, 5.0, 1.0, 0.0, 0.5]])).tolist() == [[1.0, 0.0, 2.0]]
-    assert JointBlock(3, 2, 3, None, None).weighted_sum(np.ones((1, 5))).tolist() == [[0.0, 0.0, 0.0]]
-
-
-def test_shuffled_batches_hold_each_canary_once_an_epoch():
-    tr = bare(sampling=ShuffledBatches(100, 1000), noise_multiplier=0.01, steps=20, neighbours="replace_special")
-    run = canary_run(tr, NOTHING, DiracCanaries(1000, 0.5))
-    assert np.abs(run.scores - 2.0 * run.included).max() < 0.5
+    assert np.count_nonzero(directions) == 4 * spread
+    assert np.allclose(sum(block.squared_norms() for block in blocks), (matrix**2).sum(axis=1))
+    weights = np.random.default_rng(0).random((1, 6))
+    found = np.concatenate([block.weighted_sum(weights) for block in blocks], axis=1)
+    assert found.shape[1] == sum(block.size for block in blocks)
+    assert np.allclose(found, weights @ matrix)
 
 
 # Mistakes in training: losses, repeated runs that expose them, canaries that do, and their parts.
@@ -603,7 +455,7 @@ def test_the_entry_of_a_mistake_is_complete(name):
     fault = FAULTS[name]
     fault.adjacency.check(fault.x, fault.y, 1)
     assert isinstance(fault.wrong, Flaw)
-    assert fault.wrong.claimed.claim == fault.right.claim == fault.wrong.claim
+    assert fault.wrong.claimed is fault.right
     assert fault.wrong.adjacency == fault.right.adjacency
     assert len(str(fault.wrong)) <= 72
     assert fault.source.endswith(".")
@@ -614,29 +466,23 @@ def test_the_entry_of_a_mistake_is_complete(name):
     assert isinstance(copy.recipe, Recipe)
 
 
-SLOW = {  # their losses take an accountant a second each
-    "batch-normalisation", "batches-of-fixed-size", "clipped-by-last-norm", "no-clipping",
-    "rate-of-a-part-of-the-batch", "shuffled-batches",
-}  # fmt: skip
+QUICK = ("clipped-microbatches", "divided-by-the-size-of-the-data", "batches-in-order")  # without an accountant
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.evidence if name in SLOW else ()) for name in FAULTS]
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.evidence) for name in FAULTS]
 )
 def test_the_loss_of_a_mistake_exceeds_what_it_claims(name):
     assert FAULTS[name].pair_epsilon > FAULTS[name].claimed_epsilon + 1
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if n % 12 == 0 else pytest.mark.evidence) for n, name in enumerate(FAULTS)]
-)
-def test_repeated_runs_refute_a_mistake_below_its_loss_and_not_the_right_training(name):
+@pytest.mark.evidence
+@pytest.mark.parametrize("name", FAULTS)
+def test_repeated_runs_refute_a_mistake_below_its_loss(name):
     fault = FAULTS[name]
     result = check(fault.wrong, fault.x, fault.y, runs=fault.runs, alpha=MISSED, jobs=1)
     assert result.is_refuted
     assert fault.loss_is != "exact" or result.bound <= fault.pair_epsilon
-    right = check(fault.right, fault.x, fault.y, runs=min(fault.runs, 4_000), alpha=MISSED, jobs=1)
-    assert right.verdict is not Verdict.REFUTED
 
 
 @pytest.mark.parametrize("name", ONE_RUN)
@@ -699,15 +545,3 @@ def test_what_wrong_noise_repeats():
     assert not np.array_equal(noise[0], noise[1])
     other = rule.begun()
     assert not np.array_equal(other(np.zeros((3, 1)), 0, rng), noise[0])
-
-
-def test_a_dropped_last_batch_is_on_the_safe_side_for_zeroed_records():
-    """Not a mistake there: its bound is that of whole epochs, and a record is in fewer batches."""
-    whole, dropped = (ShuffledBatches(4, 6, drop_last=drop) for drop in (False, True))
-    claims = [
-        dp_sgd_claim(sampling, 2.0, sampling.per_epoch, neighbours="replace_special") for sampling in (whole, dropped)
-    ]
-    assert claims[0] == claims[1]
-    masks = [list(each.batches(500, 6, each.per_epoch, np.random.default_rng(0))) for each in (whole, dropped)]
-    assert np.sum(masks[0]) == 6 * 500
-    assert np.sum(masks[1]) == 4 * 500
