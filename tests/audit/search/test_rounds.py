@@ -42,7 +42,7 @@ def counted(name, search_runs):
     return dp.find_worst_pair(noisy, domain, runs=400, search_runs=search_runs, **options), runs
 
 
-@pytest.mark.parametrize("search_runs", [400, 700, 3_000])
+@pytest.mark.parametrize("search_runs", [400, 3_000])
 @pytest.mark.parametrize("name", DOMAINS)
 def test_the_budget_is_kept_and_used(name, search_runs):
     found, runs = counted(name, search_runs)
@@ -66,8 +66,8 @@ def test_a_search_of_any_size_ends_with_one_pair():
     assert [survivors(pairs, 100) for pairs in range(2, 8)] == [1, 2, 2, 3, 3, 4]
 
 
-@pytest.mark.parametrize("budget", [400, 3_000, 100_000, 8_000_000])
-@pytest.mark.parametrize("available", [1, 2, 7, 60, 1_000])
+@pytest.mark.parametrize("budget", [400, 100_000, 8_000_000])
+@pytest.mark.parametrize("available", [1, 2, 60])
 def test_pilots_grow_and_the_budget_is_kept(available, budget):
     """Without a dataset in common."""
     pairs = initial_pairs(available, budget)
@@ -125,34 +125,6 @@ def test_coupled_runs_have_a_smaller_error():
     coupled, independent = (score_pair(noise, y + 0.1, dp.PureDP(0.1), 10**7, 0.05) for y in (noise, fresh))
     assert coupled.error < 0.5 * independent.error
     assert abs(coupled.value - 0.1) < 4 * coupled.error
-
-
-def test_similar_pairs_are_pooled():
-    """Of four pairs that are alike each is known as well as their mean; one that is unlike keeps its own score."""
-    groups = ["many", "many", "many", "many", "one", "one"]
-    merit, deviation = pooled([0.08, 0.12, 0.1, 0.1, 0.02, 0.02], [0.03] * 4 + [0.002] * 2, groups)
-    assert np.ptp(merit[:4]) < 0.01
-    assert deviation[0] < 0.03
-    assert merit[:4].min() > 0.05 > merit[4:].max()
-    apart, _ = pooled([0.0, 1.0], [0.01, 0.01], ["same", "same"])
-    assert apart == pytest.approx([0.0, 1.0], abs=0.01)
-    alone, error = pooled([0.3], [0.1], [None])
-    assert (alone[0], error[0]) == (pytest.approx(0.3), pytest.approx(0.1))
-
-
-def test_one_pair_that_leaks_among_many_keeps_its_score():
-    """It does not follow the distribution of the others, and moves by at most √(2 ln 8) standard errors."""
-    values, errors = [1.0] * 7 + [2.6], [0.03] * 7 + [0.6]
-    merit, _ = pooled(values, errors, ["alike"] * 8)
-    assert merit[7] == pytest.approx(2.6 - 0.6 * np.sqrt(2 * np.log(8)))
-    assert merit[7] > merit[:7].max()
-
-
-def test_few_pairs_are_never_taken_for_equal():
-    """Their scores agree better than their errors let them; the order is that of the scores all the same."""
-    merit, _ = pooled([0.9, 1.0, 1.1], [0.3, 0.3, 0.3], ["alike"] * 3)
-    assert merit[0] < merit[1] < merit[2]
-    assert np.ptp(merit) < 0.15
 
 
 def test_a_certain_score_does_not_break_the_others():
@@ -237,15 +209,6 @@ def test_all_users_named_by_numbers_are_reached(last):
     assert max(users) > 40_000
 
 
-def test_lines_near_a_pair_change_one_number():
-    source = pairs_of(dp.Answers(3, 0.0, 9.0), dp.Within("l1"), 1, 0)
-    pair = next(iter(source.patterns()))
-    lines = list(source.lines_near(pair))
-    assert len(lines) == 3
-    for place, line in enumerate(lines):
-        assert np.flatnonzero(line.at(2.5).x != pair.x).tolist() == [place]
-
-
 @pytest.mark.parametrize(
     ("low", "high", "wanted"),
     [
@@ -258,9 +221,3 @@ def test_lines_near_a_pair_change_one_number():
 def test_round_numbers_are_visited(low, high, wanted):
     """Code has its thresholds there."""
     assert set(map(float, wanted)) <= set(islice(numbers_between(low, high), 300))
-
-
-@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (-1e308, 1e308), (0.0, 5e-324)])
-def test_ranges_without_round_numbers(low, high):
-    assert next(numbers_between(low, high)) == low
-    assert len(list(islice(numbers_between(low, high), 100))) == 100
