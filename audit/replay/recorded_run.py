@@ -73,8 +73,9 @@ class Unrecorded(NamedTuple):
 class Runner:
     """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
-    def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int) -> None:
+    def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int, *, follows: bool = True) -> None:
         self.sampler, self.names, self.seed = sampler, names, seed
+        self._follows = follows  # whether it is asked where the random numbers come from, and what is not recorded
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
@@ -116,7 +117,7 @@ class Runner:
         while True:
             given, is_copy = self._given(dataset)
             families, entropy = imported_families(self.names), entropy_of(seed)
-            follows = put_back is None or not changed  # at other values, only outputs and calls are compared
+            follows = self._follows and (put_back is None or not changed)  # at other values, only outputs are compared
             tape = Tape(put_back, changed, entropy=entropy, streams=self.streams, follows=follows)
             self.runs += 1
             with ExitStack() as undone:

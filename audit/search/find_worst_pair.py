@@ -163,7 +163,7 @@ def guided_by_replays(
     remedy = "the one that runs this search; search without guide=, or in another process."
     with only_recording(sampler.name, remedy):
         most = min(int(_SHARE * budget), _MOST)
-        replays = Replays(Runner(sampler, registered_names(), seed), progress, most=most)
+        replays = Replays(Runner(sampler, registered_names(), seed, follows=False), progress, most=most)
         climb = Climb(pool, replays)
         with replays.runner.patching():
             climb.run()
@@ -256,7 +256,6 @@ def simplest(
     is_known = all(each.error <= _LARGEST_ERROR * each.value for each in (seen, score))
     if not is_known or simple.bound < _WORSE * simple.found_bound:
         return simple, None, judge.draws.executions
-    trial.merit = seen.value
     return simple, trial, judge.draws.executions
 
 

@@ -281,7 +281,7 @@ def test_no_noise_at_all_and_noise_that_repeats():
 
     found = check_noise(seeded, 0, noise=LaplaceNoise(1.0), answer=0, runs=2_000, jobs=1)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert str(found).startswith("INCONCLUSIVE: failed health check: repeated-blocks")
+    assert str(found).startswith("INCONCLUSIVE: failed health checks: repeated-blocks, serial-dependence")
     assert found.series is None
 
 

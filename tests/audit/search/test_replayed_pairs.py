@@ -126,9 +126,8 @@ def test_an_infinite_move_under_an_infinite_sensitivity_has_a_visible_loss():
 
 
 def a_trial(number, merit, deviation, promise):
-    trial = Trial(Candidate(f"pair {number}", number, None, promise=promise), number)
-    trial.merit, trial.deviation, trial.score = merit, deviation, PairScore(merit, deviation, merit, merit <= 0.0, None)
-    return trial
+    score = PairScore(merit, deviation, merit, merit <= 0.0, None)
+    return Trial(Candidate(f"pair {number}", number, None, promise=promise), number, score=score)
 
 
 def test_what_a_replay_shows_decides_where_runs_do_not():
@@ -157,12 +156,14 @@ def test_a_pair_that_surely_breaks_the_claim_is_audited():
 
 
 def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
-    leader, pattern = a_trial(0, 1.03, 0.016, 0.0), a_trial(1, 1.02, 0.016, 0.0)
-    pattern.candidate = replace(pattern.candidate, is_pattern=True)
-    assert _pattern_for(leader, [leader, pattern], 1.0) is pattern
-    for pattern.merit, pattern.deviation in ((1.08, 0.4), (0.985, 0.004), (0.97, 0.016)):
-        assert _pattern_for(leader, [leader, pattern], 1.0) is leader
-    pattern.merit, pattern.deviation = 1.08, 0.4
-    assert _pattern_for(leader, [leader, pattern], 0.0) is pattern, "both exceed a smaller claim surely"
-    pattern.merit, pattern.deviation = 0.9, 0.2
-    assert _pattern_for(leader, [leader, pattern], 0.0) is leader, "a tenth less is worse, however uncertain"
+    leader = a_trial(0, 1.03, 0.016, 0.0)
+
+    def is_preferred(merit, deviation, strength):
+        pattern = a_trial(1, merit, deviation, 0.0)
+        pattern.candidate = replace(pattern.candidate, is_pattern=True)
+        return _pattern_for(leader, [leader, pattern], strength) is pattern
+
+    assert is_preferred(1.02, 0.016, 1.0)
+    assert not any(is_preferred(*pair, 1.0) for pair in ((1.08, 0.4), (0.985, 0.004), (0.97, 0.016)))
+    assert is_preferred(1.08, 0.4, 0.0), "both exceed a smaller claim surely"
+    assert not is_preferred(0.9, 0.2, 0.0), "a tenth less is worse, however uncertain"

@@ -12,14 +12,12 @@ from dpaudit.audit.search.candidates import Candidate, Line, initial_pairs
 from dpaudit.audit.search.climb import Places, numbers_between
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.successive_halving import (
-    _pool_scores,
     first_pilot,
     next_pilot,
-    pooled,
     rounds_left,
     survivors,
 )
-from dpaudit.audit.search.trial import PairScore, Trial, score_pair
+from dpaudit.audit.search.trial import score_pair
 
 DOMAINS = {
     "rows": (dp.Rows(most=4, high=3.0, finite=True), dp.AddRemove()), "answers": (dp.Answers(6, finite=True),
@@ -111,13 +109,6 @@ def test_rare_outputs_have_a_bold_score():
     assert score_pair(rare, equal, dp.PureDP(0.1), 10**6, 0.05).bold > 0.5
 
 
-def test_a_pair_that_shows_nothing_has_no_merit_however_much_similar_pairs_leak():
-    trials = [Trial(Candidate("", None, None), number, score=score) for number, score in enumerate(SCORES)]
-    _pool_scores(trials)
-    assert [trial.merit for trial in trials[:2]] == [0.0, 0.0]
-    assert trials[2].merit == pytest.approx(1.0)
-
-
 def test_coupled_runs_have_a_smaller_error():
     """Noise that both datasets share; a shift of a tenth of its scale shows in the pairs at once."""
     rng = np.random.default_rng(1)
@@ -127,15 +118,6 @@ def test_coupled_runs_have_a_smaller_error():
     assert abs(coupled.value - 0.1) < 4 * coupled.error
 
 
-def test_a_certain_score_does_not_break_the_others():
-    """Outputs that tell x from y in every run have no spread."""
-    apart = score_pair(np.zeros(1_000), np.ones(1_000), dp.PureDP(1.0), 10**5, 0.05)
-    assert apart.error > 0
-    merit, deviation = pooled([apart.value, 1.0], [apart.error, 0.1], [None, None])
-    assert np.isfinite([*merit, *deviation]).all()
-
-
-SCORES = [None, PairScore(0.0, 1.0, 0.0, is_empty=True), PairScore(1.0, 0.1, 1.0)]
 COLUMNS = dp.Rows(low=(1, 20.25), high=(9, 20.75))
 
 

@@ -48,7 +48,6 @@ def simplified(mechanism, claim, seed, runs):
     judge = Judge(as_sampler(mechanism), claim, runs=60_000, alpha=0.05, seed=seed, jobs=1)
     found = Trial(line.at(3.14159), 0)
     found.extend([runs], judge, is_coupled=True)
-    found.merit = found.score.value
     assert simplest(pool, judge, found, 1_000, 1) == (None, None, 0), "too few to compare any"
     return simplest(pool, judge, found, 48_000, 1)
 
