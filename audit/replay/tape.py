@@ -6,6 +6,7 @@ and is not recorded. Calls from other threads are carried out unchanged and coun
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import linecache
 import random
@@ -184,15 +185,24 @@ class Streams:
             )
 
 
+_MT19937: Final = 625 * 4
+"""Bytes of the state of numpy's MT19937: 624 words and a position. Its attribute `state` takes 40 microseconds, read
+four times in a run of 200."""
+
+
 def state_of(source: Any) -> Hashable:
-    """Return the state of a generator of numpy or of `random`, such that equal states draw equal numbers."""
+    """Return the state of a generator of numpy or of `random`, such that equal states draw equal numbers.
+
+    A normal number that a `RandomState` holds back is no part of it: to return it draws nothing.
+    """
     if isinstance(source, random.Random):
         return hash(random.Random.getstate(source))
-    if isinstance(source, np.random.RandomState):
-        held = dict(source.get_state(legacy=False))
-        waiting, number = held.pop("has_gauss"), held.pop("gauss")
-        return hash((comparable(held), number)) if waiting else hash(comparable(held))
-    return hash(comparable(source.bit_generator.state))
+    is_generator = isinstance(source, np.random.Generator)
+    # the state that stands for the global one notes any other access as its use
+    bits = source.bit_generator if is_generator else object.__getattribute__(source, "_bit_generator")
+    if type(bits) is np.random.MT19937:
+        return hash(ctypes.string_at(bits.ctypes.state_address, _MT19937))
+    return hash(comparable(bits.state))
 
 
 def comparable(state: Any) -> Hashable:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.search.candidates import new_pool
+from dpaudit.audit.search.candidates import Pool
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.mechanisms import (
     ExponentialMechanism,
@@ -215,7 +215,7 @@ def test_what_is_reported():
     ids=lambda value: str(value) if isinstance(value, dp.Adjacency) else "",
 )
 def test_strategies_draw_neighbours_that_a_seed_fixes(strategy, adjacency):
-    pools = [new_pool(pairs_of(strategy, adjacency, 1, 0), adjacency, 1, 0) for _ in range(2)]
+    pools = [Pool(pairs_of(strategy, adjacency, 1, 0), adjacency, 1, 0) for _ in range(2)]
     first, again = ([(pair.label, pair.summary) for pair in pool.first(10**6)[0]] for pool in pools)
     assert len(first) > 2
     assert first == again

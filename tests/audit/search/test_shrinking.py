@@ -5,7 +5,7 @@ import pytest
 
 from dpaudit import AddRemove, Answers, PureDP, Rows, Within, find_worst_pair
 from dpaudit.audit.sampling.sampler import as_sampler
-from dpaudit.audit.search.candidates import new_pool
+from dpaudit.audit.search.candidates import Pool
 from dpaudit.audit.search.find_worst_pair import for_simpler_pairs, simplest
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.trial import Judge, Trial
@@ -44,7 +44,7 @@ def simplified(mechanism, claim, seed, runs):
     adjacency = Within("linf")
     source = pairs_of(Answers(3, 0.0, 9.0), adjacency, 1, seed)
     *_, line = source.lines()
-    pool = new_pool(source, adjacency, 1, seed)
+    pool = Pool(source, adjacency, 1, seed)
     judge = Judge(as_sampler(mechanism), claim, runs=60_000, alpha=0.05, seed=seed, jobs=1)
     found = Trial(line.at(3.14159), 0)
     found.extend([runs], judge, is_coupled=True)
