@@ -1,6 +1,5 @@
 """Audits of one training run: verdicts by guesses about canaries, their tests, and their number."""
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -67,9 +66,8 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
 @pytest.mark.parametrize(
     "claim",
     [
-        PureDP(0.5), GaussianDP(0.3), RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05), PureDP(0.25).group(2),
+        PureDP(0.5), GaussianDP(0.3), RenyiDP(2.0, 0.1), PureDP(0.25).group(2),
         PrivacyProfile((0.0, 1.0), (0.1, 0.0)), TradeOffCurve((0.0, 0.2, 0.7, 1.0), (1.0, 0.7, 0.2, 0.0)),
-        ApproxDP(0.5, 1e-4, bound_on="delta"),
     ],
     ids=str,
 )  # fmt: skip
@@ -118,13 +116,12 @@ def test_infinite_scores_and_flags_as_scores():
 def test_equal_scores_do_not_give_the_coins_away(say):
     """With the canaries that are in first or last: a stable sort would guess all of them right."""
     first = np.arange(400) < 190
-    for seed, flags in itertools.product(range(3), (first, first[::-1])):
+    for seed, flags in enumerate((first, first[::-1])):
         result = check_canaries(np.zeros(400), flags, claim=PureDP(0.0), seed=seed, say=say)
         assert result.guesses.right_among(400) < 240
 
 
-@pytest.mark.parametrize("say", ["in", "out"])
-@pytest.mark.parametrize("probability", [0.2, 0.5])
+@pytest.mark.parametrize(("say", "probability"), [("in", 0.2), ("out", 0.5)])
 def test_guesses_of_one_answer(say, probability):
     included = coins_of(600, 2, probability)
     result = check_canaries(even_scores(included, 3.0), included, claim=PureDP(0.5), probability=probability, say=say)

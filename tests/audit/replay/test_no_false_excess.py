@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -103,39 +102,6 @@ FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
 def test_what_shows_in_part_keeps_its_claim(mechanism, x, y, claim):
     result = run(mechanism, x, y, claim + 1e-9, seed=1)
     assert not result.has_excess, str(result)
-
-
-def forked(rows):
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(write, repr(float(len(rows) + np.random.laplace())).encode())  # noqa: NPY002
-        os._exit(0)
-    os.waitpid(child, 0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        return float(pipe.read())
-
-
-MEMO: dict[tuple[int, ...], float] = {}
-
-
-def memoised(rows, rng):
-    noise = rng.laplace()
-    return MEMO.setdefault(tuple(rows), len(rows) + noise)
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        forked,
-        memoised,
-        lambda rows: len(rows) + np.random.default_rng().beta(2.0, 3.0),
-    ],
-)
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_noise_from_elsewhere(mechanism):
-    assert not run(mechanism, [1], [1, 2]).has_excess
 
 
 def test_what_a_draw_may_decide_about_is_a_finding_only():

@@ -63,22 +63,6 @@ def test_the_worst_pair_is_nearly_found(case):
     adjacency.check(found.x, found.y, 1)
 
 
-def mean_with_a_floor(rows, size, rng):
-    """A mean with noise of scale 2/n for the noisy count n, or almost no noise if n is negative."""
-    noisy = len(rows) + rng.laplace(scale=2.0, size=size)
-    return np.round(sum(rows) / noisy + np.maximum(2 / noisy, 1e-12) * rng.laplace(size=size), 6)
-
-
-def test_a_rare_output_of_a_single_pair():
-    options = {"runs": 10_000, "search_runs": 10_000, "jobs": 1, "bits": False}
-    found = dp.find_worst_pair(
-        mean_with_a_floor, dp.Rows(most=2, finite=True), claim=dp.PureDP(1.0), adjacency=dp.AddRemove(), **options
-    )
-    assert found.audit.bound > 5
-    assert 0 in (found.audit.counts.hits_x, found.audit.counts.hits_y)  # occurs on one side only
-    assert 0 in (sum(found.x), sum(found.y))
-
-
 def leaks_at_the_top(answer, size, rng):
     return np.where((rng.random(size) < 0.012) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
 
@@ -108,21 +92,6 @@ def test_a_block_sampler_that_raises_puts_pairs_aside():
     assert "ZeroDivisionError" in note
     with pytest.raises(MechanismError, match=r"block_mean failed on all of .* ZeroDivisionError"):
         dp.find_worst_pair(block_mean, dp.Rows(most=1), **options)
-
-
-def spent_in_all(frame, size, rng):
-    """A sum of at most 10 from each row, with noise for one row."""
-    return float(frame["spent"].sum()) + rng.laplace(scale=10.0, size=size)
-
-
-def test_frames_of_users():
-    columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
-    domain = dp.Rows(most=6, form="frame", rows_per_user=3, **columns)
-    options = {"adjacency": dp.UserLevel("user"), "runs": 20_000, "search_runs": 8_000, "jobs": 1}
-    found = dp.find_worst_pair(spent_in_all, domain, claim=dp.PureDP(1.0), **options)
-    assert found.is_refuted
-    assert abs(found.x["spent"].sum() - found.y["spent"].sum()) >= 0.95 * 30
-    assert 2.5 < found.audit.bound < 3.1
 
 
 def test_at_a_distance():
@@ -193,11 +162,7 @@ def test_what_is_reported():
     assert all(a >= b or a == pytest.approx(b) for a, b, m, n in pairs if m == n)
     assert found.ranking[0].summary == f"x = {found.x}, y = {found.y}"
     assert found.audit.mechanism == "length"
-    text = str(found)
-    assert text.startswith("REFUTED: epsilon >= ")
-    assert found.ranking[0].label in text
-    assert "add/remove one row" in text
-    assert len(text.splitlines()) <= 16
+    assert found.ranking[0].label in str(found)
 
 
 @pytest.mark.parametrize(

@@ -116,15 +116,6 @@ def test_visible_losses(mechanism, low, high):
     assert PureDP(0.0).strength <= shown(mechanism, 3.0, 3.0) <= 1e-12
 
 
-@noise_primitive("laplace", location="value", scale=1.0, sensitivity=np.inf)
-def unlimited(value):
-    return value + np.random.default_rng().laplace()
-
-
-def test_an_infinite_move_under_an_infinite_sensitivity_has_a_visible_loss():
-    assert shown(lambda rows: [unlimited(row) for row in rows], [1.0, 2.0], [np.inf, 2.0]) >= 20.0
-
-
 def a_trial(number, merit, deviation, promise):
     score = PairScore(merit, deviation, merit, merit <= 0.0, None)
     return Trial(Candidate(f"pair {number}", number, None, promise=promise), number, score=score)
