@@ -36,14 +36,7 @@ from .canary_draws import (
     right_of_pairs,
 )
 from .canary_tests import refuted_strength, tail
-from .plan_canaries import (
-    CanaryPlan,
-    enough_canaries,
-    fixed_numbers,
-    plan_tests,
-    planned,
-    said_by,
-)
+from .plan_canaries import CanaryPlan, enough_canaries, fixed_numbers, plan_tests, planned, said_by
 
 _POWER = 0.95
 _CHANCE = 1e-3  # probability of a note about signs where the scores show nothing

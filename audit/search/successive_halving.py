@@ -127,11 +127,7 @@ _SURE = 1.645  # standard errors above the claim that refute it with 95% power
 
 
 def halve(
-    pool: Pool,
-    judge: Judge,
-    budget: int,
-    tell: Callable[[Trial], None],
-    given: Sequence[Candidate] | None = None,
+    pool: Pool, judge: Judge, budget: int, tell: Callable[[Trial], None], given: Sequence[Candidate] | None = None
 ) -> tuple[list[Trial], int, int]:
     """Return all tried pairs, the number of patterns left out, and that of executions.
 

@@ -215,12 +215,7 @@ def noisy(value, source):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [
-        lambda rows, rng: two(copy.deepcopy(rng), rng, rows),
-        set_back,
-        legacy_state_set_back,
-        seeded_by_one_number,
-    ],
+    [lambda rows, rng: two(copy.deepcopy(rng), rng, rows), set_back, legacy_state_set_back, seeded_by_one_number],
 )
 def test_numbers_that_are_drawn_twice_are_named(mechanism):
     x, y = [0.4, 0.3, 0.5], [0.3, 0.5]

@@ -15,12 +15,7 @@ import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.search.candidates import Pool
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.mechanisms import (
-    ExponentialMechanism,
-    LaplaceMechanism,
-    RandomisedResponse,
-    exact_epsilon,
-)
+from dpaudit.mechanisms import ExponentialMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from dpaudit.mechanisms import faulty as f
 
 LINF = dp.Within("linf")

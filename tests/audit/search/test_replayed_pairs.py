@@ -28,12 +28,7 @@ def right(rows, rng):
     return rng.laplace(np.clip(rows, 0, 1).sum(), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "domain", "least"),
-    [
-        (wrong_in_a_window, Rows(), 3.0),
-    ],
-)
+@pytest.mark.parametrize(("mechanism", "domain", "least"), [(wrong_in_a_window, Rows(), 3.0)])
 def test_a_defect_is_found_in_few_executions(mechanism, domain, least):
     """A window of width .01, found by none of 36 pairs of the unguided search; a bound that is five times too large."""
     found = find_worst_pair(mechanism, domain, guide="replay", **FEW)

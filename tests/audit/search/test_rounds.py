@@ -11,12 +11,7 @@ import dpaudit as dp
 from dpaudit.audit.search.candidates import Candidate, Line, initial_pairs
 from dpaudit.audit.search.climb import Places, numbers_between
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.successive_halving import (
-    first_pilot,
-    next_pilot,
-    rounds_left,
-    survivors,
-)
+from dpaudit.audit.search.successive_halving import first_pilot, next_pilot, rounds_left, survivors
 from dpaudit.audit.search.trial import score_pair
 
 DOMAINS = {

@@ -123,10 +123,7 @@ def noise_of_two_runs(rows, size, rng):
 
 @pytest.mark.parametrize(
     ("mechanism", "check_name"),
-    [
-        (noise_of_a_call, HealthCheck.UNSTEADY_HITS),
-        (noise_of_two_runs, HealthCheck.SERIAL_DEPENDENCE),
-    ],
+    [(noise_of_a_call, HealthCheck.UNSTEADY_HITS), (noise_of_two_runs, HealthCheck.SERIAL_DEPENDENCE)],
 )
 def test_dependent_runs_are_found_without_a_pilot_of_its_own(mechanism, check_name):
     found = find_worst_pair(mechanism, [([1], [])], search_runs=60_000, **OPTIONS)
