@@ -21,6 +21,7 @@ from ..datasets.contents import Kept
 from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
 from ..floating_point_errors import under
+from ..printing import counted
 from ..sampling.sampler import Sampler
 from .output_values import NotCopied, kept, same_output
 from .primitives import GLOBAL_STATE, outside_patches, recording_generator
@@ -223,7 +224,7 @@ class Runner:
         for what, often in sorted(unseen.items(), key=lambda one: one[0] == OTHER_THREAD):
             reason = f"unrecorded: {what}"
             if what == OTHER_THREAD:
-                reason = f"unrecorded: another thread made {often} random call{'s' * (often != 1)}"
+                reason = f"unrecorded: another thread made {counted(often, 'random call')}"
         return Unrecorded(reason, False)
 
 
