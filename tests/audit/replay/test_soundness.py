@@ -51,11 +51,8 @@ def named_columns(mark):
     "make",
     [
         lambda mark: -0.0 if mark == "a" else 0.0,
-        lambda mark: np.array([-0.0 if mark == "a" else 0.0]),
         lambda mark: np.array([0x7FF8 << 48 | ord(mark)], dtype=np.uint64).view(np.float64),  # bits of NaN
-        lambda mark: np.float64(5.0) if mark == "a" else 5.0,
         lambda mark: np.float32(5.0) if mark == "a" else np.float64(5.0),
-        lambda mark: np.int64(5) if mark == "a" else 5,
         lambda mark: Decimal("1.0") if mark == "a" else Decimal("1.00"),
         lambda mark: np.ma.masked_array([1.0, ord(mark)], mask=[False, True]),
         lambda mark: with_mark(Answer(1.0), mark),
@@ -75,7 +72,6 @@ def test_what_an_output_holds_beside_its_numbers(make):
     [
         ({"a": 1.0}, {"b": 1.0}, False),
         ([1.0, math.nan], [1.0, math.nan], True),
-        ((1.0,), [1.0], False),
         (2, 2.0, False),
         (2**60, 2**60 + 1, False),
         (np.zeros(2), np.zeros((1, 2)), False),
@@ -278,22 +274,11 @@ def test_inputs_that_change_later_are_copied():
 
     assert run(sums_in_one_buffer, [1, 9, 13], [1, 13]).loss.worst == 10.0
 
-    def in_a_buffer(rows):
-        held = np.array([float(len(rows))])
-        found = np.random.default_rng().laplace(held)
-        held[0] *= 100.0
-        return found
-
-    (call,) = run(in_a_buffer).calls
-    assert abs(float(call.draw_on_x()[0]) - len(X)) < 30.0  # Laplace noise of scale 1: wrong with 1e-13
-
 
 def test_a_loss_that_a_primitive_states_is_a_promise():
-    state = np.random.get_state()[1].tolist(), np.random.get_state()[2]  # noqa: NPY002
     result = run(lambda rows: own_noise(len(rows)))
     assert (result.verdict, result.loss.epsilon) == (OPEN, 1.0)
     assert "is the one that it states for itself" in str(result)
-    assert (np.random.get_state()[1].tolist(), np.random.get_state()[2]) == state  # noqa: NPY002
 
 
 @pytest.mark.parametrize(("move", "step"), [(0.5, 1), (1, 10**7)])
@@ -329,7 +314,6 @@ AT = {"location": "value", "scale": 1.0}
 thrice = primitive("laplace", lambda value: value + fresh().laplace(size=3), **AT)
 from_one = primitive("discrete", lambda p: 1 + fresh().choice(len(p), p=p), probabilities="p")
 fractions = primitive("two-sided geometric", lambda value: value + fresh().laplace(), **AT)
-not_a_number = primitive("laplace", lambda value: math.nan, **AT)
 geometric = primitive("two-sided geometric", lambda value: value + int(stats.dlaplace.rvs(1.0)), **AT)
 
 
@@ -340,7 +324,6 @@ geometric = primitive("two-sided geometric", lambda value: value + int(stats.dla
         lambda rows: thrice(len(rows)),
         lambda rows: from_one([0.5, 0.5] if len(rows) > 1 else [0.4, 0.6]),
         lambda rows: fractions(len(rows)),
-        lambda rows: not_a_number(len(rows)),
     ],
 )
 def test_values_that_are_not_of_the_law_stated(mechanism):
