@@ -433,10 +433,16 @@ def flagged(rows, rng):
     return {"total": total + noise, "reliable": float(abs(noise) < 0.001 * total)}
 
 
+def product(rows, rng):
+    one, other = rng.laplace(scale=10.0), rng.laplace(scale=10.0)
+    return [len(rows) + one, one * other]
+
+
 @pytest.mark.parametrize(
     ("mechanism", "x", "y"),
     [
         (flagged, [5e6, 5e6], [5e6]),
+        (product, [1, 2, 3], [1, 2]),
         (lambda rows, rng: float(round(sum(rows) + rng.laplace(scale=1e6))) + 0.25 * (9 in rows), X, Y),
         (lambda rows, rng: [1e12 + (z := rng.laplace(scale=10.0)), 1e12 + z + 1.5 * (9 in rows)], X, Y),
     ],
