@@ -164,7 +164,8 @@ def test_no_pair_is_measured_twice_and_impossible_ones_are_left_out():
 def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
     source, rng, seen = pairs_of(domain, adjacency, 1, 0), np.random.default_rng(0), 0
     for pair in islice(source.random(rng), 40):
-        near = [line.at(number) for line in source.lines_near(pair) for number in (line.low, line.high, 20.5)[:2]]
+        lines = list(source.lines_near(pair))
+        near = [line.at((2.0 * line.low + line.high) / 3.0) for line in lines] + [line.at(line.high) for line in lines]
         for candidate in [*source.simpler(pair), *near]:
             for row in (*candidate.x, *candidate.y):
                 seen += 1
@@ -176,6 +177,12 @@ def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
                 if adjacency == dp.UserLevel(0):
                     assert row[0] == math.floor(row[0])
     assert seen > 100
+
+
+def test_answers_are_as_far_apart_as_neighbours_may_be():
+    adjacency = dp.Within("l1")
+    for pair in islice(pairs_of(dp.Answers(3, 0.0, 9.0), adjacency, 1, 0).patterns(), 40):
+        assert adjacency.distance(pair.x, pair.y) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("last", [50_000, 10**30])
