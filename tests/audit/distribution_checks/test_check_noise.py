@@ -11,6 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.audit.distribution_checks.check_noise import check_noise, law_quantiles, quantile_series
+from dpaudit.audit.distribution_checks.goodness_of_fit import chi_square_radius
 from dpaudit.audit.distribution_checks.noise_laws import (
     GRID,
     ExponentialNoise,
@@ -257,6 +258,20 @@ def test_tolerance_allows_scales_and_the_shapes_that_go_with_them():
         assert check_noise(near, 0, alpha=1e-3, **check).is_refuted
         assert not check_noise(near, 0, tolerance=0.03, alpha=1e-4, **check).is_refuted
         assert check_noise(far, 0, tolerance=0.03, **check).is_refuted
+
+
+def test_cells_and_chi_square_share_alpha():
+    """Of the 24% of alpha for the tails, a quarter is for the distance, and the rest for exact limits of the cells."""
+    law, n, alpha = GeometricNoise(2.0), 2_000, 0.1
+    found = check_noise(adding(GeometricNoise, 2.0), 0, noise=law, answer=0, runs=n, alpha=alpha, jobs=1).points
+    (squares,) = (point for point in found if point.at.startswith("chi-square"))
+    (cell,) = (point for point in found if point.at.startswith("probability of"))
+    cells, tails = law.cells(n), 0.24 * alpha
+    chances = tuple(law.cell_probability(*each) for each in cells)
+    assert squares.upper - squares.estimate == pytest.approx(chi_square_radius(n, chances, alpha=tails / 4))
+    hits, share = round(cell.estimate * n), 0.75 * tails / (2 * (len(cells) + 1))
+    assert stats.binom.sf(hits - 1, n, cell.lower) == pytest.approx(share)
+    assert stats.binom.cdf(hits, n, cell.upper) == pytest.approx(share)
 
 
 def test_whole_numbers_beyond_doubles_keep_their_noise():
