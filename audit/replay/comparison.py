@@ -141,8 +141,8 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
         parted = y.parted_at is not None and number >= y.parted_at
         if a is None or b is None:
             place = (b if a is None else a).place
-            number, only = counted(len(x.calls), "call"), "y" if a is None else "x"
-            text = f"{number} on x and {len(y.calls)} on y; this is the first that only {only} makes"
+            calls, only = counted(len(x.calls), "call"), "y" if a is None else "x"
+            text = f"{calls} on x and {len(y.calls)} on y; this is the first that only {only} makes"
             yield Finding(kind=FindingKind.CALLS_DIFFER, place=place, message=text)
             break
         if a.place != b.place or parted:
