@@ -36,15 +36,7 @@ from .canary_draws import (
     right_of_pairs,
 )
 from .canary_tests import refuted_strength, tail
-from .plan_canaries import (
-    CanaryPlan,
-    all_right,
-    enough_canaries,
-    fixed_numbers,
-    plan_tests,
-    said_by,
-    smallest_excess,
-)
+from .plan_canaries import CanaryPlan, enough_canaries, fixed_numbers, plan_tests, planned, said_by
 
 _POWER = 0.95
 _CHANCE = 1e-3  # probability of a note about signs where the scores show nothing
@@ -169,7 +161,7 @@ def check_canaries(
     bounds = {test: refuted_strength(test, claim, counted) for test in tests}
     within = int(found.included.sum())
     answers = {"both": canaries, "in": within, "out": canaries - within}
-    perfect = all_right(counted, answers[answer])
+    plan = planned(counted, answers[answer], tests, claim, alpha, _POWER)
     carried = max(tests, key=lambda test: (bounds[test], -p_values[test]))
     result = CanaryResult(
         mechanism=name,
@@ -186,8 +178,8 @@ def check_canaries(
         alpha=alpha,
         p_value=min(p_values.values()),
         bound=max(bounds.values()),
-        resolution=smallest_excess(tests, claim, counted, _POWER),
-        ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
+        resolution=plan.resolution,
+        ceiling=plan.ceiling,
         power=_POWER,
         requested_resolution=resolution,
         seed=root,
@@ -202,27 +194,17 @@ def check_canaries(
         versions=versions(),
     )
     if result.verdict is Verdict.INCONCLUSIVE and resolution is None:
-        notes = _enough(result, probability=counted.probability, say=say, method=method)
+        notes = _enough(plan, "pairs" if kind == "fixed" else "canaries", counted.probability, say, method)
         result = replace(result, notes=(*result.notes, *notes))
     result.environment["seconds"] = round(now() - started, 3)
     return result
 
 
-def _enough(result: CanaryResult, **options: Any) -> Iterator[str]:
+def _enough(given: CanaryPlan, of: str, probability: float, say: Said | None, method: str) -> Iterator[str]:
     """Yield a note with a number of canaries that is enough for the claim; none for claims whose plans take long."""
-    if result.claim.divergence_slopes:
+    if given.claim.divergence_slopes:
         return
-    of, canaries = ("pairs", result.guesses.canaries) if result.coins == "fixed" else ("canaries", result.canaries)
-    given = CanaryPlan(
-        canaries=canaries,
-        claim=result.claim,
-        alpha=result.alpha,
-        power=result.power,
-        tests=result.tests,
-        ceiling=result.ceiling,
-        resolution=result.resolution,
-    )
-    plan = enough_canaries(given, largest_excess(result.claim), **options)
+    plan = enough_canaries(given, largest_excess(given.claim), probability=probability, say=say, method=method)
     if plan is not None:
         yield f"{plan.canaries:,} {of} would be enough: their smallest detectable excess is {plan.resolution:.2g}"
 

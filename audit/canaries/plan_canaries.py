@@ -115,11 +115,6 @@ def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> 
     return np.clip(1.0 - high / share, 0.0, 1.0)
 
 
-def all_right(guesses: CanaryGuesses, most: int) -> CanaryGuesses:
-    """The guesses if all were right, of which at most so many can be."""
-    return replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
-
-
 def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
     """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
 
@@ -254,17 +249,23 @@ def plan_canaries(
     none_right = CanaryGuesses(
         canaries=m, numbers=numbers, right=(0,) * len(numbers), said=answer, probability=probability
     )
-    tests = plan_tests(method, None, claim, none_right, alpha)
     most = m if answer == "both" else round(none_right.prior * m)
-    perfect = all_right(none_right, most)
+    return planned(none_right, most, plan_tests(method, None, claim, none_right, alpha), claim, alpha, power)
+
+
+def planned(
+    guesses: CanaryGuesses, most: int, tests: tuple[CanaryTest, ...], claim: Claim, alpha: float, power: float
+) -> CanaryPlan:
+    """Return what tests of such guesses can show, of which at most so many can be right."""
+    perfect = replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
     return CanaryPlan(
-        canaries=m,
+        canaries=guesses.canaries,
         claim=claim,
         alpha=alpha,
         power=power,
         tests=tests,
         ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
-        resolution=smallest_excess(tests, claim, none_right, power),
+        resolution=smallest_excess(tests, claim, guesses, power),
     )
 
 

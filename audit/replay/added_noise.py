@@ -22,11 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
+from ..printing import counted
 from .comparison import call_findings
 from .laws import Array, Law
 from .output_values import difference, numbers_of, output_distance, same_form, same_output
 from .recorded_run import RecordedRun
-from .replay_result import Finding, FindingKind, ReplayedCall
+from .replay_result import Finding, FindingKind, ReplayedCall, named
 from .reruns import (
     DRAWS,
     MOST_NUMBERS,
@@ -112,11 +113,9 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
     reasons = []
     bare = [call for call in calls if call.is_bare or call.is_bare_noise]
     if bare:
-        places = list(dict.fromkeys(call.words for call in bare))
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        number = f"{len(bare)} call{'s were' if len(bare) > 1 else ' was'}"
+        number = f"{counted(len(bare), 'call')} {'were' if len(bare) > 1 else 'was'}"
         reasons.append(
-            f"{number} not handed what the noise is for ({bare[0].law_on_x}: {places[0]}{more}), and the output is not "
+            f"{number} not handed what the noise is for ({bare[0].law_on_x}: {named(bare)}), and the output is not "
             "a number plus the noise; put noise_primitive on the function that adds the noise, or return the noisy "
             "number too"
         )

@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
+from ..printing import counted
 from .laws import SLACK, Array, Law, directed_loss, number_words, shown, strength_needed
 from .output_values import difference, numbers_of, same_output
 from .recorded_run import RecordedRun
@@ -140,8 +141,8 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
         parted = y.parted_at is not None and number >= y.parted_at
         if a is None or b is None:
             place = (b if a is None else a).place
-            only = "y" if a is None else "x"
-            text = f"{_calls(len(x.calls))} on x and {len(y.calls)} on y; this is the first that only {only} makes"
+            calls, only = counted(len(x.calls), "call"), "y" if a is None else "x"
+            text = f"{calls} on x and {len(y.calls)} on y; this is the first that only {only} makes"
             yield Finding(kind=FindingKind.CALLS_DIFFER, place=place, message=text)
             break
         if a.place != b.place or parted:
@@ -161,10 +162,6 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
     if end_on_x != end_on_y:
         text = f"the run on x {end_on_x}, the run on y {end_on_y}"
         yield Finding(kind=FindingKind.RAISES, place=None, message=text)
-
-
-def _calls(number: int) -> str:
-    return f"{number} call{'s' * (number != 1)}"
 
 
 def _drawn(call: Drawn) -> str:
@@ -191,7 +188,7 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
         return None
     if needed is None or not _is_beyond(needed, claim):
         return None
-    text = f"{_calls(len(noise))} together: {claim.describe_strength(needed)} on this path, claimed {claim}"
+    text = f"{counted(len(noise), 'call')} together: {claim.describe_strength(needed)} on this path, claimed {claim}"
     return Finding(kind=FindingKind.SUM_ABOVE_CLAIM, place=None, message=text, loss=loss.worst, is_excess=True)
 
 

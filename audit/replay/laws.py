@@ -141,10 +141,11 @@ def shape_of(size: Any, *parameters: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A law with known densities: its parameters, and its distribution as scipy.stats makes it of their values."""
+    """A law with known densities: its parameters, its name in scipy.stats, and the arguments there of their values."""
 
     parameters: tuple[str, ...]
-    distribution: Callable[..., Any] | None
+    distribution: str = ""
+    arguments: Callable[..., tuple[Any, ...]] = lambda *values: values
     is_whole: bool = False
     is_shifted: bool = False  # it has a location, and every real number, or integer, in its support
     has_exponential_tails: bool = False  # the log density attains its largest slope 1/scale: a move costs move/scale
@@ -156,24 +157,24 @@ def _double(value: Any) -> Array:
 
 _SHIFT: Final = ("location", "scale")
 _KNOWN: Final[dict[str, _Known]] = {
-    "laplace": _Known(_SHIFT, lambda s, *p: s.laplace(*p), is_shifted=True, has_exponential_tails=True),
-    "normal": _Known(_SHIFT, lambda s, *p: s.norm(*p), is_shifted=True),
-    "logistic": _Known(_SHIFT, lambda s, *p: s.logistic(*p), is_shifted=True, has_exponential_tails=True),
-    "gumbel": _Known(_SHIFT, lambda s, *p: s.gumbel_r(*p), is_shifted=True),
+    "laplace": _Known(_SHIFT, "laplace", is_shifted=True, has_exponential_tails=True),
+    "normal": _Known(_SHIFT, "norm", is_shifted=True),
+    "logistic": _Known(_SHIFT, "logistic", is_shifted=True, has_exponential_tails=True),
+    "gumbel": _Known(_SHIFT, "gumbel_r", is_shifted=True),
     "two-sided geometric": _Known(
-        _SHIFT, lambda s, at, scale: s.dlaplace(1.0 / _double(scale), loc=at), True, True, has_exponential_tails=True
+        _SHIFT, "dlaplace", lambda at, scale: (1.0 / _double(scale), at), True, True, has_exponential_tails=True
     ),
-    "exponential": _Known(("scale",), lambda s, scale: s.expon(0.0, scale)),
-    "uniform": _Known(("low", "high"), lambda s, low, high: s.uniform(low, np.subtract(high, low))),
-    "integers": _Known(("low", "high"), lambda s, *p: s.randint(*map(_double, p)), is_whole=True),
-    "geometric": _Known(("p",), lambda s, p: s.geom(p), is_whole=True),
-    "poisson": _Known(("rate",), lambda s, rate: s.poisson(rate), is_whole=True),
-    "binomial": _Known(("n", "p"), lambda s, *p: s.binom(*p), is_whole=True),
-    "discrete": _Known(("probabilities",), None),
+    "exponential": _Known(("scale",), "expon", lambda scale: (0.0, scale)),
+    "uniform": _Known(("low", "high"), "uniform", lambda low, high: (low, np.subtract(high, low))),
+    "integers": _Known(("low", "high"), "randint", lambda *ends: tuple(map(_double, ends)), is_whole=True),
+    "geometric": _Known(("p",), "geom", is_whole=True),
+    "poisson": _Known(("rate",), "poisson", is_whole=True),
+    "binomial": _Known(("n", "p"), "binom", is_whole=True),
+    "discrete": _Known(("probabilities",)),
 }
 PARAMETERS: Final = {name: known.parameters for name, known in _KNOWN.items()}
 """The parameters of each known law."""
-_UNKNOWN: Final = _Known((), None)
+_UNKNOWN: Final = _Known(())
 _ANSWERS: Final = frozenset({"location", "low", "high", "n", "input"})
 """Parameters that hold answers, whose smallest move counts."""
 
@@ -292,14 +293,14 @@ class Law:
         held = {name: np.broadcast_to(each, self.shape).reshape(-1)[flags] for name, each in self.parameters.items()}
         return Law(self.name, held, (int(flags.sum()),), self.after, self.beside)
 
-    def frozen(self) -> Any:
+    def frozen(self) -> _Frozen:
         """Return the law as a distribution of scipy.stats; for laws that are known and not discrete."""
         from scipy import stats  # takes a second to import and is seldom needed
 
-        make = self._known.distribution
-        if make is None:
+        if not self._known.distribution:
             raise ValueError(f"the law {self.name} is not a distribution of scipy.stats")
-        return make(stats, *(self.parameters[name] for name in self._known.parameters))
+        values = (self.parameters[name] for name in self._known.parameters)
+        return _Frozen(getattr(stats, self._known.distribution), self._known.arguments(*values))
 
     def differing(self, other: Law) -> list[str]:
         """Return the names of the parameters, and of what is beside them, that differ from another law of this name."""
@@ -323,6 +324,18 @@ class Law:
                 density = law.logpmf if self.is_integer_valued else law.logpdf
                 found = density(np.asarray(value, dtype=np.float64))
         return float(np.sum(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    """A distribution of scipy.stats with its parameters; scipy's own takes as long to make as two runs of a replay."""
+
+    distribution: Any
+    arguments: tuple[Any, ...]
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.distribution, name)
+        return lambda *at, **options: method(*at, *self.arguments, **options)
 
 
 # The loss between two laws.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -121,11 +121,8 @@ def _checked(law: Any, name: str) -> Law:
         raise OptionError(
             f"the law of {name} is {shorten(law)}, not a Law; let its function return dpaudit.Law(name, parameters)."
         )
-    if law.is_known and set(law.parameters) != set(PARAMETERS[law.name]):
-        raise OptionError(
-            f"the law {law.name!r} of {name} has the parameters {', '.join(PARAMETERS[law.name])}, not "
-            f"{', '.join(law.parameters) or 'none'}; give these."
-        )
+    if law.is_known:
+        _check_parameters(law.name, law.parameters, f" of {name}")
     return law
 
 
@@ -145,9 +142,13 @@ def _check(law: Any, parameters: dict[str, Any]) -> None:
             "returns a Law.",
             law=law,
         )
-    if set(parameters) != set(PARAMETERS[law]):
+    _check_parameters(law, parameters)
+
+
+def _check_parameters(law: str, given: Iterable[str], of: str = "") -> None:
+    if set(given) != set(PARAMETERS[law]):
         raise OptionError(
-            f"the law {law!r} has the parameters {', '.join(PARAMETERS[law])}, not {', '.join(parameters) or 'none'}; "
-            "give each as the name of an argument or as a number.",
+            f"the law {law!r}{of} has the parameters {', '.join(PARAMETERS[law])}, not {', '.join(given) or 'none'}; "
+            "give these, each as a number or the name of an argument.",
             law=law,
         )

@@ -22,14 +22,13 @@ import numpy as np
 
 from .laws import PARAMETERS, Law, copied, shape_of
 from .registered import Patch, register_primitives
-from .tape import ENTROPY, OTHER_THREAD, Tape, active_tape, drawn_from, tape_of_thread
+from .tape import ENTROPY, IS_UNUSED, OTHER_THREAD, Tape, active_tape, drawn_from, tape_of_thread
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
 GLOBAL_STATE: Final = np.random.mtrand._rand
 """The global state of the process, from which other threads draw while a run is recorded."""
 _STANDS_FOR_GLOBAL: Final = "stands_for_global"
-_IS_UNUSED: Final = "is_unused"
 _GLOBAL: Final = 2**32 - 2
 """First number of the spawn key of the global state; generators that are made without a seed have the next one."""
 
@@ -258,7 +257,7 @@ def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
 
 def _noticed(self: Any, name: str) -> Any:
     """Return an attribute, and note that the state is used: nothing draws from it, in C either, without asking."""
-    object.__setattr__(self, _IS_UNUSED, False)
+    object.__setattr__(self, IS_UNUSED, False)
     return object.__getattribute__(self, name)
 
 
@@ -302,13 +301,13 @@ _LAST: Final[dict[int, Any]] = {}
 def _numpy_states(entropy: int) -> Iterator[Patch]:
     """Yield the state from which the module functions draw in a run, in place of the global one."""
     state = _LAST.pop(entropy, None)
-    if state is None or not object.__getattribute__(state, _IS_UNUSED):
+    if state is None or not object.__getattribute__(state, IS_UNUSED):
         sequence = np.random.SeedSequence(entropy, spawn_key=(_GLOBAL,))
         state = RecordingRandomState(np.random.MT19937(sequence))
         setattr(state, _STANDS_FOR_GLOBAL, True)
     _LAST.clear()
     _LAST[entropy] = state
-    object.__setattr__(state, _IS_UNUSED, True)
+    object.__setattr__(state, IS_UNUSED, True)
     yield Patch(np.random.mtrand, "_rand", state)
 
 

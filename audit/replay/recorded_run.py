@@ -21,11 +21,12 @@ from ..datasets.contents import Kept
 from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
 from ..floating_point_errors import under
+from ..printing import counted
 from ..sampling.sampler import Sampler
 from .output_values import NotCopied, kept, same_output
 from .primitives import GLOBAL_STATE, outside_patches, recording_generator
 from .registered import PrimitiveFamily, imported_families, patched
-from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of
+from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of_bits
 
 REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
@@ -35,7 +36,7 @@ _DRAWN: Final = (
     "make it inside the mechanism, or take it as the parameter rng"
 )
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
-_STATES: Final = GLOBAL_STATE, random._inst
+_PYTHON_STATE: Final = random._inst
 _OF_RUNS: Final = int.from_bytes(b"replay", "big")
 _HELD: Final = 3
 """References to a generator that nothing holds after its run: the tape's list, a loop variable, and the argument."""
@@ -73,8 +74,9 @@ class Unrecorded(NamedTuple):
 class Runner:
     """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
-    def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int) -> None:
+    def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int, *, follows: bool = True) -> None:
         self.sampler, self.names, self.seed = sampler, names, seed
+        self._follows = follows  # whether it is asked where the random numbers come from, and what is not recorded
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
@@ -116,7 +118,7 @@ class Runner:
         while True:
             given, is_copy = self._given(dataset)
             families, entropy = imported_families(self.names), entropy_of(seed)
-            follows = put_back is None or not changed  # at other values, only outputs and calls are compared
+            follows = self._follows and (put_back is None or not changed)  # at other values, only outputs are compared
             tape = Tape(put_back, changed, entropy=entropy, streams=self.streams, follows=follows)
             self.runs += 1
             with ExitStack() as undone:
@@ -222,7 +224,7 @@ class Runner:
         for what, often in sorted(unseen.items(), key=lambda one: one[0] == OTHER_THREAD):
             reason = f"unrecorded: {what}"
             if what == OTHER_THREAD:
-                reason = f"unrecorded: another thread made {often} random call{'s' * (often != 1)}"
+                reason = f"unrecorded: another thread made {counted(often, 'random call')}"
         return Unrecorded(reason, False)
 
 
@@ -233,7 +235,7 @@ def _older_generators() -> dict[np.random.BitGenerator, Any]:
         kinds |= more
     objects = gc.get_objects()
     found = list(compress(objects, map(kinds.__contains__, map(type, objects))))
-    return {each: comparable(each.state) for each in found if each is not _STATES[0]._bit_generator}
+    return {each: comparable(each.state) for each in found if each is not GLOBAL_STATE._bit_generator}
 
 
 @lru_cache
@@ -249,7 +251,7 @@ def other_seed(seed: int, number: int) -> int:
 
 def _states() -> list[Any]:
     """Return the states of the global generators, from which runs do not draw but by ways that are not recorded."""
-    return [state_of(each) for each in _STATES]
+    return [state_of_bits(GLOBAL_STATE._bit_generator), random.Random.getstate(_PYTHON_STATE)]
 
 
 def _seed_again(source: Any) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Final, Self, TypeAlias
@@ -17,7 +17,7 @@ import numpy as np
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..errors import ExcessError, OptionError
-from ..printing import shorten
+from ..printing import counted, shorten
 from ..records.suite import ReplayRow, ReplayTable
 from .laws import SLACK, Law, distance_of, gaussian_mu, is_within, moved, number_words, realised_loss, worst_loss
 from .tape import Declared, Drawn, Place, Tape
@@ -232,6 +232,12 @@ class ReplayedCall:
         return gaussian_mu(self.law_on_x, self.law_on_y)
 
 
+def named(calls: Iterable[ReplayedCall]) -> str:
+    """Return the first of some calls as text, and how many others there are, by line of code."""
+    first, *more = dict.fromkeys(call.words for call in calls)
+    return f"{first} and {len(more)} more" if more else first
+
+
 def calls_of(line: Line, tape: Tape) -> list[Drawn]:
     """Return the calls that a line makes in a run."""
     return [call for call in tape.calls if (call.primitive, call.place) == line]
@@ -361,10 +367,10 @@ class ReplayResult:
     def sentence(self) -> str:
         """The verdict in a sentence."""
         claimed = "" if self.claim is None else f", claimed {self.claim}"
-        count = f"{len(self.calls)} call{'s' * (len(self.calls) != 1)}"
+        count = counted(len(self.calls), "call")
         if self.verdict is ReplayVerdict.EXCESS:
-            number = sum(finding.is_excess for finding in self.findings)
-            return f"EXCESS: {number} finding{'s' * (number != 1)} in {count}{claimed} (one path; confirm with check)"
+            number = counted(sum(finding.is_excess for finding in self.findings), "finding")
+            return f"EXCESS: {number} in {count}{claimed} (one path; confirm with check)"
         if self.verdict is ReplayVerdict.BOUNDED:
             return f"BOUNDED: {loss_words(self.loss)} in {count}{claimed} (one path)"
         if self.findings:

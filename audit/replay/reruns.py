@@ -20,7 +20,7 @@ from scipy.special import gammaln, stirling2
 from .laws import Array
 from .output_values import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import REPEATS, RecordedRun, Runner, other_seed
-from .replay_result import Finding, FindingKind, ReplayedCall, paired, paired_calls
+from .replay_result import Finding, FindingKind, ReplayedCall, named, paired, paired_calls
 from .tape import Drawn, RaisedCall
 
 _MORE: Final = 64
@@ -148,9 +148,8 @@ class Reruns:
             return why_undecided
         for changed in (*apart_from_noise, *self._joint()):
             if changed and not self._agree(changed, apart, noise):
-                places = list(dict.fromkeys(self.calls[i].words for i in changed))
-                more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-                return f"with other values of {places[0]}{more}, the outputs on x and y differ in another way"
+                others = named(self.calls[i] for i in changed)
+                return f"with other values of {others}, the outputs on x and y differ in another way"
         return ""
 
     def _combinations(self) -> Iterator[Changes]:

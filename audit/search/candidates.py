@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -93,9 +93,12 @@ class PairSource:
         return True
 
 
-def varied(candidate: Candidate, how: str) -> str:
-    """Return the label of a variation: the label of the first pair, and the last change."""
-    return f"{candidate.label.split(' (variation: ')[0]} (variation: {how})"
+def varied(candidate: Candidate) -> str:
+    """Return the label of a variation: that of the first pair of which it is one."""
+    return f"{candidate.label.removesuffix(VARIATION)}{VARIATION}"
+
+
+VARIATION = " (variation of another pair)"
 
 
 def whole_distance(distance: float, what: str) -> int:
@@ -164,10 +167,14 @@ class Pool:
     source: PairSource
     adjacency: Adjacency | None
     distance: float
-    rng: np.random.Generator
+    seed: InitVar[int]
     check_pair: PairCheck | None = None  # of the mechanism, which may refuse neighbours
+    rng: np.random.Generator = field(init=False)
     strangers: list[tuple[Candidate, str]] = field(default_factory=list)  # the caller's, and the first one refused
     seen: set[Hashable] = field(default_factory=set)
+
+    def __post_init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed_of(seed, Stream.PAIRS))
 
     def first(self, budget: int, places: Sequence[Candidate] = ()) -> tuple[list[Candidate], list[Candidate]]:
         """Return the initial pairs (places of sweeps, patterns, random ones), and the patterns left out.
@@ -267,10 +274,3 @@ class Pool:
                 self.strangers.append((candidate, str(error)))
             return str(error)
         return None
-
-
-def new_pool(
-    source: PairSource, adjacency: Adjacency | None, distance: float, seed: int, check_pair: PairCheck | None = None
-) -> Pool:
-    """Return a pool with its own random generator."""
-    return Pool(source, adjacency, distance, np.random.default_rng(seed_of(seed, Stream.PAIRS)), check_pair)

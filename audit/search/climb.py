@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from itertools import count, islice
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from .candidates import Candidate, Line, Pool
 
@@ -120,13 +120,12 @@ _SIMPLER = 150  # simpler pairs that are compared in each of two passes
 _FOR_SIMPLER = 0.05  # share of the budget that is left for them
 
 
-class Sized(Protocol):
+@dataclass(frozen=True, slots=True)
+class Sized:
     """A pair with its size; an infinite one ends the search."""
 
-    @property
-    def candidate(self) -> Candidate: ...
-    @property
-    def size(self) -> float: ...
+    candidate: Candidate
+    size: float
 
 
 Pair = TypeVar("Pair", bound=Sized)

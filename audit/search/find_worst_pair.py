@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sized
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, zip_longest
 from typing import Any, Literal, Unpack
@@ -45,8 +45,8 @@ from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import check_store, opened
 from ..store.store_settings import claim_in_words, code_of
-from .candidates import Candidate, Pool, may_show_data, new_pool, text_of_error
-from .climb import KEPT, ROUNDING, Climb, Comparisons
+from .candidates import Candidate, Pool, may_show_data, text_of_error
+from .climb import KEPT, ROUNDING, Climb, Comparisons, Sized
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
 from .successive_halving import LEAST_SCORED, SHARE, halve
@@ -62,22 +62,14 @@ _PATTERNS = 3  # one of so many is a usual pattern, because one path may show li
 _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """A pair with the loss that a replay shows (`visible_loss`)."""
-
-    candidate: Candidate
-    size: float
-
-
 @dataclass(slots=True)
-class Replays(Comparisons[Replayed]):
+class Replays(Comparisons[Sized]):
     """Replays of pairs, at most a number of runs."""
 
     runner: Runner
     progress: Callable[[int], None] | None = None
     has_calls: bool = False
-    on_one_path: list[Replayed] = field(default_factory=list)  # with the same calls: what another path costs is a guess
+    on_one_path: list[Sized] = field(default_factory=list)  # with the same calls: what another path costs is a guess
     _last: tuple[Hashable, RecordedRun] | None = None  # the dataset x of the last pair, and the run on it
     _shows: dict[Hashable, bool] = field(default_factory=dict)
     _hidden: Counter[Hashable] = field(default_factory=Counter)
@@ -86,7 +78,7 @@ class Replays(Comparisons[Replayed]):
     def used(self) -> int:
         return self.runner.runs
 
-    def compare(self, candidate: Candidate) -> Replayed | None:
+    def compare(self, candidate: Candidate) -> Sized | None:
         before = self.runner.runs
         on_x = self._recorded(candidate)
         on_y = self.runner.run(candidate.y, on_x.tape.calls)
@@ -104,8 +96,8 @@ class Replays(Comparisons[Replayed]):
         self.pairs += 1
         self.has_calls = self.has_calls or bool(on_x.tape.calls)
         if is_tried:
-            self.on_one_path.append(Replayed(candidate, visible_loss(on_x, on_y, otherwise=0.0)))
-        return Replayed(candidate, size)
+            self.on_one_path.append(Sized(candidate, visible_loss(on_x, on_y, otherwise=0.0)))
+        return Sized(candidate, size)
 
     def _hides(self, number: int, reruns: Reruns, *, is_tried: bool) -> bool:
         """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs.
@@ -141,15 +133,15 @@ class Guide:
     remark: str = ""  # why the ranking says little
 
 
-def _in_turn(*leaders: Iterable[Replayed]) -> list[Replayed]:
+def _in_turn(*leaders: Iterable[Sized]) -> list[Sized]:
     """Return pairs by decreasing size and then the smaller ones, from each of some lists in turn, each once.
 
     Of two pairs with the same loss, the smaller one hides it less.
     """
 
-    def order(pair: Replayed) -> tuple[float, int]:
+    def order(pair: Sized) -> tuple[float, int]:
         datasets = pair.candidate.x, pair.candidate.y
-        return -round(pair.size, 6), sum(len(dataset) for dataset in datasets if isinstance(dataset, Sized))
+        return -round(pair.size, 6), sum(len(dataset) for dataset in datasets if isinstance(dataset, Collection))
 
     turns = zip_longest(*(sorted(pairs, key=order) for pairs in leaders))
     found = (pair for turn in turns for pair in turn if pair is not None)
@@ -163,7 +155,7 @@ def guided_by_replays(
     remedy = "the one that runs this search; search without guide=, or in another process."
     with only_recording(sampler.name, remedy):
         most = min(int(_SHARE * budget), _MOST)
-        replays = Replays(Runner(sampler, registered_names(), seed), progress, most=most)
+        replays = Replays(Runner(sampler, registered_names(), seed, follows=False), progress, most=most)
         climb = Climb(pool, replays)
         with replays.runner.patching():
             climb.run()
@@ -256,7 +248,6 @@ def simplest(
     is_known = all(each.error <= _LARGEST_ERROR * each.value for each in (seen, score))
     if not is_known or simple.bound < _WORSE * simple.found_bound:
         return simple, None, judge.draws.executions
-    trial.merit = seen.value
     return simple, trial, judge.draws.executions
 
 
@@ -363,7 +354,7 @@ def find_worst_pair(
         )
     larger = _enlarged(domain, sampler, seed)
     source = pairs_of(larger.domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
-    pool = new_pool(source, said.adjacency, distance, seed, sampler.check_pair)
+    pool = Pool(source, said.adjacency, distance, seed, sampler.check_pair)
     with opened(chosen.store) as kept, told(chosen.progress, sampler.name, None) as (progress, shown):
         judge = Judge(
             sampler=sampler,

@@ -153,9 +153,7 @@ def _clamps(low: float, high: float, build: Callable[[float], Any], apart: Calla
         return False
 
 
-def _of_numbers(
-    domain: Any,
-) -> tuple[float, float, Callable[[float], Any], Callable[[tuple[float, ...]], Any]] | None:
+def _of_numbers(domain: Any) -> tuple[float, float, Callable[[float], Any], Callable[[tuple[float, ...]], Any]] | None:
     """Return the range of a domain of floating-point numbers, how to build a dataset of one of them, and the domain
     with special numbers; None for any other domain."""
     if isinstance(domain, Tables):

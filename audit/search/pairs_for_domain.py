@@ -351,7 +351,7 @@ class AnswerPairs(PairSource):
     def _with_level(self, candidate: Candidate, base: Floats, step: Floats, place: int, level: float) -> Candidate:
         levels = base.copy()
         levels[place] = level
-        return self._candidate(varied(candidate, f"answer {place} at another level"), levels, step)
+        return self._candidate(varied(candidate), levels, step)
 
     def _at_level(self, name: str, sign: Floats, level: float) -> Candidate:
         return self._candidate(f"{name}, base at {level:g}", np.full(self._n, level), sign)
@@ -380,8 +380,7 @@ class AnswerPairs(PairSource):
             return
         base, step = candidate.parts
         while True:
-            how, new_base, new_direction = self._move(base, step, rng)
-            yield self._candidate(varied(candidate, how), new_base, new_direction)
+            yield self._candidate(varied(candidate), *self._move(base, step, rng))
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         if candidate.parts is None:
@@ -399,39 +398,34 @@ class AnswerPairs(PairSource):
             if np.any(levels != base):
                 yield self._candidate(f"{candidate.label} (simpler: {how})", levels, step)
 
-    def _move(self, base: Floats, step: Floats, rng: np.random.Generator) -> tuple[str, Floats, Floats]:
-        """Return a description of the change, the new base, and the direction of the new step."""
+    def _move(self, base: Floats, step: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the base and the direction of the step of a variation."""
         base, step, j = base.copy(), step.copy(), int(rng.integers(self._n))
         size = float(np.abs(step).max())
         rising, falling = step > 0, step < 0
         middle = base + step / 2
-        choice = rng.choice(["level", "far", "scale", "shift", "place", "flip", "drop", "cross", "turn"])
-        match choice:
+        match rng.choice(["level", "far", "scale", "shift", "place", "flip", "drop", "cross", "turn"]):
             case "flip" if step[j] and self._n > 1:
                 step[j] *= -1
-                return f"answer {j} moves in the opposite direction", base, step
             case "drop" if self._n > 1 and (not step[j] or np.count_nonzero(step) > 1):
                 step[j] = 0.0 if step[j] else rng.choice([-size, size])
-                return f"answer {j} {'moves' if step[j] else 'does not move'}", base, step
             case "place" if self._n > 1:
                 base[j] = rng.choice(self._levels())
-                return f"answer {j} at another level", base, step
             case "level" if rising.any() and falling.any():
                 group = rising if rng.random() < 0.5 else falling
                 base[group] += rng.choice([-1.0, -0.5, 0.5, 1.0]) * size
-                return f"{'rising' if group is rising else 'falling'} answers at another level", base, step
             case "far" if rising.any() and falling.any():
                 low, high = rng.uniform(self.domain.low, self.domain.high, 2)
-                return "another gap between rising and falling answers", np.where(rising, low, high), step
+                base = np.where(rising, low, high)
             case "scale" if np.ptp(base) > 0:
-                factor = rng.choice([0.25, 0.5, 0.75, 1.5])
-                return f"differences of the base times {factor:g}", base.mean() + factor * (base - base.mean()), step
+                base = base.mean() + rng.choice([0.25, 0.5, 0.75, 1.5]) * (base - base.mean())
             case "cross":
-                return "x and y symmetric", np.full(self._n, middle.mean()) - step / 2, step
+                base = np.full(self._n, middle.mean()) - step / 2
             case "turn" if self._n > 1:
-                return "answers in reverse order", base[::-1], step[::-1]
-        by = rng.choice([-1.0, -0.5, 0.5, 1.0]) * (size if rng.random() < 0.5 else self.domain.width / 4)
-        return f"all answers {'lower' if by < 0 else 'higher'}", base + by, step
+                base, step = base[::-1], step[::-1]
+            case _:
+                base += rng.choice([-1.0, -0.5, 0.5, 1.0]) * (size if rng.random() < 0.5 else self.domain.width / 4)
+        return base, step
 
     def _candidate(self, label: str, levels: Floats, direction: Floats) -> Candidate:
         """Return the pair with a base as close to these levels as the range allows."""
@@ -595,15 +589,15 @@ class GraphPairs(PairSource):
                 case "edge" if {i, j} <= x.nodes:
                     # In both graphs, unless y lacks one of the nodes.
                     new = x.toggled([(i, j)]), y.toggled([(i, j)]) if {i, j} <= y.nodes else y
-                    how = f"edge {i}-{j} {'removed' if (i, j) in x.edges else 'added'}"
-                    yield self._candidate(varied(candidate, how), *new)
                 case "change":
-                    yield self._candidate(varied(candidate, f"other {self.kind} differ"), x, self._changed(x, rng))
+                    new = x, self._changed(x, rng)
                 case "node" if i in x.nodes and i in y.nodes:
-                    yield self._candidate(varied(candidate, f"node {i} removed"), x.without([i]), y.without([i]))
+                    new = x.without([i]), y.without([i])
                 case "node" if i not in x.nodes:
-                    grown = (Plain(graph.nodes | {i}, graph.edges) for graph in (x, y))
-                    yield self._candidate(varied(candidate, f"node {i} added"), *grown)
+                    new = Plain(x.nodes | {i}, x.edges), Plain(y.nodes | {i}, y.edges)
+                case _:
+                    continue
+            yield self._candidate(varied(candidate), *new)
 
     def is_allowed(self, candidate: Candidate) -> bool:
         return all(max(graph.degrees.values(), default=0) <= self.domain.degree for graph in candidate.parts)

@@ -18,7 +18,7 @@ from ..datasets.tables import Tables
 from ..errors import AdjacencyError, DatasetError
 from ..events.outputs import outcome_key
 from ..printing import counted, shorten
-from .candidates import Candidate, Line, PairSource
+from .candidates import VARIATION, Candidate, Line, PairSource
 
 Row = Any
 _SIDES = ("only_x", "only_y", "common")
@@ -84,7 +84,7 @@ class SplitPairs(PairSource, ABC):
     def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
         while True:
             split = self.changed(candidate.parts, rng)
-            yield self._candidate(split, f"{self.words(split)} (variation of another pair)")
+            yield self._candidate(split, f"{self.words(split)}{VARIATION}")
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         split: Split = candidate.parts
@@ -118,7 +118,7 @@ class SplitPairs(PairSource, ABC):
         parts[place] = number
         rows[index] = self.domain.row(parts)
         changed = split.with_rows(side, rows)
-        return self._candidate(changed, f"{self.words(changed)} (variation of another pair)")
+        return self._candidate(changed, f"{self.words(changed)}{VARIATION}")
 
     def _rounded(self, row: Row, digits: int) -> Row:
         """Return a row with its floating-point numbers rounded to this many decimals, as far as their ranges allow."""

@@ -8,9 +8,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count, islice
 
-import numpy as np
-import numpy.typing as npt
-
 from ..clock import now
 from ..sampling.block_plan import pilot_runs
 from .candidates import Candidate, Pool
@@ -81,70 +78,6 @@ def _differences(pool: Pool, judge: Judge, numbers: Iterator[int]) -> Callable[[
     return difference
 
 
-# Scores of many pairs, each shrunk towards the mean of the pairs that have something in common with it.
-#
-# The true values of a group are taken as normal around its mean, and the groups' means around a common mean, with both
-# variances estimated: a short pilot that can tell no pair from another can often tell the pairs in which half of the
-# answers rise from those in which one does. A single leaking pair among many harmless ones does not follow a normal
-# law, so no estimate moves by more than √(2 ln n) standard errors, about the largest of n errors by chance.
-#
-# References
-# ----------
-# DerSimonian & Laird (1986), Meta-analysis in clinical trials, Section 2 (the variance between groups). Morris (1983),
-# Parametric empirical Bayes inference: theory and applications, Section 3 (shrinkage with unequal variances). Efron &
-# Morris (1972), Limiting the risk of Bayes and empirical Bayes estimators, part II (limited translation).
-
-Array = npt.NDArray[np.float64]
-
-
-def pooled(values: Sequence[float], errors: Sequence[float], groups: Sequence[Hashable]) -> tuple[Array, Array]:
-    """Return the posterior mean and standard deviation of every value, shape (values,) each.
-
-    `errors` are standard errors, above 0; values that are expected to be similar have equal `groups`.
-    """
-    value, variance = np.array(values, dtype=np.float64), np.square(np.array(errors, dtype=np.float64))
-    places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
-    member = np.array([places[group] for group in groups], dtype=np.int64)
-    within = _variance_between(value, variance, member)
-    mean, mean_variance = _means(value, variance + within, member)
-    alone = np.zeros(len(mean), dtype=np.int64)
-    between = _variance_between(mean, mean_variance, alone)
-    (centre,), (centre_variance,) = _means(mean, mean_variance + between, alone)
-    mean, mean_variance = _shrunk(mean, mean_variance, between, centre, centre_variance)
-    mean, posterior = _shrunk(value, variance, within, mean[member], mean_variance[member])
-    most = np.sqrt(2.0 * math.log(max(len(value), 2)) * variance)
-    return np.clip(mean, value - most, value + most), np.sqrt(posterior)
-
-
-def _means(value: Array, variance: Array, member: npt.NDArray[np.int64]) -> tuple[Array, Array]:
-    """Return the weighted mean of each group, and its variance."""
-    total = np.bincount(member, 1.0 / variance)
-    return np.bincount(member, value / variance) / total, 1.0 / total
-
-
-def _shrunk(
-    value: Array, variance: Array, prior: float, centre: Array | float, centre_variance: Array | float
-) -> tuple[Array, Array]:
-    """Return values shrunk towards uncertain centres around which they have the variance `prior`."""
-    kept = prior / (prior + variance)
-    return centre + kept * (value - centre), kept * variance + (1.0 - kept) ** 2 * centre_variance
-
-
-def _variance_between(value: Array, variance: Array, member: npt.NDArray[np.int64]) -> float:
-    """Return the variance of the true values within groups, by DerSimonian and Laird's moments.
-
-    It is at least the standard error that the estimate has for equal true values: few pairs cannot show that they are
-    equal, and an estimate of 0 would leave nothing of what tells them apart.
-    """
-    weight = 1.0 / variance
-    mean, _ = _means(value, variance, member)
-    degrees = len(value) - len(mean)
-    excess = float((weight * np.square(value - mean[member])).sum()) - degrees
-    total = np.bincount(member, weight)
-    scale = float((total - np.bincount(member, np.square(weight)) / total).sum())
-    return max(excess, math.sqrt(2.0 * degrees)) / scale if scale > 0.0 else 0.0
-
-
 # How long the pilots of a round are.
 
 LEAST_SCORED = 100
@@ -194,11 +127,7 @@ _SURE = 1.645  # standard errors above the claim that refute it with 95% power
 
 
 def halve(
-    pool: Pool,
-    judge: Judge,
-    budget: int,
-    tell: Callable[[Trial], None],
-    given: Sequence[Candidate] | None = None,
+    pool: Pool, judge: Judge, budget: int, tell: Callable[[Trial], None], given: Sequence[Candidate] | None = None
 ) -> tuple[list[Trial], int, int]:
     """Return all tried pairs, the number of patterns left out, and that of executions.
 
@@ -223,7 +152,6 @@ def halve(
     running = trials[:]
     while True:
         finalists = [trial for trial in running if trial.error is None]
-        _pool_scores(finalists)
         kept = survivors(kept, pilots[-1]) if kept > 1 else 1
         running = _survivors(finalists, kept, judge.claim.strength)
         if running:
@@ -285,18 +213,6 @@ def _begun(
         trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(len(first), pilots[-1]))
         trials.append(trial)
     return trials, max(len(left) - max(len(trials) - len(first), 0), 0)
-
-
-def _pool_scores(trials: list[Trial]) -> None:
-    """Give every trial its merit, 0 of a pair that shows nothing: pooled, it would look like one that may leak."""
-    seen = [(trial, trial.score) for trial in trials if trial.score is not None and not trial.score.is_empty]
-    for trial in trials:
-        trial.merit, trial.deviation = 0.0, 0.0
-    if seen:
-        values, errors = [score.value for _, score in seen], [score.error for _, score in seen]
-        merits, deviations = pooled(values, errors, [trial.candidate.group for trial, _ in seen])
-        for (trial, _), merit, deviation in zip(seen, merits.tolist(), deviations.tolist(), strict=True):
-            trial.merit, trial.deviation = merit, deviation
 
 
 def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:

@@ -312,8 +312,6 @@ class Trial:
     runs: int = 0  # on each dataset, in the pilot
     alone: int = 0  # independent runs on each dataset, after the pair was chosen
     score: PairScore | None = None
-    merit: float = -math.inf  # the score pooled with those of similar pairs
-    deviation: float = math.inf  # of the merit
     difference: float = 0.0  # how far its coupled outputs are apart, for pairs that show nothing
     varies: bool = True  # whether the outputs vary
     error: str | None = None  # why it was skipped
@@ -358,6 +356,16 @@ class Trial:
                 self.blocks_y += blocks[1]
         check_blocks(self.blocks_x, self.blocks_y, judge.sampler.is_block, judge.sampler.name)
         refuse_if_all_raised(self.plan, *merge(self.blocks_x, self.blocks_y))
+
+    @property
+    def merit(self) -> float:
+        """The bound that an audit should give; 0 for a pair that shows nothing."""
+        return 0.0 if self.score is None or self.score.is_empty else self.score.value
+
+    @property
+    def deviation(self) -> float:
+        """The standard error of the merit."""
+        return 0.0 if self.score is None or self.score.is_empty else self.score.error
 
     @property
     def bold(self) -> float:

@@ -18,8 +18,8 @@ from ..errors import MechanismError, described
 from ..known_options import with_known_options
 from ..options import checked_seed
 from ..random_streams import Stream, seed_of
-from ..search.candidates import Candidate, may_show_data, new_pool, shown, text_of_error
-from ..search.climb import KEPT, ROUNDING, Climb, Comparisons
+from ..search.candidates import Candidate, Pool, may_show_data, shown, text_of_error
+from ..search.climb import KEPT, ROUNDING, Climb, Comparisons, Sized
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
 from .query_answer import Answer, Change, Norm, answer_of, answer_text, change_between, norm_of
@@ -32,17 +32,12 @@ _MOST_KEPT = 2**23  # numbers in the answers that are kept
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Sized):
     """A pair with the query's answers on it, and their change."""
 
-    candidate: Candidate
     x: Answer
     y: Answer
     change: Change
-
-    @property
-    def size(self) -> float:
-        return self.change.size
 
     def rounding(self, norm: Norm) -> float:
         """Return how much of the change may be due to rounding in the query; none between whole numbers."""
@@ -88,7 +83,8 @@ class Evaluations(Comparisons[Compared]):
             self.failed += 1
             return None
         self.pairs += 1
-        return Compared(candidate, x, y, change_between(x, y, self.norm))
+        change = change_between(x, y, self.norm)
+        return Compared(candidate, change.size, x, y, change)
 
     def again(self, dataset: Any, before: Answer) -> Any:
         """Return a copy of the query's output, evaluated again; note whether it differs, or the dataset changes."""
@@ -227,7 +223,7 @@ def check_sensitivity(
     relation = None if adjacency is None else as_adjacency(adjacency)
     larger = with_special_numbers(domain, partial(_apart, query), partial(_error_of, query))
     source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
-    pool = new_pool(source, relation, distance, seed)
+    pool = Pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
     shows_data = may_show_data(domain, keep_datasets=keep_datasets)
     comparisons = Evaluations(query, norm, bound, deadline, shows_data, most=evaluations)

@@ -17,7 +17,7 @@ from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import DatasetError, MechanismError
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
-from ...audit.search.candidates import new_pool
+from ...audit.search.candidates import Pool
 from ...audit.search.pairs_for_domain import pairs_of
 from ...mechanisms import (
     BinomialMechanism,
@@ -207,7 +207,7 @@ def _replayed(side: Side, count: int, seed: int) -> tuple[Verdicts, int, float]:
     pairs = [] if side.pair is None else [side.pair]
     if side.domain is not None:
         source = pairs_of(side.domain, adjacency, side.distance, seed)
-        pool = new_pool(source, adjacency, side.distance, seed, getattr(mechanism, "check_pair", None))
+        pool = Pool(source, adjacency, side.distance, seed, getattr(mechanism, "check_pair", None))
         found = [*islice(pool.patterns(count), count // 2)]
         found += [*pool.drawn(count - len(found) - len(pairs))]
         pairs += [(each.x, each.y) for each in found]
@@ -361,7 +361,7 @@ def _fitted(name: str) -> tuple[Any, DrawPair]:
     source = pairs_of(fit.domain, mechanism.adjacency, 1.0, 0)
 
     def draw(rng: np.random.Generator) -> tuple[Any, Any]:
-        (pair,) = new_pool(source, mechanism.adjacency, 1.0, int(rng.integers(2**32)), None).drawn(1)
+        (pair,) = Pool(source, mechanism.adjacency, 1.0, int(rng.integers(2**32)), None).drawn(1)
         return pair.x, pair.y
 
     return mechanism, draw

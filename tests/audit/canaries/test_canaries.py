@@ -1,8 +1,7 @@
 """Audits of one training run: verdicts by guesses about canaries, their tests, and their number."""
 
-import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from dpaudit import (
     PrivacyProfile,
     PureDP,
     RenyiDP,
-    Replace,
     TradeOffCurve,
     Verdict,
     ZeroConcentratedDP,
@@ -25,8 +23,8 @@ from dpaudit import (
     epsilon_from_guesses,
     plan_canaries,
 )
-from dpaudit.audit.canaries.canary_draws import CanaryDraws, canary_draws, right_from_both_ends
-from dpaudit.audit.canaries.canary_tests import ceilings, least_wrong, refuted_strength, refutes, tail
+from dpaudit.audit.canaries.canary_draws import canary_draws
+from dpaudit.audit.canaries.canary_tests import least_wrong, refuted_strength, refutes, tail
 from dpaudit.audit.canaries.plan_canaries import best_rates, fixed_numbers, plan_tests, smallest_excess
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
@@ -68,9 +66,8 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
 @pytest.mark.parametrize(
     "claim",
     [
-        PureDP(0.5), GaussianDP(0.3), RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05), PureDP(0.25).group(2),
+        PureDP(0.5), GaussianDP(0.3), RenyiDP(2.0, 0.1), PureDP(0.25).group(2),
         PrivacyProfile((0.0, 1.0), (0.1, 0.0)), TradeOffCurve((0.0, 0.2, 0.7, 1.0), (1.0, 0.7, 0.2, 0.0)),
-        ApproxDP(0.5, 1e-4, bound_on="delta"),
     ],
     ids=str,
 )  # fmt: skip
@@ -84,10 +81,9 @@ def test_families_of_claims(claim):
     assert allowed.p_value > 0.05
 
 
-@pytest.mark.parametrize("mu", [0.5, 2.0])
-def test_scores_at_the_claim_are_not_refuted_and_the_bound_is_close(mu):
+def test_scores_at_the_claim_are_not_refuted_and_the_bound_is_close():
     """Gaussian scores without chance: the bound is below the truth, and grows with the canaries."""
-    bounds = []
+    mu, bounds = 2.0, []
     for canaries in (500, 5_000):
         included = coins_of(canaries, seed=1)
         result = check_canaries(even_scores(included, mu), included, claim=GaussianDP(mu))
@@ -97,41 +93,10 @@ def test_scores_at_the_claim_are_not_refuted_and_the_bound_is_close(mu):
     assert bounds[0] < bounds[1]
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 2e-4), GaussianDP(1.0)], ids=str)
-def test_false_alarms_at_the_claim(claim):
-    """Responses that attain the claim, 200 audits: false alarms as often as chance gives once in 10⁶."""
-    rng = np.random.default_rng(5)
-    shape = CanaryGuesses(canaries=100, numbers=(12, 25, 50, 100), right=(0, 0, 0, 0))
-    tests = plan_tests("auto", None, claim, shape, 0.05)
-    refuted = 0
-    for _ in range(200):
-        included = rng.random(100) < 0.5
-        if isinstance(claim, GaussianDP):
-            scores = rng.normal(size=100) + claim.mu * included
-        else:
-            scores = np.where(rng.random(100) < math.e / (1 + math.e), included, ~included).astype(float)
-            if rng.random() < getattr(claim, "delta", 0.0):
-                scores = included.astype(float)
-        right = np.cumsum(right_from_both_ends(CanaryDraws(scores, included), rng))
-        guesses = replace(shape, right=tuple(int(right[number - 1]) for number in shape.numbers))
-        refuted += any(refutes(test, claim, guesses) for test in tests)
-    assert refuted <= binom.isf(1e-6, 200, 0.05)
-
-
-def test_order_of_canaries_does_not_matter():
-    order = np.random.default_rng(3).permutation(400)
-    scores = even_scores(FLAGS, 1.5)
-    scores += 1e-9 * np.arange(400)  # no ties
-    first = check_canaries(scores, FLAGS, claim=PureDP(1.0))
-    second = check_canaries(scores[order], FLAGS[order], claim=PureDP(1.0))
-    assert first.guesses == second.guesses
-    assert (first.bound, first.p_value) == (second.bound, second.p_value)
-
-
 @pytest.mark.parametrize(
     "change",
-    [lambda s: 3.0 * s - 7.0, lambda s: s.tolist(), lambda s: s.reshape(4, 100), lambda s: s[:, None]],
-    ids=["affine", "list", "runs", "column"],
+    [lambda s: 3.0 * s - 7.0, lambda s: s.tolist(), lambda s: s.reshape(4, 100)],
+    ids=["affine", "list", "runs"],
 )
 def test_forms_of_the_same_scores(change):
     flags = FLAGS.reshape(np.shape(change(CLEAR)))
@@ -151,13 +116,12 @@ def test_infinite_scores_and_flags_as_scores():
 def test_equal_scores_do_not_give_the_coins_away(say):
     """With the canaries that are in first or last: a stable sort would guess all of them right."""
     first = np.arange(400) < 190
-    for seed, flags in itertools.product(range(3), (first, first[::-1])):
+    for seed, flags in enumerate((first, first[::-1])):
         result = check_canaries(np.zeros(400), flags, claim=PureDP(0.0), seed=seed, say=say)
         assert result.guesses.right_among(400) < 240
 
 
-@pytest.mark.parametrize("say", ["in", "out"])
-@pytest.mark.parametrize("probability", [0.2, 0.5])
+@pytest.mark.parametrize(("say", "probability"), [("in", 0.2), ("out", 0.5)])
 def test_guesses_of_one_answer(say, probability):
     included = coins_of(600, 2, probability)
     result = check_canaries(even_scores(included, 3.0), included, claim=PureDP(0.5), probability=probability, say=say)
@@ -165,8 +129,6 @@ def test_guesses_of_one_answer(say, probability):
     assert (result.guesses.said, result.guesses.probability) == (say, probability)
     assert result.bound <= result.ceiling
     assert 0.0 < result.resolution < 5.0
-    fixed = check_canaries(CLEAR, FLAGS, claim=PureDP(0.5), guesses=[100, 30, 30]).tests
-    assert [(test.kind, test.guesses) for test in fixed] == [("counts", 30), ("counts", 100)]
     prior = check_canaries(even_scores(included, 0.0), included, claim=PureDP(0.5), probability=probability, say=say)
     assert not prior.is_refuted
 
@@ -178,9 +140,6 @@ def test_fixed_split_is_audited_in_pairs():
     assert (result.canaries, result.included, result.guesses.canaries) == (300, 150, 150)
     assert "of 150 pairs" in result.sentence
     assert result.adjacency == "replace"
-    few = np.arange(300) < 20
-    uneven = check_canaries(even_scores(few, 3.0), few, claim=PureDP(1.0), coins="fixed", adjacency="replace")
-    assert uneven.guesses.canaries == 20
     for seed in range(4):
         equal = check_canaries(np.zeros(300), half, claim=PureDP(0.0), coins="fixed", adjacency="replace", seed=seed)
         assert equal.guesses.right_among(150) < 110
@@ -217,38 +176,28 @@ THOUSAND, LABELS = coins_of(1_000, 3), np.arange(400)[::-1]
 FIXED = {"coins": "fixed", "adjacency": "replace"}
 REFUSED = [
     # Options, for CLEAR and FLAGS.
-    ("coins='coin' is unknown; use", {"coins": "coin"}), ("adjacency='x' is unknown; use", {"adjacency": "x"}),
-    ('pass adjacency="replace"', {"coins": "fixed"}), ("say='x' is unknown; use", {"say": "x"}),
+    ("adjacency='x' is unknown; use", {"adjacency": "x"}), ('pass adjacency="replace"', {"coins": "fixed"}),
     ("2ε or 2μ for replaced rows", {"coins": "fixed", "adjacency": AddRemove()}),
     ("say='in' has no meaning for pairs", FIXED | {"say": "in"}),
-    ("method='x' is unknown; use one of auto", {"method": "x"}),
     ('guesses=100 has no meaning for method="betting"', {"method": "betting", "guesses": 100}),
     ('use "f-dp"', {"method": "counts", "claim": RenyiDP(2.0, 1.0)}),
     ("boundary of .* is not concave", {"claim": Dented(1.0)}),
-    ("probability=True is not a probability", {"probability": True}),
     ("too small for the exact test", {"alpha": 1e-10}),
     ("guesses=0 are not numbers of guesses; use whole numbers from 1 to 400", {"guesses": 0}),
-    ("guesses=401 are not", {"guesses": 401}), ("guesses=1.5 are not", {"guesses": 1.5}),
-    (r"guesses=\[\] are not", {"guesses": []}),
+    ("guesses=401 are not", {"guesses": 401}), (r"guesses=\[\] are not", {"guesses": []}),
     ("which independent coins of probability 0.2 give", {"probability": 0.2}),
     # Scores and flags.
     (r"scores of shape \(399,\) and included of shape \(400,\)", {"scores": CLEAR[:-1]}),
-    ("do not match; use two arrays", {"scores": None}),
-    ("do not match; use two arrays", {"scores": CLEAR.reshape(4, 10, 10), "included": FLAGS.reshape(4, 10, 10)}),
     ("scores is not an array of numbers", {"scores": "abc"}),
-    ("scores is not an array of numbers", {"scores": [[1.0], [1.0, 2.0]]}),
     ("scores is not an array of numbers .*detach", {"scores": Tensor()}),
     ("scores is not an array of numbers .*complex", {"scores": CLEAR + 0j}),
-    ("scores is not an array of numbers", {"scores": [10**400] * 400}),
     ("scores has masked values", {"scores": np.ma.masked_greater(CLEAR, 2.0)}),
     ("1 of 400 scores are NaN, the first at 3", {"scores": np.where(np.arange(400) == 3, np.nan, CLEAR)}),
     ("included=2 at 1 is neither 0 nor 1", {"included": FLAGS + 1}),
     ("different labels", {"scores": pd.Series(CLEAR, LABELS), "included": pd.Series(FLAGS, LABELS[::-1])}),
     ("canaries=7 are too few; use 8 or more", {"scores": CLEAR[:7], "included": FLAGS[:7]}),
     ("all of the 400 canaries are in", {"included": np.ones(400)}),
-    ("none of the 400 canaries are in", {"included": np.zeros(400)}),
     ("200 of the 400 canaries are in, half of them", {"included": np.arange(400) < 200}),
-    ("40 of the 400 canaries are in, 10% of them", {"included": TENTH, "probability": 0.1}),
     ("runs 0 and 1 agree in 100 of 100 canaries",
      {"scores": CLEAR.reshape(4, 100), "included": np.tile(FLAGS[:100], (4, 1))}),
     ("runs 0 and 1 agree in 0 of 200 canaries",
@@ -271,37 +220,19 @@ def test_what_is_refused(match, given):
         check_canaries(**{"scores": CLEAR, "included": FLAGS, "claim": PureDP(1.0), **given})
 
 
-def test_what_is_nearly_refused():
-    tenth = check_canaries(CLEAR, TENTH, claim=PureDP(1.0), probability=0.1, coins="independent")
-    assert (tenth.included, tenth.guesses.said) == (40, "in")
-    half = np.arange(300) < 150
-    fixed = check_canaries(even_scores(half, 3.0), half, claim=PureDP(1.0), coins="fixed", adjacency=Replace())
-    assert fixed.adjacency == "replace"
-
-
-def test_runs_with_few_canaries_in_may_agree_by_chance():
-    included = np.zeros((3, 20))
-    included[0, 4] = included[1, 9] = included[2, 9] = 1
-    assert check_canaries(np.zeros((3, 20)), included, claim=PureDP(1.0), probability=0.06).canaries == 60
-
-
 def test_verdict_words():
-    result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), name="sgd", claim_source="a paper")
+    result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), name="sgd")
     of = result.best_guesses
     assert f"{of[1]:,} of {of[0]:,} guesses were right, of 400 canaries" in result.sentence
-    assert repr(result).startswith("<CanaryResult sgd: refuted, epsilon >= ")
-    assert (result.claim_source, result.pvalue, result.ledger.total) == ("a paper", result.p_value, 0.05)
     many = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 0.1))
     assert many.verdict is Verdict.INCONCLUSIVE
     assert "too many canaries for this delta (400, 95% confidence); canaries × delta = 40" in many.sentence
     few = check_canaries(CLEAR[:9], FLAGS[:9], claim=PureDP(3.0), coins="independent")
     assert (few.verdict, few.resolution) == (Verdict.INCONCLUSIVE, math.inf)
     assert "too few canaries (9" in few.sentence
-    assert "even if all guesses were right, epsilon >=" in few.sentence
     assert 0.0 < few.ceiling < 3.0
     weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), resolution=0.01)
     assert weak.verdict is Verdict.INCONCLUSIVE
-    assert "smallest detectable excess" in weak.sentence
     assert weak.sentence.endswith("requested: 0.01")
 
 
@@ -328,10 +259,7 @@ def test_scores_of_the_wrong_sign_are_noted():
     reversed_ = check_canaries(-CLEAR, FLAGS, claim=PureDP(1.0))
     assert reversed_.verdict is Verdict.NOT_REFUTED
     assert "far fewer than by chance" in reversed_.notes[0]
-    assert str(reversed_).endswith("needs its own alpha.")
-    assert reversed_.remarks == (f"note: {reversed_.notes[0]}",)
-    for scores in (CLEAR, even_scores(FLAGS, 0.0), even_scores(FLAGS, 0.3)):
-        assert check_canaries(scores, FLAGS, claim=PureDP(1.0)).notes == ()
+    assert check_canaries(even_scores(FLAGS, 0.3), FLAGS, claim=PureDP(1.0)).notes == ()
     assert "all scores are equal" in check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0)).notes[0]
     some = coins_of(600, 2, 0.2)
     wrong = check_canaries(-even_scores(some, 3.0), some, claim=PureDP(1.0), probability=0.2)
@@ -348,15 +276,6 @@ def test_scores_equal_to_the_median_are_guessed_alike(turn):
     few = np.where(flags & (rng.random(400) < 0.2), 1.0, 0.0)  # some that are in show it, and none that is out
     found = check_canaries(few, flags, claim=PureDP(1.0)).guesses
     assert found.right[-1] == few.sum() + (~flags).sum()
-
-
-def test_a_claim_just_below_the_ceiling_can_be_refuted():
-    """All guesses must be right then, and a training without noise shows that."""
-    ceiling = check_canaries(FLAGS, FLAGS, claim=PureDP(1.0)).ceiling
-    assert math.isinf(check_canaries(FLAGS, FLAGS, claim=PureDP(ceiling + 0.01)).resolution)
-    result = check_canaries(FLAGS, FLAGS, claim=PureDP(ceiling - 0.01))
-    assert result.verdict is Verdict.REFUTED
-    assert math.isfinite(result.resolution)
 
 
 def test_many_runs_of_one_canary_take_no_memory_for_their_pairs():
@@ -384,18 +303,12 @@ def test_bounds_from_counts(canaries, guesses, right, published, bound, pure):
     assert round(refuted_strength(test, ApproxDP(0.0, 1e-5), guessed), 3) == published
 
 
-def test_all_right_without_slips_is_a_power():
-    assert epsilon_from_guesses(10, 10, alpha=0.1) == pytest.approx(-math.log(0.1 ** (-0.1) - 1), rel=1e-5)
-    assert epsilon_from_guesses(5, 10) == 0.0
-
-
 @pytest.mark.parametrize(
     ("numbers", "options", "error", "match"),
     [
         *((numbers, {}, OptionError, "do not fit; use whole numbers") for numbers in (
-            (10, 10, 5), (-1, 10), (11, 10), (0, 0), ("a", 10), (None, 10), (5.5, 10), (True, 1))),
+            (10, 10, 5), (11, 10), (0, 0), ("a", 10))),
         ((5, 10), {"delta": 1.0}, ClaimError, "delta=1"), ((10, 10), {"delta": 1e-5}, OptionError, "pass canaries"),
-        ((5, 10), {"alpha": 2}, OptionError, "alpha=2"),
     ],
 )  # fmt: skip
 def test_numbers_of_guesses_that_are_refused(numbers, options, error, match):
@@ -449,20 +362,6 @@ def test_least_wrong_is_never_above_the_curve_and_close_to_it(claim):
     assert np.all(found >= exact * (1.0 - 1e-3) - 1e-14)
 
 
-def test_least_wrong_of_one_answer():
-    least = least_wrong(PureDP(1.0), counted(10, 10, 5, said="in", probability=0.2), 0.01)
-    assert least(0.1) == pytest.approx(0.8 * 0.5 / math.e)
-    assert least(0.2) == pytest.approx(0.8)
-    assert least(0.9) == pytest.approx(0.8)
-
-
-def test_claims_for_larger_strengths_help_where_delta_costs_much():
-    """At ε = 0 the slip is m δ/2, but (2, δ)-DP follows from the claim and costs less."""
-    guesses = counted(100, 100, 100)
-    assert ceilings(ApproxDP(0.0, 1e-3), guesses)[0].slip(100) > 0.04
-    assert tail(CanaryTest("betting", 100, 0.05), ApproxDP(0.0, 1e-3), guesses) < 0.02
-
-
 def test_plans():
     shape = counted(1_000, 1_000, 0)
     assert fixed_numbers(1_000) == (31, 125, 500)
@@ -499,20 +398,6 @@ def test_best_rates_attain_the_curve():
     assert best_rates(ApproxDP(0.0, 0.5), counted(10, 10, 0), [2]) == pytest.approx([1.0])
 
 
-def test_detectable_excess_falls_with_the_canaries():
-    def excess(canaries, **options):
-        guesses = counted(canaries, canaries, 0, **options)
-        return smallest_excess((CanaryTest("counts", canaries, 0.05),), PureDP(1.0), guesses, 0.95)
-
-    assert excess(10) == math.inf or excess(10) > excess(100) > excess(1_000) > 0.0
-    assert excess(10**6) < 0.02
-    assert excess(1_000, said="in") >= excess(1_000)
-
-
-def test_detectable_excess_is_positive_even_if_the_claim_itself_is_refuted():
-    assert 0.0 < smallest_excess((CanaryTest("counts", 100, 0.999),), PureDP(1.0), counted(100, 100, 0), 0.95) < 1e-3
-
-
 @pytest.mark.parametrize("canaries", [12, 100])
 def test_detectable_excess_is_the_least_with_the_stated_power(canaries):
     """Independent guesses at the claim's odds: the fewest right ones that refute occur with probability 0.95."""
@@ -526,8 +411,7 @@ def test_detectable_excess_is_the_least_with_the_stated_power(canaries):
 @pytest.mark.parametrize(
     ("claim", "options"),
     [
-        (PureDP(1.0), {}), (ApproxDP(1.0, 1e-4), {}), (GaussianDP(1.0), {}), (PureDP(1.0), {"say": "in"}),
-        (PureDP(1.0), {"method": "f-dp", "alpha": 0.01}),
+        (ApproxDP(1.0, 1e-4), {}), (PureDP(1.0), {"say": "in"}), (PureDP(1.0), {"method": "f-dp", "alpha": 0.01}),
     ],
 )  # fmt: skip
 def test_a_plan_says_what_the_audit_says(claim, options):
@@ -543,8 +427,5 @@ def test_words_and_options_of_plans():
     few = plan_canaries(50, claim=PureDP(8.0))
     assert math.isinf(few.resolution)
     assert "no excess over the claim is detected" in str(few)
-    assert str(plan_canaries(1_000, claim=PureDP(1.0))).startswith("1,000 canaries, claim 1-DP: epsilon >= 5.8")
-    assert repr(few) == "<CanaryPlan 50 canaries, 8-DP: ceiling 2.784>"
-    for canaries, power in ((7, 0.95), (10.5, 0.95), (100, 1.0)):
-        with pytest.raises(OptionError, match=r"is not .*; use"):
-            plan_canaries(canaries, claim=PureDP(1.0), power=power)
+    with pytest.raises(OptionError, match=r"canaries=7 is not .*; use"):
+        plan_canaries(7, claim=PureDP(1.0))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
-from dpaudit.audit.search.candidates import new_pool
+from dpaudit.audit.search.candidates import Pool
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 
 N_DRAWN, N_MOVES = 16, 4
@@ -23,7 +23,7 @@ N_DRAWN, N_MOVES = 16, 4
 
 def tried(domain, adjacency, distance, seed=0):
     """Patterns, random pairs and moves from both, as in the search."""
-    pool = new_pool(pairs_of(domain, adjacency, distance, seed), adjacency, distance, seed)
+    pool = Pool(pairs_of(domain, adjacency, distance, seed), adjacency, distance, seed)
     first = [*pool.patterns(1_000), *pool.drawn(N_DRAWN)]
     assert first, "no pair to begin with"
     return first + list(pool.moves([first[0], first[-1]], N_MOVES))

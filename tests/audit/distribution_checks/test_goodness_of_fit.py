@@ -14,7 +14,6 @@ from dpaudit.audit.distribution_checks.goodness_of_fit import (
     ad_radius,
     ad_tail,
     cell_limits,
-    cell_words,
     chi_square_distance,
     chi_square_radius,
     ks_distance,
@@ -46,18 +45,6 @@ def test_anderson_darling_tail_is_the_inverse_of_its_transform(z):
     assert ad_tail(z) == pytest.approx(float(expected), rel=1e-6, abs=1e-13)
 
 
-def test_anderson_darling_tail_falls_from_one_and_inverts():
-    tails = [ad_tail(z) for z in np.linspace(0.0, 60.0, 400)]
-    assert tails[0] == 1.0
-    assert tails[-1] > 0.0
-    assert all(a >= b for a, b in itertools.pairwise(tails))
-    for alpha in (0.5, 1e-3, 1e-6, 1e-12):
-        assert ad_tail(ad_critical(alpha)) == pytest.approx(alpha, rel=1e-9)
-    # Far out the tail is that of the largest weight, Z²/2, times a constant factor.
-    factors = [ad_tail(z) / (2 * stats.norm.sf(math.sqrt(2 * z))) for z in (200.0, 400.0)]
-    assert factors[0] == pytest.approx(factors[1], rel=0.01)
-
-
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_anderson_darling_distance_is_the_weighted_integral(n):
     u = np.sort(np.random.default_rng(n).random(n))
@@ -74,14 +61,6 @@ def test_impossible_values_make_the_distance_large_and_no_nan():
     with np.errstate(divide="ignore"):
         logs = np.log(np.array([0.0, 0.0, 0.5, 1.0])), np.log(np.array([1.0, 1.0, 0.5, 0.0]))
     assert 10 < ad_distance(*logs) < math.inf
-
-
-def test_least_distances_are_those_of_even_grids():
-    """Values at the quantiles (i − ½)/n have the least possible distances."""
-    n = 1000
-    u = (np.arange(n) + 0.5) / n
-    assert ks_distance(u, lambda v: v, lambda v: v) == pytest.approx(1 / (2 * n))
-    assert ad_distance(np.log(u), np.log1p(-u)) < 0.03
 
 
 def test_smirnov_distance_is_scipys():
@@ -109,11 +88,6 @@ def test_smirnov_radius_is_exceeded_with_probability_alpha(n, alpha):
     assert radius <= math.sqrt(math.log(2 / alpha) / (2 * n))  # Massart's bound
 
 
-def test_radii_grow_as_alpha_falls_and_shrink_with_draws():
-    for radius in (ks_radius, ad_radius):
-        assert radius(100, alpha=1e-6) > radius(100, alpha=1e-2) > radius(1000, alpha=1e-2)
-
-
 def level(radius, n, chances):
     """Return Pr[distance > radius] for n draws in three cells, summed over all outcomes."""
     a, b = np.divmod(np.arange((n + 1) ** 2), n + 1)
@@ -133,10 +107,9 @@ def test_chi_square_keeps_its_alpha(n, chances, alpha):
     assert level(radius * (1 - 1e-9), n, chances) > 0.25 * alpha  # including outcomes at the radius
 
 
-@pytest.mark.parametrize(("scale", "n"), [(1.0, 100_000), (5.0, 1000)])
-def test_chi_square_keeps_its_alpha_in_many_cells(scale, n):
+def test_chi_square_keeps_its_alpha_in_many_cells():
     """Of 40,000 fresh samples a share from .3 to 1 of alpha exceeds the radius. False alarm: 1e-6 on either side."""
-    law = GeometricNoise(scale)
+    law, n = GeometricNoise(5.0), 1_000
     chances = np.array([law.cell_probability(*cell) for cell in law.cells(n)])
     drawn = np.random.default_rng(7).multinomial(n, chances / chances.sum(), size=40_000)
     distances = np.sqrt(((drawn / n - chances) ** 2 / chances).sum(axis=1))
@@ -152,11 +125,6 @@ def test_the_safe_rank_is_the_largest_that_seldom_misses(samples, alpha):
     rank = safe_rank(samples, alpha)
     missed = [stats.beta.sf(alpha, r, samples - r + 1) for r in (rank, rank + 1)]
     assert missed[0] <= 1e-6 < missed[1]
-
-
-def test_chi_square_of_exact_shares_is_zero():
-    assert chi_square_distance(np.array([1, 1, 2]), np.array([0.25, 0.25, 0.5])) == 0.0
-    assert chi_square_distance(np.array([0, 4]), np.array([0.5, 0.5])) == 1.0
 
 
 def test_limits_of_cells_hold_together():
@@ -181,14 +149,6 @@ def test_draws_from_the_law_are_seldom_far_from_it():
     also = int(np.sum(np.abs(u - odd).max(axis=1) + 1 / (2 * n) > ks_radius(n, alpha=alpha)))
     for count in (far, also):
         assert stats.binom.isf(1 - 1e-7, reps, alpha) <= count <= stats.binom.isf(1e-7, reps, alpha)
-
-
-@pytest.mark.parametrize(
-    ("cell", "words"),
-    [((-math.inf, -3.0), "-3 or less"), ((4.0, math.inf), "4 or more"), ((2.0, 2.0), "2"), ((2.0, 7.0), "2 to 7")],
-)
-def test_cells_in_words(cell, words):
-    assert cell_words(cell) == words
 
 
 def test_the_nearest_scale_is_found():

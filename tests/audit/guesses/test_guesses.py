@@ -52,26 +52,6 @@ def test_far_tails_keep_their_factor():
     assert count_tail(1_000_000, 1_000_000, 10**6, Ceiling(2.0, 1e-9)) == pytest.approx(1e-9, rel=1e-9)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-4, 0.2])
-def test_counts_are_monotone_and_between_no_slip_and_theorem_1(delta):
-    ceiling = Ceiling(1.0, delta)
-    found = [count_tail(right, 40, 90, ceiling) for right in range(41)]
-    assert found == sorted(found, reverse=True)
-    assert found[0] == 1.0
-    for right in range(41):
-        without = right_tail(right, 40, ceiling)
-        assert without <= found[right] <= min(1.0, without + ceiling.slip(90)) + 1e-12
-
-
-def test_published_bound_is_never_smaller():
-    for epsilon, delta, guesses in itertools.product((0.0, 0.5, 2.0, 5.0), (1e-6, 1e-3, 0.05), (1, 7, 120)):
-        ceiling = Ceiling(epsilon, delta)
-        for right in range(1, guesses + 1):
-            published = steinke_tail(right, guesses, 2 * guesses, ceiling)
-            assert published <= 0.5 or published == 1.0
-            assert published >= count_tail(right, guesses, 2 * guesses, ceiling) * (1.0 - 1e-9)
-
-
 def test_recursion_without_slips_is_the_binomial_tail():
     ratio = math.exp(-1.0)
 
@@ -96,19 +76,11 @@ def test_ceilings():
     assert Ceiling(800.0, 0.0).wrong == 0.0
 
 
-def test_guesses_know_their_numbers():
-    guesses = CanaryGuesses(canaries=20, numbers=(5, 10), right=(4, 7), said="out", probability=0.3)
-    assert guesses.right_among(10) == 7
-    assert guesses.prior == 0.7
-    assert str(CanaryTest("betting", 1_000, 0.05)) == "betting (up to 1,000 guesses)"
-    assert str(CanaryTest("counts", 12, 0.05)) == "counts (12 guesses)"
-
-
 @pytest.mark.parametrize(
     ("numbers", "right", "probability"),
     [
-        ((), (), 0.5), ((5,), (6,), 0.5), ((5,), (-1,), 0.5), ((5, 5), (1, 1), 0.5), ((5, 6), (1, 3), 0.5),
-        ((5, 9), (3, 2), 0.5), ((5, 11), (3, 3), 0.5), ((5,), (3, 3), 0.5), ((5,), (3,), 0.4), ((5,), (3,), 1.0),
+        ((), (), 0.5), ((5,), (6,), 0.5), ((5, 5), (1, 1), 0.5), ((5, 6), (1, 3), 0.5), ((5, 11), (3, 3), 0.5),
+        ((5,), (3, 3), 0.5), ((5,), (3,), 0.4),
     ],
 )  # fmt: skip
 def test_impossible_guesses_are_refused(numbers, right, probability):
@@ -368,14 +340,6 @@ def test_transformed_and_direct_sums_agree(monkeypatch):
     assert 1e-6 < transformed < 1.0
 
 
-def test_numbers_count_one_by_one_and_then_in_a_geometric_grid():
-    assert guess_numbers(5) == (1, 2, 3, 4, 5)
-    numbers = guess_numbers(100_000)
-    assert numbers[:33] == (*range(1, 33), 35)
-    assert numbers[-1] == 100_000
-    assert max(b / a for a, b in itertools.pairwise(numbers[32:])) < 1.12
-
-
 @pytest.mark.parametrize("level", [0.3, 0.05, 1e-9])
 def test_largest_refuted_strength_is_on_the_level(level):
     numbers, right = (10, 40, 200), (10, 38, 150)
@@ -398,15 +362,3 @@ def test_tails_of_bets_hold_for_every_sequence_of_guesses():
             as_small = sum(sigma ** r[-1] * (1.0 - sigma) ** (7 - r[-1]) for r in sequences if tails[r] <= p)
             assert as_small <= p + 1e-9
         assert min(tails.values()) == pytest.approx(sigma**7, rel=1e-9)  # all guesses right: nothing refutes more
-
-
-def test_bets_without_right_guesses_refute_nothing():
-    assert largest_refuted((0, 0), (5, 10), 0.05) == -math.inf
-    assert bets_tail(-math.inf, (5, 10), 0.05, 1.0) == 1.0
-
-
-def test_more_right_guesses_refute_more():
-    numbers = guess_numbers(50)
-    found = [largest_refuted(tuple(max(0, n - wrong) for n in numbers), numbers, 0.05) for wrong in range(50)]
-    assert found == sorted(found, reverse=True)
-    assert len(set(found)) > 10

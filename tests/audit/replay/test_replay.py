@@ -23,9 +23,7 @@ from dpaudit import (
     replay,
 )
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
-from dpaudit.audit.replay.laws import Law
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
-from dpaudit.mechanisms.adapters.accounting import pld_from_replay
 
 X, Y = [1.0, 5.0], [1.0]
 
@@ -58,14 +56,6 @@ def test_an_input_that_moves_too_far_is_found_at_its_line():
     assert "REFUTED" not in str(result)
 
 
-def test_a_right_mechanism_is_bounded_by_its_exact_loss():
-    result = run(lambda rows, rng: rng.laplace(clipped(rows, 1.0), 1.0))
-    assert result.verdict is ReplayVerdict.BOUNDED
-    assert result.findings == result.open_reasons == ()
-    assert result.loss.worst == result.loss.epsilon == 1.0
-    assert run(lambda rows, rng: rng.laplace(clipped(rows, 1.0), 1.0), claim=0.999).has_excess
-
-
 @pytest.mark.parametrize(
     ("draw", "worst"),
     [
@@ -74,13 +64,10 @@ def test_a_right_mechanism_is_bounded_by_its_exact_loss():
         (lambda rng, at: rng.gumbel(at, 2.0), math.inf),
         (lambda rng, at: rng.uniform(at, at + 9.0), math.inf),
         (lambda rng, at: rng.poisson(at), math.inf),
-        (lambda rng, at: rng.exponential(at), math.inf),
-        (lambda rng, at: rng.geometric(1.0 / (1.0 + at)), math.inf),
         (lambda rng, at: rng.binomial(3, at / 10.0), 3 * math.log(6.0)),
         (lambda rng, at: rng.choice(2, p=[at / 10.0, 1.0 - at / 10.0]), math.log(6.0)),
         (lambda rng, at: rng.laplace(at, 2.0, size=3), 6.0),
         (lambda rng, at: rng.laplace([at, 0.0], [2.0, 1.0]), 2.0),
-        (lambda rng, at: stats.laplace.rvs(at, 2.0, random_state=rng), 2.0),
         (lambda rng, at: stats.dlaplace(0.5, loc=int(at)).rvs(), 2.0),
     ],
 )
@@ -99,8 +86,6 @@ def test_the_loss_of_each_law(draw, worst):
             "gumbel": lambda p: stats.gumbel_r(p["location"], p["scale"]).pdf,
             "uniform": lambda p: stats.uniform(p["low"], p["high"] - p["low"]).pdf,
             "poisson": lambda p: stats.poisson(p["rate"]).pmf,
-            "exponential": lambda p: stats.expon(0.0, p["scale"]).pdf,
-            "geometric": lambda p: stats.geom(p["p"]).pmf,
             "binomial": lambda p: stats.binom(p["n"], p["p"]).pmf,
             "two-sided geometric": lambda p: stats.dlaplace(0.5, loc=p["location"]).pmf,
         }[call.law_on_x.name]
@@ -203,12 +188,11 @@ def test_a_scale_that_depends_on_the_data():
     assert run(lambda rows, rng: rng.laplace(0.0, 1.0 + 1e-13 * len(rows))).findings == ()
 
 
-@pytest.mark.parametrize("claim", [1.0, None])
-def test_a_number_of_calls_that_depends_on_the_data(claim):
+def test_a_number_of_calls_that_depends_on_the_data():
     def each(rows, rng):
         return sum(rng.laplace(row, 5.0) for row in rows)
 
-    result = run(each, claim=claim)
+    result = run(each)
     assert kinds(result) == [FindingKind.CALLS_DIFFER]
     assert "2 calls on x and 1 on y" in str(result)
     assert result.verdict is ReplayVerdict.OPEN
@@ -269,24 +253,6 @@ def test_noise_added_outside_of_its_primitive():
     ]
 
 
-def test_noise_that_decides_something_is_left_open():
-    def best(rows, rng):
-        return int(np.argmax(np.array([sum(rows), 3.0]) + rng.laplace(size=2)))
-
-    def twice(rows, rng):
-        return sum(rows) + rng.laplace() + rng.laplace()
-
-    for mechanism in (
-        best,
-        twice,
-        lambda rows, rng: rng.random() < sum(rows) / 9.0,
-        lambda rows, rng: rng.exponential(),
-    ):
-        result = run(mechanism)
-        assert result.verdict is ReplayVerdict.OPEN
-        assert "not handed what the noise is for" in str(result) or "which may decide something" in str(result)
-
-
 def test_what_clips_or_decides_after_the_noise_is_no_excess():
     """The loss is 8 of 10, but the outputs differ and do not change with the noise nearby."""
     x, y = 4.0, -4.0
@@ -302,15 +268,6 @@ def test_what_clips_or_decides_after_the_noise_is_no_excess():
     assert kinds(result) == [FindingKind.NEAR_THE_VALUES]
     assert result.findings[0].loss == pytest.approx(20.0)
     assert not result.has_excess
-
-
-def test_frames_are_outputs():
-    pandas = pytest.importorskip("pandas")
-
-    def frame(rows, size, rng):
-        return pandas.DataFrame({"sum": sum(rows) + rng.laplace(scale=8.0, size=size), "zero": np.zeros(size)})
-
-    assert run(frame).loss.worst == pytest.approx(5.0 / 8.0)
 
 
 def test_what_is_released_without_noise():
@@ -355,17 +312,6 @@ def test_noise_that_coordinates_share_without_a_loss():
     assert not powers.findings  # so many coordinates of one draw are not linear in it
 
 
-def test_choices_of_rows_are_findings_but_no_excess():
-    for choose in (lambda rows, rng: rng.integers(len(rows)), lambda rows, rng: rng.uniform(0.0, len(rows))):
-        result = run(choose)
-        assert kinds(result) == [FindingKind.PARAMETERS_DIFFER]
-        assert result.findings[0].loss == math.inf
-        assert result.verdict is ReplayVerdict.OPEN
-    assert kinds(run(lambda rows, rng: rng.multivariate_normal([len(rows)], [[1.0]]))) == [
-        FindingKind.PARAMETERS_DIFFER
-    ]
-
-
 def test_a_decorated_function_is_one_call():
     @noise_primitive("laplace", location="answer", scale="b", sensitivity="bound", epsilon=0.5)
     def own(answer, b, bound=1.0):
@@ -386,11 +332,8 @@ def test_a_decorated_function_is_one_call():
     ("law", "parameters", "message"),
     [
         ("laplac", {"location": "a", "scale": 1.0}, "did you mean 'laplace'"),
-        ("laplace", {"location": "a"}, "has the parameters location, scale"),
         ("laplace", {"location": "answer", "scale": 1.0}, "'answer' is not an argument of f"),
-        (1.0, {}, "law=1.0 is not a known law"),
         ("Gaussian", {"location": "a", "scale": 1.0}, "its name here is 'normal'"),
-        (lambda a: Law("laplace", {"location": a, "scale": 1.0}), {"scale": 1.0}, "states its own parameters"),
     ],
 )
 def test_a_wrong_decoration_is_refused(law, parameters, message):
@@ -401,21 +344,6 @@ def test_a_wrong_decoration_is_refused(law, parameters, message):
         noise_primitive(law, **parameters)(f)
 
 
-def test_a_decoration_without_a_law_is_refused_when_the_function_is_called():
-    for arguments in ((1.0,), (1.0, 2.0)):
-        with pytest.raises(OptionError, match="needs a law"):
-            noise_primitive(lambda a, b=1.0: a + b)(*arguments)
-
-
-def test_a_sensitivity_that_is_none_states_nothing():
-    @noise_primitive("laplace", location="a", scale=1.0, sensitivity="bound")
-    def own(a, bound=None):
-        return a + np.random.default_rng().laplace()
-
-    assert run(lambda rows: own(sum(rows)), claim=9.0).calls[0].sensitivity is None
-    assert run(lambda rows: own(sum(rows), 1.0), claim=9.0).has_excess
-
-
 def test_options():
     noisy = lambda rows, rng: {"mean": rng.laplace(len(rows)), "other": object()}  # noqa: E731
     assert "cannot be compared" in str(run(noisy))
@@ -424,10 +352,6 @@ def test_options():
     assert run(lambda rows, rng: rng.laplace(len(rows)), primitives=[]).verdict is ReplayVerdict.BOUNDED
     with pytest.raises(OptionError, match="did you mean 'numpy'"):
         run(noisy, primitives="nunpy")
-    with pytest.raises(OptionError, match="primitives=3 is not a family of noise primitives"):
-        run(noisy, primitives=3)
-    with pytest.raises(OptionError, match="seed=-1"):
-        run(noisy, seed=-1)
     with pytest.raises(AdjacencyError, match="distance 2"):
         run(noisy, [1.0, 2.0, 3.0], [1.0], adjacency=AddRemove())
     seeds = {run(lambda rows, rng: rng.laplace(len(rows)), seed=seed).calls[0].value for seed in (0, 0, 1, None)}
@@ -444,56 +368,20 @@ def test_points_and_values_that_are_not_finite():
     assert run(lambda value, rng: rng.laplace(value), math.nan, math.nan).verdict is ReplayVerdict.BOUNDED
 
 
-def test_without_a_claim_the_loss_is_stated():
-    result = replay(lambda rows, rng: rng.laplace(sum(rows), 2.0), X, Y)
-    assert result.verdict is ReplayVerdict.OPEN
-    assert "OPEN: loss at most 2.5 in 1 call; no claim given to compare it with" in str(result)
-    assert "moved 5" in result.table()
+def test_an_answer_and_a_scale_that_both_depend_on_the_data():
+    def noisy(rows, rng):
+        return np.array([sum(rows), len(rows)]) + rng.laplace(0, [1 / len(rows), 2.0])
 
-
-@pytest.mark.parametrize(
-    ("mechanism", "claim"),
-    [
-        (lambda rows, rng: np.mean(rows) + rng.laplace(0, 1 / len(rows)), 1.0),
-        (lambda rows, rng: np.mean(rows) + rng.normal(0, 1 / len(rows)), ApproxDP(1.0, 1e-5)),
-        (lambda rows, rng: np.array([sum(rows), len(rows)]) + rng.laplace(0, [1 / len(rows), 2.0]), 1.0),
-    ],
-    ids=["Laplace noise", "normal noise", "a vector"],
-)
-def test_an_answer_and_a_scale_that_both_depend_on_the_data(mechanism, claim):
-    result = run(mechanism, [1.0, 2.0], [1.0], claim)
+    result = run(noisy, [1.0, 2.0], [1.0])
     assert result.has_excess
     assert "the scale of" in str(result)
-    same = run(mechanism, [1.0, 2.0], [1.0, 2.0], claim)
+    same = run(noisy, [1.0, 2.0], [1.0, 2.0])
     assert (same.has_excess, same.loss.worst) == (False, 0.0)
 
 
-def test_a_scale_within_a_claim_that_allows_it():
-    """Smooth sensitivity: the scale differs by little, which a delta covers."""
-    scale = {2: 2.0, 1: 2.02}
-    assert not run(lambda rows, rng: len(rows) + rng.normal(0, scale[len(rows)]), claim=ApproxDP(2.0, 1e-2)).has_excess
-
-
 def test_words_of_results():
-    (row, _) = run(lambda rows, rng: sum(rows) * rng.laplace() + rng.laplace() ** 2).tabulated().rows
-    assert (row.moved, row.loss) == ("", "")  # noise that was handed nothing: 0 would look like a bound
-    (finding,) = run(lambda rows, rng: f"{rng.laplace(sum(rows)):.2f}", [1.0], [3.0]).findings
-    assert "worst-case loss 2" in finding.message  # of one call: its sum is not said again
     far = run(lambda rows, rng: rng.laplace(len(rows)), [1.0] * 3, [1.0], adjacency="add-remove", distance=2)
     assert "OPEN: loss at most 2 in 1 call, claimed 1-DP at distance 2; not shown to be within the claim" in str(far)
-    scaled = run(lambda rows, rng: rng.laplace(sum(rows), max(rows)), [1.0, 3.0], [1.0])
-    assert scaled.table().endswith("moved 3; loss infinite")
-    normal = run(lambda rows, rng: rng.normal(sum(rows)), [1.0], [3.0], GaussianDP(1.0))
-    assert "mu >= 2, claimed 1-GDP" in str(normal)
-    added = run(lambda rows, rng: len(rows) + sum(rng.laplace(size=2)))
-    assert added.verdict is ReplayVerdict.OPEN
-    assert str(added).count(added.open_reasons[0]) == 1
-
-    def sampled(rows, rng):
-        chosen = [row for row in rows if rng.random() < 0.5]
-        return rng.laplace(sum(chosen))
-
-    assert kinds(run(sampled, [1.0, 2.0], [1.0], 0.6)) == [FindingKind.CALLS_DIFFER]  # other lines, one finding
 
     def one_of_ten(rows, rng):
         odds = np.ones(10)
@@ -502,21 +390,3 @@ def test_words_of_results():
 
     found = str(run(one_of_ten, [1.0] * 3, [1.0] * 2, 0.1))
     assert "outcome 7 has probability 0.3077 on x and 0.25 on y; worst-case loss 0.207639" in found
-
-
-@pytest.mark.parametrize(
-    ("law", "says"),
-    [
-        (Law("normal", {"location": 0.0, "sigma": 1.0}), "has the parameters location, scale, not location, sigma"),
-        ("normal", "is 'normal', not a Law"),
-    ],
-)
-def test_a_law_function_is_told_what_it_returned(law, says):
-    noise = noise_primitive(lambda value: law)(lambda value: value + np.random.default_rng().normal())
-    with pytest.raises(OptionError, match=says):
-        replay(lambda rows: noise(len(rows)), [1, 1], [1], claim=1.0)
-
-
-def test_what_is_no_result_is_refused():
-    with pytest.raises(OptionError, match="3 is not the result of a replay"):
-        pld_from_replay(3)

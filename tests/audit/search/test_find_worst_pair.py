@@ -12,17 +12,10 @@ import pytest
 from hypothesis import strategies as st
 
 import dpaudit as dp
-from dpaudit.audit.errors import AdjacencyError, ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.search.candidates import new_pool
+from dpaudit.audit.errors import AdjacencyError, DatasetError, MechanismError, OptionError
+from dpaudit.audit.search.candidates import Pool
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    RandomisedResponse,
-    SparseVector,
-    exact_epsilon,
-)
+from dpaudit.mechanisms import ExponentialMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from dpaudit.mechanisms import faulty as f
 
 LINF = dp.Within("linf")
@@ -44,19 +37,10 @@ def found_loss(mechanism, found):
     return exact_epsilon(mechanism.law(found.x), mechanism.law(found.y))
 
 
-ONE_AGAINST_THE_REST = f.ExponentialMissingFactorTwo(1.0), f.NoisyMaxMissingFactorTwo(1.0, noise="exponential")
 FEW = {"runs": 5_000, "search_runs": 10_000}
 PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst pair
-    pytest.param(
-        (ONE_AGAINST_THE_REST[0], dp.Answers(3, -2.0, 2.0), LINF, {}, (-2.0, -1.0, 0.0, 1.0, 2.0)),
-        marks=pytest.mark.evidence,
-    ),
-    (ONE_AGAINST_THE_REST[1], dp.Answers(3, 0.0, 2.0), LINF, {}, (0.0, 1.0, 2.0)),
+    (f.NoisyMaxMissingFactorTwo(1.0, noise="exponential"), dp.Answers(3, 0.0, 2.0), LINF, {}, (0.0, 1.0, 2.0)),
     (f.UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), dp.Rows(high=3.0), dp.AddRemove(), FEW, 3.0),
-    pytest.param(
-        (f.LocalSensitivityLaplace(0.5, most_rows=3), dp.Rows(most=3), dp.AddRemove(), FEW, 2.5),
-        marks=pytest.mark.evidence,
-    ),
     (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), FEW, 1.0 + math.log(3)),
     (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.Graphs(5, max_degree=3), dp.NodeNeighbours(), FEW, 1.5),
     (f.OneEndDegreeHistogram(1.0, max_degree=1), dp.Graphs(3), dp.EdgeNeighbours(), FEW | {"search_runs": 1_000}, 2.0),
@@ -72,36 +56,6 @@ def test_the_worst_pair_is_nearly_found(case):
     worst = worst_on_grid(mechanism, worst, 3) if isinstance(worst, tuple) else worst
     assert found_loss(mechanism, found) >= 0.95 * worst
     adjacency.check(found.x, found.y, 1)
-
-
-@pytest.mark.evidence
-def test_sparse_vectors_of_many_answers():
-    no_noise, unscaled = f.SparseVectorWithoutQueryNoise(0.5), f.SparseVectorUnscaledNoise(1.0)
-    options = {"adjacency": LINF, "jobs": 1}
-    found = dp.find_worst_pair(no_noise, dp.Answers(10), claim=no_noise.claim, runs=8_000, search_runs=1_500, **options)
-    assert found.is_refuted
-    assert found_loss(no_noise, found) == math.inf
-    assert found.audit.bound > 4
-    options |= {"runs": 10_000, "search_runs": 10_000}
-    found = dp.find_worst_pair(unscaled, dp.Answers(6, -2.0, 2.0), claim=unscaled.claim, **options)
-    assert found.is_refuted
-    assert found_loss(unscaled, found) > 1.3
-
-
-def mean_with_a_floor(rows, size, rng):
-    """A mean with noise of scale 2/n for the noisy count n, or almost no noise if n is negative."""
-    noisy = len(rows) + rng.laplace(scale=2.0, size=size)
-    return np.round(sum(rows) / noisy + np.maximum(2 / noisy, 1e-12) * rng.laplace(size=size), 6)
-
-
-def test_a_rare_output_of_a_single_pair():
-    options = {"runs": 10_000, "search_runs": 10_000, "jobs": 1, "bits": False}
-    found = dp.find_worst_pair(
-        mean_with_a_floor, dp.Rows(most=2, finite=True), claim=dp.PureDP(1.0), adjacency=dp.AddRemove(), **options
-    )
-    assert found.audit.bound > 5
-    assert 0 in (found.audit.counts.hits_x, found.audit.counts.hits_y)  # occurs on one side only
-    assert 0 in (sum(found.x), sum(found.y))
 
 
 def leaks_at_the_top(answer, size, rng):
@@ -128,28 +82,11 @@ def test_a_block_sampler_that_raises_puts_pairs_aside():
     assert aside
     assert all("[]" in pair.summary and "ZeroDivisionError" in pair.error for pair in aside)
     assert found.ranking[-len(aside) :] == tuple(aside)
-    assert "skipped" in str(found)
-    assert "ZeroDivisionError" in str(found)
     (note,) = (note for note in found.audit.notes if "failed on" in note)  # a reader of the audit sees no pairs
     assert f"failed on {len(aside)} of the {len(found.ranking)} pairs" in note
     assert "ZeroDivisionError" in note
     with pytest.raises(MechanismError, match=r"block_mean failed on all of .* ZeroDivisionError"):
         dp.find_worst_pair(block_mean, dp.Rows(most=1), **options)
-
-
-def spent_in_all(frame, size, rng):
-    """A sum of at most 10 from each row, with noise for one row."""
-    return float(frame["spent"].sum()) + rng.laplace(scale=10.0, size=size)
-
-
-def test_frames_of_users():
-    columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
-    domain = dp.Rows(most=6, form="frame", rows_per_user=3, **columns)
-    options = {"adjacency": dp.UserLevel("user"), "runs": 20_000, "search_runs": 8_000, "jobs": 1}
-    found = dp.find_worst_pair(spent_in_all, domain, claim=dp.PureDP(1.0), **options)
-    assert found.is_refuted
-    assert abs(found.x["spent"].sum() - found.y["spent"].sum()) >= 0.95 * 30
-    assert 2.5 < found.audit.bound < 3.1
 
 
 def test_at_a_distance():
@@ -164,11 +101,8 @@ def test_at_a_distance():
 
 CORRECT = [  # each refuted with probability at most 1e-8
     (ExponentialMechanism(1.0), dp.Answers(4, -3.0, 3.0), LINF),
-    (SparseVector(1.0), dp.Answers(3, -2.0, 2.0), LINF),
-    (LaplaceMechanism(1.0, query=len), dp.Rows(), dp.AddRemove()),
     (LaplaceMechanism(0.5, query=sum), dp.Rows(), dp.Replace()),
     (RandomisedResponse(1.0, 3), dp.Values((0, 1, 2)), dp.Local()),
-    (GaussianMechanism(1.0, 1e-5), dp.Answers(None, 0.0, 5.0), dp.Within("l2")),
 ]
 
 
@@ -195,20 +129,19 @@ def one_length_or_error(rows, rng):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "more"), [(one_length_or_error, {"sequential": True}), (one_length, {"guide": "replay"})]
+    ("mechanism", "more"), [(one_length_or_error, {"sequential": True}), (one_length, {"guide": "replay", "jobs": 1})]
 )
 def test_a_seed_fixes_everything_whatever_the_workers_and_stores(mechanism, more, tmp_path):
     few = {"runs": 200, "search_runs": 800, "bits": False}
-    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove()} | few | more
-    first, second, third, other = (
-        dp.find_worst_pair(mechanism, dp.Rows(most=2), **options | {"seed": 3, "jobs": 1} | changed)
-        for changed in ({}, {"jobs": 2, "store": tmp_path}, {"store": tmp_path}, {"seed": 4})
+    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "seed": 3, "jobs": 1} | few
+    first, second, third = (
+        dp.find_worst_pair(mechanism, dp.Rows(most=2), **options | changed | more)
+        for changed in ({}, {"jobs": 2, "store": tmp_path}, {"store": tmp_path})
     )
     assert first == second == third
     assert str(first) == str(second) == str(third)
     assert (first.x, first.y, first.ranking) == (second.x, second.y, second.ranking)
     assert first.audit.searched > 0
-    assert first.ranking != other.ranking
 
 
 def test_what_is_reported():
@@ -224,27 +157,7 @@ def test_what_is_reported():
     assert all(a >= b or a == pytest.approx(b) for a, b, m, n in pairs if m == n)
     assert found.ranking[0].summary == f"x = {found.x}, y = {found.y}"
     assert found.audit.mechanism == "length"
-    text = str(found)
-    assert text.startswith("REFUTED: epsilon >= ")
-    assert found.ranking[0].label in text
-    assert "add/remove one row" in text
-    assert len(text.splitlines()) <= 16
-    assert "find_worst_pair" not in repr(found)
-    assert len(repr(found)) < 400
-
-
-def generator(rng):
-    size = int(rng.integers(5))
-    return [0] * size, [0] * (size + 1)
-
-
-def test_pairs_from_elsewhere():
-    options = {"claim": dp.PureDP(0.5), "adjacency": dp.AddRemove(), "runs": 1_000, "search_runs": 400, "jobs": 1}
-    rows = st.lists(st.integers(0, 3), max_size=4)
-    given = [([1], []), ([1], [2]), ([1, 2], [1])]
-    results = [dp.find_worst_pair(noisy_length, domain, **options) for domain in (rows, generator, given)]
-    assert all(found.is_refuted and dp.AddRemove().distance(found.x, found.y) == 1 for found in results)
-    assert [pair.label for pair in results[-1].ranking if pair.error] == ["pair 2"]
+    assert found.ranking[0].label in str(found)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +175,7 @@ def test_pairs_from_elsewhere():
     ids=lambda value: str(value) if isinstance(value, dp.Adjacency) else "",
 )
 def test_strategies_draw_neighbours_that_a_seed_fixes(strategy, adjacency):
-    pools = [new_pool(pairs_of(strategy, adjacency, 1, 0), adjacency, 1, 0) for _ in range(2)]
+    pools = [Pool(pairs_of(strategy, adjacency, 1, 0), adjacency, 1, 0) for _ in range(2)]
     first, again = ([(pair.label, pair.summary) for pair in pool.first(10**6)[0]] for pool in pools)
     assert len(first) > 2
     assert first == again
@@ -279,9 +192,7 @@ def test_strategies_draw_neighbours_that_a_seed_fixes(strategy, adjacency):
         ([1, 2], {}, DatasetError, "pair 1 is 1, which is not a pair; pass (x, y)"),
         (st.nothing(), {}, DatasetError, "draws no values"),
         (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
-        (dp.Rows(), {"adjacency": 1}, OptionError, "is not an adjacency relation; use an instance"),
         (dp.Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
-        (dp.Rows(), {"distance": 0}, ClaimError, "distance=0 is not a distance"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -24,22 +24,11 @@ def wrong_in_a_window(rows, rng):
     return sum(5.0 if 0.40 < row < 0.41 else row for row in rows) + rng.laplace()
 
 
-def mean_of_two_sums(rows, rng):
-    count = rng.laplace(len(rows), 2.0)
-    return rng.laplace(np.clip(rows, 0, 5).sum(), 2.0) / max(count, 1.0)
-
-
 def right(rows, rng):
     return rng.laplace(np.clip(rows, 0, 1).sum(), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "domain", "least"),
-    [
-        (wrong_in_a_window, Rows(), 3.0),
-        pytest.param(mean_of_two_sums, Rows(high=10.0), 1.5, marks=pytest.mark.evidence),
-    ],
-)
+@pytest.mark.parametrize(("mechanism", "domain", "least"), [(wrong_in_a_window, Rows(), 3.0)])
 def test_a_defect_is_found_in_few_executions(mechanism, domain, least):
     """A window of width .01, found by none of 36 pairs of the unguided search; a bound that is five times too large."""
     found = find_worst_pair(mechanism, domain, guide="replay", **FEW)
@@ -69,14 +58,6 @@ def test_declared_sensitivities_and_lists_of_pairs():
     found = find_worst_pair(longest, pairs, guide="replay", **FEW | {"adjacency": Replace()})
     assert found.y == [7.0]
     assert found.is_refuted
-
-
-def test_what_is_not_recorded_is_said():
-    def elsewhere(rows):
-        return sum(rows) + int.from_bytes(os.urandom(1)) / 100.0
-
-    found = find_worst_pair(elsewhere, Rows(), guide="replay", **FEW)
-    assert "the replays recorded no noise, so they ranked pairs by their outputs alone" in found.audit.notes
 
 
 def test_pairs_on_which_it_fails_are_passed_over():
@@ -115,16 +96,13 @@ def shown(mechanism, x, y):
         (lambda x, rng: rng.laplace(x, 2.0), 1.5, 1.5),
         (lambda x, rng: x + rng.laplace(0.0, 2.0), 1.5, 1.5),
         (lambda x, rng: rng.normal(x, 3.0), 3.0, 4.0),
-        (lambda x, rng: rng.laplace(0.0, 1.0 + 1e-8 * x), 0.0, 1e-6),
         (lambda x, rng: rng.laplace(0.0, 1.0 + x), 1.0, 20.0),
         (lambda x, rng: rng.laplace(np.full(4, x), 2.0).sum(), 6.0, 6.0),
         (lambda x, rng: rng.uniform(x, x + 6.0), 5.0, 20.0),
-        (lambda x, rng: rng.integers(x, 10), 0.1, 20.0),
         (lambda x, rng: rng.choice(2, p=[0.5 + x / 10, 0.5 - x / 10]), 0.9, 1.0),
         (lambda x, rng: (rng.laplace(7.0), x), 20.0, 20.0),
         (lambda x, rng: rng.laplace(size=1 + int(x > 1)).sum(), 1.0, 1.0),
         (lambda x, rng: rng.laplace(7.0) if x < 1 else 1 / 0, 20.0, 20.0),
-        (lambda x, rng: rng.laplace(7.0), 0.0, 0.0),
     ],
 )
 def test_visible_losses(mechanism, low, high):
@@ -133,19 +111,9 @@ def test_visible_losses(mechanism, low, high):
     assert PureDP(0.0).strength <= shown(mechanism, 3.0, 3.0) <= 1e-12
 
 
-@noise_primitive("laplace", location="value", scale=1.0, sensitivity=np.inf)
-def unlimited(value):
-    return value + np.random.default_rng().laplace()
-
-
-def test_an_infinite_move_under_an_infinite_sensitivity_has_a_visible_loss():
-    assert shown(lambda rows: [unlimited(row) for row in rows], [1.0, 2.0], [np.inf, 2.0]) >= 20.0
-
-
 def a_trial(number, merit, deviation, promise):
-    trial = Trial(Candidate(f"pair {number}", number, None, promise=promise), number)
-    trial.merit, trial.deviation, trial.score = merit, deviation, PairScore(merit, deviation, merit, merit <= 0.0, None)
-    return trial
+    score = PairScore(merit, deviation, merit, merit <= 0.0, None)
+    return Trial(Candidate(f"pair {number}", number, None, promise=promise), number, score=score)
 
 
 def test_what_a_replay_shows_decides_where_runs_do_not():
@@ -173,21 +141,15 @@ def test_a_pair_that_surely_breaks_the_claim_is_audited():
     assert _survivors([promising, sure], 1, 1.0) == [sure], "a replay does not outweigh what the runs show"
 
 
-def test_the_chance_of_the_audit_counts():
-    """Two deviations of a long pilot do not help an audit of few runs."""
-    rough, sure = a_trial(0, 1.4, 0.28, 0.0), a_trial(1, 1.016, 0.0075, 0.0)
-    assert _survivors([rough, sure], 1, 1.0) == [sure]
-    sure.score = replace(sure.score, chance=0.02)
-    assert _survivors([rough, sure], 1, 1.0) == [rough]
-
-
 def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
-    leader, pattern = a_trial(0, 1.03, 0.016, 0.0), a_trial(1, 1.02, 0.016, 0.0)
-    pattern.candidate = replace(pattern.candidate, is_pattern=True)
-    assert _pattern_for(leader, [leader, pattern], 1.0) is pattern
-    for pattern.merit, pattern.deviation in ((1.08, 0.4), (0.985, 0.004), (0.97, 0.016)):
-        assert _pattern_for(leader, [leader, pattern], 1.0) is leader
-    pattern.merit, pattern.deviation = 1.08, 0.4
-    assert _pattern_for(leader, [leader, pattern], 0.0) is pattern, "both exceed a smaller claim surely"
-    pattern.merit, pattern.deviation = 0.9, 0.2
-    assert _pattern_for(leader, [leader, pattern], 0.0) is leader, "a tenth less is worse, however uncertain"
+    leader = a_trial(0, 1.03, 0.016, 0.0)
+
+    def is_preferred(merit, deviation, strength):
+        pattern = a_trial(1, merit, deviation, 0.0)
+        pattern.candidate = replace(pattern.candidate, is_pattern=True)
+        return _pattern_for(leader, [leader, pattern], strength) is pattern
+
+    assert is_preferred(1.02, 0.016, 1.0)
+    assert not any(is_preferred(*pair, 1.0) for pair in ((1.08, 0.4), (0.985, 0.004), (0.97, 0.016)))
+    assert is_preferred(1.08, 0.4, 0.0), "both exceed a smaller claim surely"
+    assert not is_preferred(0.9, 0.2, 0.0), "a tenth less is worse, however uncertain"

@@ -11,15 +11,8 @@ import dpaudit as dp
 from dpaudit.audit.search.candidates import Candidate, Line, initial_pairs
 from dpaudit.audit.search.climb import Places, numbers_between
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.successive_halving import (
-    _pool_scores,
-    first_pilot,
-    next_pilot,
-    pooled,
-    rounds_left,
-    survivors,
-)
-from dpaudit.audit.search.trial import PairScore, Trial, score_pair
+from dpaudit.audit.search.successive_halving import first_pilot, next_pilot, rounds_left, survivors
+from dpaudit.audit.search.trial import score_pair
 
 DOMAINS = {
     "rows": (dp.Rows(most=4, high=3.0, finite=True), dp.AddRemove()), "answers": (dp.Answers(6, finite=True),
@@ -42,7 +35,7 @@ def counted(name, search_runs):
     return dp.find_worst_pair(noisy, domain, runs=400, search_runs=search_runs, **options), runs
 
 
-@pytest.mark.parametrize("search_runs", [400, 700, 3_000])
+@pytest.mark.parametrize("search_runs", [400, 3_000])
 @pytest.mark.parametrize("name", DOMAINS)
 def test_the_budget_is_kept_and_used(name, search_runs):
     found, runs = counted(name, search_runs)
@@ -66,8 +59,8 @@ def test_a_search_of_any_size_ends_with_one_pair():
     assert [survivors(pairs, 100) for pairs in range(2, 8)] == [1, 2, 2, 3, 3, 4]
 
 
-@pytest.mark.parametrize("budget", [400, 3_000, 100_000, 8_000_000])
-@pytest.mark.parametrize("available", [1, 2, 7, 60, 1_000])
+@pytest.mark.parametrize("budget", [400, 100_000, 8_000_000])
+@pytest.mark.parametrize("available", [1, 2, 60])
 def test_pilots_grow_and_the_budget_is_kept(available, budget):
     """Without a dataset in common."""
     pairs = initial_pairs(available, budget)
@@ -111,13 +104,6 @@ def test_rare_outputs_have_a_bold_score():
     assert score_pair(rare, equal, dp.PureDP(0.1), 10**6, 0.05).bold > 0.5
 
 
-def test_a_pair_that_shows_nothing_has_no_merit_however_much_similar_pairs_leak():
-    trials = [Trial(Candidate("", None, None), number, score=score) for number, score in enumerate(SCORES)]
-    _pool_scores(trials)
-    assert [trial.merit for trial in trials[:2]] == [0.0, 0.0]
-    assert trials[2].merit == pytest.approx(1.0)
-
-
 def test_coupled_runs_have_a_smaller_error():
     """Noise that both datasets share; a shift of a tenth of its scale shows in the pairs at once."""
     rng = np.random.default_rng(1)
@@ -127,43 +113,6 @@ def test_coupled_runs_have_a_smaller_error():
     assert abs(coupled.value - 0.1) < 4 * coupled.error
 
 
-def test_similar_pairs_are_pooled():
-    """Of four pairs that are alike each is known as well as their mean; one that is unlike keeps its own score."""
-    groups = ["many", "many", "many", "many", "one", "one"]
-    merit, deviation = pooled([0.08, 0.12, 0.1, 0.1, 0.02, 0.02], [0.03] * 4 + [0.002] * 2, groups)
-    assert np.ptp(merit[:4]) < 0.01
-    assert deviation[0] < 0.03
-    assert merit[:4].min() > 0.05 > merit[4:].max()
-    apart, _ = pooled([0.0, 1.0], [0.01, 0.01], ["same", "same"])
-    assert apart == pytest.approx([0.0, 1.0], abs=0.01)
-    alone, error = pooled([0.3], [0.1], [None])
-    assert (alone[0], error[0]) == (pytest.approx(0.3), pytest.approx(0.1))
-
-
-def test_one_pair_that_leaks_among_many_keeps_its_score():
-    """It does not follow the distribution of the others, and moves by at most √(2 ln 8) standard errors."""
-    values, errors = [1.0] * 7 + [2.6], [0.03] * 7 + [0.6]
-    merit, _ = pooled(values, errors, ["alike"] * 8)
-    assert merit[7] == pytest.approx(2.6 - 0.6 * np.sqrt(2 * np.log(8)))
-    assert merit[7] > merit[:7].max()
-
-
-def test_few_pairs_are_never_taken_for_equal():
-    """Their scores agree better than their errors let them; the order is that of the scores all the same."""
-    merit, _ = pooled([0.9, 1.0, 1.1], [0.3, 0.3, 0.3], ["alike"] * 3)
-    assert merit[0] < merit[1] < merit[2]
-    assert np.ptp(merit) < 0.15
-
-
-def test_a_certain_score_does_not_break_the_others():
-    """Outputs that tell x from y in every run have no spread."""
-    apart = score_pair(np.zeros(1_000), np.ones(1_000), dp.PureDP(1.0), 10**5, 0.05)
-    assert apart.error > 0
-    merit, deviation = pooled([apart.value, 1.0], [apart.error, 0.1], [None, None])
-    assert np.isfinite([*merit, *deviation]).all()
-
-
-SCORES = [None, PairScore(0.0, 1.0, 0.0, is_empty=True), PairScore(1.0, 0.1, 1.0)]
 COLUMNS = dp.Rows(low=(1, 20.25), high=(9, 20.75))
 
 
@@ -215,7 +164,8 @@ def test_no_pair_is_measured_twice_and_impossible_ones_are_left_out():
 def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
     source, rng, seen = pairs_of(domain, adjacency, 1, 0), np.random.default_rng(0), 0
     for pair in islice(source.random(rng), 40):
-        near = [line.at(number) for line in source.lines_near(pair) for number in (line.low, line.high, 20.5)[:2]]
+        lines = list(source.lines_near(pair))
+        near = [line.at((2.0 * line.low + line.high) / 3.0) for line in lines] + [line.at(line.high) for line in lines]
         for candidate in [*source.simpler(pair), *near]:
             for row in (*candidate.x, *candidate.y):
                 seen += 1
@@ -229,21 +179,18 @@ def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
     assert seen > 100
 
 
+def test_answers_are_as_far_apart_as_neighbours_may_be():
+    adjacency = dp.Within("l1")
+    for pair in islice(pairs_of(dp.Answers(3, 0.0, 9.0), adjacency, 1, 0).patterns(), 40):
+        assert adjacency.distance(pair.x, pair.y) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("last", [50_000, 10**30])
 def test_all_users_named_by_numbers_are_reached(last):
     domain = dp.Rows(low=(0, 0.0), high=(last, 1.0), most=6)
     source = pairs_of(domain, dp.UserLevel(0), 1, 0)
     users = {row[0] for pair in islice(source.random(np.random.default_rng(0)), 60) for row in (*pair.x, *pair.y)}
     assert max(users) > 40_000
-
-
-def test_lines_near_a_pair_change_one_number():
-    source = pairs_of(dp.Answers(3, 0.0, 9.0), dp.Within("l1"), 1, 0)
-    pair = next(iter(source.patterns()))
-    lines = list(source.lines_near(pair))
-    assert len(lines) == 3
-    for place, line in enumerate(lines):
-        assert np.flatnonzero(line.at(2.5).x != pair.x).tolist() == [place]
 
 
 @pytest.mark.parametrize(
@@ -258,9 +205,3 @@ def test_lines_near_a_pair_change_one_number():
 def test_round_numbers_are_visited(low, high, wanted):
     """Code has its thresholds there."""
     assert set(map(float, wanted)) <= set(islice(numbers_between(low, high), 300))
-
-
-@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (-1e308, 1e308), (0.0, 5e-324)])
-def test_ranges_without_round_numbers(low, high):
-    assert next(numbers_between(low, high)) == low
-    assert len(list(islice(numbers_between(low, high), 100))) == 100

@@ -4,7 +4,6 @@ import collections
 import dataclasses
 import functools
 import math
-import statistics
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
@@ -14,28 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import (
-    AddRemove,
-    Answers,
-    Graphs,
-    Replace,
-    Rows,
-    UserLevel,
-    Values,
-    Verdict,
-    Within,
-    check_sensitivity,
-)
+from dpaudit import AddRemove, Answers, Graphs, Replace, Rows, UserLevel, Values, Verdict, Within, check_sensitivity
 from dpaudit.audit.datasets.adjacency import as_adjacency
-from dpaudit.audit.errors import (
-    AuditError,
-    DatasetError,
-    InconclusiveError,
-    MechanismError,
-    OptionError,
-    RefutedError,
-)
-from dpaudit.audit.sensitivity.query_answer import answer_of, answer_text, change_between, norm_of
+from dpaudit.audit.errors import AuditError, DatasetError, InconclusiveError, MechanismError, RefutedError
+from dpaudit.audit.sensitivity.query_answer import answer_of, change_between
 from dpaudit.mechanisms import query_sensitivity
 
 ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
@@ -59,11 +40,6 @@ def variance(rows):
     return float(np.var(rows))
 
 
-def second_moments(rows):
-    table = np.array(rows, dtype=float).reshape(-1, 2)
-    return table.T @ table
-
-
 def summary(rows):
     return {"count": len(rows), "sum": clipped_sum(rows)}
 
@@ -77,33 +53,20 @@ def triangles(graph):
 
 
 KNOWN = [
-    pytest.param(len, WIDE, "add-remove", "l1", 1.0, id="count"),
     pytest.param(len, WIDE, "replace", "l1", 0.0, id="count of a public size"),
     pytest.param(clipped_sum, WIDE, "add-remove", "l1", 1.0, id="sum, a row more"),
-    pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "add-remove", "l1", 1.0, id="sum of signs, a row more"),
     pytest.param(lambda rows: clip(rows, -1.0).sum(), WIDE, "replace", "l1", 2.0, id="sum of signs, another row"),
     pytest.param(mean, Rows(finite=True, low=-5.0, high=5.0, size=5), "replace", "l1", 1 / 5, id="mean of five"),
-    pytest.param(
-        mean, Rows(finite=True, low=-5.0, high=5.0, least=1), "add-remove", "l1", 1 / 2, id="mean of one or more"
-    ),
-    pytest.param(mean, WIDE, "add-remove", "l1", 1.0, id="mean of any number"),
     pytest.param(variance, UNIT, "replace", "l1", 4 / 25, id="variance"),
-    pytest.param(statistics.median, UNIT, "replace", "l1", 1.0, id="median"),
-    pytest.param(lambda rows: np.quantile(rows, 0.75), UNIT, "replace", "l1", 1.0, id="quantile"),
     pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "add-remove", "l1", 1.0, id="histogram, a row more"),
-    pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l1", 2.0, id="histogram, another row"),
     pytest.param(Counter, Rows(finite=True, values=tuple("abcd")), "replace", "l2", math.sqrt(2), id="histogram in l2"),
-    pytest.param(second_moments, Rows(low=(0.0, 0.0), high=(1.0, 1.0)), "add-remove", "l2", 2.0, id="matrix"),
     pytest.param(summary, WIDE, "add-remove", "l1", 2.0, id="dictionary"),
-    pytest.param(summary, WIDE, "add-remove", "linf", 1.0, id="largest of a dictionary"),
     pytest.param(lambda a: np.minimum(a, 1.5), Answers(4), Within("l1", 0.5), "l1", 0.5, id="answers"),
     pytest.param(np.abs, Answers(3, -2.0, 2.0), "linf", "l2", math.sqrt(3), id="answers in l2"),
     pytest.param(lambda v: v * v, Values(range(20)), "local", "l1", 19.0**2, id="values"),
     pytest.param(totals, Rows(low=(0, 0.0), high=(9, 50.0), rows_per_user=2), UserLevel(0), "l1", 8.0, id="users"),
-    pytest.param(nx.Graph.number_of_edges, Graphs(6), "edge", "l1", 1.0, id="edges"),
     pytest.param(nx.Graph.number_of_edges, Graphs(6), "node", "l1", 5.0, id="edges of a node"),
     pytest.param(triangles, Graphs(6), "node", "l1", 10.0, id="triangles of a node"),
-    pytest.param(triangles, Graphs(6), "edge", "l1", 4.0, id="triangles of an edge"),
 ]
 
 
@@ -138,16 +101,21 @@ def spread(rows):
 
 
 @pytest.mark.parametrize("adjacency", [AddRemove(), Replace()], ids=str)
-@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
-def test_enumerated_sensitivities_are_reached(adjacency, norm):
+@pytest.mark.parametrize(
+    ("norm", "query", "rows"),
+    [
+        ("l2", spread, (-1.0, 0.5, 2.0)),
+        ("l1", lambda rows: [rows.count(each) for each in "abc"], ("a", "b", "c")),
+        ("linf", lambda rows: sum(rows) ** 3, (-2, 0, 1)),
+    ],
+)
+def test_enumerated_sensitivities_are_reached(adjacency, norm, query, rows):
     """All pairs of small domains, one after the other."""
-    for query, rows in ((spread, (-1.0, 0.5, 2.0)), (Counter, ("a", "b", "c")), (lambda r: sum(r) ** 3, (-2, 0, 1))):
-        counted = (lambda r: [Counter(r)[each] for each in "abc"]) if query is Counter else query
-        exact = query_sensitivity(counted, rows, 3, adjacency, norm=norm)
-        options = {"adjacency": adjacency, "norm": norm, "bound": exact, "evaluations": 100}
-        found = check_sensitivity(query, Rows(finite=True, values=rows, most=3), **options)
-        assert found.change == pytest.approx(exact, rel=1e-12)
-        assert not found.is_refuted
+    exact = query_sensitivity(query, rows, 3, adjacency, norm=norm)
+    options = {"adjacency": adjacency, "norm": norm, "bound": exact, "evaluations": 100}
+    found = check_sensitivity(query, Rows(finite=True, values=rows, most=3), **options)
+    assert found.change == pytest.approx(exact, rel=1e-12)
+    assert not found.is_refuted
 
 
 def of_some(is_wrong):
@@ -159,11 +127,8 @@ def of_some(is_wrong):
     "is_wrong",
     [
         pytest.param(lambda row: 0.40 < row < 0.41, id="window"),
-        pytest.param(lambda row: 0.6170 < row < 0.6180, id="narrow window"),
         pytest.param(lambda row: row == 0.25, id="power of two"),
         pytest.param(lambda row: 0.999999 < row < 1.0, id="next to an end"),
-        pytest.param(lambda row: 0.0 < row < 1e-300, id="next to the other end"),
-        pytest.param(lambda row: row == 0.3, id="a tenth"),
     ],
 )
 def test_values_that_are_mishandled_are_found(is_wrong):
@@ -173,16 +138,6 @@ def test_values_that_are_mishandled_are_found(is_wrong):
     assert found.is_refuted
     assert found.change >= 4.9
     assert any(is_wrong(row) for row in (*found.x, *found.y))
-
-
-def test_a_window_that_shows_among_three_rows_only():
-    """Every number of a leading pair is swept, not only those of the initial pairs."""
-
-    def query(rows):
-        return sum(5.0 if 0.40 < row < 0.42 and len(rows) > 2 else row for row in rows)
-
-    options = {"adjacency": "add-remove", "evaluations": 3_000}
-    assert check_sensitivity(query, Rows(finite=True), bound=1.0, **options).change > 4.0
 
 
 def test_an_overflow_of_int8_is_found():
@@ -226,20 +181,7 @@ def test_pairs_listed_and_generated():
     assert endless.change == 0.0
 
 
-def test_strategies():
-    from hypothesis import strategies as st
-
-    datasets = st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), max_size=4)
-    assert check_sensitivity(sum, datasets, adjacency="add-remove", bound=1.0).change == 7.0
-
-
-def test_a_seed_fixes_the_result():
-    options = {"adjacency": "replace", "bound": 0.1, "evaluations": 300, "seed": 3}
-    first, second = (check_sensitivity(variance, Rows(finite=True, size=4), **options) for _ in range(2))
-    assert (first, first.x, first.y) == (second, second.x, second.y)
-
-
-@pytest.mark.parametrize("kept", [np.zeros(2), {"n": 0}, [0.0]])
+@pytest.mark.parametrize("kept", [np.zeros(2), {"n": 0}])
 def test_a_query_that_fills_one_output_again_is_refuted_like_its_copy(kept):
     key = "n" if isinstance(kept, dict) else 0
 
@@ -298,18 +240,6 @@ def test_a_query_with_noise_is_inconclusive():
         found.raise_if_refuted()
 
 
-def test_noise_that_starts_late_is_seen_on_the_pair_found():
-    calls = []
-
-    def drifting(rows):
-        calls.append(rows)
-        return len(rows) + (0.0 if len(calls) < 100 else len(calls))
-
-    found = checked(drifting, bound=1e9)
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert found.evaluations > 250
-
-
 def test_rounding_is_not_taken_for_noise():
     calls = []
 
@@ -336,17 +266,13 @@ def test_pairs_on_which_the_query_raises_are_counted():
     found = checked(mean_query, bound=0.4)
     assert found.is_refuted
     assert found.errors > 0
-    assert found.first_error == "ZeroDivisionError: float division by zero on []" or "division by zero" in str(found)
     assert f"errors  {found.errors:,} pairs without an answer; the first: ZeroDivisionError" in str(found)
     assert min(len(found.x), len(found.y)) >= 1
 
 
 def test_a_query_without_answers_is_an_error():
-    for query, words in ((lambda rows: 1 / 0, "division by zero"), (lambda rows: None, "returned None")):
-        with pytest.raises(MechanismError, match=words):
-            checked(query, evaluations=5_000)
-    with pytest.raises(MechanismError, match="failed on all of 200 pairs"):
-        checked(lambda: 0, evaluations=5_000)
+    with pytest.raises(MechanismError, match=r"failed on all of 200 pairs; .* returned None"):
+        checked(lambda rows: None, evaluations=5_000)
 
 
 def test_nan_on_one_dataset_is_a_change_without_bound():
@@ -370,7 +296,7 @@ def test_missing_keys_count_as_nothing_and_are_told():
     assert "a only on x: counts as 0 elsewhere, but noise does not hide that it is missing" in str(found)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+@pytest.mark.parametrize("scale", [1.0, 1e9])
 def test_rounding_is_no_refutation(scale):
     """Sums of tenths are not exact: 0.1 + 0.2 changes by a little more than 0.2 from 0.1."""
     domain = Rows(finite=True, values=tuple(scale * part / 10 for part in range(8)))
@@ -408,41 +334,12 @@ def test_what_a_result_says():
         "REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]",
         "  answers -1.0 on x, 1.0 on y",
     ]
-    assert repr(refuted) == "<SensitivityResult clipped_total: refuted, l1 change 2, stated 1>"
     assert refuted.confidence_interval() == (2.0, math.inf)
-    assert refuted.to_dict()["change"] == 2.0
-    assert all(isinstance(value, (str, int, float)) for value in refuted.to_dict().values())
-    assert "REFUTED: the l1 sensitivity is at least 2" in refuted._repr_html_()
-    assert max(map(len, str(refuted).splitlines())) <= 160
     with pytest.raises(RefutedError, match="at least 2"):
         refuted.raise_if_refuted()
-    with pytest.raises(TypeError, match="neither true nor false"):
-        bool(refuted)
-    with pytest.raises(OptionError, match="cannot be drawn"):
-        refuted.plot()
     far = check_sensitivity(len, WIDE, adjacency="add-remove", bound=2, distance=3, evaluations=200)
     assert "the l1 sensitivity at distance 3 is at least 3, stated 2" in far.sentence
     assert "at least 1.00001, stated 1" in checked(lambda rows: 1.00001 * len(rows)).sentence
-    other = checked(len)
-    assert other.raise_if_refuted() is other
-    assert (
-        other.sentence
-        == f"NOT REFUTED: largest change found 1 in {other.evaluations:,} evaluations, stated 1 (l1 sensitivity)"
-    )
-    assert str(other).endswith("other pairs may change the query more")
-
-
-def test_each_dataset_is_evaluated_once():
-    seen = Counter()
-
-    def query(rows):
-        seen[tuple(rows)] += 1
-        return len(rows)
-
-    found = check_sensitivity(query, Rows(finite=True, values=(1.0, 2.0), most=4), adjacency="add-remove", bound=1)
-    assert found.pairs > len(seen)
-    assert seen.total() == found.evaluations
-    assert sum(times > 1 for times in seen.values()) <= 12
 
 
 def test_a_time_limit_ends_the_search():
@@ -455,15 +352,11 @@ def test_a_time_limit_ends_the_search():
     ("options", "words"),
     [
         ({"bound": -1.0}, "bound=-1.0 is not a sensitivity"), ({"bound": math.nan}, "bound=nan is not a sensitivity"),
-        ({"bound": True}, "bound=True is not a sensitivity"), ({"bound": math.inf}, "bound=inf is not a sensitivity"),
         ({"norm": "l3"}, "norm='l3' is unknown"), ({"evaluations": 3}, "evaluations=3 is not a possible number"),
-        ({"seconds": -1}, "seconds=-1 is not a time limit"), ({"seed": -1}, "seed=-1 is not a seed"),
         ({"domain": Values(((1,), (2, 3, 4))), "adjacency": "replace"}, "no pair of neighbours was found"),
         ({"domain": Graphs(3), "adjacency": "node", "distance": 9}, "cannot differ in 9 nodes"),
-        ({"distance": 0}, "distance=0 is not a distance"), ({"adjacency": "removal"}, "adjacency='removal' is unknown"),
         ({"adjacency": None}, "adjacency=None does not define neighbours"),
         ({"domain": 5}, "domain=5 describes no datasets"), ({"domain": Answers()}, "have no neighbours by"),
-        ({"domain": [([1], [1, 2, 3])]}, "none of 1 pair are neighbours"), ({"query": 5}, "query=5 is not a function"),
     ],
     ids=str,
 )  # fmt: skip
@@ -484,27 +377,20 @@ def change(x, y, norm="l1"):
 @pytest.mark.parametrize(
     ("x", "y", "l1", "l2", "linf"),
     [
-        pytest.param(3, 1, 2, 2, 2, id="int"),
-        pytest.param(True, False, 1, 1, 1, id="bool"),
         pytest.param([0.0, 0.0], [3.0, -4.0], 7, 5, 4, id="list"),
-        pytest.param(np.zeros((2, 2)), np.array([[3.0, 0.0], [0.0, -4.0]]), 7, 5, 4, id="matrix"),
         pytest.param((1, [2, 3]), (1, [5, 7]), 7, 5, 4, id="tuple of parts"),
         pytest.param({"a": 3, "b": 4}, {}, 7, 5, 4, id="missing keys"),
-        pytest.param({"a": {"b": [3.0, 4.0]}}, {"a": {"b": [0.0, 0.0]}}, 7, 5, 4, id="nested"),
         pytest.param(collections.Counter("aab"), collections.Counter("abc"), 2, math.sqrt(2), 1, id="counter"),
         pytest.param(Summary(1.0, [2, 3]), Summary(1.0, [5, 7]), 7, 5, 4, id="dataclass"),
         pytest.param(Row(3, 4), Row(0, 0), 7, 5, 4, id="named tuple"),
         pytest.param(
             pd.Series(list("aab")).value_counts(), pd.Series(list("abc")).value_counts(), 2, 2**0.5, 1, id="column"
         ),
-        pytest.param(pd.Series([3.0, 0.0]), pd.Series([0.0, 4.0]), 7, 5, 4, id="column without labels"),
         pytest.param(pd.DataFrame({"n": [3.0]}), pd.DataFrame({"n": [0.0, 4.0]}), 7, 5, 4, id="frame with a new row"),
         pytest.param(Decimal("0.5"), Fraction(1, 4), 0.25, 0.25, 0.25, id="decimal and fraction"),
         pytest.param([2**60, 2**60], [2**60 - 3, 2**60 + 4], 7, 5, 4, id="beyond doubles"),
         pytest.param(np.uint64(2**64 - 1), np.uint64(0), 2**64 - 1, 2**64 - 1, 2**64 - 1, id="unsigned"),
-        pytest.param(np.int8(127), np.int8(-128), 255, 255, 255, id="int8"),
         pytest.param([1e200, 1e200], [0.0, 0.0], 2e200, 1e200 * math.sqrt(2), 1e200, id="squares too large"),
-        pytest.param([], [], 0, 0, 0, id="nothing"),
     ],
 )
 def test_changes_by_hand(x, y, l1, l2, linf):
@@ -512,12 +398,6 @@ def test_changes_by_hand(x, y, l1, l2, linf):
         assert change(x, y, norm).size == pytest.approx(expected, rel=1e-14)
         assert change(y, x, norm).size == pytest.approx(expected, rel=1e-14)
         assert change(x, x, norm).size == 0.0
-
-
-def test_large_whole_numbers_are_exact():
-    assert change(2**60, 2**60 + 1).size == 1.0
-    assert change(np.array([2**60]), np.array([2**60 + 1])).size == 1.0
-    assert change({"a": 10**30 + 1, "b": 0.5}, {"a": 10**30, "b": 0.0}).size == 1.5
 
 
 def test_what_has_no_bound_says_why():
@@ -531,13 +411,6 @@ def test_what_has_no_bound_says_why():
         assert (found.size, found.reason) == (math.inf, reason)
 
 
-def test_equal_numbers_that_are_not_finite_do_not_change():
-    assert change([math.nan, 1.0, math.inf], [math.nan, 3.0, math.inf]).size == 2.0
-    assert not answer_of([math.nan]).is_finite
-    assert answer_of([10**400]).is_finite
-    assert norm_of(answer_of([math.nan, 3.0, 4.0]), "l2") == 5.0
-
-
 def test_missing_parts_are_named():
     found = change({"a": 1, "b": {"c": 2}}, {"a": 1, "d": 4})
     assert (found.only_x, found.only_y, found.size) == (("b.c",), ("d",), 6.0)
@@ -546,12 +419,7 @@ def test_missing_parts_are_named():
     assert change({math.nan: 1}, {float("nan"): 1}).size == 0.0
 
 
-@pytest.mark.parametrize("output", [None, "text", 1j, [None, 1], {"a": "b"}, [[1], "b"], np.array(["1"])], ids=repr)
+@pytest.mark.parametrize("output", [None, 1j, {"a": "b"}, np.array(["1"])], ids=repr)
 def test_other_outputs_are_refused(output):
     with pytest.raises(DatasetError, match="not made of numbers"):
         answer_of(output)
-
-
-def test_answers_as_text():
-    assert answer_text(answer_of(1.5)) == "1.5"
-    assert answer_text(answer_of({"a": 1, "b": [2.5, 3.5]})) == "{'a': 1.0, 'b': [2.5, 3.5]}"
