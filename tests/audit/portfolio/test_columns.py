@@ -237,6 +237,14 @@ def test_equal_laws_teach_hardly_anything_and_constants_nothing():
     assert additive(Coordinates(100), *rng.normal(size=(2, 100, 50)), 8) is None, "700 steps"
 
 
+def test_a_learned_sum_is_scored_by_what_the_other_half_taught():
+    """Else the many steps of twenty columns would tell the runs apart that taught them."""
+    x, y = np.random.default_rng(0).normal(size=(2, 1_000, 20))
+    (learned, *_) = [column for column in columns_of(x, y) if column.is_ratio and not column.first]
+    ranks = np.argsort(np.argsort(np.concatenate([learned.x, learned.y])))
+    assert abs(ranks[:1_000].mean() - ranks.mean()) < 4.0 * 2_000 / math.sqrt(12 * 1_000)
+
+
 def test_a_learned_sum_does_not_depend_on_rounding():
     """The order of the runs changes the rounding of every sum, as another processor does."""
     x, y = np.random.default_rng(9).normal(size=(2, 10, 5_000))

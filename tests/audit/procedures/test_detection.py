@@ -116,7 +116,6 @@ def test_the_ledger_adds_up_and_the_bound_is_nearer():
     assert 1.0 - result.bound < 0.0135
 
 
-@pytest.mark.evidence
 def test_false_alarms_of_all_tests_together():
     """45 audits of mechanisms that attain their claims, at .2; fails by chance with probability 1e-6."""
     audits = [

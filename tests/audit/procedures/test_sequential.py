@@ -2,6 +2,7 @@
 
 import math
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -85,6 +86,9 @@ def test_a_broken_claim_is_refuted_early():
     assert result.p_value <= result.alpha
     assert result.bound > 1.0
     assert result.runs <= 300
+    slow = check(partial(laplace, epsilon=1.3), 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, bits=False)
+    assert slow.is_refuted
+    assert all(look.p_value > slow.alpha for look in slow.looks[:-1])
 
 
 def leak(dataset, size, rng):
