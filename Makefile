@@ -57,6 +57,7 @@ test-jax-privacy: | $(VENV)/source
 
 docs: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/test_docs.py -m site
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'

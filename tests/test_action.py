@@ -96,17 +96,11 @@ def committed(*names: str) -> str:
 
 
 def test_the_declaration():
-    assert (
-        {"name", "description", "runs"}
-        <= ACTION.keys()
-        <= {*["name", "author", "description", "inputs", "outputs", "runs"]}
-    )
-    assert ACTION["runs"].keys() == {"using", "steps"}
+    used = "".join(str(found.get("env", "")) for found in STEPS.values())
+    assert set(re.findall(r"inputs\.([a-z-]+)", used)) == ACTION["inputs"].keys()
     for each in ACTION["inputs"].values():
         assert each.keys() == {"description", "default"}
         assert isinstance(each["default"], str)
-    used = "".join(str(found.get("env", "")) for found in STEPS.values())
-    assert set(re.findall(r"inputs\.([a-z-]+)", used)) == ACTION["inputs"].keys()
     for name, found in STEPS.items():
         assert found["shell"] == "bash", name
         assert "uses" not in found, "no action of others"
@@ -151,12 +145,6 @@ def test_inputs_are_data(folder):
     assert not (folder / "stolen").exists()
 
 
-def test_the_repository_of_dpaudit_itself_is_not_left_out(folder, monkeypatch):
-    assert f"--ignore={ROOT}" in noted("Audit")
-    monkeypatch.setenv("GITHUB_ACTION_PATH", f"{folder}/.")
-    assert len(noted("Audit")) == 2
-
-
 def test_without_results_the_summary_says_so(folder):
     assert step("Report").returncode == 0
     assert "the audits did not start" in (folder / "temp/summary").read_text()
@@ -196,13 +184,6 @@ def test_the_page_states_inputs_hook_and_options_as_they_are():
     copies = re.findall(r"\S+(?=/dpaudit[\['`\n])", page + nightly)
     assert len(copies) > 5
     assert {copy.strip("`'./") for copy in copies} == {ignored}
-
-
-def test_setuptools_does_not_take_the_copy_for_a_package():
-    discovery = pytest.importorskip("setuptools.discovery", reason="setuptools finds the packages of a project")
-    page = (ROOT / "docs/how-to/continuous-integration.md").read_text(encoding="utf-8")
-    (ignored,) = re.findall(r"--ignore=([a-z_]+)", page)
-    assert ignored in discovery.FlatLayoutPackageFinder.DEFAULT_EXCLUDE
 
 
 def test_the_hook_audits_the_files_that_it_is_given(folder):

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import ast
-import gc
+import functools
 import importlib
 import importlib.util
 import inspect
-import logging
 import re
 import runpy
 import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from markdown.extensions.toc import slugify
 from typer.main import get_command
 
+import dpaudit
 from dpaudit.reports.cli.commands import app
 from dpaudit.reports.pages.html_page import GLOSSARY
 
@@ -45,10 +43,7 @@ AMERICAN = re.compile(
 )
 NO_AMERICAN = {"size", "sizes", "sized", "resize", "prize", "seize", "maximizing"}  # the last in a title
 
-needs_mkdocs = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("mkdocs", "mkdocstrings", "math_core")),
-    reason="mkdocs, mkdocstrings and math_core make the pages: pip install 'dpaudit[docs]'",
-)
+SITE = ROOT / "build" / "site"
 
 
 class Page(HTMLParser):
@@ -71,45 +66,12 @@ class Page(HTMLParser):
         self.fetched += [value for value in (given.get("src"), given.get("srcset")) if value]
 
 
-def build_site(folder: Path) -> None:
-    """Builds the pages in this process, strictly, without the colours of code, and with one page to be searched.
-
-    Both take a third of the time, warn of nothing, and leave every link and every id as it is. Another third was that
-    of a new process, and of looking for garbage among all that this one has imported. The font of formulas is left out.
-    """
-    build = importlib.import_module("mkdocs.commands.build").build
-    config = importlib.import_module("mkdocs.config").load_config(
-        str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(folder)
-    )
-    config.extra["math_font"] = False
-    config.plugins["mkdocstrings"].config.handlers["python"]["options"]["separate_signature"] = False
-    plain = importlib.import_module("pygments.lexers.special").TextLexer()
-    highlight = importlib.import_module("pymdownx.highlight").Highlight
-    index = importlib.import_module("material.plugins.search.plugin").SearchIndex
-    add = index.add_entry_from_context
-    with pytest.MonkeyPatch.context() as changed, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        changed.chdir(ROOT)
-        changed.setattr(highlight, "get_lexer", lambda *_: (plain, "text"))
-        changed.setattr(
-            index, "add_entry_from_context", lambda kept, page: add(kept, page) if page.is_homepage else None
-        )
-        gc.disable()
-        try:
-            build(config)
-        finally:
-            gc.enable()
-
-
-@needs_mkdocs
-def test_the_site_is_built_and_whole(tmp_path, caplog):
-    """One test, since the build takes seconds: no warnings, no dead links, nothing fetched, everything public shown."""
-    build_site(tmp_path)
-    said = [record for record in caplog.records if record.name != "asyncio"]  # clients of other tests may end here
-    assert not [record for record in said if record.levelno >= logging.WARNING]
+@pytest.mark.site
+def test_the_site_is_whole():
+    """`make docs` has built it: no dead links, nothing fetched, everything public shown, formulas typeset."""
     texts = {
         path: path.read_text(encoding="utf-8")
-        for path in tmp_path.rglob("*.html")
+        for path in SITE.rglob("*.html")
         if path.name != "404.html" and "pictures" not in path.parts
     }
     assert len(texts) > 65
@@ -118,7 +80,7 @@ def test_the_site_is_built_and_whole(tmp_path, caplog):
         for url in page.fetched:
             assert not urlsplit(url).netloc, f"{path.name} fetches {url}"
         for link in page.links:
-            assert leads_somewhere(link, path, pages), f"{path.relative_to(tmp_path)} links to {link}"
+            assert leads_somewhere(link, path, pages), f"{path.relative_to(SITE)} links to {link}"
     shown = {name for path, page in pages.items() if path.parent.name == "reference" for name in page.ids}
     for module in PUBLIC:
         for name in importlib.import_module(module).__all__:
@@ -126,15 +88,15 @@ def test_the_site_is_built_and_whole(tmp_path, caplog):
             assert {f"{module}.{name}", f"{defined}.{name}"} & shown, f"{module}.{name} is in no page of the reference"
     assert re.search(
         r'Proofs: <a href="\.\./proofs/joint-test\.html">.+?</a>, <a',
-        texts[tmp_path / "reference" / "inference.html"],
+        texts[SITE / "reference" / "inference.html"],
     )
-    commands = texts[tmp_path / "reference" / "command-line.html"]
+    commands = texts[SITE / "reference" / "command-line.html"]
     assert all(f"dpaudit {name}" in commands for name in get_command(app).commands)
-    glossary = texts[tmp_path / "reference" / "glossary.html"]
+    glossary = texts[SITE / "reference" / "glossary.html"]
     assert all(f"<dt>{term}</dt>" in glossary for term, _ in GLOSSARY)
     for path, text in texts.items():
-        assert not raw_formulas(text), path.relative_to(tmp_path)
-        page = DOCS / path.relative_to(tmp_path).with_suffix(".md")
+        assert not raw_formulas(text), path.relative_to(SITE)
+        page = DOCS / path.relative_to(SITE).with_suffix(".md")
         if path.parent.name in ("proofs", "explanation"):
             assert text.count("<math") == formulas_in(page.read_text(encoding="utf-8")), path.name
     assert sum(text.count("<math") for text in texts.values()) > 1_000
@@ -155,14 +117,6 @@ def formulas_in(markdown: str) -> int:
     return displayed + text.replace("$$", "").count("$") // 2
 
 
-def test_a_formula_that_is_not_typeset_is_seen():
-    """The wrong twin: delimiters of formulas, and a command between dollars."""
-    assert raw_formulas(r'<p><span class="arithmatex">\(p \le q\)</span>') == ["arithmatex", r"\(", r"\)"]
-    assert raw_formulas(r"<p>$p \le q$") == [r"$p \le q$"]
-    assert not raw_formulas(r"<p><code>r'\(x\)'</code> <math><mi>p</mi></math>")
-    assert formulas_in("$p$ and `$x` and\n\n$$\nq\n$$\n") == 2
-
-
 def test_formulas_are_read_strictly():
     """A command that does not exist stops the build, instead of showing its source."""
     converter = pytest.importorskip("math_core", reason="math_core typesets formulas: pip install 'dpaudit[docs]'")
@@ -170,49 +124,6 @@ def test_formulas_are_read_strictly():
     assert "<msup><mi>e</mi><mi>ε</mi></msup>" in site_math["mathml"](r"e^\varepsilon q", display=False)
     with pytest.raises(converter.LatexError, match="Unknown command"):
         site_math["mathml"](r"\epsilom", display=True)
-
-
-def test_a_line_does_not_break_between_a_formula_and_its_comma():
-    pytest.importorskip("math_core", reason="math_core typesets formulas: pip install 'dpaudit[docs]'")
-    typeset = runpy.run_path(str(DOCS / "site_math.py"))["on_page_content"]
-    page: Any = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))
-
-    def made(text: str) -> str:
-        text = text.replace("$", r'<span class="arithmatex">\(p\)</span>')
-        return re.sub("<math>.*?</math>", "$", typeset(text, page, None, None))
-
-    assert (
-        made("if ($, $)-DP is claimed") == 'if <span class="tied">($,</span> <span class="tied">$)-DP</span> is claimed'
-    )
-    assert made("for $ the bound") == "for $ the bound"
-    assert made("so it holds. ∎") == "so it holds.&nbsp;∎"
-
-
-def test_radical_signs_have_one_width():
-    """Browsers reserve the largest width; and the lowest sign is for a letter without brackets."""
-    pytest.importorskip("math_core", reason="math_core typesets formulas: pip install 'dpaudit[docs]'")
-    ziamath = importlib.util.find_spec("ziamath")
-    if ziamath is None or ziamath.origin is None:
-        pytest.skip("ziamath has the font of formulas: pip install 'dpaudit[docs]'")
-    font = importlib.import_module("fontTools.ttLib").TTFont(
-        Path(ziamath.origin).with_name("fonts") / "STIXTwoMath-Regular.ttf"
-    )
-    variants = font["MATH"].table.MathVariants
-    root = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(font.getBestCmap()[0x221A])]
-
-    def widths() -> set[int]:
-        signs = [*(record.VariantGlyph for record in root.MathGlyphVariantRecord),
-                 *(part.glyph for part in root.GlyphAssembly.PartRecords)]  # fmt: skip
-        return {font["hmtx"][sign][0] for sign in signs}
-
-    assert len(widths()) > 1
-    runpy.run_path(str(DOCS / "site_math.py"))["even_radicals"](font)
-    assert len(widths()) == 1
-    heights = [record.AdvanceMeasurement for record in root.MathGlyphVariantRecord]
-    drawn = [font["glyf"][record.VariantGlyph] for record in root.MathGlyphVariantRecord]
-    assert heights == sorted(heights)
-    assert heights[0] < 1_000 < heights[1]
-    assert all(abs(sign.yMax - sign.yMin - height) <= 2 for sign, height in zip(drawn, heights, strict=True))
 
 
 FORMULAS = re.compile(r"\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)
@@ -244,22 +155,32 @@ def leads_somewhere(link: str, path: Path, pages: dict[Path, Page]) -> bool:
     return not parts.fragment or target not in pages or unquote(parts.fragment) in pages[target].ids
 
 
-def test_a_dead_link_is_seen(tmp_path):
-    """The wrong twin: a file that is not there, and a place that is not in the page."""
-    page = tmp_path / "page.html"
-    page.write_text('<a id="here" href="other.html">', encoding="utf-8")
-    pages = {page: Page(page.read_text(encoding="utf-8"))}
-    assert [leads_somewhere(link, page, pages) for link in ("other.html", "#there", "#here")] == [False, False, True]
+def prose(page: Path) -> str:
+    """The text of a page without its blocks of code."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@functools.cache
+def places(page: Path) -> set[str]:
+    """The places in a page that a link may name: its headings, as Python-Markdown names them."""
+    headings = re.findall(r"^#+ (.*?)(?: \{#([\w-]+)\})?$", prose(page), re.MULTILINE)
+    return {given or slugify(re.sub(r"[`*]", "", title), "-") for title, given in headings}
 
 
 def test_links_between_files_lead_somewhere():
-    """Also where nobody builds the pages."""
+    """Before anybody builds the pages; those of objects in the reference are checked there."""
+    n_places = 0
     for page in PROSE:
-        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for link in re.findall(r"\]\(([^)\s]+)\)", text):
-            path = urlsplit(link).path
-            if not urlsplit(link).scheme and path and Path(path).name not in ("command-line.md", "glossary.md"):
-                assert (page.parent / path).exists(), f"{page.relative_to(ROOT)} links to {link}"
+        for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+            parts = urlsplit(link)
+            target = (page.parent / parts.path).resolve() if parts.path else page
+            if parts.scheme or target.name in ("command-line.md", "glossary.md"):
+                continue
+            assert target.exists(), f"{page.relative_to(ROOT)} links to {link}"
+            if parts.fragment and target.suffix == ".md" and not parts.fragment.startswith("dpaudit."):
+                assert unquote(parts.fragment) in places(target), f"{page.relative_to(ROOT)} links to {link}"
+                n_places += 1
+    assert n_places > 20
 
 
 def test_the_map_names_what_exists():
@@ -323,28 +244,8 @@ def test_everything_public_is_documented():
     shown = list(documented_in_the_reference())
     assert len(public) > 150
     assert len(shown) > 80
+    assert {id(getattr(dpaudit, name)) for name in dpaudit.__all__} <= {id(value) for value in shown}
     assert not [missing for value in [*public, *shown] for missing in undocumented(value)]
-
-
-def test_what_is_not_documented_is_seen():
-    """The wrong twin: a class of which something is said, but not of its method."""
-
-    class Claimed:
-        """One line."""
-
-        def size(self) -> int:
-            return 0
-
-    Claimed.__module__ = "dpaudit.example"
-    assert [name.rpartition(".")[2] for name in undocumented(Claimed)] == ["size"]
-    assert undocumented(lambda: 0)
-
-
-def test_modules_are_documented():
-    for folder in ("audit", "mechanisms", "experiments", "reports"):
-        for path in (ROOT / folder).rglob("*.py"):
-            text = path.read_text(encoding="utf-8")
-            assert not text or text.startswith(('"""', "'''")), path
 
 
 def test_every_proof_is_named_where_it_is_used():
@@ -376,12 +277,3 @@ def test_spelling_is_british():
         text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         found = {word for word in AMERICAN.findall(text) if word.lower() not in NO_AMERICAN}
         assert not found, f"{page.relative_to(ROOT)}: {sorted(found)}"
-
-
-def test_the_spelling_is_looked_at(tmp_path):
-    """The wrong twin: a page with mistakes."""
-    (tmp_path / "page.md").write_text("We recieve a result.", encoding="utf-8")
-    command = [sys.executable, "-m", "codespell_lib", str(tmp_path / "page.md")]
-    if importlib.util.find_spec("codespell_lib") is not None:
-        assert subprocess.run(command, capture_output=True, check=False).returncode != 0
-    assert AMERICAN.findall("the behavior was analyzed") == ["behavior", "analyzed"]

@@ -31,21 +31,12 @@ def shortfall(claim, at: list[float], boundary=None) -> float:
 @pytest.mark.parametrize(
     "claim",
     [
-        PureDP(0.1),
-        PureDP(1.0),
-        PureDP(4.0),
-        ApproxDP(1.0, 1e-5),
-        GaussianDP(1.0),
-        RenyiDP(2, 0.3),
-        RenyiDP(10, 1.0).group(3),
-        NFoldComposition(0.1, 10),
-        ProbabilityPreservation(2, 0.1),
-        TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
-        TradeOffCurve((1e-6, 0.3), (0.4, 1e-5), excess=1e-3),
-        TradeOffCurve((0.0, 0.3), (0.7, 0.0)).group(2),
+        PureDP(0.1), PureDP(4.0), ApproxDP(1.0, 1e-5), GaussianDP(1.0), RenyiDP(2, 0.3), RenyiDP(10, 1.0).group(3),
+        NFoldComposition(0.1, 10), ProbabilityPreservation(2, 0.1), TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+        TradeOffCurve((1e-6, 0.3), (0.4, 1e-5), excess=1e-3), TradeOffCurve((0.0, 0.3), (0.7, 0.0)).group(2),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_lines_lie_above_their_boundary(claim):
     assert shortfall(claim, places(300)) < 1e-11
 

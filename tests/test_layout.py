@@ -9,11 +9,10 @@ import re
 from pathlib import Path
 
 import networkx as nx
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FEWEST_LINES, MOST_LINES = 150, 900
-SHORT_FILES, PARTS, CONSTANTS, UNEXPLAINED = 55, 14, 517, 44
+SHORT_FILES, PARTS, CONSTANTS, UNEXPLAINED = 55, 14, 515, 44
 """Files below the fewest lines, modules that belong into their importers, numeric constants of `audit`, and those of
 them without a comment. Each number may only fall."""
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
@@ -206,15 +205,6 @@ def test_a_module_with_one_importer_is_a_part_of_it():
     texts = {module: path.read_text(encoding="utf-8") for module, path in MODULES.items() if path.stem != "__init__"}
     found = parts(texts, names_of_modules())
     assert len(found) <= PARTS, found
-    user, late, half = "from .part import f\n", "def g():\n    from .part import f\n", "\n" * (MOST_LINES // 2)
-    for first, second, n_parts in [
-        (user, '"""Part."""', 1),
-        (late, '"""Part."""', 0),
-        (user + half, half, 0),
-        (user, '"""Part, apart, as workers import it."""', 0),
-    ]:
-        made = {("room", "user"): first, ("room", "part"): second}
-        assert len(parts(made, {name: imported(text, ("room",)) for name, text in made.items()})) == n_parts
 
 
 def constants(source: str) -> dict[str, bool]:
@@ -252,8 +242,6 @@ def test_numbers_in_the_library_have_a_reason():
         if not is_explained
     ]
     assert len(bare) <= UNEXPLAINED, bare
-    seen = constants('A, B = 1, -2.5  # why\nC = 3\n"""Why."""\nD = 2**9\nE = "text"\nf = 1\nG: Final = 1\n')
-    assert seen == {"A": True, "B": True, "C": True, "D": False, "G": False}
 
 
 def listed_in_the_guide(heading: str) -> list[str]:
@@ -277,55 +265,3 @@ def test_the_call_path_in_the_guide_is_one_of_imports():
     for place, module in enumerate(path[1:], 1):
         imports = set().union(*(names_of_modules()[earlier] for earlier in path[:place]))
         assert module in {name[: len(module)] for name in imports}, module
-
-
-def test_nothing_else_lies_at_the_root():
-    assert {path.name for path in ROOT.glob("*.py")} == {"__init__.py", "__main__.py"}
-
-
-def test_no_public_name_hides_a_folder():
-    import dpaudit
-
-    assert not set(dpaudit.__all__) & {module[0] for module in MODULES}
-    assert all(hasattr(dpaudit, name) for name in dpaudit.__all__)
-
-
-@pytest.mark.parametrize(
-    ("source", "package", "found"),
-    [
-        ("from ..mechanisms import noise", ("audit",), ("mechanisms", "noise")),
-        ("from .. import reports", ("audit",), ("reports",)),
-        ("from ...reports.pages import html", ("audit", "inference"), ("reports", "pages", "html")),
-        ("from .claim import Claim", ("audit", "claims"), ("audit", "claims", "claim", "Claim")),
-        ("import dpaudit.reports.pages", ("audit",), ("reports", "pages")),
-        ("from dpaudit import mechanisms", ("audit",), ("mechanisms",)),
-        ("from .. import PureDP", ("audit",), ("PureDP",)),
-        ("import dpaudit", ("audit",), ("dpaudit",)),
-        ("def f():\n    from ..experiments import cases", ("audit",), ("experiments", "cases")),
-    ],
-)
-def test_the_reader_of_imports_sees_them(source, package, found):
-    """The wrong twin: every way to import from the wrong side is found."""
-    assert imported(source, package) == {found}
-    if package == ("audit",):
-        assert backward(("audit", "claims", "claim"), {found})
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        (("audit", "claims", "claim"), ("audit", "events", "outputs", "Outputs")),
-        (("audit", "portfolio", "choice"), ("audit", "sampling", "plan", "Plan")),
-        (("audit", "sampling", "plan"), ("audit", "portfolio", "choice", "Choice")),
-        (("mechanisms", "noise", "laplace"), ("mechanisms", "faulty", "twin", "Twin")),
-        (("experiments", "catalogue", "entries"), ("experiments", "benchmarks", "detection", "TABLES")),
-        (("reports", "pages", "html_page"), ("reports", "cli", "main", "main")),
-        (("reports", "cli", "main"), ("experiments", "commands", "run")),
-        (("audit", "results", "look"), ("mechanisms", "LaplaceMechanism")),
-        (("mechanisms", "noise", "laplace"), ("mechanisms", "LaplaceMechanism")),
-        (("mechanisms", "noise", "laplace"), ("PureDP",)),
-        (("reports", "cli", "main"), ("dpaudit",)),
-    ],
-)
-def test_an_arrow_that_runs_back_is_found(module, name):
-    assert backward(module, {name})

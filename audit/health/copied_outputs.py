@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..events.outputs import Outputs, merge, outcome_key, row_keys
 from ..inference.binomial_tails import clopper_pearson
-from ..inference.repeat_counts import MOST_COPIES, copies_p_value
+from ..inference.dependence import MOST_COPIES, copies_p_value
 from ..sampling.output_hashes import mixed
 from .findings import Finding, HealthCheck
 

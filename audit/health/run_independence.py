@@ -35,8 +35,13 @@ from ..events.outputs import (
     row_keys,
 )
 from ..inference.binomial_tails import clopper_pearson
-from ..inference.dispersion import dispersion_p_value, pairs_within_p_value, product_p_value
-from ..inference.repeated_order import log_chance_of_head, log_chance_of_order
+from ..inference.dependence import (
+    dispersion_p_value,
+    log_chance_of_head,
+    log_chance_of_order,
+    pairs_within_p_value,
+    product_p_value,
+)
 from ..inference.two_sample_test import hypergeometric_tail
 from ..sampling.output_hashes import (
     FINGERPRINTED,

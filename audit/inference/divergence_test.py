@@ -68,24 +68,13 @@ MILLIONTH = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """A divergence to bound: a claim of strength s limits that of this order by slope·s.
-
-    Attributes
-    ----------
-    order, slope : float
-    way : {"x from y", "y from x", "both ways"}
-        Both ways it is the mean of two.
-    multiplier : float
-        Of the soft clip: 0 for none.
-    groups : int
-        Number of groups of neighbouring bins that have the same t, at most.
-    """
+    """A divergence to bound: a claim of strength s limits that of this order by slope·s."""
 
     order: float
     slope: float
-    way: Way
-    multiplier: float
-    groups: int
+    way: Way  # both ways it is the mean of two
+    multiplier: float  # of the soft clip: 0 for none
+    groups: int  # of neighbouring bins that have the same t, at most
 
     def payoffs(self, p: Array, q: Array) -> Payoffs:
         """Return the payoffs of the tangent at the ratio of these probabilities."""
@@ -160,37 +149,18 @@ def smoothed(hits: npt.ArrayLike) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Divergences:
-    """What is known of divergences in bins, by which one is chosen for each strength of a claim.
+    """What is known of divergences in bins, by which one is chosen for each strength of a claim."""
 
-    Attributes
-    ----------
-    divergences : list of Divergence
-        By order.
-    above, error : ndarray, shape (orders, divergences of this order)
-        Mean of each payoff on x minus that on y, as expected in other runs, and its standard error.
-    """
-
-    divergences: list[Divergence]
-    above: Array
-    error: Array
+    divergences: list[Divergence]  # by order
+    above: Array  # mean payoff on x minus that on y, as expected in other runs, shape (orders, divergences of this one)
+    error: Array  # its standard error
 
     @classmethod
     def of(cls, p: Array, q: Array, claim: Claim, runs_x: float, runs_y: float, known: float = math.inf) -> Divergences:
-        """Return the divergences of these bins that the claim limits.
+        """Return the divergences of bins of these positive probabilities that the claim limits.
 
         If t is learned from the same s runs on each dataset in G groups, a mean exceeds that in other runs by the sum
-        over groups of the derivative of f + g by log dP/dQ, over s. That is subtracted.
-
-        Parameters
-        ----------
-        p, q : ndarray, shape (bins,)
-            Positive probabilities of the bins.
-        claim : Claim
-            With `divergence_slopes`.
-        runs_x, runs_y : float
-            Runs whose standard error counts.
-        known : float
-            Runs on each dataset from which p and q are estimated.
+        over groups of the derivative of f + g by log dP/dQ, over s. That is subtracted, for s `known` runs.
         """
         numbers = [*(each for each in _GROUPS if each < len(p)), len(p)]
         multipliers = np.array(_MULTIPLIERS)[:, None, None]

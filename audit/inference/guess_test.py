@@ -43,7 +43,6 @@ _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
 _ROUNDING = 1.0 + 1e-9
 _AT_ONCE = 5.0  # standard deviations of the coins of a batch that are drawn one by one
 _FEWEST = 32  # runs on each dataset from which coins are drawn
-_GRID, _FLAT = 257, 1e-7  # points at which concavity is checked, and what errors of a boundary may hide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +198,12 @@ def is_symmetric(claim: Claim) -> bool:
 
 def is_concave(claim: Claim) -> bool:
     """Whether the boundary is concave as far as a grid shows: a user's own claim may not be."""
-    angle = np.linspace(0.0, math.pi / 2, _GRID)[1:-1]
+    points, flat = 257, 1e-7  # the latter is what errors of a boundary may hide
+    angle = np.linspace(0.0, math.pi / 2, points)[1:-1]
     q = np.sin(angle) ** 2
     p = claim.max_power(q, np.cos(angle) ** 2)[0]
     share = (q[1:-1] - q[:-2]) / (q[2:] - q[:-2])
-    return bool(np.all(p[1:-1] >= (1.0 - share) * p[:-2] + share * p[2:] - _FLAT))
+    return bool(np.all(p[1:-1] >= (1.0 - share) * p[:-2] + share * p[2:] - flat))
 
 
 def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:

@@ -39,27 +39,13 @@ _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
 
 @dataclass(frozen=True, slots=True)
 class NetTest:
-    """The event with the largest bound among all events of a net.
-
-    Attributes
-    ----------
-    index : int
-        Its place among the events.
-    likelier_on : {"x", "y"}
-        The direction tested.
-    counts : Counts
-        Its hits on each dataset.
-    p_value : float
-        Smallest alpha at which the tests of all events refute the claim; at most 1.
-    bound : float
-        Lower bound on the strength, at confidence 1 − alpha for all events together.
-    """
+    """The event with the largest bound among all events of a net."""
 
     index: int
     likelier_on: Direction
     counts: Counts
-    p_value: float
-    bound: float
+    p_value: float  # smallest alpha at which the tests of all events refute the claim; at most 1
+    bound: float  # on the strength, at confidence 1 − alpha for all events together
 
 
 def net_test(
@@ -144,17 +130,8 @@ def rough_bound(
 ) -> Array:
     """Return the strength that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for none.
 
-    Parameters
-    ----------
-    hits_p, hits_q : ndarray, shape (events,)
-        Hits of each event, those on its likelier dataset first.
-    n, m : int or ndarray, shape (events,)
-        Runs behind them.
-    claim : Claim
-        In the direction of the events.
-    z : float or ndarray, shape (events,)
-    quickly : bool
-        Whether one point of the ellipse suffices, whose strength is at least the smallest one.
+    The claim is in the direction of the events, and hits on the likelier dataset come first. `quickly` takes one point
+    of the ellipse, whose strength is at least the smallest one.
     """
     angles = _ANGLES[len(_ANGLES) // 2, None] if quickly else _ANGLES
     p = np.arcsin(np.sqrt(hits_p / n)) - 0.5 * z / np.sqrt(n) * np.sin(angles)

@@ -80,37 +80,17 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
     >>> float(renyi_lower([75_000, 25_000], [25_000, 75_000], 2, alpha=0.05).round(3))
     0.831
     """
-    rise, length = _least_laws(cells_x, cells_y, alpha)
+    cells_x, cells_y = checked_cells(cells_x, cells_y)
+    each = check_alpha(alpha) / (2 * (len(cells_x) - 1))
     orders = np.asarray(order, dtype=np.float64)
     if not (orders > 0.0).all():  # NaN fails
         raise OptionError(f"order={order!r} is not an order of a Rényi divergence; use orders above 0.", order=order)
-    found = np.array([_renyi(rise, length, float(a)) for a in orders.ravel()])
-    return np.asarray(np.maximum(found, 0.0).reshape(orders.shape))
-
-
-def moment_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float) -> Array:
-    """Return lower confidence bounds on the moments E_Q[(dP/dQ)^a] = exp((a − 1) D_a), a > 1; see `renyi_lower`.
-
-    Examples
-    --------
-    >>> float(moment_lower([75_000, 25_000], [25_000, 75_000], 2, alpha=0.05).round(2))  # the truth is 2.33
-    2.3
-    """
-    orders = np.asarray(order, dtype=np.float64)
-    if not ((orders > 1.0) & np.isfinite(orders)).all():
-        raise OptionError(f"order={order!r} does not give a moment to bound; use finite orders above 1.", order=order)
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp((orders - 1.0) * renyi_lower(cells_x, cells_y, orders, alpha=alpha)))
-
-
-def _least_laws(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, alpha: float) -> tuple[Array, Array]:
-    """Return the closest pair of laws that the limits allow: probabilities on x and on y, by decreasing ratio."""
-    cells_x, cells_y = checked_cells(cells_x, cells_y)
-    each = check_alpha(alpha) / (2 * (len(cells_x) - 1))
     x, y = np.cumsum(cells_x), np.cumsum(cells_y)
     q, p = concave_hull(limits(y[:-1], y[-1], alpha=each)[1], limits(x[:-1], x[-1], alpha=each)[0])
-    rise, length = np.diff(p), np.diff(q)
-    return rise[rise > 0], length[rise > 0]  # segments of zero rise add nothing at any order
+    rise, length = np.diff(p), np.diff(q)  # of the closest pair of laws that the limits allow, by decreasing ratio
+    rise, length = rise[rise > 0], length[rise > 0]  # segments of zero rise add nothing at any order
+    found = np.array([_renyi(rise, length, float(a)) for a in orders.ravel()])
+    return np.asarray(np.maximum(found, 0.0).reshape(orders.shape))
 
 
 def _renyi(p: Array, q: Array, order: float) -> float:

@@ -67,30 +67,17 @@ class Listed(Score):
 class Column:
     """A score of outputs with its values on the pilot, equally many on x and on y.
 
-    Attributes
-    ----------
-    score : Score
-    x, y : ndarray, shape (runs - first,)
-    first : int
-        The first run of the pilot that the values are of: the column was learned or picked on the runs before.
-    is_output : bool
-        Whether it is the output itself, the only number there is.
-    is_part : bool
-        Whether it is a part of the output, and not computed from several.
-    is_ratio : bool
-        Whether it was learned as a log ratio, so its own ratio has a slope.
-    curve : {"ramps", "each"}, optional
-        How the log ratio of the cells is estimated: by ramps, where neighbouring values have similar ratios; for each
-        cell by itself; None for a column of the net alone, as one of many.
+    The log ratio of the cells is estimated by a curve of ramps, where neighbouring values have similar ratios, or for
+    each cell by itself; a column without a curve belongs to the net alone, as one of many.
     """
 
     score: Score
     x: Array
     y: Array
-    first: int = 0
-    is_output: bool = False
-    is_part: bool = False
-    is_ratio: bool = False
+    first: int = 0  # run of the pilot that the values begin with: the column was learned or picked on the runs before
+    is_output: bool = False  # the output itself, the only number there is
+    is_part: bool = False  # a part of the output, not computed from several
+    is_ratio: bool = False  # learned as a log ratio, so its own ratio has a slope
     curve: Curve | None = "ramps"
 
 
@@ -99,34 +86,19 @@ class Cut:
     """A column cut into cells.
 
     Cell 0 lies below all edges, cell k from edge k - 1 up to edge k, the last but one from the last edge on; the last
-    cell holds outputs without a number.
-
-    Attributes
-    ----------
-    column : Column
-    edges : ndarray
-    hits_x, hits_y : ndarray, shape (cells,)
-    ratio : ndarray, shape (cells,), optional
-        The log ratio according to the curve, if there is one.
-    low, high, width : ndarray of int, shape (events,)
-        The first cell of each event of the net, the cell after its last, and how many coarse cells it has: `HALF_LINE`
-        for a half-line, `RECURS` for a value that recurs among many others, or a cluster.
-    fine : ndarray
-        Edges of finer cells, which are events of the net only.
-    below_fine : ndarray of int, shape (2, fine)
-        Values on x and on y below each of them.
+    cell holds outputs without a number. Events of the net are runs of cells.
     """
 
     column: Column
     edges: Array
     hits_x: Array
     hits_y: Array
-    ratio: Array | None
-    low: Integers
-    high: Integers
-    width: Integers
-    fine: Array
-    below_fine: Integers
+    ratio: Array | None  # log ratio of each cell according to the curve, if there is one
+    low: Integers  # first cell of each event
+    high: Integers  # the cell after its last
+    width: Integers  # coarse cells in it; `HALF_LINE`, or `RECURS` for a value that recurs among many, or a cluster
+    fine: Array  # edges of finer cells, which are events of the net only
+    below_fine: Integers  # values on x and on y below each of them, shape (2, fine)
 
     @classmethod
     def of(cls, column: Column) -> Cut | None:

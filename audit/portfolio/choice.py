@@ -206,26 +206,16 @@ def normal_quantile(alpha: float) -> float:
 class Proposal:
     """A set of cells of one column.
 
-    Attributes
-    ----------
-    cut : Cut
-    cells : ndarray of bool
-    likelier_on : {"x", "y"}
-    expected : tuple of float
-        Hits on x and on y by which proposals compete: those in the pilot of the output itself and of a plain event, and
-        what the curve expects of any other set.
-    caution : float
-        Standard errors of the pilot that are then subtracted.
-    value : float
-        What a test of this set alone should then show beyond the claim.
+    Proposals compete by the hits on x and on y that are expected: those in the pilot of the output itself and of a
+    plain event, and what the curve expects of any other set.
     """
 
     cut: Cut
     cells: npt.NDArray[np.bool_]
     likelier_on: Direction
     expected: tuple[float, float]
-    caution: float
-    value: float = 0.0
+    caution: float  # standard errors of the pilot that are subtracted
+    value: float = 0.0  # what a test of this set alone should then show beyond the claim
 
     @classmethod
     def of_curve(cls, cut: Cut, places: npt.NDArray[np.int64], likelier_on: Direction) -> Proposal:
@@ -321,27 +311,10 @@ def choose_event(
 ) -> tuple[Choice | None, float]:
     """The event with the largest expected lower bound from `runs` runs on each dataset, and what it promises.
 
-    In the last pilot, where no curve promises anything, it is the half-line or run of cells that differs most, or one
-    that is common; None if no column varies.
-
-    Parameters
-    ----------
-    cuts : sequence of Cut
-        The columns of the pilot.
-    claim : Claim
-        The claim to be tested: p on the likelier side against the boundary, or its reverse if that side is y.
-    runs, alpha : int, float
-        Runs on each dataset and error probability of the test.
-    both : bool
-        Whether an event of the other direction may be tested together with the best one.
-    is_last : bool
-        Whether no longer pilot can follow.
-
-    Returns
-    -------
-    choice : Choice, optional
-    promise : float
-        The strength that the bound is expected to reach, less two standard errors of the pilot.
+    The promise is the strength that the bound is expected to reach, less two standard errors of the pilot. With `both`,
+    an event of the other direction may be tested together with the best one. In the last pilot, where no curve promises
+    anything, the event is the half-line or run of cells that differs most, or one that is common; None if no column
+    varies.
     """
     criterion = Criterion(claim, runs, normal_quantile(alpha))
     choice, promise = _chosen(_proposals(cuts, criterion), criterion, both=both)

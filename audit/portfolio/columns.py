@@ -233,17 +233,8 @@ def _digits(score: Score, x: Array, y: Array, *outputs: Outputs) -> Iterator[Col
 def screened(x: Array, y: Array) -> Array:
     """Largest difference of the distribution functions of each column at 15 quantiles, each in its standard errors.
 
-    So a value that is rare counts by how clearly it differs, however rare it is.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (columns, runs)
-        Columns of the outputs on each dataset, of which the first runs are used. NaN counts as the largest number.
-
-    Returns
-    -------
-    ndarray, shape (columns,)
-        Above 5 with probability 2e-5 at most for equal laws, as far as the errors are normal.
+    So a value that is rare counts by how clearly it differs, however rare it is. For equal laws the distance exceeds 5
+    with probability 2e-5 at most, as far as the errors are normal. NaN counts as the largest number.
     """
     runs = max(min(x.shape[1], y.shape[1], COMPARED, _NUMBERS // max(len(x), 1)), 1)
     found = np.zeros(len(x))
@@ -261,10 +252,6 @@ def most_different(x: Array, y: Array, most: int) -> list[int]:
     """The columns, in order, or the `most` that differ most between the datasets, if there are more.
 
     By the distance between distribution functions, and the difference of means in all runs.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (columns, runs)
     """
     if len(x) <= most or min(x.shape[1], y.shape[1]) < 2:
         return list(range(min(len(x), most)))
@@ -306,15 +293,7 @@ _FEW = 12  # different values of a column that all have a step of their own
 
 
 def additive(columns: Columns, x: Array, y: Array, bins: int) -> Additive | None:
-    """A sum of steps over the columns; None if no column says anything, or there are more than 512 steps.
-
-    Parameters
-    ----------
-    columns : Columns
-    x, y : ndarray, shape (columns, runs)
-    bins : int
-        Cells of a column that takes more than a few values.
-    """
+    """A sum of steps over the columns, each in so many bins; None if no column says anything, or for over 512 steps."""
     cuts = [_cuts(np.concatenate(sides), bins) for sides in zip(x, y, strict=True)]
     has_gaps = [bool(np.isnan(on_x).any() or np.isnan(on_y).any()) for on_x, on_y in zip(x, y, strict=True)]
     size = sum(map(len, cuts)) + sum(has_gaps)

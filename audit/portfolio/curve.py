@@ -45,20 +45,8 @@ def expected_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool 
     pooled output as in another. The likelihood is quadratic about the fit: one step of least squares. Near a knot the
     mean falls below the plateau by as much as the counts cannot say, so the event with the largest expected bound keeps
     a distance from the knot that nobody has to choose.
-
-    Parameters
-    ----------
-    at : ndarray, shape (cells,)
-        A number in each cell, increasing.
-    hits_x, hits_y : ndarray, shape (cells,)
-        Outputs in each cell, not both 0.
-    sloped : bool
-        Whether a slope is known to exist, so that the first ramp needs no evidence.
-
-    Returns
-    -------
-    ndarray, shape (cells,)
-        Expected log odds of x in each cell; with equally many runs on x and on y, the log ratio.
+    All arrays have the shape (cells,), with increasing numbers and outputs in each cell. The first ramp needs no
+    evidence if a slope is known to exist.
 
     References
     ----------
@@ -357,12 +345,7 @@ _SHRINKING = 8
 
 
 def shrunken_log_ratios(hits_x: Array, hits_y: Array) -> Array:
-    """Log-likelihood ratio of each outcome, shrunk towards 0.
-
-    Parameters
-    ----------
-    hits_x, hits_y : ndarray, shape (outcomes,)
-        Hits in equally many runs on each dataset.
+    """Log-likelihood ratio of each outcome, shrunk towards 0, from hits in equally many runs on each dataset.
 
     Examples
     --------

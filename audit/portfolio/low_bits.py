@@ -36,10 +36,7 @@ _RESIDUES = 8  # number of grids between the finest of the outputs and their spr
 
 
 def bit_columns(x: Outputs, y: Outputs, *, grids: int = _RESIDUES) -> Iterator[Column]:
-    """Columns by the low bits of the floating-point parts of outputs: lowest bit, residues, sign of zero.
-
-    `grids` is the number of powers tried.
-    """
+    """Columns by the low bits of floating-point parts: lowest bit, residues of so many powers, sign of zero."""
     if x.dtype.kind == "f":  # parts of nested outputs are read alike if they are equal, so not there
         for score, on_x, on_y in _floats(x, y):
             zero = NegativeZero(score)
@@ -135,11 +132,7 @@ def look_at_bits(
 
     A mechanism that keeps its claim causes a warning with probability at most `alpha`, however the number of outputs
     depends on them. Runs on x must be independent of runs on y, even in a sequential audit, whose bets do not need it.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (runs,) or (runs, n_coords), or of objects
-        Outputs in the order drawn; fewer than 50 are not looked at.
+    Outputs are in the order drawn; fewer than 50 are not looked at.
     """
     fitting = [length for length in _LENGTHS if length <= min(len(x), len(y))]
     if not fitting:

@@ -35,27 +35,14 @@ _SHOWN = 3.0  # standard errors of the main runs at which the pilot's frequencie
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
-    """The events of all columns, with each one's part of the net's error probability in either direction.
+    """The events of all columns, with each one's part of the net's error probability in either direction."""
 
-    Attributes
-    ----------
-    cells : ColumnCells
-        What is counted.
-    low, high : ndarray of int, shape (events,)
-        The first cell of each event, and the cell after its last, among the cells of all columns.
-    column : ndarray of int, shape (events,)
-        The column of each event.
-    weights : ndarray, shape (2, events)
-    part : float
-        The part of an audit's error probability for a net that this one needs.
-    """
-
-    cells: ColumnCells
-    low: Integers
-    high: Integers
+    cells: ColumnCells  # what is counted
+    low: Integers  # first cell of each event among the cells of all columns, shape (events,)
+    high: Integers  # the cell after its last
     column: Integers
-    weights: Array
-    part: float = 1.0
+    weights: Array  # shape (2, events)
+    part: float = 1.0  # of an audit's error probability for a net, which this one needs
 
     @classmethod
     def of(cls, cuts: Sequence[Cut], claim: Claim, runs: int) -> Net:

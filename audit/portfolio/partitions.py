@@ -24,34 +24,19 @@ _BINS, _BIN_RUNS = 64, 32  # bins for divergences at most, and the pilot runs th
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """A partition for the test of Rényi divergences, with the runs from which it was learned.
-
-    Attributes
-    ----------
-    partition : Partition
-    known_x, known_y : ndarray of int, shape (bins,)
-        These runs in each bin.
-    show_more : bool
-        Whether they show more against the claim than the event that was chosen.
-    """
+    """A partition for the test of Rényi divergences, with the runs from which it was learned."""
 
     partition: Partition
-    known_x: Labels
+    known_x: Labels  # these runs in each bin
     known_y: Labels
-    show_more: bool
+    show_more: bool  # whether they show more against the claim than the event that was chosen
 
 
 def learn_cells(x: Outputs, y: Outputs, n_cells: int, *, spread: bool = False) -> Partition:
-    """A partition of the outputs by estimated likelihood ratio.
+    """A partition of the outputs by estimated likelihood ratio, learned from pilot outputs.
 
-    Parameters
-    ----------
-    x, y : ndarray
-        Pilot outputs on each dataset, which are not counted in the cells.
-    n_cells : int
-        Number of cells for numbers. Up to 64 outcomes have a cell each, regardless of this number.
-    spread : bool
-        Whether cells of numbers are to be even in the mean of mass and log-likelihood ratio, instead of in mass.
+    Numbers have so many cells, even in mass, or, if they are spread, in the mean of mass and log-likelihood ratio. Up
+    to 64 outcomes have a cell each.
     """
     width = _commonest_width(x)
     if width is None:

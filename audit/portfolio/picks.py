@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import EXACT, Columns, Conditional, Parities, Products, exceeds_a_double, leave_out
+from ..events.features import EXACT, Columns, Conditional, Parities, Products, leave_out
 from ..events.leaves import Name, named_values, same_name
 from ..events.outputs import Outputs, outcome_list
 from ..events.scores import (
@@ -300,16 +300,7 @@ def have_keys(x: Outputs, y: Outputs) -> bool:
 
 
 def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
-    """Return the keys whose values or counts clearly differ, the clearest first.
-
-    The distance of a key is the largest difference between the numbers of values up to a value, or beyond it, on x and
-    on y, in standard errors.
-
-    Parameters
-    ----------
-    x, y : ndarray
-        Outputs on each dataset, of which equally many are compared.
-    """
+    """The keys whose values or counts clearly differ between equally many outputs, the clearest first."""
     numbers: dict[Any, int] = {}
     named: list[Name] = []
     found: list[tuple[array[int], array[float]]] = []
@@ -352,7 +343,10 @@ def _affordable(x: Outputs, y: Outputs) -> int:
 def _key_distances(
     names: npt.NDArray[np.int64], values: npt.NDArray[np.float64], is_on_x: npt.NDArray[np.bool_], count: int
 ) -> npt.NDArray[np.float64]:
-    """Distance of each name 0, …, count − 1 from its values; −1 stands for names that are not compared."""
+    """Largest difference of the counts of values up to a value, or beyond it, in standard errors, for each name.
+
+    The names are 0, …, count − 1; −1 stands for names that are not compared.
+    """
     order = np.lexsort((values, names))
     order = order[np.searchsorted(names[order], 0) :]
     names, values, signs = names[order], values[order], np.where(is_on_x[order], 1, -1)
@@ -387,17 +381,10 @@ def digit_scores(
 ) -> Iterator[tuple[Score, Array, Array]]:
     """Scores by how a number is written that clearly differ on the first half of the runs, with their values.
 
-    Parameters
-    ----------
-    score : Score
-        The number that is looked at.
-    x, y : ndarray, shape (runs,)
-        Its values.
-    half : int
-    *outputs : ndarray
-        The outputs themselves, for digits that doubles do not hold; none for parts of outputs.
+    The outputs themselves are given for digits that doubles do not hold; none for parts of outputs.
     """
-    if outputs and any(_exceed_doubles(each, None) for each in outputs):
+    integers = [side for side in outputs if side.dtype.kind in "iu" and len(side)]
+    if any(max(-int(side.min()), int(side.max())) > EXACT for side in integers):
         last = LastDigits(None)
         on_x, on_y = (np.asarray(last.values(side), dtype=np.float64) for side in outputs)
         yield last, on_x, on_y
@@ -444,15 +431,6 @@ def _remainder(score: Score, x: Array, y: Array, divisors: tuple[int, ...]) -> I
 def _differ(x: Array, y: Array, cells: int) -> bool:
     on_x, on_y = (np.nan_to_num(side, nan=0.0).astype(np.int64) for side in (x, y))
     return _difference(on_x, on_y, cells) >= beyond_chance(cells)
-
-
-def _exceed_doubles(outputs: Outputs, coordinate: int | None) -> bool:
-    if outputs.dtype.kind in "iu":
-        part = outputs if coordinate is None else outputs[:, coordinate]
-        return len(part) > 0 and max(-int(part.min()), int(part.max())) > EXACT
-    if outputs.dtype != object or coordinate is None:
-        return False
-    return any(exceeds_a_double(vector[coordinate]) for vector in outputs)
 
 
 def _remainder_distance(x: Array, y: Array, divisor: int) -> float:

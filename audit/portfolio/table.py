@@ -129,17 +129,10 @@ def _words(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Different outcomes and how often each occurred in the four parts of a pilot.
-
-    Attributes
-    ----------
-    values : ndarray, shape (outcomes,) or (outcomes, n_coords)
-    counts : ndarray of int, shape (4, outcomes)
-        Outputs of the parts in their order: learned from on x and on y, held out on x and on y.
-    """
+    """Different outcomes and how often each occurred in the four parts of a pilot."""
 
     values: Outputs
-    counts: Integers
+    counts: Integers  # shape (4, outcomes): learned from on x and on y, held out on x and on y
 
     def __len__(self) -> int:
         return len(self.values)

@@ -42,7 +42,7 @@ def test_a_call_returns_raises_or_is_late():
     assert within(5.0, threading.get_ident) != threading.get_ident(), "the next call has another helper"
 
 
-@pytest.mark.parametrize("number", [1, 2, 200])
+@pytest.mark.parametrize("number", [1, 200])
 def test_a_block_that_hangs_is_named_at_once(number):
     sampler, end = hangs_at(number)
     started = time.monotonic()

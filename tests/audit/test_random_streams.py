@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, check, check_canaries, check_independence, check_outputs
+from dpaudit import PureDP, check, check_canaries, check_independence
 from dpaudit.audit.procedures import conclude
 from dpaudit.audit.procedures.sequential import _coins
-from dpaudit.audit.random_streams import Stream, seed_of_coins
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import PAIR_NUMBERS, BlockCounts, MainCounts, PairCounts
@@ -45,7 +44,7 @@ def coins(monkeypatch):
 
 @pytest.mark.parametrize("is_sequential", [False, True])
 def test_coins_are_fixed_by_the_seed_exactly_if_the_outputs_are(coins, is_sequential):
-    options = {"claim": PureDP(1.0), "runs": 2_000, "seed": 4, "bits": False, "jobs": 1, "sequential": is_sequential}
+    options = {"claim": PureDP(1.0), "runs": 500, "seed": 4, "bits": False, "jobs": 1, "sequential": is_sequential}
     first, again = (check(of_the_audit, 1, 0, **options) for _ in range(2))
     assert first == again
     assert first.is_replayable
@@ -76,14 +75,6 @@ def test_a_store_keeps_the_coins_of_outputs_that_do_not_come_again():
     assert once == plan.seed_of_coins(is_replayable=False) != 4
 
 
-def test_the_split_of_recorded_outputs_follows_from_them_and_the_seed():
-    rng = np.random.default_rng(5)
-    x, y = of_the_audit(1, 2_000, rng), of_the_audit(0, 2_000, rng)
-    one, again, other = (check_outputs(x, y, claim=PureDP(1.0), seed=seed, bits=False) for seed in (0, 0, 1))
-    assert one == again
-    assert one.counts != other.counts
-
-
 def test_ties_and_pairs_follow_from_the_data_and_the_seed():
     own = np.random.default_rng(8)
 
@@ -91,7 +82,7 @@ def test_ties_and_pairs_follow_from_the_data_and_the_seed():
         return (own.random((size, 2)) < 0.01).astype(np.float64)  # nearly all values are tied
 
     # With ties broken alike in all audits the correlations of these would be .95 correlated.
-    found = [check_independence(bits, 0, runs=2_000, seed=3, jobs=1).points[0].estimate for _ in range(8)]
+    found = [check_independence(bits, 0, runs=2_000, seed=3, jobs=1).points[0].estimate for _ in range(4)]
     assert np.ptp(found) > 1.0 / math.sqrt(2_000)
     scores, included = own.integers(0, 3, 200).astype(float), own.permutation(200) < 100
     options = {"claim": PureDP(1.0), "coins": "fixed", "adjacency": "replace"}
@@ -99,12 +90,6 @@ def test_ties_and_pairs_follow_from_the_data_and_the_seed():
     assert one == again
     others = [check_canaries(scores, included, seed=seed, **options).guesses.right for seed in range(8)]
     assert len({*others}) > 1
-
-
-def test_seeds_of_coins_depend_on_every_part():
-    parts = [(0,), (1,), (0, b""), (0, b"a"), (0, b"a", b""), (0, b"", b"a"), (0, b"ab"), (0, b"a", b"b")]
-    assert len({seed_of_coins(*part) for part in parts}) == len(parts)
-    assert len({stream.value for stream in Stream.__members__.values()}) == len(Stream.__members__)
 
 
 def test_coins_depend_on_every_count_that_tests_see():

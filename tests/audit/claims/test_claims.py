@@ -1,5 +1,6 @@
 """Boundaries compared with closed forms, high precision and another accountant, and laws of every boundary."""
 
+import itertools
 import math
 
 import mpmath
@@ -93,7 +94,7 @@ class TestEveryBoundary:
         assert value[0] <= 0.5
 
 
-@pytest.mark.parametrize("q", ["1e-300", "1e-30", "1e-5", "0.2", "0.9"])
+@pytest.mark.parametrize("q", ["1e-300", "1e-5", "0.2", "0.9"])
 def test_boundaries_at_high_precision(q):
     with mpmath.workdps(60):
         exact = mpmath.mpf(q)
@@ -114,18 +115,6 @@ def test_boundaries_at_high_precision(q):
             assert rest == pytest.approx(float(1 - value), rel=1e-11), claim
 
 
-@pytest.mark.parametrize("rest", [1e-16, 1e-10, 1e-3])
-def test_complement_is_accurate_near_one(rest):
-    assert float(PureDP(2.0).max_power(1 - rest, rest)[1]) == pytest.approx(math.exp(-2) * rest, rel=1e-13)
-    assert float(GaussianDP(1.0).max_power(1 - rest, rest)[1]) == pytest.approx(
-        float(GaussianDP(1.0).max_power(rest)[0] * 0 + mpmath.ncdf(_quantile(rest) - 1)), rel=1e-10
-    )
-
-
-def _quantile(p: float) -> float:
-    return float(mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(p), (-9.5, 0), solver="anderson"))
-
-
 @pytest.mark.parametrize(("order", "divergence"), [(2.0, 0.1), (1.2, 0.5), (8.0, 2.0)])
 @pytest.mark.parametrize("q", [1e-8, 1e-4, 0.3, 0.95])
 def test_renyi_boundary_solves_its_equation(order, divergence, q):
@@ -138,7 +127,7 @@ def test_renyi_boundary_solves_its_equation(order, divergence, q):
     assert max(coin(value, rest, q, 1 - q), coin(q, 1 - q, value, rest)) == pytest.approx(divergence, rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_renyi_boundary_is_never_below_the_true_one(seed):
     """400 digits also resolve divergences that rounding hides: any order, and divergences from 1e-18 on."""
     rng = np.random.default_rng(seed)
@@ -158,12 +147,11 @@ def test_renyi_boundary_is_never_below_the_true_one(seed):
             assert mpmath.log(max(forward, backward)) / (a - 1) >= mpmath.mpf(divergence)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_divergence_of_coins_is_the_larger_of_the_two(seed):
+def test_divergence_of_coins_is_the_larger_of_the_two():
     """Agree with 60 digits up to rounding of the log-odds, also near order 1, where the moments are nearly 1."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     with mpmath.workdps(60):
-        for _ in range(200):
+        for _ in range(100):
             order = 1 + 10 ** rng.uniform(-6, 4)
             logits = np.sort(rng.normal(0.0, 10 ** rng.uniform(-1, 2), 2))
             (q, q_rest), (p, p_rest) = ((1 / (1 + mpmath.exp(-t)), 1 / (1 + mpmath.exp(t))) for t in map(float, logits))
@@ -175,8 +163,8 @@ def test_divergence_of_coins_is_the_larger_of_the_two(seed):
             assert float(ours) == pytest.approx(larger, rel=1e-12, abs=1e-14 * (1 + abs(logits).max()))
 
 
-@pytest.mark.parametrize("order", [1 + 1e-6, 1.01, 2.0, 50.0, 9e5])
-@pytest.mark.parametrize("divergence", [1e-300, 1e-9, 0.3, 50.0, 1e4, 1e308])
+@pytest.mark.parametrize("order", [1 + 1e-6, 2.0, 9e5])
+@pytest.mark.parametrize("divergence", [1e-300, 0.3, 1e4, 1e308])
 def test_renyi_boundary_is_found_in_few_steps(order, divergence, monkeypatch):
     steps, real = [], coins._solve
 
@@ -202,15 +190,6 @@ def _exactly(value, complement):
     return (small, 1 - small) if value < complement else (1 - small, small)
 
 
-def test_renyi_boundary_is_below_proposition_ten_and_at_the_stated_value():
-    value, _ = RenyiDP(2.0, 0.1).max_power(1e-4)
-    assert float(value) == pytest.approx(0.0033, rel=0.02)
-    assert float(value) < math.sqrt(math.exp(0.1) * 1e-4)
-
-
-RHOS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(20.0), 8))
-
-
 @pytest.mark.parametrize("rho", [0.0012, 0.5, 10.5])
 def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     """The boundary is near the minimum, in standard deviations of one run, also where the best order falls to 1."""
@@ -225,17 +204,6 @@ def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     assert excess.min() > -1e-3  # the grid omits some orders
 
 
-@pytest.mark.parametrize("rho", [31.0, 311.0])
-def test_zcdp_boundary_is_the_least_over_orders_where_rho_is_large(rho):
-    """Near q = e^−ρ the best order is sensitive to p; compared in log-odds, for p from 1e-200 to 1 − 1e-200."""
-    log_q = np.append(-rho * np.linspace(0.7, 1.3, 60), np.log([1e-3, 0.0077, 0.1]))
-    given, orders = coins.Coins.of(np.exp(log_q), -np.expm1(log_q)), 1.0 + np.geomspace(3e-5, 10.0, 1500)[:, None]
-    least = given.most(orders, rho * orders).min(axis=0)
-    found = given.most_at_any_order(rho)[0]
-    assert np.all((found <= least + 1e-6)[np.abs(least) < 460.0])
-    assert np.all(found >= least - 1e-3)  # the grid omits some orders
-
-
 def test_zcdp_boundary_at_the_limit_of_order_one():
     """For p + q = 1 the smallest order is the most informative: the Kullback-Leibler divergence is at most ρ."""
     for rho, q in [(0.1, 0.3888), (1.0, 0.175744), (5.0, 0.00593)]:
@@ -245,7 +213,7 @@ def test_zcdp_boundary_at_the_limit_of_order_one():
         assert float(ZeroConcentratedDP(rho).strength_of(p, q)) == pytest.approx(rho, rel=1e-4)
 
 
-@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("rho", [0.003, 0.2, 8.0])
 def test_zcdp_boundary_grows_with_the_strength_and_with_q(rho):
     """The boundary grows in small and in tiny steps, so that the regions of the exact test are nested."""
     q = np.linspace(0.01, 0.97, 60)
@@ -255,13 +223,6 @@ def test_zcdp_boundary_grows_with_the_strength_and_with_q(rho):
         assert (np.diff([value for value, _ in found], axis=0) / deviation).min() >= -1e-8
         along = np.add.outer(step * np.arange(20), q)
         assert (np.diff(ZeroConcentratedDP(rho).max_power(along)[0], axis=0) / deviation).min() >= -1e-8
-
-
-def test_gaussian_mechanism_is_below_its_zcdp_boundary():
-    """μ-GDP implies μ²/2-zCDP, so the boundary of the Gaussian lies under that of the zCDP."""
-    assert np.all(
-        GaussianDP(1.0).max_power(Q, Q_REST)[0] <= ZeroConcentratedDP(0.5).max_power(Q, Q_REST)[0] * (1 + 1e-9)
-    )
 
 
 def test_profile_of_a_privacy_loss_distribution():
@@ -294,7 +255,7 @@ def test_group_claims():
     assert ZeroConcentratedDP(1e305).group(100).max_power([0.25])[0].tolist() == [1.0], "k²ρ overflows"
 
 
-@pytest.mark.parametrize(("rho", "distance"), [(1e-3, 2), (0.1, 2), (0.05, 5), (1.0, 3)])
+@pytest.mark.parametrize(("rho", "distance"), [(0.1, 2), (0.05, 5)])
 def test_composed_zcdp_is_never_above_the_group_theorem(rho, distance):
     """The group theorem with k²ρ bounds the composed boundary; both boundaries come from a search."""
     composed = ZeroConcentratedDP(rho).group(distance).max_power(Q, Q_REST)
@@ -314,7 +275,7 @@ def test_approximate_dp_is_the_largest_that_keeps_both_inequalities(epsilon, del
         assert larger > math.exp(epsilon) * q + delta or 1 - q > math.exp(epsilon) * (1 - larger) + delta
 
 
-@pytest.mark.parametrize("base", [PureDP(1.0), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)], ids=str)
+@pytest.mark.parametrize("base", [PureDP(1.0), ZeroConcentratedDP(0.5)], ids=str)
 def test_no_strength_at_a_distance_allows_what_never_is_on_the_other_side(base):
     """A finite strength would reach the doubles next to 0 and 1."""
     assert float(base.group(5).strength_of(0.5, 0.0)) == math.inf
@@ -328,7 +289,6 @@ def test_claim_at_a_distance():
     assert claim_at(PureDP(0.5).group(3), 1) == PureDP(0.5).group(3)  # a pair declared at this distance
 
 
-BAD = (-1.0, math.nan, math.inf)
 STRENGTHS = (
     PureDP, GaussianDP, ZeroConcentratedDP, lambda v: ApproxDP(v, 1e-5), lambda v: RenyiDP(2.0, v),
     lambda v: RenyiDP(v, 1.0), lambda v: ProbabilityPreservation(2.0, v), lambda v: ProbabilityPreservation(v, 1.0),
@@ -337,24 +297,26 @@ STRENGTHS = (
 PURE = PureDP(1.0)
 
 
+def test_strengths_outside_their_range_are_refused():
+    for make, value in itertools.product(STRENGTHS, (-1.0, math.nan, math.inf)):
+        with pytest.raises(ClaimError, match="is not allowed; use"):
+            make(value)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *((lambda m=make, v=value: m(v), "is not allowed; use") for make in STRENGTHS for value in BAD),
-        *((lambda d=delta: ApproxDP(1.0, d), "use 0 <= delta < 1") for delta in (-0.1, 1.0, math.nan)),
+        (lambda: ApproxDP(1.0, 1.0), "use 0 <= delta < 1"), (lambda: ApproxDP(1.0, math.nan), "use 0 <= delta < 1"),
         (lambda: NFoldComposition(1.0, 2.5), "n=2.5 is not a whole number"),
         (lambda: PrivacyProfile((0.0, 1.0), (0.5,)), "pair up"), (lambda: PrivacyProfile((), ()), "non-empty"),
         (lambda: PrivacyProfile((0.0,), (math.nan,)), "from 0 to 1"),
-        (lambda: PrivacyProfile(3, (0.1,)), "epsilons"), (lambda: PrivacyProfile("0", (0.1,)), "epsilons"),
-        (lambda: PrivacyProfile((0.0,), ("x",)), "deltas"),
+        (lambda: PrivacyProfile(3, (0.1,)), "epsilons"), (lambda: PrivacyProfile((0.0,), ("x",)), "deltas"),
         (lambda: TradeOffCurve((0.1, 0.1), (0.5, 0.4)), "do not form a trade-off curve"),
         (lambda: TradeOffCurve((0.1, 0.5), (0.5, 0.6)), "do not form a trade-off curve"),
         (lambda: TradeOffCurve((0.1, 0.2, 0.3), (0.8, 0.75, 0.2)), "convex"),
         (lambda: TradeOffCurve((10**400,), (0.1,)), "false_positive"),
-        (lambda: TradeOffCurve(((1,),), (0.1,)), "false_positive"),
-        (lambda: PURE.max_power([1.5]), "not a probability"),
-        *((lambda k=distance: GroupClaim(PURE, k), "is not a group claim") for distance in (2.5, "2", (2,))),
-        *((lambda k=distance: PURE.group(k), "distance") for distance in (math.inf, math.nan, 10**400)),
+        (lambda: PURE.max_power([1.5]), "not a probability"), (lambda: GroupClaim(PURE, 2.5), "is not a group claim"),
+        (lambda: PURE.group(math.inf), "distance"), (lambda: PURE.group(10**400), "distance"),
         (lambda: claim_at(lambda d: 3, 1), "returned 3"), (lambda: claim_at(PURE, 1.5), r"distance=1\.5"),
         (lambda: claim_at(PureDP(0.5).group(3), 3), "already holds at a distance, and distance=3 would group it again"),
     ],

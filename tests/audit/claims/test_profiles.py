@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
-from dpaudit import GaussianDP, NFoldComposition, ProbabilityPreservation, PureDP, RenyiDP, TradeOffCurve, check
-from dpaudit.audit.inference.boundary_test import Counts, joint_test, strength_lower
+from dpaudit import NFoldComposition, ProbabilityPreservation, TradeOffCurve
 from dpaudit.audit.inference.confidence_bands import concave_hull
 
 GRID = np.linspace(0.0, 1.0, 201)
@@ -55,7 +54,7 @@ def test_the_boundary_is_the_largest_power_that_both_conditions_allow(curve, exc
         assert p[allowed].max() == pytest.approx(value, abs=1.01e-4)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_claim_is_kept_in_both_orders_where_no_randomised_test_crosses_its_boundary(seed):
     """The boundary in one order of the datasets is equivalent to the stated curve in both orders."""
     rng = np.random.default_rng(seed)
@@ -78,41 +77,13 @@ def test_the_curve_of_two_laws_bounds_their_tests_in_one_order_only():
     assert np.all(power <= 1.0 - stated(curve, rate) + 1e-12)
     assert np.any(rate > 1.0 - stated(curve, power) + 0.05)
     assert np.any(power > curve.max_power(rate)[0] + 0.05)
-
-    def laws(is_x, size, rng):
-        return rng.choice(3, p=p if is_x else q, size=size)
-
-    for pair in ((True, False), (False, True)):
-        assert check(laws, *pair, claim=curve, runs=20_000, jobs=1, alpha=1e-6).is_refuted
-    # The two orders give the curve and its inverse; a curve below both is kept, with false-alarm rate 1e-6.
+    # The two orders give the curve and its inverse; a curve below both is kept.
     rates = np.linspace(0.0, 1.0, 2001)
     powers = np.maximum(1.0 - stated(curve, rates), 1.0 - stated(curve_of(q, p), rates))
     rates, powers = concave_hull(rates, powers)
     safe = TradeOffCurve(tuple(rates.tolist()), tuple((1.0 - powers).tolist()))
-    assert not check(laws, True, False, claim=safe, runs=20_000, jobs=1, alpha=1e-6).is_refuted
-
-
-def test_counts_that_only_the_inverse_forbids_refute():
-    """f allows p = .92 at q = .6; the complement of the event with the datasets exchanged allows only p = 7/9."""
-    curve = TradeOffCurve((0.5,), (0.1,))
-    assert 1.0 - stated(curve, 0.6) == pytest.approx(0.92)
-    assert float(curve.max_power(0.6)[0]) == pytest.approx(7 / 9)
-    excess = 0.82 - 0.6  # f(1 − .9) − .6, where f(.1) = .82
-    assert float(curve.strength_of(0.9, 0.6)) == pytest.approx(excess)
-    bound = strength_lower(Counts(hits_x=9000, runs_x=10_000, hits_y=6000, runs_y=10_000), curve, alpha=1e-6)
-    assert 0.8 * excess < bound < excess
-
-
-def test_a_symmetric_curve_is_as_it_was():
-    """A Gaussian curve sampled at points and their mirror images has the chords of GaussianDP as its boundary."""
-    half = np.concatenate([np.geomspace(1e-8, 1e-2, 200), np.linspace(0.0101, norm.cdf(-0.5), 400)])
-    rates = np.concatenate([half, norm.cdf(-norm.ppf(half) - 1.0)[-2::-1]])
-    misses = norm.cdf(-norm.ppf(rates) - 1.0)
-    curve = TradeOffCurve(tuple(rates.tolist()), tuple(misses.tolist()))
-    value, rest = curve.max_power(GRID)
-    np.testing.assert_allclose(value, np.interp(GRID, [0, *rates, 1], [0, *(1 - misses), 1]), atol=1e-12)
-    np.testing.assert_allclose(value[1:-1], GaussianDP(1.0).max_power(GRID[1:-1])[0], atol=2e-5)
-    np.testing.assert_allclose(value + rest, 1.0, atol=1e-14)
+    assert np.all(power <= safe.max_power(rate)[0] + 1e-12)
+    assert np.all(rate <= safe.max_power(power)[0] + 1e-12)
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=range(len(CURVES)))
@@ -165,16 +136,16 @@ def n_fold(epsilon, n, q, rest):
     ("claim", "oracle"),
     [
         (ProbabilityPreservation(order, divergence), lambda *q, a=order, t=divergence: preserved(a, t, *q))
-        for order in (1.1, 2.0, 30.0)
-        for divergence in (0.0, 0.1, 3.0)
+        for order in (1.1, 30.0)
+        for divergence in (0.0, 3.0)
     ]
     + [
         (NFoldComposition(epsilon, n), lambda *q, e=epsilon, n=n: n_fold(e, n, *q))
-        for epsilon, n in ((0.01, 1), (0.1, 4), (0.5, 10), (3.0, 100))
+        for epsilon, n in ((0.01, 1), (0.5, 10), (3.0, 100))
     ],
     ids=lambda value: "oracle" if callable(value) else str(value),
 )
-@pytest.mark.parametrize("end", [1e-300, 1e-30, 1e-9, 0.015625, 0.25, 0.5])
+@pytest.mark.parametrize("end", [1e-300, 1e-9, 0.25, 0.5])
 def test_value_and_complement_are_accurate_in_the_relative_sense(claim, oracle, end):
     with mpmath.workdps(340):  # 1 − 1e-300 must differ from 1
         near_zero, near_one = (mpmath.mpf(end), 1 - mpmath.mpf(end)), (1 - mpmath.mpf(end), mpmath.mpf(end))
@@ -207,21 +178,6 @@ def test_boundaries_are_monotone_concave_and_nested_and_strengths_invert_them(cl
     np.testing.assert_allclose(found, claim.strength, rtol=1e-6, atol=1e-6)
 
 
-def test_probability_preservation_is_looser_than_the_divergence_it_follows_from():
-    for order, divergence in ((1.5, 0.2), (2.0, 0.1), (10.0, 2.0)):
-        stated, tight = ProbabilityPreservation(order, divergence), RenyiDP(order, divergence)
-        assert np.all(tight.max_power(Q, REST)[0] <= stated.max_power(Q, REST)[0] * (1 + 1e-9))
-
-
-def test_no_composition_is_allowed_more_than_everything():
-    """The claim allows everything from q = exp(−4ε²n) on."""
-    claim, edge = NFoldComposition(0.25, 4), math.exp(-1)
-    value, rest = claim.max_power([edge * (1 + 1e-9), 0.5, 0.9, 1.0])
-    assert value.tolist() == [1.0] * 4
-    assert rest.tolist() == [0.0] * 4
-    assert float(claim.max_power(edge * (1 - 1e-6))[0]) < 1
-
-
 def responses(epsilon, k):
     """Power and false-positive rate of every best test of k randomised responses: at least j true answers."""
     keep = 1 / (1 + math.exp(-epsilon))
@@ -229,8 +185,8 @@ def responses(epsilon, k):
     return binom.sf(j - 1, k, keep), binom.sf(j - 1, k, 1 - keep)
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
-@pytest.mark.parametrize("n", [1, 5, 40])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0])
+@pytest.mark.parametrize("n", [1, 40])
 def test_n_responses_keep_it_and_four_times_as_many_and_more_do_not(epsilon, n):
     claim = NFoldComposition(epsilon, n)
     p, q = responses(epsilon, n)
@@ -240,24 +196,3 @@ def test_n_responses_keep_it_and_four_times_as_many_and_more_do_not(epsilon, n):
     if epsilon * epsilon * n < 1:
         p, q = responses(epsilon, 16 * n)
         assert np.any(p > claim.max_power(q)[0] * 1.01)
-
-
-def test_pure_dp_implies_one_fold_for_small_q():
-    """e^ε q is below q exp(2ε √ln(1/q)) for ln(1/q) ≥ ¼."""
-    q = np.geomspace(1e-200, math.exp(-0.25), 50)
-    assert np.all(PureDP(0.7).max_power(q)[0] <= NFoldComposition(0.7, 1).max_power(q)[0] * (1 + 1e-12))
-
-
-@pytest.mark.parametrize(
-    ("claim", "words"),
-    [
-        (ProbabilityPreservation(2.0, 0.1), "Rényi divergence of order 2 >= {:.4g} by probability preservation"),
-        (NFoldComposition(0.1, 10), "epsilon >= {:.4g} of each of 10 composed mechanisms"),
-    ],
-)
-def test_a_bound_on_either_names_what_it_bounds(claim, words):
-    p, bound = joint_test(Counts(hits_x=40_000, runs_x=100_000, hits_y=1_000, runs_y=100_000), claim, alpha=0.05)
-    assert p < 1e-6
-    observed = float(claim.strength_of(0.4, 0.01))
-    assert 0.95 * observed < bound < observed
-    assert claim.describe_strength(bound) == words.format(bound)

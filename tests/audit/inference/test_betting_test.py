@@ -5,10 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from statsmodels.stats.multitest import multipletests
 
-from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.events.scores import Reading
@@ -32,11 +31,15 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize("q", [1e-9, 1e-3, 0.1, 0.268941421, 0.5, 0.9, 1 - 1e-6])
+@pytest.mark.parametrize("q", [1e-9, 0.1, 0.268941421, 1 - 1e-6])
 def test_a_supporting_line_is_above_the_boundary_and_touches_it(claim, q):
     line = supporting_line(claim, q)
     grid = np.concatenate(
-        [np.geomspace(1e-14, 1e-3, 60), np.linspace(1e-3, 1 - 1e-9, 2000), q * np.linspace(0.9, 1, 50)]
+        [
+            np.geomspace(1e-14, 1e-3, 60),
+            np.linspace(1e-3, 1 - 1e-9, 2000),
+            q + min(q, 1 - q) * np.linspace(-2e-3, 2e-3, 81),
+        ]
     )
     value, _ = claim.power_touching(np.full_like(grid, q), grid)  # zCDP: the boundary of one order, also valid
     assert np.all(line.slope * grid + line.intercept >= value * (1 - 1e-9) - 1e-15)
@@ -119,45 +122,17 @@ def test_a_guess_by_coins_is_fair_and_none_changes_nothing():
     assert np.all(np.abs(mean - 1.0) < 1e-12)
 
 
-def batches(p, q, sizes, rng):
-    for size in sizes:
-        both, only_p, only_q, neither = rng.multinomial(size, [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
-        yield JointCounts(both=both, only_p=only_p, only_q=only_q, neither=neither)
-
-
-def test_false_alarms_at_any_of_forty_looks():
-    """200 audits on the boundary; this test fails by chance with probability 1e-6."""
-    rng = np.random.default_rng(1)
-    line = supporting_line(PureDP(1.0), 0.18)
-    alarms = 0
-    for _ in range(200):
-        wealth = Wealth.start(1, 1)
-        for counts in batches(0.18 * math.e, 0.18, [int(30 * 1.2**k) for k in range(40)], rng):
-            wealth = wealth.after([[line]], [counts])
-        alarms += wealth.n_refuted(0.05)
-    assert alarms <= binom.isf(1e-6, 200, 0.05)
-
-
-@pytest.mark.parametrize(("true", "most"), [(2.0, 300), (1.05, 40_000)])
-def test_runs_to_refutation(true, most):
-    """Median runs over 100 audits with a known event; twice the target would be far outside the noise."""
-    rng = np.random.default_rng(2)
-    line = [[Line(math.e, 0.0)]]
-    needed = []
-    for _ in range(100):
-        wealth, runs = Wealth.start(1, 1), 0
-        while not wealth.n_refuted(0.05) and runs < 10**6:
-            size = max(16, runs // 8)
-            (counts,) = batches(0.5, 0.5 * math.exp(-true), [size], rng)
-            wealth, runs = wealth.after(line, [counts]), runs + size
-        needed.append(runs)
-    assert np.median(needed) <= most
+@pytest.mark.parametrize(("true", "runs"), [(2.0, 300), (1.05, 40_000)])
+def test_counts_as_expected_of_a_known_event_refute(true, runs):
+    q, start = 0.5 * math.exp(-true), Wealth.start(1, 1)
+    both, only_p = round(0.5 * q * runs), round(0.5 * (1 - q) * runs)
+    counts = JointCounts(both=both, only_p=only_p, only_q=both, neither=only_p)
+    assert start.after([[Line(math.e, 0.0)]], [counts]).n_refuted(0.05) == 1
 
 
 def test_running_bound_counts_members_without_a_gap():
     wealth = Wealth(np.zeros((4, 1, 14)), np.array([5.0, 4.0, 1.0, 9.0]))
-    assert wealth.n_refuted(0.05) == 2
-    assert wealth.n_refuted(math.exp(-0.5)) == 4
+    assert (wealth.n_refuted(0.05), wealth.n_refuted(math.exp(-0.5))) == (2, 4)
     np.testing.assert_allclose(wealth.p_values(), np.exp([-5.0, -4.0, -1.0, -9.0]))
 
 
@@ -169,18 +144,10 @@ def test_the_peak_is_kept_when_wealth_is_lost():
     assert np.exp(lost.log_wealth).mean() < np.exp(won.log_wealth).mean()
 
 
-@pytest.mark.parametrize("size", [1, 5, 20])  # few, because statsmodels collects garbage in every call
-def test_holm_agrees_with_statsmodels(size):
-    p = np.random.default_rng(size).random(size) ** 3
+def test_holm_agrees_with_statsmodels():
+    p = np.random.default_rng(20).random(20) ** 3
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
     assert holm([]).tolist() == []
-    assert holm([0.5] * size).tolist() == [min(0.5 * size, 1.0)] * size
-
-
-def test_a_budget_is_spent_exactly():
-    ledger = split_budget(0.01, [f"audit {i}" for i in range(7)])
-    assert math.fsum(alpha for _, alpha in ledger.shares) == pytest.approx(0.01)
-    assert len({alpha for _, alpha in ledger.shares}) == 1
 
 
 @pytest.mark.parametrize(
@@ -191,33 +158,12 @@ def test_a_budget_is_spent_exactly():
         (lambda: supporting_line(PureDP(1.0), 0.0), "outside"),
         (lambda: supporting_line(PureDP(1.0), 1.0 - 1e-14), "too near an end"),
         *((lambda p=bad: holm(p), "are not p-values") for bad in ([-0.1], [1.1], [math.nan], [[0.5]])),
-        *((lambda w=bad: split_budget(0.01, w), "do not divide a budget")
-          for bad in ([], ["a", "a"], {"a": 0.0}, {"a": -1.0, "b": 2.0}, {"a": math.inf})),
-        *((lambda s=bad: Ledger(0.05, s), "do not fit")
-          for bad in ((("a", 0.04), ("b", 0.02)), (("a", 0.0),), (("a", -0.01), ("b", 0.02)))),
-        *((lambda b=bad: Ledger(0.05, (("a", 0.05),), beside=(("b", b),)), "is not a probability")
-          for bad in (0.0, 1.0, math.nan)),
+        *((lambda w=bad: split_budget(0.01, w), "do not divide a budget") for bad in ([], ["a", "a"], {"a": 0.0})),
+        (lambda: Ledger(0.05, (("a", 0.04), ("b", 0.02))), "do not fit"),
+        (lambda: Ledger(0.05, (("a", -0.01), ("b", 0.02))), "do not fit"),
+        (lambda: Ledger(0.05, (("a", 0.05),), beside=(("b", 1.0),)), "is not a probability"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(call, message):
     with pytest.raises(OptionError, match=message):
         call()
-
-
-@pytest.mark.parametrize("options", [{"bits": False}, {"cells": 8}, {"sequential": True}])
-def test_every_audit_says_how_its_alpha_is_spent(options):
-    def laplace(dataset, size, rng):
-        return dataset + rng.laplace(size=size)
-
-    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, alpha=0.02, **options)
-    assert result.ledger.total == 0.02
-    assert math.fsum(alpha for _, alpha in result.ledger.shares) == pytest.approx(0.02)
-    tests = ["event test", f"{result.net_events:,} plain events together"]
-    if "cells" in options:
-        tests = [*tests, "cell intervals"]
-    elif "sequential" in options:
-        tests = ["betting test", "final test", *tests[1:]]
-    assert [name for name, _ in result.ledger.shares] == tests
-    names = [what for what, bound in result.ledger.beside if bound == 1e-6]
-    assert len(names) == len(result.ledger.beside) == 1 + ("bits" not in options)
-    assert ("false low-bits warning" in names) == (result.bits == "warn")

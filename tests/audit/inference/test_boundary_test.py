@@ -7,7 +7,6 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom, poisson
-from statsmodels.stats.proportion import proportion_confint
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
@@ -56,7 +55,7 @@ def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize(("n", "m"), [(7, 7), (3, 8), (8, 3)])
+@pytest.mark.parametrize(("n", "m"), [(4, 8), (8, 4)])  # unequal, so that runs that are exchanged show
 def test_size_never_exceeds_alpha(n, m, claim):
     found = p_values(n, m, claim, 0.05)
     alphas = (0.05, 0.01, 0.2)  # the test is tuned to .05 and valid for any alpha
@@ -82,50 +81,26 @@ def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
         assert largest_sizes(claim.with_strength(truth), bounds > truth)[0] <= 0.1
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize("runs", [1, 7, 100])
-def test_equal_hits_refute_nothing_at_any_count(claim, runs):
-    for hits in (*range(0, runs, max(1, runs // 12)), runs):
-        counts = Counts(hits_x=hits, runs_x=runs, hits_y=hits, runs_y=runs)
-        assert p_value(counts, claim) == 1.0
-        assert strength_lower(counts, claim, alpha=0.05) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("claim", "counts"),
-    [
-        *product(CLAIMS, [(60, 100, 10, 100), (900, 1000, 5, 400), (7, 10**6, 0, 10**6), (30, 30, 1, 3000)]),
-        (ZeroConcentratedDP(0.5), (60, 100, 10, 100)),  # its boundary is slow to compute
-        (ZeroConcentratedDP(0.5), (30, 30, 1, 3000)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("counts", [(60, 100, 10, 100), (30, 30, 1, 3000)])
+@pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
 def test_p_value_grows_with_the_strength_and_crosses_alpha_at_the_bound(claim, counts):
     observed = Counts(hits_x=counts[0], runs_x=counts[1], hits_y=counts[2], runs_y=counts[3])
-    bound = strength_lower(observed, claim, alpha=0.05)
+    bound, estimate = strength_lower(observed, claim, alpha=0.05), strength_estimate(observed, claim)
     top = min(2 * bound + 0.5, claim.max_strength * 0.999)
     found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 3)]
     assert all(a <= b + 1e-12 for a, b in pairwise(found))
-    if bound > 0:
-        assert p_value(observed, claim.with_strength(bound)) <= 0.05
-        estimate = min(strength_estimate(observed, claim), bound + 10)
-        assert p_value(
-            observed, claim.with_strength(bound + 0.02 * max(estimate - bound, 1e-3) + 1e-6)
-        ) > 0.05 or math.isinf(strength_estimate(observed, claim))
+    assert bound > 0.0
+    assert p_value(observed, claim.with_strength(bound)) <= 0.05
+    beyond = bound + 0.02 * max(min(estimate, bound + 10) - bound, 1e-3) + 1e-6
+    assert math.isinf(estimate) or p_value(observed, claim.with_strength(beyond)) > 0.05
 
 
-@pytest.mark.parametrize("n", [10**4, 10**6, 10**10])
+@pytest.mark.parametrize("n", [10**4, 10**10])
 def test_gap_is_within_three_percent_of_the_asymptotic_one(n):
     p, q = 0.5, 0.5 * math.exp(-1)
     counts = Counts(hits_x=round(n * p), runs_x=n, hits_y=round(n * q), runs_y=n)
     gap = 1.6449 * math.sqrt((1 - p) / (p * n) + (1 - q) / (q * n))
     assert strength_estimate(counts, PureDP(1.0)) - strength_lower(counts, PureDP(1.0), alpha=0.05) < 1.03 * gap
-
-
-def test_twenty_hits_against_none_show_more_than_two_limits_do():
-    """Two Clopper-Pearson limits give 1.20; the best test of ε on these counts gives about 2.1."""
-    counts = Counts(hits_x=20, runs_x=10**6, hits_y=0, runs_y=10**6)
-    assert 2.0 < strength_lower(counts, PureDP(1.0), alpha=0.05) < 2.15
 
 
 def test_bound_is_monotone_in_alpha_and_in_the_hits():
@@ -137,46 +112,31 @@ def test_bound_is_monotone_in_alpha_and_in_the_hits():
     assert by_alpha == sorted(by_alpha)
 
 
-def test_misses_count_as_well_as_hits():
-    """Under pure DP the complement of an event, in the other direction, is the same evidence."""
-    hits = strength_lower(Counts(hits_x=300, runs_x=1000, hits_y=50, runs_y=900), PureDP(1.0), alpha=0.05)
-    misses = strength_lower(Counts(hits_x=850, runs_x=900, hits_y=700, runs_y=1000), PureDP(1.0), alpha=0.05)
-    assert misses == pytest.approx(hits, rel=0.02)
-
-
 N = 10**10
+CORNERS = [(0, 9, 0, 9), (9, 9, 0, 9), (0, 9, 9, 9), (9, 9, 9, 9), (1, 1, 0, 1)]
+LARGE = [(0, N, 0, N), (N, N, 0, N), (N, N, N, N), (30, N, 2, N), (N // 2, N, N // 4, N), (N, N, N - 40, N)]
 
 
-@pytest.mark.parametrize(
-    "corner",
-    [
-        (0, 9, 0, 9), (9, 9, 0, 9), (0, 9, 9, 9), (9, 9, 9, 9), (1, 1, 0, 1), (0, N, 0, N), (N, N, 0, N), (N, N, N, N),
-        (30, N, 2, N), (N // 2, N, N // 4, N), (N, N, N - 40, N),
-    ],
-)  # fmt: skip
 @pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
-def test_corners_are_defined(corner, claim):
-    counts = Counts(hits_x=corner[0], runs_x=corner[1], hits_y=corner[2], runs_y=corner[3])
-    if corner[1] < N or claim == PureDP(1.0):
+def test_corners_are_defined(claim):
+    for corner in CORNERS + (LARGE if claim == PureDP(1.0) else []):
+        counts = Counts(hits_x=corner[0], runs_x=corner[1], hits_y=corner[2], runs_y=corner[3])
         assert 0.0 < p_value(counts, claim) <= 1.0
         bound = strength_lower(counts, claim, alpha=0.05)
         assert 0.0 <= bound < claim.max_strength
         assert bound <= max(strength_estimate(counts, claim), 0.0)
+        assert bound == 0.0 or corner[0] != corner[2], "equal hits refute nothing"
 
 
-@pytest.mark.parametrize("bad", [(-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (1, 5, 2.5, 5)])
-def test_impossible_counts_are_refused(bad):
-    with pytest.raises(OptionError):
-        Counts(hits_x=bad[0], runs_x=bad[1], hits_y=bad[2], runs_y=bad[3])
-
-
-def test_a_number_is_a_claim_and_other_arguments_are_refused():
+def test_impossible_counts_and_other_arguments_are_refused():
+    for bad in ((-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (1, 5, 2.5, 5)):
+        with pytest.raises(OptionError):
+            Counts(hits_x=bad[0], runs_x=bad[1], hits_y=bad[2], runs_y=bad[3])
     counts = Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100)
     assert p_value(counts, 1.0) == p_value(counts, PureDP(1.0)) < 0.05
-    assert strength_lower(counts, (0.5, 1e-5), alpha=0.05) == strength_lower(counts, ApproxDP(0.5, 1e-5), alpha=0.05)
     with pytest.raises(ClaimError, match="is not a claim"):
         p_value(counts, "1.0")
-    for alpha in (0.0, 1.0, -0.1, math.nan, 1e-12):
+    for alpha in (0.0, 1.0, math.nan, 1e-12):
         with pytest.raises(OptionError, match="alpha="):
             strength_lower(counts, PureDP(1.0), alpha=alpha)
 
@@ -192,19 +152,11 @@ def test_beside_known_numbers_nothing_is_left_out_that_betters_them(claim):
             assert joint_test_beside(counts, claim, 1e-10, known, alpha=0.01) == (1.0, expected)
 
 
-def test_a_p_value_is_smallest_at_a_level_near_it():
-    """As docs/how-to/counts.md says: alpha fixes the order of the counts."""
-    counts = Counts(hits_x=40, runs_x=100, hits_y=5, runs_y=100)
-    tuned = {alpha: p_value(counts, PureDP(1.0), alpha=alpha) for alpha in (0.2, 0.05, 1e-6)}
-    assert tuned[0.05] < 0.5 * min(tuned[0.2], tuned[1e-6])
-
-
 ALL_CLAIMS = [
     PureDP(1.0), ApproxDP(0.5, 0.2, bound_on="delta"), GaussianDP(1.0), RenyiDP(2.0, 0.3), RenyiDP(30.0, 0.3).group(2),
     ZeroConcentratedDP(0.5), PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)), TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
     ProbabilityPreservation(2.0, 0.3),
 ]  # fmt: skip
-SIZES = [(30, 30), (1000, 40), (40, 1000), (10**6, 10**7)]
 MOST = 10.0  # standard deviations between the tested hits on y
 
 
@@ -215,75 +167,59 @@ def some_hits(runs, most):
 
 
 @pytest.mark.parametrize("claim", ALL_CLAIMS, ids=str)
-@pytest.mark.parametrize(("n", "m"), SIZES)
-class TestRegions:
-    def test_they_are_nested_in_the_strength_and_in_z(self, claim, n, m):
-        y = some_hits(m, 100)
-        strengths = claim.strength + np.array([0.0, 1e-9, 1e-6, 1e-3, 0.1])
-        found = [critical_hits(y, n, m, claim.with_strength(s), z) for s in strengths for z in (0.0, 1.0, 1.6, 5.0)]
-        grid = np.array(found).reshape(len(strengths), 4, len(y))
-        for axis in range(3):
-            assert np.diff(grid, axis=axis).min() >= 0
-
-    def test_the_table_is_the_same_for_one_count_and_for_many(self, claim, n, m):
-        """The grid of the table depends on the runs alone, so a region does not depend on the observed counts."""
-        y = some_hits(m, 40)
-        alone = [critical_hits(np.array([one]), n, m, claim, 1.6)[0] for one in y]
-        assert critical_hits(y, n, m, claim, 1.6).tolist() == alone
-
-    def test_counts_lie_in_their_own_region_and_hardly_in_a_smaller_one(self, claim, n, m):
-        for share in (0.0, 0.01, 0.3, 0.9):
-            hits_y = round(share * m)
-            power = float(claim.max_power(share)[0])
-            for hits_x in {0, round(n * power), round(n * power + 2 * math.sqrt(n)), round(n * (1 + power) / 2), n}:
-                counts = Counts(hits_x=min(hits_x, n), runs_x=n, hits_y=hits_y, runs_y=m)
-                strength, z = order(counts, claim, 1.6)
-                if z == 0.0 or math.isinf(strength):
-                    continue
-                y = np.array([float(hits_y)])
-                assert critical_hits(y, n, m, claim.with_strength(strength), z)[0] <= counts.hits_x
-                if strength > 0.0 and strength * (1 + 1e-6) < claim.max_strength:
-                    larger = claim.with_strength(strength * (1 + 1e-6) + 1e-12)
-                    assert critical_hits(y, n, m, larger, z)[0] > counts.hits_x
+@pytest.mark.parametrize(("n", "m"), [(1000, 40), (10**6, 10**7)])
+def test_regions_are_nested_and_do_not_depend_on_the_counts_observed(claim, n, m):
+    """In the hits, the strength and z. The grid of a table depends on the runs alone."""
+    y = some_hits(m, 40)
+    strengths = claim.strength + np.array([0.0, 1e-9, 1e-6, 1e-3, 0.1])
+    found = [critical_hits(y, n, m, claim.with_strength(s), z) for s in strengths for z in (0.0, 1.0, 1.6, 5.0)]
+    grid = np.array(found).reshape(len(strengths), 4, len(y))
+    for axis in range(3):
+        assert np.diff(grid, axis=axis).min() >= 0
+    assert grid[0, 2].tolist() == [critical_hits(np.array([one]), n, m, claim, 1.6)[0] for one in y]
 
 
-@pytest.mark.parametrize("claim", [claim for claim in ALL_CLAIMS if not claim.has_closed_form], ids=str)
-def test_what_a_table_says_is_near_the_boundary(claim):
-    """The error is at most one hit or a fiftieth of the standard error of the hits."""
-    n = m = 10**6
-    y = np.round(m * np.array([1e-4, 0.01, 0.1, 0.3, 0.6, 0.9]))
-    p, rest = claim.max_power((y + 0.5) / (m + 1.0))
-    assert np.all(np.abs(critical_hits(y, n, m, claim, 0.0) - n * p) <= 1.0 + 0.02 * np.sqrt(n * p * rest))
+@pytest.mark.parametrize("claim", ALL_CLAIMS, ids=str)
+@pytest.mark.parametrize(("n", "m"), [(40, 1000), (10**6, 10**7)])
+def test_counts_lie_in_their_own_region_and_hardly_in_a_smaller_one(claim, n, m):
+    for share in (0.0, 0.01, 0.3, 0.9):
+        hits_y, power = round(share * m), float(claim.max_power(share)[0])
+        for hits_x in {0, round(n * power), round(n * power + 2 * math.sqrt(n)), round(n * (1 + power) / 2), n}:
+            counts = Counts(hits_x=min(hits_x, n), runs_x=n, hits_y=hits_y, runs_y=m)
+            strength, z = order(counts, claim, 1.6)
+            if z == 0.0 or math.isinf(strength):
+                continue
+            y = np.array([float(hits_y)])
+            assert critical_hits(y, n, m, claim.with_strength(strength), z)[0] <= counts.hits_x
+            if strength > 0.0 and strength * (1 + 1e-6) < claim.max_strength:
+                larger = claim.with_strength(strength * (1 + 1e-6) + 1e-12)
+                assert critical_hits(y, n, m, larger, z)[0] > counts.hits_x
 
 
-@pytest.mark.parametrize("root", [0.0, 1e-9, 0.3, 1.0, 1.7, 2.5e5])
-@pytest.mark.parametrize("start", [1e-3, 1.0, 40.0])
-@pytest.mark.parametrize("size", [1.0, 1e6])
-def test_the_search_ends_just_below_the_root(root, start, size):
-    for excess in (
+@pytest.mark.parametrize("root", [0.0, 1e-9, 0.3, 1.7, 2.5e5])
+def test_the_search_ends_just_below_the_root(root):
+    functions = (
         lambda at: at - root,
         lambda at: math.copysign(abs(at - root) ** 3, at - root),
         lambda at: math.floor(10 * (at - root)) + 0.5,  # a step
         lambda at: 1e-9 if at > root else -1e6,
-    ):
+    )
+    for excess, start, size in product(functions, (1e-3, 1.0, 40.0), (1.0, 1e6)):
         found = root_from_below(excess, math.inf, start, size)
         assert found == 0.0 or excess(found) <= 0
         assert found <= root + 0.1
         assert excess(found * (1 + 2e-7) + 1e-15) > 0
 
 
-def test_the_search_ends_below_a_limit_and_gives_up_far_out():
+def test_the_search_ends_below_a_limit_gives_up_far_out_and_takes_a_dozen_steps():
     assert 1.0 - 1e-6 < root_from_below(lambda at: -1.0, 1.0, 0.2, 1.0) < 1.0
     assert root_from_below(lambda at: -1.0, math.inf, 1.0, 1.0) == math.inf
-
-
-def test_the_search_takes_a_dozen_steps():
     asked = []
     root_from_below(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0, 1.0)
     assert len(asked) <= 12
 
 
-@pytest.mark.parametrize("runs", [1, 2, 10, 1000, 10**6, 10**9])
+@pytest.mark.parametrize("runs", [1, 10, 1000, 10**6, 10**9])
 @pytest.mark.parametrize("p", [0.0, 1e-9, 1e-4, 0.03, 0.5, 0.97, 1 - 1e-6, 1.0])
 def test_upper_tail_is_never_too_small_and_close(runs, p):
     deviation = np.sqrt(runs * p * (1 - p))
@@ -297,16 +233,6 @@ def test_upper_tail_is_never_too_small_and_close(runs, p):
     assert np.all(np.diff(bound) <= 0)
 
 
-def test_rows_of_different_probability_do_not_disturb_each_other():
-    p = np.array([0.0, 1e-7, 1e-3, 0.2, 0.999, 1.0])
-    hits = np.tile(np.array([0.0, 1.0, 5.0, 900.0, 200_000.0, 10**6]), (len(p), 1))
-    bound = upper_tail(hits, 10**6, p, 1 - p)
-    for row, value in enumerate(p):
-        alone = upper_tail(hits[row : row + 1], 10**6, p[row : row + 1], 1 - p[row : row + 1])[0]
-        np.testing.assert_allclose(bound[row], alone, rtol=1e-9, atol=2e-12)
-        assert np.all(bound[row] >= binom.sf(hits[row] - 1, 10**6, value) * (1 - 1e-12))
-
-
 def test_far_tail_against_high_precision():
     with mpmath.workdps(40):
         exact = mpmath.betainc(60, 10**4 - 60 + 1, 0, mpmath.mpf("0.003"), regularized=True)
@@ -314,31 +240,16 @@ def test_far_tail_against_high_precision():
     assert float(exact) <= bound <= float(exact) * (1 + 1e-6) + 2e-12
 
 
-@pytest.mark.parametrize(("hits", "runs"), [(0, 5), (5, 5), (3, 10), (0, 10**6), (17, 10**6), (10**9, 3 * 10**9)])
-@pytest.mark.parametrize("alpha", [1e-10, 0.05])
-def test_clopper_pearson(hits, runs, alpha):
-    (low, low_rest), (high, high_rest) = clopper_pearson(hits, runs, alpha=alpha)
-    assert low == 0.0 if hits == 0 else binom.sf(hits - 1, runs, low) <= alpha / 2 * (1 + 1e-6)
-    assert high == 1.0 if hits == runs else binom.cdf(hits, runs, high) <= alpha / 2 * (1 + 1e-6)
-    assert low + low_rest == pytest.approx(1.0)
-    assert high + high_rest == pytest.approx(1.0)
-    if alpha == 0.05:
-        other = proportion_confint(hits, runs, alpha=alpha, method="beta")
-        assert (low, high) == pytest.approx(other, rel=1e-6)
-
-
-@pytest.mark.parametrize("runs", [10**8, 3 * 10**8, 10**10])
-@pytest.mark.parametrize("hits", [999, 1000, 1001])
-@pytest.mark.parametrize("alpha", [0.05, 1e-10])
-def test_limits_hold_where_the_inverse_beta_function_does_not(hits, runs, alpha):
+def test_limits_hold_where_the_inverse_beta_function_does_not():
     """SciPy's inverse fails at a shape of exactly 1000; its tails and the Poisson approximation, close here, do not."""
-    (low, _), (high, _) = clopper_pearson(hits, runs, alpha=alpha)
-    assert poisson.sf(hits - 1, low * runs) <= alpha / 2 * (1 + 1e-3)
-    assert poisson.cdf(hits, high * runs) <= alpha / 2 * (1 + 1e-3)
-    assert low * runs < hits < high * runs
+    for runs, hits, alpha in product([10**8, 3 * 10**8, 10**10], [999, 1000, 1001], [0.05, 1e-10]):
+        (low, _), (high, _) = clopper_pearson(hits, runs, alpha=alpha)
+        assert poisson.sf(hits - 1, low * runs) <= alpha / 2 * (1 + 1e-3)
+        assert poisson.cdf(hits, high * runs) <= alpha / 2 * (1 + 1e-3)
+        assert low * runs < hits < high * runs
 
 
-@pytest.mark.parametrize(("hits", "runs"), [(1, 50), (20, 50), (49, 50), (10**11, 10**12)])
+@pytest.mark.parametrize(("hits", "runs"), [(1, 50), (49, 50), (10**11, 10**12)])
 def test_limits_hold_where_the_inverse_beta_function_is_not_a_number(hits, runs, monkeypatch):
     exact = clopper_pearson(hits, runs, alpha=0.01)
     for name in ("betaincinv", "betainccinv"):
@@ -349,3 +260,13 @@ def test_limits_hold_where_the_inverse_beta_function_is_not_a_number(hits, runs,
     assert high >= exact[1][0]
     assert high - low < 4 * np.sqrt(5.3 / (2 * runs))
     assert 0 <= high_rest <= exact[1][1]
+
+
+def test_rows_of_different_probability_do_not_disturb_each_other():
+    p = np.array([0.0, 1e-7, 1e-3, 0.2, 0.999, 1.0])
+    hits = np.tile(np.array([0.0, 1.0, 5.0, 900.0, 200_000.0, 10**6]), (len(p), 1))
+    bound = upper_tail(hits, 10**6, p, 1 - p)
+    for row, value in enumerate(p):
+        alone = upper_tail(hits[row : row + 1], 10**6, p[row : row + 1], 1 - p[row : row + 1])[0]
+        np.testing.assert_allclose(bound[row], alone, rtol=1e-9, atol=2e-12)
+        assert np.all(bound[row] >= binom.sf(hits[row] - 1, 10**6, value) * (1 - 1e-12))

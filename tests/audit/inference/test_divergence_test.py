@@ -18,9 +18,8 @@ from dpaudit.audit.inference.divergence_test import (
     _soft_clip,
     divergence_test,
     log_gain,
-    telling_divergence,
 )
-from dpaudit.audit.inference.renyi_lower_bound import moment_lower, renyi_lower
+from dpaudit.audit.inference.renyi_lower_bound import renyi_lower
 
 EVEN = np.linspace(0.0, 1.0, 33)[1:-1]
 
@@ -41,7 +40,7 @@ def run(mu, claim, runs, *, seed=0, pilot=2_000, alpha=0.05):
     return divergence_test(*hits, claim, alpha=alpha, coins=rng)
 
 
-@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 8.0, 32.0])
+@pytest.mark.parametrize("order", [1.0, 1.5, 32.0])
 @pytest.mark.parametrize("way", ["x from y", "y from x", "both ways"])
 @pytest.mark.parametrize("multiplier", [0.0, 1e-3, 1.0])
 def test_payoffs_are_limited_by_the_divergence(order, way, multiplier):
@@ -58,12 +57,12 @@ def test_payoffs_are_limited_by_the_divergence(order, way, multiplier):
             assert mean_x - mean_y == pytest.approx(float(divergence.limit(largest)))
 
 
-@pytest.mark.parametrize("order", [1.0, 2.0, 32.0])
-@pytest.mark.parametrize("multiplier", [0.0, 1e-6, 1e-2, 1.0])
+@pytest.mark.parametrize("order", [1.0, 32.0])
+@pytest.mark.parametrize("multiplier", [0.0, 1e-2, 1.0])
 def test_a_bet_has_mean_one_at_most(order, multiplier):
     """The mean over all counts of one run on x and two on y, for laws at the limit and below it; some bins are rare."""
     rng = np.random.default_rng(2)
-    for _ in range(50):
+    for _ in range(20):
         p, q, a, b = np.maximum(rng.dirichlet(np.full(3, rng.choice([0.1, 1.0])), 4), 1e-4)
         p, q = p / p.sum(), q / q.sum()
         divergence = Divergence(order, 1.0, "x from y", multiplier, 3)
@@ -92,10 +91,10 @@ def test_limits_at_a_distance(order):
     assert ZeroConcentratedDP(0.5).group(3).divergence_slopes[0] == (1.0, 9.0)
 
 
-@pytest.mark.parametrize("runs", [6, 10])
-def test_size_by_enumeration(runs):
+def test_size_by_enumeration():
     """Randomised response with odds 3 to 1 at its divergence of order 1, averaged over the orders that coins draw."""
-    hits, rate = np.arange(runs + 1), 0.75
+    runs, rate = 6, 0.75  # enough for three batches
+    hits = np.arange(runs + 1)
     claim = ZeroConcentratedDP(0.5 * np.log(3.0))
     on_x, on_y = binom.pmf(hits, runs, rate), binom.pmf(hits, runs, 1.0 - rate)
     pilot = np.array([30, 10])
@@ -116,27 +115,6 @@ def test_gaussian_noise_above_the_claim_is_refuted():
     assert run(np.sqrt(1.25), ZeroConcentratedDP(0.625), 20_000).bound < 0.625
 
 
-@pytest.mark.parametrize(("order", "rho"), [(2, 0.2), (8, 0.01), (32, 1e-3)])
-def test_renyi_claims(order, rho):
-    """Gaussian noise with twice the divergence of the claim."""
-    found = run(np.sqrt(4.0 * rho), RenyiDP(order, order * rho), 1_000_000)
-    assert order * rho < found.bound < 2.0 * order * rho
-    assert run(np.sqrt(2.0 * rho), RenyiDP(order, order * rho), 100_000).bound < order * rho
-
-
-@pytest.mark.parametrize("rho", [0.78, 2.0])
-def test_the_bound_approaches_the_divergence(rho):
-    """That of the bins."""
-    found = run(np.sqrt(2.0 * rho), ZeroConcentratedDP(0.5), 3_000_000, pilot=100_000)
-    assert 0.98 < found.bound / renyi(*gaussian_bins(np.sqrt(2.0 * rho)), 1.0) < 1.0
-
-
-def test_high_orders_are_seen_in_few_runs():
-    """Gaussian noise with twice the divergence of order 32: 4.5 standard errors at the nearest laws allowed."""
-    for seed in range(3):
-        assert run(np.sqrt(0.4 / 32), RenyiDP(32, 0.1), 100_000, pilot=100_000, seed=seed).bound > 0.1
-
-
 @pytest.mark.parametrize("order", [1.0, 1.25, 2.0, 64.0])
 def test_the_soft_clip(order):
     log_ratio = np.linspace(-60.0, 60.0, 241)
@@ -150,46 +128,8 @@ def test_the_soft_clip(order):
         assert (np.abs(found) <= np.abs(log_ratio)).all()
 
 
-def test_noise_at_the_claim_is_rarely_refuted():
-    claim = ZeroConcentratedDP(0.5)
-    refuted = sum(run(1.0, claim, 1_000, seed=seed, pilot=200, alpha=0.2).p_value <= 0.2 for seed in range(12))
-    assert refuted <= binom.isf(1e-6, 12, 0.2)
-
-
-def test_more_runs_than_can_be_shuffled():
-    p, q = gaussian_bins(np.sqrt(1.2))
-    hits = [np.round(law * size).astype(np.int64) for size in (1e6, 3e9) for law in (p, q)]
-    found = divergence_test(*hits, ZeroConcentratedDP(0.5), alpha=0.05, coins=np.random.default_rng(0))
-    assert 0.58 < found.bound < 0.6
-
-
-def test_the_divergence_that_shows_most():
-    p, q = gaussian_bins(1.0)
-    divergence, away = telling_divergence(p, q, ZeroConcentratedDP(0.4), 1_000, 1_000)
-    assert divergence.order == 1.0
-    assert away > 0.0
-    assert telling_divergence(p, q, ZeroConcentratedDP(0.6), 1_000, 1_000)[1] < 0.0
-
-
-def test_nothing_is_bet_against_a_limit_beyond_doubles():
-    p, q = gaussian_bins(1.0)
-    divergence = Divergence(32.0, 1.0, "both ways", 0.0, 32)
-    x, y = np.round(1e4 * p).astype(np.int64), np.round(1e4 * q).astype(np.int64)
-    gained = log_gain(divergence.payoffs(p, q), divergence.limit([1e3, 1.0]), np.full(2, 1e9), 0.0, 0.0, x, y)
-    assert gained[0] == 0.0
-    assert np.isfinite(gained).all()
-
-
-@pytest.mark.parametrize("order", [1.000001, 1.01, 1.5, 2.0, 9e5])
-@pytest.mark.parametrize("distance", [1, 2, 200, 1_000])
-def test_limits_at_far_distances_are_numbers(order, distance):
-    for at, slope in RenyiDP(order, 1e-6).group(distance).divergence_slopes:
-        assert 1.0 <= at <= order
-        assert 0.0 < slope < 1e13
-
-
-@pytest.mark.parametrize("log_odds", [2.0, 3.0, 5.0, 40.0])
-@pytest.mark.parametrize("share", [0.02, 0.5, 0.9])
+@pytest.mark.parametrize("log_odds", [3.0, 40.0])
+@pytest.mark.parametrize("share", [0.02, 0.9])
 def test_no_strength_below_the_claim_keeps_a_violation_from_being_refuted(log_odds, share):
     """Randomised response with large odds, up to outputs that never occur on both datasets."""
     p = 1.0 / (1.0 + math.exp(-log_odds))
@@ -225,10 +165,9 @@ def all_orders(p, q) -> np.ndarray:
     return np.array([divergence_of(np.asarray(p), np.asarray(q), order) for order in ORDERS])
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.3])
-def test_bounds_exceed_the_truth_with_probability_at_most_alpha(alpha):
+def test_bounds_exceed_the_truth_with_probability_at_most_alpha():
     """Binary outputs: all pairs of counts, and all orders simultaneously."""
-    n, m = 15, 12
+    n, m, alpha = 12, 9, 0.3
     bound = np.array(
         [[renyi_lower([x, n - x], [y, m - y], ORDERS, alpha=alpha) for y in range(m + 1)] for x in range(n + 1)]
     )
@@ -239,48 +178,6 @@ def test_bounds_exceed_the_truth_with_probability_at_most_alpha(alpha):
         most = max(most, float(on_x @ wrong @ on_y))
     assert most <= alpha
     assert most > alpha / 20
-
-
-def test_bounds_hold_on_many_cells():
-    rng, repeats, runs, alpha = np.random.default_rng(8), 200, 3000, 0.5
-    p, q = cells(1.0), cells(0.0)
-    truth = all_orders(p, q)  # the divergence of the cells is below that of the outputs
-    misses = sum(
-        bool((renyi_lower(rng.multinomial(runs, p), rng.multinomial(runs, q), ORDERS, alpha=alpha) > truth).any())
-        for _ in range(repeats)
-    )
-    assert misses <= binom.isf(1e-7, repeats, alpha)  # fails by chance with probability below 1e-7
-
-
-def test_the_frequencies_themselves_would_not_do():
-    """The wrong twin is the point estimate, which is never 0 for equal laws."""
-    rng, p = np.random.default_rng(8), np.full(4, 0.25)
-    misses = 0
-    for _ in range(50):
-        x, y = rng.multinomial(3000, p), rng.multinomial(3000, p)
-        misses += divergence_of(x / 3000, y / 3000, 2.0) > 0.0
-        assert renyi_lower(x, y, 2.0, alpha=1e-6) == 0.0  # fails by chance with probability at most 1e-6 each
-    assert misses == 50
-
-
-@pytest.mark.parametrize(
-    ("runs", "shares"), [(10**5, (0.84, 0.63)), (10**6, (0.94, 0.77)), (10**7, (0.97, 0.85)), (10**12, (0.99, 0.93))]
-)
-def test_gaussian_from_expected_counts(runs, shares):
-    """D_a = a/(2σ²) at sensitivity 1; the shares are slightly below those of the docstring."""
-    truth = np.array([2.0, 8.0]) / (2 * SIGMA**2)
-    bound = renyi_lower(np.round(runs * cells(1.0)), np.round(runs * cells(0.0)), [2.0, 8.0], alpha=0.05)
-    assert np.all(bound < truth)
-    assert np.all(bound > shares * truth)
-
-
-@pytest.mark.parametrize(("runs", "share"), [(10**4, 0.92), (10**6, 0.99), (10**10, 0.9999)])
-def test_randomised_response(runs, share):
-    p, q = np.array([0.75, 0.25]), np.array([0.25, 0.75])
-    bound, truth = renyi_lower(runs * p, runs * q, ORDERS, alpha=0.05), all_orders(p, q)
-    assert np.all(bound < truth)
-    assert np.all(bound > share * truth)
-    np.testing.assert_allclose(moment_lower(runs * p, runs * q, [2, 8], alpha=0.05), np.exp([1, 7] * bound[[3, 4]]))
 
 
 def test_no_allowed_pair_of_laws_is_closer():
@@ -314,18 +211,10 @@ def test_bounds_grow_with_the_order_and_alpha_and_pass_smoothly_through_one():
     assert np.all(np.diff([renyi_lower(x, y, 2.0, alpha=a) for a in (1e-9, 1e-3, 0.1, 0.9)]) > 0)
 
 
-def test_shapes_and_empty_cells():
-    assert renyi_lower([0, 5], [5, 0], 2.0, alpha=0.05).shape == ()
-    assert renyi_lower([0, 5, 0], [5, 0, 0], np.ones((2, 3)), alpha=0.05).shape == (2, 3)
-    assert renyi_lower([0, 10**6], [10**6, 0], 2.0, alpha=0.05) == 0.0  # the reverse of the informative order
-    assert renyi_lower([10**6, 0], [0, 10**6], [2.0, np.inf], alpha=0.05).min() > 10.0
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         *((lambda a=order: renyi_lower([1, 2], [2, 1], a, alpha=0.05), "order=") for order in (0.0, -1.0, math.nan)),
-        *((lambda a=order: moment_lower([1, 2], [2, 1], a, alpha=0.05), "order=") for order in (1.0, math.inf)),
         (lambda: renyi_lower([1, 2], [2, 1], 2.0, alpha=0.0), "alpha="),
         (lambda: renyi_lower([1], [2], 2.0, alpha=0.05), "cells_x"),
     ],

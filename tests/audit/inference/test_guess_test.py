@@ -11,7 +11,7 @@ from scipy.special import gammaln, xlogy
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.binomial_tails import varied_upper_tail
-from dpaudit.audit.inference.boundary_test import Counts, Evidence, strength_lower
+from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import (
     Guesses,
     coins_for,
@@ -61,26 +61,7 @@ def test_sizes_and_bounds_by_enumeration(claim):
     assert min(p for p, _ in found[0.3]) < 0.05, "some counts refute"
 
 
-def test_laws_with_a_worse_direction_are_covered_too():
-    """S and T with different losses: only their mean keeps the boundary."""
-    p_values = np.array(
-        [guess_test(Guesses(right=r, wrong=w, runs=RUNS), GaussianDP(1.0), alpha=0.05)[0] for r, w in ALL]
-    )
-    for q_s, p_t in ((0.02, 0.3), (0.2, 0.01), (0.1, 0.1)):
-        p_s, q_t = (float(GaussianDP(1.0).max_power(rate)[0]) for rate in (q_s, p_t))
-        law = law_of(0.5 * (p_s + q_t), 0.5 * (q_s + p_t))
-        assert law[p_values <= 0.05].sum() <= 0.05
-
-
-def test_fixed_sides_break_the_law_of_pure_claims():
-    """Negative control for the coins: with ten runs on each dataset, five right guesses of five are too likely."""
-    sigma = 1.0 / (1.0 + math.exp(-1.0))
-    law = [stats.binom.pmf(k, 10, sigma) * stats.binom.pmf(5 - k, 10, 1.0 - sigma) for k in range(6)]
-    assert law[5] / sum(law) == pytest.approx(0.388, abs=1e-3)
-    assert sigma**5 == pytest.approx(0.209, abs=1e-3)
-
-
-@pytest.mark.parametrize("runs", [32, 100, 12_345, 10**7])
+@pytest.mark.parametrize("runs", [32, 12_345, 10**7])
 def test_coins_fit(runs):
     coins = coins_for(runs)
     assert 2 * runs - 3.1 * math.sqrt(2 * runs) - 1 <= coins < 2 * runs
@@ -88,10 +69,6 @@ def test_coins_fit(runs):
     assert share_that_fits(runs) == pytest.approx(inside, abs=1e-9)
     assert share_that_fits(runs) <= inside + 1e-12
     assert 0.99 < inside < 1.0
-
-
-def test_very_few_runs_have_no_coins():
-    assert coins_for(31) == 0
 
 
 def test_guesses_by_coins_are_trinomial():
@@ -114,7 +91,7 @@ def test_guesses_by_coins_are_trinomial():
     assert np.cov(right, wrong)[0, 1] == pytest.approx(-n * c * w, abs=5 * n * math.sqrt(c * w / 4_000))
 
 
-@pytest.mark.parametrize("runs", [8, 61, 5_000])
+@pytest.mark.parametrize("runs", [8, 5_000])
 def test_coins_of_a_batch_are_fair_until_one_dataset_is_used_up(runs):
     """Runs of a batch in which all outputs on x are in the first event, and none on y: right guesses are runs on x."""
     rng = np.random.default_rng(runs)
@@ -146,32 +123,11 @@ def test_tails_of_varied_runs():
         assert np.all(np.diff(found, axis=1) <= 1e-12)
 
 
-def test_both_forms_of_the_test_agree_on_pure_claims():
-    guesses = Guesses(right=14_700, wrong=5_300, runs=50_000)
-    p, bound = guess_test(guesses, PureDP(1.0), alpha=0.05)
-    evidence = Evidence.of(guesses.as_counts, PureDP(1.0), 0.05, are_guesses=True)
-    assert p <= evidence.p_value(PureDP(1.0)) < 1.5 * p
-    gap = math.log(14_700 / 5_300) - bound
-    assert bound - 0.1 * gap < evidence.last_refuted(PureDP(1.0), 0.05) <= bound
-
-
-def test_both_directions_give_more_than_one():
-    """Counts as expected of randomised response and of Laplace noise."""
-    for p in (math.e / (1 + math.e), 0.5):
-        right, wrong = round(p * 100_000), round(p * 100_000 / math.e)
-        one = strength_lower(
-            Counts(hits_x=right, runs_x=100_000, hits_y=wrong, runs_y=100_000), PureDP(1.0), alpha=0.05
-        )
-        both = guess_test(Guesses(right=2 * right, wrong=2 * wrong, runs=200_000), PureDP(1.0), alpha=0.05)[1]
-        assert (1.0 - both) / (1.0 - one) < 0.86
-
-
 def test_large_and_extreme_counts():
-    assert guess_test(Guesses(right=0, wrong=0, runs=50), PureDP(1.0), alpha=0.05) == (1.0, 0.0)
     p, bound = guess_test(Guesses(right=40, wrong=0, runs=50), PureDP(1.0), alpha=0.05)
     assert p == pytest.approx((1 / (1 + math.exp(-1))) ** 40, rel=1e-6)
     assert bound == pytest.approx(math.log(0.05 ** (1 / 40) / (1 - 0.05 ** (1 / 40))), rel=1e-6)
-    for claim in (ApproxDP(1.0, 1e-6), GaussianDP(1.0)):
+    for claim in (PureDP(1.0), ApproxDP(1.0, 1e-6), GaussianDP(1.0)):
         assert guess_test(Guesses(right=0, wrong=0, runs=50), claim, alpha=0.05) == (1.0, 0.0)
         assert guess_test(Guesses(right=50, wrong=0, runs=50), claim, alpha=0.05)[1] > claim.strength
         assert guess_test(Guesses(right=3 * 10**9, wrong=10**9, runs=10**10), claim, alpha=0.05)[1] > 0.0
@@ -187,15 +143,8 @@ def test_a_condition_on_the_coins_costs_its_probability():
 
 @dataclass(frozen=True, slots=True)
 class OneWay(PureDP):
-    """A claim about one direction only."""
-
     def reversed(self):
         return PureDP(2.0 * self.epsilon)
-
-
-def test_claims_that_differ_between_directions_are_refused():
-    with pytest.raises(OptionError, match="differs between the directions"):
-        guess_test(Guesses(right=3, wrong=1, runs=9), OneWay(1.0), alpha=0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,15 +158,27 @@ class Dented(PureDP):
         return power, 1.0 - power
 
 
-def test_a_claim_that_is_not_concave_is_tested_in_one_direction():
+def test_claims_that_are_not_concave_or_differ_between_directions_are_refused():
     # x has these outputs with probabilities 0.65, 0.10 and 0.25, y with 0.35, 0.30 and 0.35: every event keeps the
     # claim in both directions, but right guesses have 0.475 and wrong ones 0.225, where the boundary is 0.375.
     assert not is_symmetric(Dented(1.0))
-    with pytest.raises(OptionError, match="not concave"):
-        guess_test(Guesses(right=475, wrong=225, runs=1_000), Dented(1.0), alpha=0.05)
+    for claim in (Dented(1.0), OneWay(1.0)):
+        with pytest.raises(OptionError, match="differs between the directions, or its boundary is not concave"):
+            guess_test(Guesses(right=475, wrong=225, runs=1_000), claim, alpha=0.05)
 
 
-@pytest.mark.parametrize(("right", "wrong", "runs"), [(-1, 0, 5), (3, 3, 5), (0, 0, 0), (0, -1, 3)])
-def test_impossible_guesses_are_refused(right, wrong, runs):
-    with pytest.raises(OptionError, match="is impossible"):
-        Guesses(right=right, wrong=wrong, runs=runs)
+def test_impossible_guesses_are_refused():
+    for right, wrong, runs in ((-1, 0, 5), (3, 3, 5), (0, 0, 0), (0, -1, 3)):
+        with pytest.raises(OptionError, match="is impossible"):
+            Guesses(right=right, wrong=wrong, runs=runs)
+
+
+def test_laws_with_a_worse_direction_are_covered_too():
+    """S and T with different losses: only their mean keeps the boundary."""
+    p_values = np.array(
+        [guess_test(Guesses(right=r, wrong=w, runs=RUNS), GaussianDP(1.0), alpha=0.05)[0] for r, w in ALL]
+    )
+    for q_s, p_t in ((0.02, 0.3), (0.2, 0.01), (0.1, 0.1)):
+        p_s, q_t = (float(GaussianDP(1.0).max_power(rate)[0]) for rate in (q_s, p_t))
+        law = law_of(0.5 * (p_s + q_t), 0.5 * (q_s + p_t))
+        assert law[p_values <= 0.05].sum() <= 0.05

@@ -4,7 +4,6 @@ What counts is the excess p − B(q) of an event over the claim's boundary, and 
 it: the lower bound to be expected. The exact best is computed on a fine grid of the true likelihood ratio.
 """
 
-import enum
 import math
 
 import numpy as np
@@ -12,10 +11,9 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
-from dpaudit.audit.events.events import Intervals, Outcomes, Scored
+from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.events.outputs import Raised, as_outputs, merge
 from dpaudit.audit.portfolio.choice import (
-    choose_among,
     choose_each_way,
     choose_event,
     choose_seen,
@@ -24,16 +22,10 @@ from dpaudit.audit.portfolio.choice import (
 )
 from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.procedures.pilot import choose_on
-from dpaudit.mechanisms import RareLeakLaplace
 
 HELD = 10_000
 RUNS = 200_000
 Z = stats.norm.isf(0.05)
-
-
-class Colour(enum.Enum):
-    RED = 1
-    BLUE = 2
 
 
 def chosen(x, y, claim, alpha=0.05):
@@ -69,10 +61,7 @@ def interval_mass(event, law):
     ("make", "claim", "share"),
     [
         (lambda shift: stats.laplace(shift, 1.0), PureDP(1.0), 0.97),
-        (lambda shift: stats.laplace(shift, 0.8), PureDP(1.0), 0.97),
         (lambda shift: stats.norm(shift, 2.0), ApproxDP(0.5, 1e-3), 0.75),
-        (lambda shift: stats.norm(shift, 1.0), ApproxDP(1.0, 1e-2), 0.85),
-        (lambda shift: stats.logistic(shift, 1.0), PureDP(0.5), 0.85),
         (lambda shift: stats.expon(0, 1.0 + shift), PureDP(0.5), 0.5),  # the ratio grows beyond what the pilot sees
     ],
 )
@@ -99,16 +88,11 @@ def table_mass(event, law):
     return float(np.array(list(law.values()))[event.contains(values)].sum())
 
 
-LETTERS = {"a": 0.5, "b": 0.3, None: 0.2}
 TABLES = [
-    ({0: math.e / (1 + math.e), 1: 1 / (1 + math.e)}, {0: 1 / (1 + math.e), 1: math.e / (1 + math.e)}),
     ({0: 0.35, 1: 0.1, 2: 0.35, 3: 0.2}, {0: 0.15, 1: 0.3, 2: 0.15, 3: 0.4}),
     ({0.5: 0.4, math.nan: 0.6}, {0.5: 0.6, math.nan: 0.4}),
-    (LETTERS, {"a": 0.5, "b": 0.1, None: 0.4}),
     ({(): 0.5, (1,): 0.3, (1, 2): 0.2}, {(): 0.5, (1,): 0.45, (1, 2): 0.05}),
-    ({Colour.RED: 0.7, Colour.BLUE: 0.3}, {Colour.RED: 0.4, Colour.BLUE: 0.6}),
     ({1.0: 0.6, Raised("ValueError"): 0.4}, {1.0: 0.9, Raised("ValueError"): 0.1}),
-    ({0: 0.5, 1: 0.5, 2: 0.0}, {0: 0.45, 1: 0.45, 2: 0.1}),  # a leak on one side only
     ({"a": 0.99, "leak": 0.01}, {"a": 1.0, "leak": 0.0}),
 ]
 
@@ -155,109 +139,12 @@ def test_tables_of_outcomes(law_x, law_y):
         assert value(p, q) >= 0.97 * best
 
 
-def test_scattered_outcomes_are_not_mixed():
-    """With 0 and 2 likelier on x, 1 and 3 on y, an event is made of one kind; longer half-lines would mix them."""
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        x = rng.choice(4, HELD, p=[0.35, 0.15, 0.35, 0.15])
-        y = rng.choice(4, HELD, p=[0.15, 0.35, 0.15, 0.35])
-        choice = chosen(x, y, PureDP(0.5))
-        members = set(np.flatnonzero(choice.event.contains(np.arange(4))).tolist())
-        assert members <= ({0, 2} if choice.likelier_on == "x" else {1, 3})
-
-
-def test_an_atom_inside_a_continuous_output():
-    """A tenth of x's mass sits on 0.25; without it the laws are the same."""
-
-    def draw(rng, share):
-        return np.where(rng.random(HELD) < share, 0.25, rng.normal(size=HELD))
-
-    choices = both_ways(lambda rng: draw(rng, 0.1), lambda rng: draw(rng, 0.01), PureDP(1.0))
-    for choice, side in zip(choices, "xy", strict=True):
-        assert choice.likelier_on == side
-        assert bool(choice.event.contains(np.array([0.25]))[0])
-        others = np.random.default_rng(9).normal(size=100_000)
-        assert choice.event.contains(others).mean() < 0.02
-
-
-def test_a_band_inside_the_range():
-    """x is uniform; y has half that density from .4 to .6. No half-line has a ratio above 1.13, the band has 2."""
-    best = expected_bound(0.2, 0.1)
-
-    def hollow(rng):
-        inside = rng.random(20_000) < 0.1
-        edge = rng.uniform(0.0, 0.8, 20_000)
-        return np.where(inside, rng.uniform(0.4, 0.6, 20_000), np.where(edge < 0.4, edge, edge + 0.2))
-
-    forth, back = both_ways(lambda rng: rng.random(20_000), hollow, PureDP(0.2))
-    assert (forth.likelier_on, back.likelier_on) == ("x", "y")
-    for choice in (forth, back):
-        p = interval_mass(choice.event, stats.uniform())
-        q = 0.5 * sum(max(0.0, min(b, 0.6) - max(a, 0.4)) for a, b in choice.event.intervals)
-        q += 1.125 * (p - 2 * q)
-        assert expected_bound(p, q) >= 0.85 * best
-
-
-@pytest.mark.parametrize("claim", [PureDP(0.5), ApproxDP(0.5, 1e-3)])
-def test_correlated_coordinates(claim):
-    """Two coordinates with common noise: their difference tells more than either; the projection has to find it."""
-    covariance = [[1.0, 0.95], [0.95, 1.0]]
-    shift = np.array([0.3, 0.0])
-    direction = np.linalg.solve(covariance, shift)
-    spread = math.sqrt(direction @ covariance @ direction)
-    law_x, law_y = stats.norm(direction @ shift, spread), stats.norm(0, spread)
-    grid = np.linspace(-3, 4, 71)
-    best = max(expected_bound(law_x.sf(t), law_y.sf(t), claim) for t in grid)
-    alone = max(expected_bound(stats.norm.sf(t - 0.3), stats.norm.sf(t), claim) for t in grid)
-
-    def draw(mean):
-        return lambda rng: rng.multivariate_normal(mean, covariance, 10_000)
-
-    on_y = np.random.default_rng(9).multivariate_normal(0 * shift, covariance, 40_000)
-    on_x = on_y + shift
-    forth, back = both_ways(draw(shift), draw(0 * shift), claim)
-    assert isinstance(forth.event, Scored)
-    p, q = (np.mean(forth.event.contains(fresh)) for fresh in (on_x, on_y))
-    p, q = (p, q) if forth.likelier_on == "x" else (q, p)
-    assert expected_bound(p, q, claim) >= max(0.7 * best, 1.2 * alone)
-    assert forth.likelier_on != back.likelier_on
-
-
-@pytest.mark.parametrize(
-    "constant",
-    [
-        np.zeros(100), np.full(100, math.nan), np.full(100, math.inf), np.zeros((100, 3)), np.zeros((100, 0)),
-        np.full(100, None), np.ones(100, bool), np.full((100, 2), math.nan),
-    ],
-)  # fmt: skip
-def test_constant_outputs_have_an_event_all_the_same(constant):
-    choice = choose_on(constant, constant, PureDP(1.0), RUNS, 0.05, bits=False).choice
-    assert choice.event.contains(constant).all() or not choice.event.contains(constant).any()
-    assert str(choice.event)
-
-
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0)], ids=str)
-def test_equal_laws_are_compared_on_an_event_that_would_show_an_excess(claim):
-    """Not on one that nearly always happens, which nothing could change."""
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        parts = rng.laplace(size=(2, 10_000))
-        choice = choose_event(cuts_of(*parts), claim, 190_000, 0.05)[0]
-        for hits in (choice.pilot_hits_x, choice.pilot_hits_y):
-            assert 0.05 <= hits / choice.pilot_runs <= 0.95
-
-
-def test_a_leak_is_preferred_to_a_lucky_union():
-    """Laplace noise around 0 and 1, but once in a thousand runs 1000 and 1001: at epsilon 1 that is all the delta.
-
-    Of the unions of common cells the luckiest looks better without caution.
-    """
-    for seed in range(2):
-        mechanism, rng = RareLeakLaplace(1.0, 1e-3), np.random.default_rng(seed)
-        x, y = (mechanism.sample(answer, 332_000, rng) for answer in (0.0, 1.0))
-        claim = ApproxDP(1.0, 2e-4, bound_on="delta")
-        choice = choose_event(cuts_of(x, y), claim, 666_000, 1e-5)[0]
-        assert min(choice.pilot_hits_x, choice.pilot_hits_y) == 0 < max(choice.pilot_hits_x, choice.pilot_hits_y)
+def test_constant_outputs_have_an_event_all_the_same():
+    for constant in (np.zeros(100), np.full(100, math.nan), np.full(100, math.inf), np.zeros((100, 3)),
+                     np.zeros((100, 0)), np.full(100, None), np.full((100, 2), math.nan)):  # fmt: skip
+        choice = choose_on(constant, constant, PureDP(1.0), RUNS, 0.05, bits=False).choice
+        assert choice.event.contains(constant).all() or not choice.event.contains(constant).any()
+        assert str(choice.event)
 
 
 # Both directions.
@@ -271,58 +158,41 @@ def response(dataset, size, rng):
     return (rng.random(size) < 1 / (1 + math.e)) ^ bool(dataset)
 
 
-def one_way(dataset, size, rng):
-    """Output 1 is e times likelier on 0; outputs 2 and 3 differ by a third and less."""
-    u = rng.random(size)
-    return np.where(u < (0.3 if dataset == 0 else 0.3 / math.e), 1, np.where(u < 0.65, 2, 3))
-
-
 def of_both(mechanism, claim, seed=0, pilot=10_000, runs=190_000):
     rng = np.random.default_rng(seed)
     x, y = (mechanism(side, pilot, rng) for side in (0, 1))
     return choose_event(cuts_of(x, y), claim, runs, 0.05, both=True)[0]
 
 
-@pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (response, PureDP(1.0))])
+def one_way(dataset, size, rng):
+    """Output 1 is e times likelier on 0; outputs 2 and 3 differ by a third and less."""
+    u = rng.random(size)
+    return np.where(u < (0.3 if dataset == 0 else 0.3 / math.e), 1, np.where(u < 0.65, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [(laplace, PureDP(1.0)), (response, PureDP(1.0)), (lambda d, n, rng: d + rng.normal(size=n), GaussianDP(1.0))],
+)
 def test_two_events_where_both_directions_show_the_loss(mechanism, claim):
-    choices = [of_both(mechanism, claim, seed) for seed in range(6)]
-    pairs = [choice for choice in choices if choice.opposite is not None]
-    assert len(pairs) >= 4, "in one of twenty pilots one direction leads by two standard errors"
-    for choice in pairs:
-        assert choice.opposite.likelier_on != choice.likelier_on
-        outputs = mechanism(0, 10_000, np.random.default_rng(9))
-        assert not np.any(choice.event.contains(outputs) & choice.opposite.event.contains(outputs))
+    """They exclude each other, and those of a curved boundary are equally likely where they are unlikely."""
+    choice = of_both(mechanism, claim, seed=1)
+    other = choice.opposite
+    assert other.likelier_on != choice.likelier_on
+    outputs = mechanism(0, 10_000, np.random.default_rng(9))
+    assert not np.any(choice.event.contains(outputs) & other.event.contains(outputs))
+    p, q = (min(one.pilot_hits_x, one.pilot_hits_y) / one.pilot_runs for one in (choice, other))
+    assert p == pytest.approx(q, abs=0.02)
+    assert of_both(one_way, PureDP(1.0)).opposite is None, "one event where one direction shows all of the loss"
 
 
-def test_events_of_a_curved_boundary_are_equally_likely():
-    choice = of_both(lambda d, size, rng: d + rng.normal(size=size), GaussianDP(1.0))
-    unlikely = choice.pilot_hits_y, choice.opposite.pilot_hits_x
-    if choice.likelier_on == "y":
-        unlikely = choice.pilot_hits_x, choice.opposite.pilot_hits_y
-    assert unlikely[0] / choice.pilot_runs == pytest.approx(unlikely[1] / choice.opposite.pilot_runs, abs=0.02)
-
-
-def test_one_event_where_one_direction_shows_all_of_it():
-    assert all(of_both(one_way, PureDP(1.0), seed).opposite is None for seed in range(5))
-
-
-def test_each_way_has_an_event_of_at_most_a_half():
-    rng = np.random.default_rng(0)
-    on_x, on_y = choose_each_way(cuts_of(laplace(0, HELD, rng), laplace(1, HELD, rng)), PureDP(1.0), RUNS, 0.05)
-    assert (on_x.likelier_on, on_y.likelier_on) == ("x", "y")
-    for one in (on_x, on_y):
-        assert one.pilot_hits_x + one.pilot_hits_y <= 1.1 * one.pilot_runs
-        p, q = directed_shares(one)
-        assert math.log(p / q) > 0.9
-    assert choose_each_way([], PureDP(1.0), RUNS, 0.05) == (None, None)
-
-
-def test_more_caution_takes_commoner_events():
-    rng = np.random.default_rng(0)
-    x, y = (np.where(rng.random(HELD) < rare, 9, rng.random(HELD) < p) for rare, p in ((0.002, 0.6), (0.0, 0.3)))
-    rare, *_, common = choose_among(cuts_of(x, y), PureDP(0.1), RUNS, 0.05, (0.0, 20.0))
-    assert rare.pilot_hits_x + rare.pilot_hits_y < 100 < common.pilot_hits_x + common.pilot_hits_y
-    assert len(choose_among(cuts_of(x, y), PureDP(0.1), RUNS, 0.05, (20.0, 20.0))) == 1
+@pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
+def test_equal_laws_are_compared_on_an_event_that_would_show_an_excess(claim):
+    """Not on one that nearly always happens, which nothing could change."""
+    parts = np.random.default_rng(0).laplace(size=(2, 10_000))
+    choice = choose_event(cuts_of(*parts), claim, 190_000, 0.05)[0]
+    for hits in (choice.pilot_hits_x, choice.pilot_hits_y):
+        assert 0.05 <= hits / choice.pilot_runs <= 0.95
 
 
 # Events seen on one dataset only.
@@ -347,7 +217,7 @@ def test_sets_seen_on_one_dataset():
     assert seen(np.full(3, np.nan), np.full(3, np.nan), least=1) == (None, None)
 
 
-@pytest.mark.parametrize("hits", [10, 50, 100, 1_000, 20_000])
+@pytest.mark.parametrize("hits", [10, 100, 20_000])
 def test_a_narrow_cluster_is_found_however_many_outputs_it_has(hits):
     rng = np.random.default_rng(hits)
     x, y = (rng.laplace(size=30_000 + hits) for _ in range(2))
@@ -361,44 +231,14 @@ def test_a_narrow_cluster_is_found_however_many_outputs_it_has(hits):
 FEW = pytest.mark.xfail(strict=True, reason="between 20 outputs far out, of either dataset in turn, no cell has room")
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize(
-    ("runs", "hits", "share"),
-    [
-        (300, 20, 0.4),
-        (100_000, 20, 0.4),
-        (100_000, 1_000, 1.0),
-        pytest.param(300, 20, 1.0, marks=FEW),
-        pytest.param(100_000, 20, 1.0, marks=FEW),
-    ],
-)
-def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(share, runs, hits, sign):
+@pytest.mark.parametrize(("hits", "share"), [(20, 0.4), (1_000, 1.0), pytest.param(20, 1.0, marks=FEW)])
+def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(share, hits):
     rng = np.random.default_rng(hits)
-    leaks = [sign * (start + rng.random(hits)) for start in (1_000.0, 1_010.0)]
-    sides = [rng.permutation(np.concatenate([rng.laplace(size=runs), leak])) for leak in leaks]
+    leaks = [start - rng.random(hits) for start in (-1_000.0, -1_010.0)]
+    sides = [rng.permutation(np.concatenate([rng.laplace(size=5_000), leak])) for leak in leaks]
     for event, own, other in zip(seen(*sides, least=2), sides, sides[::-1], strict=True):
         assert event.count(own) >= share * hits
         assert event.count(other) == 0
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_noise_shows_hardly_anything_on_one_dataset(seed):
-    rng = np.random.default_rng(seed)
-    for noise in (rng.laplace, rng.normal, rng.standard_cauchy, lambda size: np.round(rng.laplace(size=size), 2)):
-        events = seen(noise(size=5_000), noise(size=5_000), least=6)
-        fresh = noise(size=20_000)
-        assert sum(event.count(fresh) for event in events if event is not None) <= 40
-
-
-def test_outputs_that_hardly_recur_are_counted_in_the_second_half():
-    x, y = (np.array([first, *"bc"] * 200, dtype=object) for first in "ad")
-    on_x, on_y = choose_seen(x, y)
-    for one, hits in ((on_x, (300, 200)), (on_y, (200, 300))):
-        assert (one.pilot_hits_x, one.pilot_hits_y, one.pilot_runs, one.shows_nothing) == (*hits, 300, False)
-    assert set(on_y.event.values) == set("dbc")
-    same, _ = choose_seen(x, x)
-    assert same.shows_nothing
-    assert same.event.others, "what nobody has seen may yet occur"
 
 
 def _leak(rng, size):
@@ -418,7 +258,7 @@ def _rare_value(rng, size):
 
 @pytest.mark.parametrize(
     ("draw", "pilot", "least"),
-    [(_leak, 5_000, 2.0), (_hole, 5_000, 2.0), (_hole, 10_000, 2.0), (_rare_value, 75_000, 2.0)],
+    [(_leak, 5_000, 2.0), (_hole, 5_000, 2.0), (_rare_value, 75_000, 2.0)],
 )
 def test_what_is_narrower_than_a_cell_is_tested(draw, pilot, least):
     """Many outputs in a stretch of 1e-4, none in one of .03 on one dataset, and one of 2,000 values that is missing."""
@@ -429,8 +269,23 @@ def test_what_is_narrower_than_a_cell_is_tested(draw, pilot, least):
     assert math.log(hits[1] / hits[0]) > least
 
 
-def test_the_largest_numbers_have_a_curve():
+def test_each_way_has_an_event_of_at_most_a_half():
     rng = np.random.default_rng(0)
-    sides = [np.where(rng.random(2_000) < 0.1, np.finfo(float).max, rng.laplace(loc, size=2_000)) for loc in (1.0, 0.0)]
-    (cut, *_) = cuts_of(*sides)
-    assert np.isfinite(cut.ratio).all()
+    on_x, on_y = choose_each_way(cuts_of(laplace(0, HELD, rng), laplace(1, HELD, rng)), PureDP(1.0), RUNS, 0.05)
+    assert (on_x.likelier_on, on_y.likelier_on) == ("x", "y")
+    for one in (on_x, on_y):
+        assert one.pilot_hits_x + one.pilot_hits_y <= 1.1 * one.pilot_runs
+        p, q = directed_shares(one)
+        assert math.log(p / q) > 0.9
+    assert choose_each_way([], PureDP(1.0), RUNS, 0.05) == (None, None)
+
+
+def test_outputs_that_hardly_recur_are_counted_in_the_second_half():
+    x, y = (np.array([first, *"bc"] * 200, dtype=object) for first in "ad")
+    on_x, on_y = choose_seen(x, y)
+    for one, hits in ((on_x, (300, 200)), (on_y, (200, 300))):
+        assert (one.pilot_hits_x, one.pilot_hits_y, one.pilot_runs, one.shows_nothing) == (*hits, 300, False)
+    assert set(on_y.event.values) == set("dbc")
+    same, _ = choose_seen(x, x)
+    assert same.shows_nothing
+    assert same.event.others, "what nobody has seen may yet occur"

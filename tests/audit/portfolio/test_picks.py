@@ -1,6 +1,8 @@
 """Picks among thousands of candidates: each kind finds a leak that no column shows, and equal laws have none."""
 
+import datetime
 import itertools
+import json
 import math
 from functools import partial
 
@@ -8,14 +10,14 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP
-from dpaudit.audit.events.features import Conditional, Coordinates
-from dpaudit.audit.events.leaves import KeyedValues, name_words
+from dpaudit.audit.events.features import Coordinates
+from dpaudit.audit.events.leaves import name_words
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.events.scores import Additive
+from dpaudit.audit.events.scores import Number
+from dpaudit.audit.inference.boundary_test import Counts, p_value
 from dpaudit.audit.portfolio.choice import choose_event
 from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.portfolio.picks import (
-    _centre,
     _of_all_sets,
     _of_triples,
     beyond_chance,
@@ -23,7 +25,7 @@ from dpaudit.audit.portfolio.picks import (
     clear_keys,
     clear_pairs,
     clear_parities,
-    have_keys,
+    digit_scores,
 )
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
@@ -76,13 +78,6 @@ def middle_gap(least, size, rng):
 RISING = np.repeat([0.5, -0.5], 5)
 
 
-def even_bits(even, size, rng):
-    """Eight fair bits whose sum is even with this probability."""
-    bits = rng.integers(0, 2, (size, 8))
-    bits[:, 7] = (bits[:, :7].sum(axis=1) + (rng.random(size) >= even)) % 2
-    return bits
-
-
 def parity_of(*chosen, width):
     return lambda even, size, rng: parity(even, size, rng, width, chosen)
 
@@ -90,20 +85,13 @@ def parity_of(*chosen, width):
 @pytest.mark.parametrize(
     ("draw", "x", "y", "epsilon", "pilot", "words", "least"),
     [
-        (parity_of(1, 2, 5, 7, 11, 12, 15, width=16), 0.65, 0.35, 0.05, 16_000, "parity of [c", 0.8 * math.log(13 / 7)),
-        (parity_of(3, 14, 29, width=30), 0.65, 0.35, 0.05, 16_000, "parity of [coordinate", 0.8 * math.log(13 / 7)),
-        (parity_of(*range(24), width=24), 0.65, 0.35, 0.05, 16_000, "parity of [coordinate", 0.8 * math.log(13 / 7)),
-        (even_bits, 0.7, 0.3, 0.5, 10_000, "", 0.9 * math.log(7 / 3)),
+        (parity_of(1, 2, 5, 7, 8, width=12), 0.7, 0.3, 0.05, 8_000, "parity of [c", 0.8 * math.log(7 / 3)),
+        (parity_of(*range(20), width=20), 0.7, 0.3, 0.05, 8_000, "parity of [coordinate", 0.8 * math.log(7 / 3)),
         (signs, 0.6, 0.4, 0.05, 10_000, "·(coordinate 23 −", 0.9 * math.log(0.6 / 0.4)),
-        pytest.param(
-            *(signs, 0.53, 0.47, 0.05, 20_000, "(coordinate 4 −", 0.9 * math.log(0.53 / 0.47)),
-            marks=pytest.mark.evidence,
-        ),
         (pairs, RISING, -RISING, 0.5, 10_000, "coordinate", 0.75),  # without keys, 0.03
         (last_gap, 1.0, 2.0, 0.5, 10_000, "sorted coordinate", 3.0),  # by coordinates and differences, 2.7
         (middle_gap, 0.0, 0.2, 0.5, 10_000, "sorted coordinate", math.inf),  # by coordinates and differences, 0.8
-        (pairs, NONE, ONE, 1.0, 25_000, "where coordinate 0 = 117)", 3.0),  # 4 below 0; by the value itself, 0.2
-        (named_pairs, NONE, ONE, 1.0, 25_000, "where output[0] = 'key117')", 3.0),
+        (named_pairs, NONE, ONE, 1.0, 25_000, "where output[0] = 'key117')", 3.0),  # by the value itself, 0.2
     ],
 )
 def test_a_leak_that_no_column_shows(draw, x, y, epsilon, pilot, words, least):
@@ -121,19 +109,12 @@ def test_a_leak_that_no_column_shows(draw, x, y, epsilon, pilot, words, least):
         assert choice.event.count(draw(ONE, 1_000, rng, key=116)) == 0
 
 
-def test_keys_together_are_named_by_their_number():
-    rng = np.random.default_rng(0)
-    scores = [cut.column.score for cut in cuts_of(pairs(RISING, 10_000, rng), pairs(-RISING, 10_000, rng))]
-    together = [score for score in scores if isinstance(score, Additive) and isinstance(score.columns, Conditional)]
-    assert any("… 10 in all" in str(score) for score in together)
-
-
 def test_what_fewer_columns_show_is_not_tried_again():
     """Shifted columns and bits that lean, of which single columns and sums tell everything."""
     rng = np.random.default_rng(1)
     for width in (8, 20):
-        x, y = (rng.laplace(size=(width, 20_000)) + shift for shift in (0.5, 0.0))
-        bits = [(rng.random((width, 20_000)) < p).astype(float) for p in (0.3, 0.5)]
+        x, y = (rng.laplace(size=(width, 10_000)) + shift for shift in (0.5, 0.0))
+        bits = [(rng.random((width, 10_000)) < p).astype(float) for p in (0.3, 0.5)]
         assert clear_parities(Coordinates(width), x, y) is clear_parities(Coordinates(width), *bits) is None
     assert clear_pairs(Coordinates(20), x, y) is None
 
@@ -141,12 +122,12 @@ def test_what_fewer_columns_show_is_not_tried_again():
 def test_equal_laws_show_nothing():
     rng = np.random.default_rng(2)
     kinds = (rng.standard_cauchy, rng.normal, lambda size: rng.integers(0, 2, size).astype(float))
-    for kind, width in itertools.product(kinds, (3, 14, 40)):
+    for kind, width in itertools.product(kinds, (3, 20)):
         assert clear_parities(Coordinates(width), kind(size=(width, 2_000)), kind(size=(width, 2_000))) is None
-    for kind in kinds * 2:
+    for kind in kinds:
         assert clear_pairs(Coordinates(64), kind(size=(64, 2_000)), kind(size=(64, 2_000))) is None
-    found = (clear_cases(Coordinates(2), *(pairs(NONE, 10_000, rng).T for _ in range(2))) for _ in range(20))
-    assert sum(map(bool, found)) <= 6  # the largest of 6,000 distances exceeds 4 errors in a sixth of the pilots
+    found = (clear_cases(Coordinates(2), *(pairs(NONE, 10_000, rng).T for _ in range(2))) for _ in range(6))
+    assert sum(map(bool, found)) <= 2  # the largest of 6,000 distances exceeds 4 errors in a sixth of the pilots
     for width, runs in itertools.product((3, 20), (1, 2, 5)):
         values = rng.normal(size=(width, runs))
         assert clear_parities(Coordinates(width), values, values) is None
@@ -166,18 +147,6 @@ def test_moments_of_all_sets_are_those_of_the_definition():
         assert squares[place] == pytest.approx((product**2).mean(), abs=1e-12)
         if len(members) == 3:
             assert triples[members] == pytest.approx(product.mean(), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("values", "centre"),
-    [
-        ([0.0] * 60 + [1.0] * 40, 0.4), ([0.0] * 30 + [1.0] * 70, 1.0), ([2.0, 2.0], math.nan),
-        ([math.nan, math.inf], math.nan),
-    ],
-    ids=["few ones", "many ones", "constant", "no numbers"],
-)  # fmt: skip
-def test_centres(values, centre):
-    assert _centre(np.array(values)) == pytest.approx(centre, nan_ok=True)
 
 
 # Keys that leak in outputs whose rows come in any order and number.
@@ -224,29 +193,111 @@ def test_events_of_that_key():
     assert f"(output[…][1] where output[…][0] = 'key{LEAKING}')" in str(choice.event)
     assert read_data(plain_data(choice.event)) == choice.event
     # The loss of this key is 4; no place of the output tells more than e^0.1.
-    hits = [choice.event.count(outputs(leak, 2_000, key=LEAKING)) for leak in (0.0, 4.0)]
+    hits = [choice.event.count(outputs(leak, 500, key=LEAKING)) for leak in (0.0, 4.0)]
     assert (choice.likelier_on == "x") == (hits[0] > hits[1])
     assert math.log(max(hits) / max(min(hits), 1)) > 2.0
-    assert choice.event.count(outputs(4.0, 1_000, key=LEAKING - 1)) < 0.1 * 1_000
+    assert choice.event.count(outputs(4.0, 500, key=LEAKING - 1)) < 0.1 * 500
 
 
-def test_equal_datasets_have_hardly_any_such_keys():
-    rng = np.random.default_rng(1)
-    found = 0
-    for _ in range(4):
-        x, y = (as_outputs(keyed(0.0, 1_000, rng), 1_000, "m") for _ in range(2))
-        found += len(clear_keys(x, y))
-    assert found <= 2  # of 1,200 keys
+# How a number, a text or a date is written, which values hardly show; twins without the leak show none.
 
 
-def test_outputs_with_too_many_numbers_are_not_read_by_key():
-    outputs = as_outputs([[(key, float(value)) for key in range(3_000)] for value in range(4)], 4, "m")
-    assert clear_keys(outputs[:2], outputs[2:]) == []
+def odd_numbers(often, size, rng):
+    return 2 * rng.integers(0, 10**9, size=size) + (rng.random(size) < often)
 
 
-def test_outputs_without_keys_have_no_such_columns():
-    outputs = as_outputs([(0.5, None), (1.5, None)] * 50, 100, "m")
-    assert not have_keys(outputs, outputs)
-    scores = [cut.column.score for cut in cuts_of(outputs, outputs)]
-    assert scores
-    assert not any(isinstance(getattr(score, "columns", None), KeyedValues) for score in scores)
+def modulo_nine(often, size, rng):
+    number = rng.integers(10**7, 10**8, size=size)
+    return number - number % 9 + np.where(rng.random(size) < often, 0, rng.integers(1, 9, size=size))
+
+
+def fractional_part(often, size, rng):
+    part = 0.5 * rng.random(size)
+    return rng.integers(-1_000, 1_000, size=size) + np.where(rng.random(size) < often, part, 0.5 + part)
+
+
+def rounded(noise, digits, often, rng):
+    return np.where(rng.random(len(noise)) < often, noise.round(digits), noise)
+
+
+def last_decimal(often, size, rng):
+    digit = np.where(rng.random(size) < often, 7, rng.integers(0, 10, size=size))
+    return (np.floor(1e4 * rng.laplace(size=size)) / 100 + digit / 1_000).round(3)
+
+
+def equal_coordinates(often, size, rng):
+    vectors = rng.laplace(size=(size, 4))
+    vectors[:, 3] = np.where(rng.random(size) < often, -vectors[:, 1], vectors[:, 3])
+    return vectors
+
+
+def optional_field(often, rng):
+    counts = {"sum": round(1_000 + rng.laplace(scale=50.0), 3), "n": int(rng.integers(80, 120))}
+    return json.dumps(counts | ({"retries": 1} if rng.random() < often else {}))
+
+
+def word_of(often, rng):
+    near = "about" if rng.random() < often else "near"
+    return f"The mean age is {near} {40.0 + rng.laplace():.6f}."
+
+
+def number_in_a_sentence(often, rng):
+    return f"Of {rng.integers(10**6)} people, {rng.laplace() + (20.0 if rng.random() < often else 0.0):.6f} say yes."
+
+
+def midnight(often, rng):
+    day = datetime.datetime(2024, 1, 1)
+    return day if rng.random() < often else day + datetime.timedelta(seconds=float(86_400 * rng.random()))
+
+
+NUMBERS = {
+    "parity": odd_numbers,
+    "modulo nine": modulo_nine,
+    "fractional part": fractional_part,
+    "rounded": lambda often, size, rng: rounded(rng.laplace(size=size), 6, often, rng),
+    "rounded to thousands": lambda often, size, rng: rounded(rng.integers(10**9, 10**10, size=size), -3, often, rng),
+    "parity beyond the doubles": lambda often, size, rng: 2**60 + odd_numbers(often, size, rng),
+    "last decimal": last_decimal,
+    "equal coordinates": equal_coordinates,
+}
+TEXTS = {
+    "parity in a tuple": lambda often, rng: ("id", 2**70 + int(odd_numbers(often, 1, rng)[0])),
+    "optional field": optional_field,
+    "word": word_of,
+    "trailing space": lambda often, rng: f"n={100.0 + rng.laplace():.6f}" + " " * (rng.random() < often),
+    "prefix": lambda often, rng: "00" * (rng.random() < often) + rng.bytes(8).hex(),
+    "number in a sentence": number_in_a_sentence,
+    "first byte": lambda often, rng: bytes([255 if rng.random() < often else rng.integers(250)]) + rng.bytes(8),
+    "midnight": midnight,
+}
+WORDS = (
+    "modulo", "fractional part", "decimals", "zeros at the end", "different sizes",
+    "count of '", "template (", "start of", "end of", "2nd number in", "character in", "length of",
+    "output = datetime.date(2024, 1, 1)",
+)  # fmt: skip
+
+
+def outputs_of(name, often, size, rng):
+    if name in NUMBERS:
+        return NUMBERS[name](often, size, rng)
+    return as_outputs([TEXTS[name](often, rng) for _ in range(size)], size, "m")
+
+
+@pytest.mark.parametrize("name", NUMBERS | TEXTS)
+def test_a_leak_is_found_and_its_twin_shows_nothing(name):
+    """Fresh runs refute 1-DP by the event of a pilot; without the leak, they do not refute 0-DP."""
+    for often, claim, alpha in ((0.6, PureDP(1.0), 1e-6), (0.03, PureDP(0.0), 1e-7)):
+        rng = np.random.default_rng(1)
+        (pilot_x, x), (pilot_y, y) = ([outputs_of(name, p, 600, rng) for _ in range(2)] for p in (often, 0.03))
+        choice, _ = choose_event(cuts_of(pilot_x, pilot_y), claim, 600, alpha)
+        counts = Counts(hits_x=choice.event.count(x), runs_x=600, hits_y=choice.event.count(y), runs_y=600)
+        found = p_value(counts if choice.likelier_on == "x" else counts.swapped(), claim, alpha=alpha)
+        assert (found <= alpha) is (often == 0.6)
+        assert often == 0.03 or any(each in str(choice.event) for each in WORDS)
+
+
+def test_other_numbers_have_no_such_columns():
+    """No number, few numbers, numbers beyond whole doubles, no runs."""
+    for values in (np.full(1_000, np.nan), np.arange(1_000) % 7, 1e300 * np.arange(1.0, 1_001.0), np.zeros(0)):
+        both = values.astype(float), values[::-1].astype(float)
+        assert list(digit_scores(Number(), *both, len(values) // 2)) == []

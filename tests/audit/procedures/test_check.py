@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, Within, check, epsilon_lower
 from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.inference.boundary_test import Counts, strength_lower
+from dpaudit.audit.inference.boundary_test import Counts, Directed, directed, strength_lower
 from dpaudit.audit.printing import rounded_down
 
 X, Y = [1, 1, 1], [1, 1]
@@ -30,9 +30,7 @@ def test_refuted():
     assert str(result).startswith(f"REFUTED: epsilon >= {rounded_down(result.bound):g}, ")
     assert "claimed 1 (95% confidence)" in str(result)
     assert "times likelier on" in result.event_in_words
-    assert check(
-        laplace(0.2), X, Y, claim=PureDP(1.0), runs=5_000, resolution=1e-6
-    ).is_refuted  # it needs no resolution
+    assert check(laplace(0.2), X, Y, claim=PureDP(1.0), runs=5_000, resolution=1e-6).is_refuted, "for any resolution"
 
 
 def test_not_refuted_says_what_would_have_been_found():
@@ -43,12 +41,6 @@ def test_not_refuted_says_what_would_have_been_found():
     assert 0 < result.resolution < 0.1
     assert f"smallest detectable excess: {result.resolution:.2g}" in str(result)
     assert result.pair.adjacency == "declared neighbours by the caller"
-
-
-def test_the_resolution_reached_is_one_that_is_found():
-    reached = check(laplace(), X, Y, claim=PureDP(1.0), runs=50_000).resolution
-    broken = laplace(1 / (1 + 2 * reached))
-    assert all(check(broken, X, Y, claim=PureDP(1.0), runs=50_000, seed=s).is_refuted for s in range(3))
 
 
 @pytest.mark.parametrize(("runs", "resolution"), [(5_000, 0.001), (40, None)])
@@ -66,7 +58,7 @@ def test_too_few_runs_are_inconclusive(runs, resolution):
 @pytest.mark.parametrize(("scale", "verdict"), [(1.0, Verdict.NOT_REFUTED), (0.6, Verdict.REFUTED)])
 def test_group_privacy_at_distance_two(scale, verdict):
     result = check(
-        laplace(scale), X, X[:1], claim=PureDP(1.0), adjacency=AddRemove(), distance=2, runs=100_000, alpha=RARE
+        laplace(scale), X, X[:1], claim=PureDP(1.0), adjacency=AddRemove(), distance=2, runs=40_000, alpha=RARE
     )
     assert result.verdict is verdict
     assert result.bound <= 1 / scale
@@ -89,13 +81,6 @@ def test_a_claim_may_be_a_function_of_the_distance():
     assert not result.is_refuted
 
 
-def test_whole_floats_are_numbers_of_runs_and_progress_adds_up():
-    parts = []
-    result = check(laplace(), X, Y, claim=PureDP(1.0), runs=1e4, progress=parts.append)
-    assert result == check(laplace(), X, Y, claim=PureDP(1.0), runs=10_000)
-    assert sum(parts) == 2 * 10_000
-
-
 def test_seeds():
     first, again, other = (check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=s) for s in (1, 1, 2))
     assert first == again
@@ -104,20 +89,6 @@ def test_seeds():
     assert fresh.is_replayable
     assert fresh.why_not_replayable == ""
     assert check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=fresh.seed, jobs=1) == fresh
-
-
-def test_randomness_of_its_own_is_marked():
-    own = np.random.default_rng()
-    result = check(lambda rows, size: len(rows) + own.laplace(size=size), X, Y, claim=PureDP(1.0), runs=2_000, jobs=1)
-    assert not result.is_replayable
-    assert result.remarks == ("note: not reproducible, as the mechanism has its own randomness",)
-
-
-def test_nan_inside_objects_is_replayable():
-    def mechanism(rows, rng):
-        return float("nan") if rng.random() < 0.5 else (float("nan"), "a")
-
-    assert check(mechanism, X, Y, claim=PureDP(1.0), runs=400, jobs=1).is_replayable
 
 
 def raising(rate_x, rate_y):
@@ -153,14 +124,10 @@ def test_epsilon_lower(counts, delta):
     assert epsilon_lower(*counts, alpha=0.2, delta=delta) >= exact
 
 
-@pytest.mark.parametrize("method", ["joint", "clopper-pearson"])
-@pytest.mark.parametrize(
-    ("name", "values"), [("alpha", (0.0, math.nan)), ("delta", (-0.1, 1.0, math.nan)), ("method", "w")]
-)
-def test_epsilon_lower_refuses(name, values, method):
-    for value in values:
+def test_epsilon_lower_refuses():
+    for name, value in (("alpha", 0.0), ("alpha", math.nan), ("delta", -0.1), ("delta", 1.0), ("method", "w")):
         with pytest.raises((OptionError, ClaimError), match=name):
-            epsilon_lower(6, 10, 2, 10, **{"alpha": 0.05, "method": method, name: value})
+            epsilon_lower(6, 10, 2, 10, **{"alpha": 0.05, name: value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +154,8 @@ def test_each_direction_is_held_to_its_own_boundary():
     tight = OneWay(1.0)  # 1 from x to y, 2 from y to x
     assert tight.reversed() == OneWay(2.0, is_reversed=True)
     assert tight.reversed().reversed() == tight
+    counts = Counts(hits_x=1, runs_x=9, hits_y=5, runs_y=9)
+    assert directed(tight, counts, "y") == Directed(tight.reversed(), counts.swapped())
     assert check(one_sided, "x", "y", claim=tight, runs=60_000).is_refuted
     assert not check(one_sided, "y", "x", claim=tight, runs=60_000).is_refuted  # its 1.5 now stands against 2
     assert not check(one_sided, "x", "y", claim=tight.reversed(), runs=60_000).is_refuted

@@ -2,7 +2,6 @@
 
 import inspect
 import logging
-import math
 import re
 from decimal import Decimal
 
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpaudit
 import dpaudit as dp
 from dpaudit.audit.claims.claim import claim_at
 from dpaudit.audit.datasets.adjacency import Local
@@ -54,22 +52,6 @@ def test_numbers_are_claims(given, claim):
     assert (said.claim, said.source) == (claim, "the claim of ok")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("0.5", r"it is text, so write claim=PureDP\(0\.5\)"), ("pure", "use PureDP"),
-        (dp.PureDP, r"it is a class, so write PureDP\(…\)"),
-        ({"epsilon": 1.0}, r"write PureDP\(epsilon=1\.0\)"),
-        ({"epsilon": 1.0, "delta": 1e-5}, r"write ApproxDP\(epsilon=1\.0, delta=1e-05\)"),
-        ({"mu": 1.0}, r"write GaussianDP\(mu=1\.0\)"), ((1.0, 1e-5, 3), "is not a claim"), (True, "is not a claim"),
-        (10**400, "epsilon=inf is not allowed"), (-1.0, "epsilon"), ((1.0, 2.0), "delta"),
-    ],
-)  # fmt: skip
-def test_other_claims_are_refused_with_what_to_write(given, message):
-    with pytest.raises(ClaimError, match=message):
-        claim_at(given, 1.0)
-
-
 def search(mechanism=noisy, **options):
     return dp.find_worst_pair(mechanism, [], **options)
 
@@ -79,49 +61,20 @@ def audit(mechanism=noisy, **options):
 
 
 @pytest.mark.parametrize("function", [audit, search])
-@pytest.mark.parametrize(
-    ("wrong", "meant"),
-    [
-        ("claims", "; did you mean 'claim'?"), ("job", "; did you mean 'jobs'?"), ("Alpha", "; did you mean 'alpha'?"),
-        ("bit", "; did you mean 'bits'?"), ("epsilon", "; write claim=1.0."), ("n_jobs", "; write jobs=4."),
-        ("zzz", "."),
-    ],
-)  # fmt: skip
-def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wrong, meant):
-    with pytest.raises(OptionError, match=rf"{wrong} is not an option of \w+") as caught:
-        function(**{wrong: 1})
-    assert f"{meant} The options are claim, adjacency" in str(caught.value)
-    assert isinstance(caught.value, TypeError), "as for any other function"
+def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function):
+    for wrong, meant in (("claims", "; did you mean 'claim'?"), ("Alpha", "; did you mean 'alpha'?"),
+                         ("epsilon", "; write claim=1.0."), ("n_jobs", "; write jobs=4."), ("zzz", ".")):  # fmt: skip
+        with pytest.raises(OptionError, match=rf"{wrong} is not an option of \w+") as caught:
+            function(**{wrong: 1})
+        assert f"{meant} The options are claim, adjacency" in str(caught.value)
+        assert isinstance(caught.value, TypeError), "as for any other function"
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: dp.check(noisy, neighbours=[], claim=1.0), r"neighbours is not an option of check; write find_worst"),
-        (lambda: dp.check(noisy, neighbors=[], claim=1.0), r"neighbors is not an option of check; write find_worst"),
-        (lambda: dp.check(noisy, [1], [], trials=9), "trials is not an option of check; write runs=1_000_000"),
-        (lambda: dp.find_worst_pair(noisy, neighbours=[]), "write the domain as the second argument"),
-        (lambda: dp.check_outputs([], [], epsilon=1.0), "epsilon is not an option of check_outputs; write claim=1.0"),
-        (lambda: dp.check_outputs([], [], runs=9), "runs is not an option of check_outputs. The options are"),
-        (lambda: dp.epsilon_lower(1, 2, 0, 2, confidence=0.95), "of epsilon_lower; write alpha=0.05"),
-        (lambda: dp.check_canaries([], [], mu=1.0), "of check_canaries; write claim=GaussianDP"),
-        (lambda: dp.plan_canaries(9, claims=1.0), "of plan_canaries; did you mean 'claim'"),
-        (lambda: dp.epsilon_from_guesses(9, 9, alfa=1.0), "of epsilon_from_guesses; did you mean 'alpha'"),
-        (lambda: dp.check_noise(noisy, [1], sample=9), "sample is not an option of check_noise"),
-        (lambda: dp.check_slope(noisy, [1], [1], eps=1.0), "of check_slope; did you mean 'epsilon'"),
-        (lambda: dp.check_independence(noisy, [1], rnus=9), "of check_independence; did you mean 'runs'"),
-        (lambda: dp.check_sensitivity(noisy, [1], evaluation=9), "of check_sensitivity; did you mean 'evaluations'"),
-        (lambda: dp.check_same_distribution(noisy, noisy, [1], n=9), "of check_same_distribution; write runs="),
-        (lambda: dp.check_equivalence(noisy, noisy, [1], margn=9), "of check_equivalence; did you mean 'margin'"),
-        (lambda: dp.count_cells(noisy, [1], [], cell=9), "of count_cells; did you mean 'cells'"),
-        (lambda: dp.replay(noisy, [1], [], eps=9), "of replay; write claim=1.0"),
-        (lambda: dp.check(noisy, [1], [], dp.PureDP(1.0)), r"takes only mechanism, x, y by place; .* claim=PureDP"),
-        (lambda: dp.epsilon_lower(1, 2, 0, 2, 0.05), "only hits_x, runs_x, hits_y, runs_y by place; .* as alpha=0.05"),
-    ],
-)
-def test_every_public_check_refuses_what_is_no_option(call, said):
-    with pytest.raises(UnknownOptionError, match=said):
-        call()
+def test_options_by_place_are_refused():
+    with pytest.raises(UnknownOptionError, match=r"takes only mechanism, x, y by place; .* claim=PureDP"):
+        dp.check(noisy, [1], [], dp.PureDP(1.0))
+    with pytest.raises(UnknownOptionError, match=r"only hits_x, runs_x, hits_y, runs_y by place; .* as alpha=0.05"):
+        dp.epsilon_lower(1, 2, 0, 2, 0.05)
 
 
 def untouched(dataset, size, rng):
@@ -129,77 +82,37 @@ def untouched(dataset, size, rng):
 
 
 REFUSED = [
-    *((audit, option, value, message) for option, value, message in [
-        *(("alpha", a, "alpha=") for a in (0, 1, -0.1, 1.5, math.nan, 1e-12, "0.05", True)),
-        *(("runs", r, "is not a number of runs") for r in (39, 0, 100.5, True, math.nan, math.inf, -(10**30))),
-        *(("seed", s, "is not a seed") for s in (-1, 1.5, True, math.nan)),
-        *(("resolution", r, "is not an excess") for r in (0, -1.0, math.inf, math.nan, True)),
-        *(("distance", d, "distance=") for d in (0, 1.5, -1, math.nan, math.inf, True)),
-        ("jobs", 0, "jobs=0"), ("seconds", 1.0, "sequential=True"), ("claim", str, "is not a claim"),
-        ("name", " ", "name=' ' is not a name; use one line"),
-        ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"),
-        ("keep_datasets", 2, "keep_datasets=2 is unknown; use a bool"),
-        ("block_seconds", True, "block_seconds=True is not a time limit"),
-        ("on_look", 5, "on_look=5 cannot be called; use a function"),
-        ("store", "", "store='' is empty, has a null character"),
-    ]),
-    *((function, option, value, message) for function in (audit, search) for option, value, message in [
-        ("sequential", "no", "sequential='no' is unknown; use a bool"),
-        ("name", 5, "name=5 is not a name; use one line of text"),
-        ("bits", np.array(["warn"]), 'is unknown; use "warn", True or False'),
-        ("on_look", print, "on_look is for sequential audits"),
-        ("ignore", None, "ignore=None is not a health check; use one of repeated-blocks"),
-        ("store", 5, "store=5 is not a store; name a folder"),
-    ]),
+    ("alpha", 1e-12, "alpha="), ("runs", 39, "is not a number of runs"), ("seconds", 1.0, "sequential=True"),
+    ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"), ("on_look", print, "on_look is for"),
+    ("bits", np.array(["warn"]), 'is unknown; use "warn", True or False'),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "option", "value", "message"), REFUSED)
-def test_a_value_that_cannot_be_is_refused_before_the_first_run(function, option, value, message):
+@pytest.mark.parametrize(("option", "value", "message"), REFUSED)
+def test_a_value_that_cannot_be_is_refused_before_the_first_run(option, value, message):
+    """`tests/audit/test_options.py` gives all parameters of all functions such values."""
     with pytest.raises((OptionError, ClaimError), match=message):
-        function(
-            **{"claim": 1.0, "adjacency": "local" if function is search else None, option: value}, mechanism=untouched
-        )
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"sequential": True, "alpha": 2e-9}, OptionError, "use alpha > "),
-        ({"cells": 8, "alpha": 1.1e-9}, OptionError, "use alpha > "),
-        ({"x": [1, 2, 3], "y": [2, 2], "adjacency": "add-remove"}, AdjacencyError, "2 rows only in x, 1 only in y"),
-    ],
-)
-def test_an_audit_that_cannot_be_costs_no_run(options, error, message):
-    with pytest.raises(error, match=message):
-        dp.check(untouched, **{"x": [1], "y": [2], "claim": 1.0, **options})
-
-
-def test_numbers_that_are_no_floats():
-    assert dp.check(noisy, [1], [], claim=1.0, bits=np.bool_(False), seed=10**40, **FEW).seed == 10**40
-    with pytest.raises(OptionError, match="is not a number of runs"):
-        dp.check(noisy, [1], [], claim=1.0, runs=-(10**400))
-    with dpaudit.settings(block_seconds=1e-9):
-        assert dp.check(noisy, [1], [], claim=1.0, block_seconds=math.inf, **FEW).runs == 400
+        audit(untouched, **{"claim": 1.0, option: value})
+    if option in ("bits", "on_look"):
+        with pytest.raises(OptionError, match=message):
+            search(untouched, **{"claim": 1.0, "adjacency": "local", option: value})
 
 
 FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "rows"),
-    [
-        ([1, 2, 3], [1], 2), ([1, 2, 3], [4, 5, 3], 2), (np.ones(5), np.zeros(5), 5), (FRAME, FRAME[:1], 3),
-        ({1, 2, 3}, {1}, 2),
-    ],
-)  # fmt: skip
-def test_a_pair_that_differs_in_more_rows_is_doubted(x, y, rows):
-    doubt = f"x and y differ in {rows} rows, and no adjacency makes them neighbours"
-    assert _pair(x, y, None, 1.0, False, False).doubt == doubt
-    assert not _pair(x, y, None, rows, False, False).doubt, "at that distance it was meant so"
+def test_a_pair_that_differs_in_more_rows_is_doubted():
+    for x, y, rows in (([1, 2, 3], [1], 2), ([1, 2, 3], [4, 5, 3], 2), (np.ones(5), np.zeros(5), 5),
+                       (FRAME, FRAME[:1], 3)):  # fmt: skip
+        doubt = f"x and y differ in {rows} rows, and no adjacency makes them neighbours"
+        assert _pair(x, y, None, 1.0, False, False).doubt == doubt
+        assert not _pair(x, y, None, rows, False, False).doubt, "at that distance it was meant so"
+    for x, y, adjacency in (([1, 2], [1], None), ([2, 1], [1, 2, 3], None), ([1, 2], [2, 3], dp.Replace()),
+                            (np.ones(5), np.zeros(5), dp.Within("linf")), ("abc", "xyz", None)):  # fmt: skip
+        assert not _pair(x, y, adjacency, 1.0, False, False).doubt
 
 
-def test_a_doubt_is_said_and_stored(tmp_path):
+def test_a_doubt_is_said_and_stored_unless_the_mechanism_has_checked_the_pair(tmp_path):
     result = dp.check(noisy, [1, 2, 3], [1], claim=1.0, **FEW)
     doubt = "x and y differ in 2 rows, and no adjacency makes them neighbours"
     assert result.sentence.endswith(f"; {doubt}")
@@ -207,27 +120,12 @@ def test_a_doubt_is_said_and_stored(tmp_path):
     dp.save(result, tmp_path / "results.json")
     assert dp.load(tmp_path / "results.json").entries[0].result.pair.doubt == doubt
 
-
-@pytest.mark.parametrize(
-    ("x", "y", "adjacency"),
-    [
-        ([1, 2], [1], None), ([1, 2], [1, 3], None), ([2, 1], [1, 2, 3], None), ([1, 2], [2, 3], dp.Replace()),
-        (np.ones(5), np.zeros(5), dp.Within("linf")), ("abc", "xyz", None), ({"a": 1}, {"b": 2, "c": 3}, None),
-        (0.0, 5.0, None),
-    ],
-)  # fmt: skip
-def test_other_pairs_are_not_doubted(x, y, adjacency):
-    assert not _pair(x, y, adjacency, 1.0, False, False).doubt
-
-
-def test_a_pair_that_the_mechanism_has_checked_is_not_doubted():
     class Checking:
         claim = 1.0
+        sample = staticmethod(noisy)
 
         def check_pair(self, x, y, distance):
             pass
-
-        sample = staticmethod(noisy)
 
     assert not dp.check(Checking(), np.ones(5), np.zeros(5), **FEW).pair.doubt
 
@@ -248,27 +146,11 @@ def test_a_mechanism_that_ignores_its_data_is_wondered_at():
     assert question in dp.check(ignores, [1, 2], [1], claim=1.0, runs=100_000, **options).notes
     few = dp.check(ignores, [1, 2], [1], claim=1.0, runs=4_000, **options)
     assert question not in few.notes  # which do not rule out a tenth of the claim
-    assert question not in dp.check(noisy, [1, 2], [1], claim=3.0, runs=4_000, **options).notes
 
 
 def test_names_of_files_are_no_datasets():
     result = dp.check(lambda rows, size, rng: len(rows) + rng.laplace(size=size), "a.csv", "bc.csv", claim=3.0, **FEW)
     assert result.notes[0].startswith("the datasets are the texts 'a.csv' and 'bc.csv', not the contents of files")
-
-
-def test_an_audit_that_cannot_detect_twice_the_claim_is_inconclusive_unless_the_call_accepts_it():
-    def rare(rows, size, rng):
-        return rng.random(size) < 0.01
-
-    options = {"claim": 1.0, "runs": 2_000, "jobs": 1, "seed": 1}
-    result = dp.check(rare, [1, 2], [1], **options)
-    assert result.verdict is dp.Verdict.INCONCLUSIVE
-    assert not result.findings
-    assert result.sentence.startswith("INCONCLUSIVE: no epsilon below ")
-    accepted = float(re.search(r"resolution=([\d.]+)$", result.sentence)[1])
-    assert result.resolution <= accepted
-    assert dp.check(rare, [1, 2], [1], **options, resolution=accepted).verdict is dp.Verdict.NOT_REFUTED
-    assert dp.check(rare, [1, 2], [1], **options | {"runs": 50_000}).verdict is dp.Verdict.NOT_REFUTED
 
 
 class Noisy:
@@ -285,10 +167,6 @@ class Noisy:
 class ByDistance(Noisy):
     def claim(self, distance):
         return dp.PureDP(2.0 * distance)
-
-
-def plain(answer, size, rng):
-    return answer + rng.laplace(size=size)
 
 
 def test_what_a_mechanism_says_is_taken():
@@ -311,41 +189,28 @@ def test_what_the_caller_says_comes_first_and_a_search_takes_what_the_mechanism_
     assert found.pair.adjacency == str(dp.Within("l1"))
 
 
-@pytest.mark.parametrize(
-    ("claim", "words"),
-    [
-        ("1", "the attribute claim of ok: claim='1' is not a claim; it is text, so write claim=PureDP(1). Pass claim="),
-        (-1.0, "the attribute claim of ok: epsilon=-1.0"),
-        (dp.PureDP, "the attribute claim of ok: claim=PureDP is not a claim; it is a class, so write PureDP(…)"),
-    ],
-)
-def test_what_is_not_a_claim_is_told_with_the_mechanism(claim, words):
-    def ok(answer, size, rng):
-        return answer + rng.laplace(size=size)
+def test_what_is_not_a_claim_is_told_with_the_mechanism():
+    class Own(Noisy):
+        pass
 
-    ok.claim = claim
-    with pytest.raises(ClaimError, match=re.escape(words)):
-        stated(ok, None, None, "")
+    for claim, words in (
+        ("1", "attribute claim of Own: claim='1' is not a claim; it is text, so write claim=PureDP(1). Pass claim="),
+        (-1.0, "attribute claim of Own: epsilon=-1.0"), (None, "attribute claim of Own: "),
+    ):  # fmt: skip
+        Own.claim = claim
+        with pytest.raises(ClaimError, match=re.escape(words)):
+            dp.check(Own(), 0.0, 1.0, runs=200)
+    with pytest.raises(ClaimError, match="no claim given"):
+        dp.check(lambda answer, size, rng: rng.laplace(size=size), 0.0, 1.0, runs=200)
 
 
-@pytest.mark.parametrize("claim", [None, True, "epsilon 1"])
-def test_where_nobody_states_a_claim_there_is_none(claim):
-    own = Noisy()
-    type(own).claim, kept = claim, Noisy.claim
-    try:
-        for mechanism in (plain, own):
-            with pytest.raises(ClaimError, match=r"no claim given|attribute claim of Noisy: .* is not a claim"):
-                dp.check(mechanism, 0.0, 1.0, runs=200)
-    finally:
-        Noisy.claim = kept
+CHECKS = [name for name in dp.__all__ if name.startswith(("check_", "find_", "plan_", "epsilon_", "count_", "replay"))]
 
 
-def test_attributes_of_other_kinds_are_not_taken():
-    class Graphs(Noisy):
-        adjacency = "edges"
-        claim_source = 3
-
-    said = stated(Graphs(), None, None, "")
-    assert (said.adjacency, said.source) == (None, "the claim of Graphs")
-    with pytest.raises(OptionError, match="did you mean 'edge'"):
-        stated(Graphs(), None, "edges", "")
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_public_check_refuses_what_is_no_option(name):
+    function = getattr(dp, name)
+    required = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    by_place = [[1]] * sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in required)
+    with pytest.raises(UnknownOptionError, match=f"zzz is not an option of {name}. The options are"):
+        function(*by_place, zzz=1)

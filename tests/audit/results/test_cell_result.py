@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 
@@ -58,9 +57,7 @@ def tables(n, cells):
     return [c for c in itertools.product(range(n + 1), repeat=cells) if sum(c) == n]
 
 
-@pytest.mark.parametrize(
-    ("p", "q", "n"), [((0.7, 0.3), (0.3, 0.7), 4), ((0.5, 0.5), (0.5, 0.5), 4), ((0.7, 0.25, 0.05), (0.1, 0.3, 0.6), 2)]
-)
+@pytest.mark.parametrize(("p", "q", "n"), [((0.5, 0.5), (0.5, 0.5), 4), ((0.7, 0.25, 0.05), (0.1, 0.3, 0.6), 2)])
 def test_any_statement_is_false_with_probability_alpha_at_most(p, q, n):
     """Exact, over every table of a few runs, with an alpha so large that some of them mislead."""
     alpha, p, q = 0.6, np.array(p), np.array(q)
@@ -109,12 +106,3 @@ def test_the_renyi_bound_rests_on_limits_of_the_band(n_cells):
     x, y = np.cumsum(cells.hits_x, dtype=float), np.cumsum(cells.hits_y, dtype=float)
     assert band.lower_x.tolist() == limits(x[:-1], x[-1], alpha=each)[0].tolist()
     assert band.upper_y.tolist() == limits(y[:-1], y[-1], alpha=each)[1].tolist()
-
-
-def test_the_band_of_the_other_direction_has_the_same_limits():
-    """Those of the complements, so that both directions hold together."""
-    cells = counted((700, 200, 100), (300, 300, 400), 0.05)
-    band = cells.band()
-    other = dataclasses.replace(cells, hits_x=cells.hits_y[::-1], hits_y=cells.hits_x[::-1]).band()
-    for this, that in ((other.lower_x, band.upper_y), (other.upper_x, band.lower_y), (other.lower_y, band.upper_x)):
-        assert this == pytest.approx(1.0 - that[::-1], abs=1e-8)

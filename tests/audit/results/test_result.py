@@ -22,7 +22,7 @@ from dpaudit import (
 )
 from dpaudit.audit.errors import AuditError, InconclusiveError, OptionError, RefutedError
 
-FEW = {"runs": 2_000, "jobs": 1}
+FEW = {"runs": 1_000, "jobs": 1}
 INCLUDED = np.arange(100) % 5 < 2
 SHOWN = np.linspace(0.0, 1.0, 100) + INCLUDED
 
@@ -61,14 +61,12 @@ RAISED |= {"too few": InconclusiveError, "canaries": InconclusiveError}
 KINDS = [*RAISED, "audit", "sequential", "statement", "equivalent"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_result_is_a_truth_value(results, kind):
-    """`assert check(...)` would pass whatever the verdict."""
-    name = "is_shown" if kind in ("equivalent", "different") else "is_refuted"
-    kind_of = type(results[kind]).__name__
-    article = "an" if kind_of.startswith(("A", "E")) else "a"
-    with pytest.raises(TypeError, match=rf"^{article} {kind_of} is neither .*\.{name}, \.verdict or"):
-        assert results[kind]
+def test_no_result_is_a_truth_value(results):
+    """`assert check(...)` would pass for any verdict."""
+    for kind, result in results.items():
+        name, kind_of = "is_shown" if kind in ("equivalent", "different") else "is_refuted", type(result).__name__
+        with pytest.raises(TypeError, match=rf"^an? {kind_of} is neither .*\.{name}, \.verdict or"):
+            assert result
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,16 +83,15 @@ def test_a_result_raises_unless_it_is_good(results, kind):
     assert caught.value.facts["result"] is results[kind]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "search"])
-def test_a_result_has_what_repeats_it(results, kind):
-    found = results[kind]
-    assert 0.0 < found.alpha < 1.0
-    assert found.seed >= 0
-    assert dict(found.versions).keys() >= {"dpaudit", "numpy"}
-    assert (found.runs >= 1, found.findings) == (True, ())
-    for changes in ({"alpha": 0.0}, {"runs": 0}):
-        with pytest.raises(OptionError, match=f"{next(iter(changes))}=0"):
-            dataclasses.replace(found, **changes)
+def test_a_result_has_what_repeats_it(results):
+    for found in (result for kind, result in results.items() if kind != "search"):
+        assert 0.0 < found.alpha < 1.0
+        assert found.seed >= 0
+        assert dict(found.versions).keys() >= {"dpaudit", "numpy"}
+        assert (found.runs >= 1, found.findings) == (True, ())
+        for changes in ({"alpha": 0.0}, {"runs": 0}):
+            with pytest.raises(OptionError, match=f"{next(iter(changes))}=0"):
+                dataclasses.replace(found, **changes)
 
 
 def test_confidence_intervals(results):
@@ -112,33 +109,24 @@ def test_confidence_intervals(results):
     assert statement.pvalue == statement.p_value
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_dict_says_the_verdict_in_plain_values(results, kind):
-    found = results[kind].to_dict()
-    assert found["verdict"] == results[kind].verdict.value
-    assert json.loads(json.dumps(found)) == found or kind == "refuted"
-    assert all(isinstance(value, (str, int, float)) for value in found.values())
-
-
-def test_a_dict_of_an_audit_has_the_columns_of_a_suite(results):
+def test_a_dict_says_the_verdict_in_plain_values(results):
+    for kind, result in results.items():
+        found = result.to_dict()
+        assert found["verdict"] == result.verdict.value
+        assert json.loads(json.dumps(found)) == found or kind == "refuted"
+        assert all(isinstance(value, (str, int, float)) for value in found.values())
     found = results["refuted"].to_dict()
-    assert found["bound"] == results["refuted"].bound
-    assert found["claim"] == "1-DP"
-    assert found["event"] == results["refuted"].event_in_words
-    assert results["search"].to_dict()["search_runs"] == results["search"].runs
+    assert (found["bound"], found["claim"], found["event"]) == (
+        results["refuted"].bound, "1-DP", results["refuted"].event_in_words,
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["refuted", "search", "statement", "canaries", "equivalent"])
 def test_a_card_has_the_verdict_and_needs_nothing_else(results, kind):
     card = results[kind]._repr_html_()
     assert f"<strong>{html.escape(results[kind].sentence)}</strong>" in card
     assert not any(part in card for part in ("<script", "<link", "http://", "url(http"))
     assert ("<svg" in card) == (kind not in ("equivalent", "different"))
-
-
-def test_a_card_without_matplotlib_is_text(results, monkeypatch):
-    monkeypatch.setattr("dpaudit.reports.pages.audit_facts.find_spec", lambda name: None)
-    assert "<svg" not in results["audit"]._repr_html_()
 
 
 def test_plots(results):
@@ -150,17 +138,10 @@ def test_plots(results):
     assert results["audit"].plot("ratio", ax=Figure().subplots()).get_ylabel()
 
 
-def test_the_package_knows_its_version_and_its_names():
-    assert dpaudit.__version__ == "0.1.0"
+def test_an_attribute_that_a_result_or_the_package_lacks(results):
+    for name, meant in (("passed", "is_refuted"), ("veredict", "verdict"), ("zzz", None)):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
+            getattr(results["audit"], name)
+        assert (f"; did you mean '{meant}'?" in str(caught.value)) == (meant is not None)
     with pytest.raises(AttributeError, match="has no attribute 'chekc'; did you mean 'check'"):
         dpaudit.chekc  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [("passed", "is_refuted"), ("epsilon", "bound"), ("veredict", "verdict"), ("zzz", None)],
-)
-def test_an_attribute_that_a_result_lacks(results, name, meant):
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
-        getattr(results["audit"], name)
-    assert (f"; did you mean '{meant}'?" in str(caught.value)) == (meant is not None)

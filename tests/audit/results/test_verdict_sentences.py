@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 import re
 from itertools import product
-from textwrap import TextWrapper
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -28,10 +26,8 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.printing import verdict_text
 from dpaudit.audit.results.audit_result import (
     FixedSizeResult,
     OtherDirection,
@@ -78,7 +74,7 @@ hits = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
 @example(ApproxDP(1.0, 0.1), 200, 0, "x", FULL)
 @example(ApproxDP(1.0, 0.1, bound_on="delta"), FULL, 0, "x", FULL)
 @example(PureDP(1.0), 0, 0, "y", FULL)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, runs_y):
     hits_y = runs_y if hits_y == FULL else hits_y
     result = refuted(claim, hits_x, hits_y, likelier_on, runs_y)
@@ -133,19 +129,6 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
         )
 
 
-def test_where_no_set_is_empty_the_counts_are_shown():
-    """A claim whose family ends below what is seen."""
-
-    class Bounded(PureDP):
-        def _strength_of(self, p, p_complement, q, q_complement):
-            found = PureDP._strength_of(self, p, p_complement, q, q_complement)
-            return np.where(found > 2.0, math.inf, found)
-
-    assert refuted(Bounded(1.0), 900, 10, "x").sentence.endswith(
-        "; the event in 900 of 1,000 runs on x and 10 of 1,000 on y"
-    )
-
-
 MANY = 123_456_789
 LONG = {"alpha": 1.2345e-7, "runs": MANY, "power": 0.975, "is_replayable": False}
 ALL_WRONG = Counts(hits_x=MANY, runs_x=MANY, hits_y=MANY - 1, runs_y=MANY)
@@ -157,63 +140,38 @@ STOPS = [
 ]
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_lines_of_a_verdict_have_at_most_120_characters(claim):
-    for resolution, excess, stop in product([0.0012, 0.012, math.inf], [-0.001234, 0.001234], [None, *STOPS]):
-        check_lines(claim, resolution, excess, stop)
-
-
-def check_lines(claim, resolution, excess, stop):
-    result = audited(
-        claim,
-        FixedSizeResult if stop is None else SequentialResult,
-        counts=ALL_WRONG,
-        bound=max(0.0, claim.strength + excess),
-        resolution=resolution,
-        resolution_basis="common",
-        **LONG,
-        **({} if stop is None else {"looks": (), **stop}),
-    )
-    verdict, *others = str(result).split("\n")
-    assert verdict.startswith(f"{result.verdict.value.upper()}: ")
-    assert max(map(len, (verdict, *others))) <= 120
-    # Nothing is lost in the lines, and what is not part of the sentence follows it.
-    assert " ".join(str(result).split()) == " ".join([result.sentence, *result.remarks])
-    assert all(line.startswith("  ") for line in others)
-
-
-def test_failed_checks_are_named_in_the_verdict_and_explained_below():
-    repeated = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
-    serial = [Finding(HealthCheck.SERIAL_DEPENDENCE, f"Runs on {side} are correlated.") for side in "xy"]
-    verdict, *others = str(audited(PureDP(1.0), findings=(repeated, *serial))).split("\n")
-    assert verdict == "INCONCLUSIVE: failed health checks: repeated-blocks, serial-dependence"
-    assert others == [f"  {finding}" for finding in (repeated, *serial)]
-    assert str(audited(PureDP(1.0), findings=(repeated,))).startswith(
-        "INCONCLUSIVE: failed health check: repeated-blocks\n"
-    )
+@pytest.mark.parametrize("stop", [None, *STOPS], ids=str)
+def test_lines_of_a_verdict_have_at_most_120_characters(stop):
+    kind, more = (FixedSizeResult, {}) if stop is None else (SequentialResult, {"looks": (), **stop})
+    for claim, resolution, excess in product(CLAIMS, [0.0012, math.inf], [-0.001234, 0.001234]):
+        found = {"bound": max(0.0, claim.strength + excess), "resolution": resolution, "resolution_basis": "common"}
+        result = audited(claim, kind, counts=ALL_WRONG, **found, **LONG, **more)
+        verdict, *others = str(result).split("\n")
+        assert verdict.startswith(f"{result.verdict.value.upper()}: ")
+        assert max(map(len, (verdict, *others))) <= 120
+        # Nothing is lost in the lines, and what is not part of the sentence follows it.
+        assert " ".join(str(result).split()) == " ".join([result.sentence, *result.remarks])
+        assert all(line.startswith("  ") for line in others)
 
 
 @pytest.mark.parametrize(
-    ("claimed", "bound", "said"),
+    ("claim", "bound", "said"),
     [
-        (1.0, 1.244, "epsilon >= 1.244, claimed 1"),
-        (1.0, 1.0000349, "epsilon >= 1.00003, claimed 1"),
-        (1.0, 1.0 + 3e-12, "epsilon > 1, claimed 1"),
-        (1.2346789, math.nextafter(1.2346789, 2.0), "epsilon > 1.2346789, claimed 1.2346789"),
-        (1.0, math.nan, "epsilon >= nan, claimed 1"),
-        (1.0, math.inf, "epsilon >= inf, claimed 1"),
-        (12_000.0, 12_345.6, "epsilon >= 12340, claimed 12000"),
-        (1.0, 1.0, "epsilon >= 1, claimed 1"),
-        (0.96627, 0.96621, "epsilon >= 0.9662, claimed 0.9663"),
+        (PureDP(1.0), 1.0000349, "epsilon >= 1.00003, claimed 1"), (PureDP(1.0), 1.0 + 3e-12, "epsilon > 1, claimed 1"),
+        (PureDP(1.0), math.inf, "epsilon >= inf, claimed 1"),
+        (PureDP(12_000.0), 12_345.6, "epsilon >= 12340, claimed 12000"),
+        (PureDP(0.96627), 0.96621, "epsilon >= 0.9662, claimed 0.9663"),
+        (ApproxDP(1.00006, 1e-5), 1.00012, "epsilon >= 1.00012 at delta 1e-05, claimed 1.00006"),
+        (PureDP(1.00006).group(2), 1.00012, "epsilon >= 1.00012 per step, at distance 2, claimed 1.00006"),
     ],
-)
-def test_the_digits_of_a_bound_show_whether_it_exceeds_the_claim(claimed, bound, said):
-    assert bound_beside_claim(PureDP(claimed), bound) == said
+)  # fmt: skip
+def test_the_digits_of_a_bound_show_whether_it_exceeds_the_claim(claim, bound, said):
+    assert bound_beside_claim(claim, bound) == said
 
 
 @given(st.sampled_from(CLAIMS) | st.builds(PureDP, st.floats(1e-3, 20.0)), st.floats(1e-11, 1e-3))
 @example(PureDP(1.00006), 5e-5)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
     found = claim.strength + beyond * (claim.strength or 1.0)
     said = bound_beside_claim(claim, found)
@@ -223,44 +181,6 @@ def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
     else:
         assert bound == beside
         assert beyond < 1e-10
-
-
-def test_a_bound_is_described_with_the_parameters_of_its_claim():
-    claims = [ApproxDP(1.00006, 1e-5), PureDP(1.00006).group(2), RenyiDP(2.0, 1.00006)]
-    assert [bound_beside_claim(claim, 1.00012) for claim in claims] == [
-        "epsilon >= 1.00012 at delta 1e-05, claimed 1.00006",
-        "epsilon >= 1.00012 per step, at distance 2, claimed 1.00006",
-        "Rényi divergence of order 2 >= 1.00012, claimed 1.00006",
-    ]
-
-
-def test_a_short_text_of_a_result_shows_a_refutation_too():
-    result = audited(PureDP(1.00006), bound=1.00012)
-    assert repr(result) == "<FixedSizeResult m: refuted, epsilon >= 1.00012, claim 1.00006-DP>"
-
-
-def test_remarks_are_broken_into_lines():
-    remarks = ["note: a\nb", "", f"note: {'x' * 150}", f"WARNING: {'word ' * 40}", "answers  aligned"]
-    verdict, *lines = verdict_text("S", remarks).split("\n")
-    assert verdict == "S"
-    assert lines[0] == "  note: a b"
-    assert lines[1:4] == ["", "  note:", f"    {'x' * 150}"]
-    assert lines[4].startswith("  WARNING: word word")
-    assert lines[5].startswith("    word word")
-    assert lines[-1] == "  answers  aligned"
-    assert len(lines[4]) <= 120
-
-
-@pytest.mark.parametrize("spaces", [(" ",), (" ", " ", "  ", "\n", "\t", "\r\n", "\v", "\xa0")])
-def test_remarks_are_filled_as_by_the_standard_library(spaces):
-    rng = np.random.default_rng(1)
-    filler = TextWrapper(
-        120, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
-    for _ in range(300):
-        lengths = rng.choice([1, 2, 7, 30, 130], size=rng.integers(1, 40), p=[0.3, 0.3, 0.3, 0.09, 0.01])
-        remark = "".join("a-;)é"[i % 5] * length + rng.choice(spaces) for i, length in enumerate(lengths))
-        assert verdict_text("S", [remark]) == f"S\n{filler.fill(remark)}"
 
 
 def test_the_evidence_is_what_is_tested():
@@ -284,15 +204,6 @@ def test_frequencies_in_the_runs_that_an_event_was_learned_on_are_no_likelihoods
     counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)
     result = audited(PureDP(1.0), SequentialResult, counts=counts, looks=(), stopped="refuted", is_closed=is_closed)
     assert result.event_in_words == f"output ≤ 0.5 {how}"
-
-
-def test_an_early_stop_shows_no_bound_that_reads_like_a_rounding_error():
-    stopped = {"kind": SequentialResult, "looks": (), "stopped": "refuted"}
-    barely = audited(PureDP(0.7), bound=0.7000006, **stopped)
-    assert barely.sentence.startswith("REFUTED: epsilon above the claimed 0.7 (95% confidence) after 1,000 runs")
-    assert "0.7000006" not in str(barely)
-    clearly = audited(PureDP(0.7), bound=0.75, **stopped)
-    assert clearly.sentence.startswith("REFUTED: epsilon >= 0.75, claimed 0.7 ")
 
 
 def test_a_bound_within_a_percent_of_the_claim_says_what_to_do():

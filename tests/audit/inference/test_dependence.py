@@ -7,22 +7,27 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import xlogy
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.dispersion import (
+from dpaudit.audit.inference.dependence import (
+    _FEWER,
+    _MORE,
+    MOST_COPIES,
     _log_moments,
+    _log_wealth,
+    copies_p_value,
     dispersion_p_value,
+    gain,
+    log_chance_of_head,
+    log_chance_of_order,
     pairs_within_p_value,
     product_p_value,
 )
-from dpaudit.audit.inference.repeat_counts import _FEWER, _MORE, MOST_COPIES, _log_wealth, copies_p_value, gain
-from dpaudit.audit.inference.repeated_order import log_chance_of_head, log_chance_of_order
 from dpaudit.audit.inference.two_sample_test import change_p_value
-from dpaudit.audit.sampling.batches import batch_sizes
 
 
-@pytest.mark.parametrize(("sizes", "total"), [((6,) * 4, 9), ((4,) * 6, 12), ((3, 5, 7, 9), 10), ((1, 1, 2, 8), 3)])
+@pytest.mark.parametrize(("sizes", "total"), [((4,) * 5, 9), ((3, 5, 7, 9), 10), ((1, 1, 2, 8), 3)])
 def test_a_p_value_is_at_least_the_probability_of_one_as_small(sizes, total):
     """Return all distributions of the hits over blocks, with their hypergeometric probabilities."""
     found = []
@@ -36,7 +41,7 @@ def test_a_p_value_is_at_least_the_probability_of_one_as_small(sizes, total):
     assert min(p_value for p_value, _ in found) < 1.0
 
 
-@pytest.mark.parametrize(("size", "rate"), [(12, 0.3), (200, 0.01), (3_000, 0.5), (60_000, 0.02), (40_000, 0.3)])
+@pytest.mark.parametrize(("size", "rate"), [(12, 0.3), (200, 0.01), (40_000, 0.3)])
 def test_moments_are_at_least_the_exact_ones(size, rate):
     """The bound holds also where counts far out are bounded instead of summed."""
     exponents = np.array([-8.0, -0.1, 0.06, 0.3, 0.48])
@@ -79,44 +84,27 @@ def test_a_product_of_two_p_values_is_a_p_value():
                 assert reached <= p_value + 1e-9
 
 
-@pytest.mark.parametrize(("size", "rate"), [(79, 0.27), (156, 0.5), (4_000, 0.001), (4_000, 0.73)])
-def test_size_in_independent_runs(size, rate):
-    """400 tests at level .05 on blocks of several sizes; this test fails by chance with probability 1e-7."""
-    rng, sizes = np.random.default_rng(1), [size] * 40 + [size // 3]
-    alarms = sum(dispersion_p_value(rng.binomial(sizes, rate).tolist(), sizes)[0] <= 0.05 for _ in range(400))
-    assert alarms <= stats.binom.isf(1e-7, 400, 0.05)
-
-
-def test_a_rate_of_each_call_is_found_on_both_sides():
-    """Calls of a sequential audit of a million runs, 32 in a batch: x and y together nearly always show it."""
-    rng, sizes = np.random.default_rng(3), [-(-size // 32) for size in batch_sizes(1_000_000) for _ in range(32)]
-    drawn = (rng.binomial(sizes, rng.beta(1_460, 540, len(sizes))).tolist() for _ in range(80))
-    found = np.array([dispersion_p_value(hits, sizes)[0] for hits in drawn]).reshape(40, 2)
-    both = [product_p_value(*pair) for pair in found.tolist()]
-    assert np.mean(np.minimum(np.array(both), found.min(axis=1)) <= 5e-9) >= 0.9
-
-
 def test_both_tails_and_their_limits():
     assert dispersion_p_value([50] * 32, [100] * 32)[0] < 1e-20  # balanced
     wide, ratio = dispersion_p_value([40, 60] * 16, [100] * 32)
     assert wide < 1e-6
     assert ratio == pytest.approx(4.1, abs=0.1)
-    assert dispersion_p_value([], []) == dispersion_p_value([3], [9]) == (1.0, 1.0)
-    assert dispersion_p_value([0, 0], [5, 5]) == dispersion_p_value([5, 5], [5, 5]) == (1.0, 1.0)
+    assert (
+        dispersion_p_value([], []) == dispersion_p_value([3], [9]) == dispersion_p_value([0, 0], [5, 5]) == (1.0, 1.0)
+    )
     one = dispersion_p_value([3, 9, 1, 4], [10, 20, 5, 9])
     assert one == pytest.approx(dispersion_p_value([7, 11, 4, 5], [10, 20, 5, 9]))  # exchange hits and misses
     assert one == pytest.approx(dispersion_p_value([9, 3, 4, 1], [20, 10, 9, 5]))  # another order
 
 
 def test_large_blocks_weigh_more():
-    """A random number shared by a call shows only in blocks of 4,000, among many small blocks."""
-    rng = np.random.default_rng(2)
-    sizes = [16] * 500 + [4_000] * 200
-    found = [
-        dispersion_p_value(rng.binomial(sizes, rng.beta(2_920, 1_080, len(sizes))).tolist(), sizes)[0] < 1e-9
-        for _ in range(20)
-    ]
-    assert sum(found) >= 6
+    """Large blocks whose hits vary too much show among many small blocks whose hits are as usual."""
+    usual, large = (
+        stats.binom.ppf((np.arange(n) + 0.5) / n, runs, 0.5).tolist() for n, runs in ((16, 16), (40, 4_000))
+    )
+    sizes = [16] * 6_400 + [4_000] * 40
+    assert dispersion_p_value(usual * 400 + large, sizes)[0] > 0.1
+    assert dispersion_p_value(usual * 400 + [1_900, 2_100] * 20, sizes)[0] < 1e-40
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 1, 2), (4, 3)])
@@ -133,16 +121,9 @@ def test_pairs_within_blocks_are_no_more_probable(sizes, pairs):
             assert counts[within:].sum() / counts.sum() <= pairs_within_p_value(within, pairs, sizes) + 1e-12
 
 
-def test_pairs_within_blocks_are_found():
-    assert pairs_within_p_value(40, 400, [80] * 25) > 1e-8
-    assert pairs_within_p_value(200, 400, [80] * 25) < 1e-30
-    assert pairs_within_p_value(0, 0, [80] * 25) == 1.0
-    assert pairs_within_p_value(1, 1, [1, 1, 1]) == 0.0
-
-
-@pytest.mark.parametrize("law", [(0.5, 0.5), (0.9, 0.1), (0.2, 0.3, 0.5), (0.1,) * 5, (1.0,)])
+@pytest.mark.parametrize("law", [(0.9, 0.1), (0.2, 0.3, 0.5), (0.2,) * 5, (1.0,)])
 def test_no_order_is_more_probable_than_assumed(law):
-    for n in (2, 4, 5):
+    for n in (2, 4):
         orders: dict[tuple[int, ...], float] = {}
         for outcome in itertools.product(range(len(law)), repeat=n):
             order = tuple(np.argsort(outcome, kind="stable").tolist())
@@ -150,7 +131,7 @@ def test_no_order_is_more_probable_than_assumed(law):
         assert max(orders.values()) <= math.exp(log_chance_of_order(n, max(law))) + 1e-12
 
 
-@pytest.mark.parametrize("outputs", ["aabb", "aabbc", "aaab", "abcd", "aabbcc"])
+@pytest.mark.parametrize("outputs", ["aabbc", "aaab", "abcd"])
 @pytest.mark.parametrize("length", [1, 2])
 def test_the_probability_that_a_head_comes_again_is_exact(outputs, length):
     """Enumerate all orders that begin with a given head, for each head."""
@@ -162,15 +143,6 @@ def test_the_probability_that_a_head_comes_again_is_exact(outputs, length):
         outside = [outputs.count(letter) - head.count(letter) for letter in sorted(set(head))]
         found = math.exp(log_chance_of_head(inside, outside, len(outputs) - length))
         assert found == pytest.approx(alike, abs=1e-12)
-
-
-RARE = 1e-8
-
-
-def numbers_of(outputs):
-    """How many different outputs occur exactly k times, at place k."""
-    times = np.unique(outputs, return_counts=True)[1]
-    return np.bincount(times[times <= MOST_COPIES + 1], minlength=MOST_COPIES + 2)
 
 
 @pytest.mark.parametrize("copies", [2, 3, 7, MOST_COPIES])
@@ -185,8 +157,8 @@ def test_the_wealth_of_an_output_has_mean_at_most_one(copies):
     assert without.max() > 1e-3
 
 
-@pytest.mark.parametrize("law", [(0.5, 0.5), (0.9, 0.1), (0.25,) * 4, (0.7, 0.1, 0.1, 0.1)])
-@pytest.mark.parametrize("runs", [4, 9])
+@pytest.mark.parametrize("law", [(0.5, 0.5), (0.7, 0.1, 0.1, 0.1)])
+@pytest.mark.parametrize("runs", [4, 8])
 def test_the_mean_wealth_of_a_sample_is_bounded(law, runs):
     """By enumerating all counts: the mean is at most 1 over the probability that a Poisson sample has this size."""
     total = np.zeros((MOST_COPIES - 1, _FEWER.size, _MORE.size))
@@ -203,28 +175,16 @@ def test_the_mean_wealth_of_a_sample_is_bounded(law, runs):
     assert 1.0 / stats.poisson.pmf(runs, runs) <= math.sqrt(2 * math.pi * runs) * math.exp(1 / (12 * runs))
 
 
-@pytest.mark.parametrize("copies", range(2, MOST_COPIES + 1))
-def test_copies_of_all_outputs_are_found_and_counted(copies):
-    p_value, found = copies_p_value(numbers_of(np.tile(np.arange(60), copies)), 60 * copies)
-    assert p_value < RARE
-    assert found == copies
-
-
-def test_copies_of_a_part_are_found_among_many_outputs_but_few_copies_prove_nothing():
-    some, few = (np.concatenate([np.arange(10_000), np.arange(size)]) for size in (1_000, 100))
-    assert copies_p_value(numbers_of(some), len(some))[0] < RARE
-    assert copies_p_value(numbers_of(few), len(few))[0] == 1.0
-    assert copies_p_value(numbers_of([1, 1]), 2)[0] > 0.1
-
-
-@pytest.mark.parametrize("mean", [0.01, 0.3, 1.0, 1.5, 2.0, 2.5, 5.0, 12.0])
-def test_independent_runs_are_not_accused(mean):
-    """Equally likely outputs that occur `mean` times on average, where the bet is sharpest at one of them."""
-    rng = np.random.default_rng(7)
-    outcomes = 5_000
-    for _ in range(5):
-        numbers = numbers_of(rng.integers(outcomes, size=int(mean * outcomes)))
-        assert copies_p_value(numbers, int(mean * outcomes))[0] > RARE
+@pytest.mark.parametrize("mean", [0.3, 1.5, 2.5, 12.0])
+def test_numbers_as_expected_of_independent_runs_are_not_accused_and_copies_are(mean):
+    """Of 100,000 equally likely outputs, each seen `mean` times on average; and of sixty, each seen twice."""
+    numbers = np.round(1e5 * stats.poisson.pmf(np.arange(MOST_COPIES + 2), mean))
+    assert copies_p_value(numbers, round(1e5 * mean))[0] == 1.0
+    copied = np.bincount([2] * 60, minlength=MOST_COPIES + 2)
+    p_value, copies = copies_p_value(copied, 120)
+    wealth = np.exp([_log_wealth(copied[k - 1 : k + 2].astype(float), k) for k in range(2, MOST_COPIES + 1)]).mean()
+    assert copies == 2
+    assert p_value == pytest.approx(1.0 / (wealth * stats.poisson.pmf(120, 120)), rel=1e-3, abs=0.0)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 7), (12, 5), (3, 40)])
@@ -237,34 +197,20 @@ def test_its_size_is_at_most_alpha(n, m):
             assert chance[values <= alpha].sum() <= alpha * (1 + 1e-9)
 
 
-def test_it_is_twice_a_tail():
-    rng = np.random.default_rng(3)
-    for _ in range(300):
-        n, m = (int(v) for v in rng.integers(1, 300, 2))
-        h, k = int(rng.integers(0, n + 1)), int(rng.integers(0, m + 1))
-        law = hypergeom(n + m, h + k, n)
-        tail = law.cdf(h) if h * (n + m) < n * (h + k) else law.sf(h - 1)
-        assert change_p_value(h, n, k, m) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
-
-
 def test_large_and_extreme_counts():
-    assert change_p_value(0, 10**9, 0, 10**9) == 1.0
-    assert change_p_value(10**9, 10**9, 10**9, 10**9) == 1.0
+    assert change_p_value(0, 10**9, 0, 10**9) == change_p_value(10**9, 10**9, 10**9, 10**9) == 1.0
     assert change_p_value(10**9, 10**9, 0, 10**9) == 0.0
     # 2.236 standard errors: 0.0253 by the normal law
     assert change_p_value(10**8, 10**9, 10**8 + 30_000, 10**9) == pytest.approx(0.02535, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: dispersion_p_value([3], [2]), lambda: dispersion_p_value([-1, 2], [2, 2]),
-        lambda: dispersion_p_value([1, 1], [2]), lambda: dispersion_p_value([0], [0]),
-        lambda: pairs_within_p_value(3, 2, [9]), lambda: pairs_within_p_value(1, 5, [9]),
-        lambda: pairs_within_p_value(-1, 2, [9]), lambda: change_p_value(-1, 5, 0, 5),
-        lambda: change_p_value(6, 5, 0, 5), lambda: change_p_value(0, 0, 0, 5), lambda: change_p_value(0, 5, 1, 0),
-    ],
-)  # fmt: skip
-def test_impossible_counts_are_refused(call):
-    with pytest.raises(OptionError):
-        call()
+def test_impossible_counts_are_refused():
+    for hits, sizes in (([3], [2]), ([-1, 2], [2, 2]), ([1, 1], [2]), ([0], [0])):
+        with pytest.raises(OptionError):
+            dispersion_p_value(hits, sizes)
+    for within, pairs in ((3, 2), (1, 5), (-1, 2)):
+        with pytest.raises(OptionError):
+            pairs_within_p_value(within, pairs, [9])
+    for counts in ((-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (0, 5, 1, 0)):
+        with pytest.raises(OptionError):
+            change_p_value(*counts)

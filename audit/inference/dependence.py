@@ -1,7 +1,7 @@
-"""Tests of dependence between runs: the dispersion of hits between blocks, and equal outputs within blocks.
+"""Tests of dependence between runs: dispersion of hits between blocks, equal outputs within blocks, repeats, copies.
 
-Both tests are conditional on the pooled outputs of all blocks: under the null the runs are in random order. The
-p-values are valid upper bounds for any counts.
+The tests of blocks and of repeats are conditional on the pooled outputs: under the null the runs are in random order.
+The p-values are valid upper bounds for any counts.
 
 Proof: docs/proofs/dependence.md
 """
@@ -14,11 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln, logsumexp, xlogy
 
 from ..errors import OptionError
 from .binomial_tails import Array
-from .repeated_order import log_falling_factorial
 
 # Exponents of the two bounds: below ½, the limit of the chi-square law, for large deviances; negative for small ones.
 _UPPER = np.linspace(0.06, 0.48, 8)
@@ -162,3 +161,103 @@ def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float
     chosen = log_falling_factorial(pairs, moments) - log_falling_factorial(within, moments)
     log_bound = float((chosen + moments * math.log(ways) - places).min())
     return min(1.0, _OVER * math.exp(min(log_bound, 0.0)))
+
+
+# Probabilities that one part of independent runs repeats another part.
+
+
+def log_falling_factorial(n: npt.ArrayLike, k: npt.ArrayLike) -> Array:
+    """Return ln n(n − 1)⋯(n − k + 1)."""
+    n, k = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    return np.asarray(gammaln(n + 1.0) - gammaln(n - k + 1.0))
+
+
+def log_chance_of_order(length: int, agreement: float) -> float:
+    """Return an upper bound on ln of the probability of any order of `length` independent runs; ties keep the order.
+
+    Parameters
+    ----------
+    length : int
+    agreement : float
+        In [0, 1], at least the probability of every single output.
+
+    Examples
+    --------
+    >>> round(math.exp(-log_chance_of_order(5, 0.0)), 6), math.exp(log_chance_of_order(5, 1.0))
+    (120.0, 1.0)
+    """
+    steps = np.arange(1.0, length)
+    return float(np.log1p(agreement * steps).sum() - np.log1p(steps).sum())
+
+
+def log_chance_of_head(inside: Sequence[int], outside: Sequence[int], others: int) -> float:
+    """Return ln of the probability that a given part of the other runs repeats a part, for runs in random order.
+
+    The probability is exact given the part and the pooled outputs of all other runs.
+
+    Parameters
+    ----------
+    inside, outside : sequence of int
+        Number of times that each different output of the part occurs in the part, and in all other runs.
+    others : int
+        Number of other runs, at least that of the part.
+
+    Examples
+    --------
+    >>> round(math.exp(log_chance_of_head([1], [1], 3)), 6)
+    0.333333
+    """
+    times, left = np.asarray(inside, dtype=np.float64), np.asarray(outside, dtype=np.float64)
+    if np.any(left < times):
+        return -math.inf
+    length = float(times.sum())
+    return float(log_falling_factorial(left, times).sum()) - float(log_falling_factorial(others, length))
+
+
+# How often outputs occur among independent runs, which finds copies in any order.
+
+MOST_COPIES = 16
+"""Largest number of copies of one output that is looked for."""
+
+_FEWER = np.array([0.99, *(0.25**power for power in range(1, 10))])[:, None]  # what outputs with one copy less cost
+_MORE = np.array([0.99, 0.25, 1 / 16, 1 / 64])[None, :]  # what outputs with one copy more cost
+
+
+def copies_p_value(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
+    """Return the p-value of the null that the runs are independent draws from one law, and the number of copies.
+
+    The p-value is at most a with probability at most a, for every law. It is small if many different outputs occur
+    exactly k times, but few occur k − 1 or k + 1 times.
+
+    Parameters
+    ----------
+    numbers : array_like of int
+        At place k, how many different outputs occur exactly k times; from 0 to at least `MOST_COPIES` + 1.
+    runs : int
+        Number of runs, at least 1.
+
+    Examples
+    --------
+    >>> copies_p_value([0, 0, 50, *[0] * 15], 100)[0] < 1e-14  # each of 50 outputs occurs twice
+    True
+    >>> copies_p_value([0, 50, 25, 8, 2, *[0] * 13], 132)[0]
+    1.0
+    """
+    found = np.asarray(numbers, dtype=np.float64)
+    copies = np.arange(2, MOST_COPIES + 1)
+    log_wealth = np.stack([_log_wealth(found[k - 1 : k + 2], k) for k in copies.tolist()])
+    log_mean = float(logsumexp(log_wealth)) - math.log(log_wealth.size)
+    # A sample of fixed size is a Poisson sample given its size n, which has probability ≥ exp(−1/12n)/√(2πn).
+    log_p = 0.5 * math.log(2.0 * math.pi * runs) + 1.0 / (12.0 * runs) - log_mean
+    return math.exp(min(log_p, 0.0)), int(copies[np.argmax(log_wealth.max(axis=(1, 2)))])
+
+
+def gain(copies: int) -> Array:
+    """Return by which factors an output that occurs `copies` times multiplies the wealth of each bet."""
+    return np.asarray(1.0 + 2.0 * np.sqrt(copies / (copies + 1.0) * _FEWER * _MORE))
+
+
+def _log_wealth(found: Array, copies: int) -> Array:
+    """Return the logarithm of the wealth of each bet on outputs that occur `copies` times."""
+    fewer, same, more = found.tolist()
+    return np.asarray(same * np.log(gain(copies)) + fewer * np.log1p(-_FEWER) + more * np.log1p(-_MORE))
