@@ -28,7 +28,7 @@ from ..inference.guess_test import is_symmetric
 from ..inference.net_test import clearance, rough_bound
 from .cells import EVEN, FINE, RECURS, Array, Cut, Integers, event_of, runs_of_cells
 
-_EVEN, _BY_BOUND, _BY_CLEARANCE, _RECURRING = 0.3, 0.25, 0.2, 0.25  # measured: docs/decisions/0002-portfolio.md
+_EVEN, _BY_BOUND, _BY_CLEARANCE, _RECURRING = 0.3, 0.25, 0.2, 0.25  # docs/decisions/0004-portfolio-constants.md
 _RANKED, _TRIED = 32, 2_000  # places of a list, and events that are looked at for them
 _SHOWN = 3.0  # standard errors of the main runs at which the pilot's frequencies would give an expected bound
 
