@@ -33,9 +33,7 @@ def has_every_verdict_and_every_kind_of_figure(suite):
     assert all(entry.is_met for entry in suite.entries)
     assert {entry.result.verdict for entry in suite.entries} == set(Verdict)
     kinds = {kind for entry in suite.entries for kind in kinds_of(entry)} | set(kinds_of(suite))
-    assert kinds >= {
-        "outputs", "ratio", "ratios", "profile", "trade-off", "bound", "series", "points", "forest", "distance",
-    }  # fmt: skip
+    assert kinds >= {"outputs", "ratio", "ratios", "profile", "trade-off", "bound", "series", "points", "forest"}
     audits = [entry.result for entry in suite.entries if isinstance(entry.result, AuditResult)]
     assert any(result.low_bits for result in audits)
     assert any(result.findings for result in audits)

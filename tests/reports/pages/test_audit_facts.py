@@ -20,7 +20,6 @@ from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.reports import html, markdown
-from dpaudit.reports.figures.figures import distance_figures
 from dpaudit.reports.pages.audit_facts import facts, repetition
 from dpaudit.reports.plain_text import acceptance, found, held_together, other_way
 
@@ -215,20 +214,6 @@ def test_facts_that_only_some_audits_have():
     assert found(group).endswith(" per step")
     shown = {0.05: "95%", 1e-5: "99.999%", 1e-7: "99.99999%", 5e-9: "99.9999995%"}
     assert {alpha: percent(1 - alpha) for alpha in shown} == shown, "no confidence is rounded to certainty"
-
-
-@pytest.mark.usefixtures("without_resolution")
-def test_unrelated_audits_are_no_series_by_distance():
-    def at(distance, claim, **options):
-        options = {"claim": claim, "distance": distance, "runs": 400, "jobs": 1, **options}
-        return Entry(name=f"{distance}", result=check(noisy, 0.0, float(distance), **options))
-
-    one = [at(k, PureDP(2.0)) for k in (1, 2, 3)]
-    assert len(distance_figures(Suite(title="", entries=tuple(one)))) == 1
-    other = [at(k, PureDP(claim)) for k, claim in ((1, 1.0), (2, 7.0), (3, 0.2))]
-    assert distance_figures(Suite(title="", entries=tuple(other))) == []
-    nameless = [at(k, PureDP(2.0), name="<lambda>") for k in (1, 2, 3)]
-    assert distance_figures(Suite(title="", entries=tuple(nameless))) == []
 
 
 def test_equal_names_are_told_apart_in_summaries_and_comparisons():

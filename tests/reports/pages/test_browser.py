@@ -103,7 +103,7 @@ def test_filters_hide_the_other_rows_and_say_how_many(laptop, suite):
 def test_the_bar_of_a_comparison_fits_a_phone(browser, suite, tmp_path):
     one, page = suite.entries[0], tmp_path / "compared.html"
     compared = [Comparison(name=one.name, before=one, after=one)]
-    page.write_text(html(dataclasses.replace(suite, entries=(one,)), comparisons=compared, jobs=1), encoding="utf-8")
+    page.write_text(html(dataclasses.replace(suite, entries=(one,)), comparisons=compared), encoding="utf-8")
     looked = visit(browser, page, width=390)
     assert looked.page.locator("nav >> text=Before and after").is_visible()
     assert looked.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -294,7 +294,7 @@ def test_a_long_report_has_every_audit(browser, suite, tmp_path):
     page = tmp_path / "long.html"
     plain = dataclasses.replace(suite.entries[0].result, sketch=None, cells=None)  # without figures
     few = dataclasses.replace(suite, entries=(Entry(name="plain", result=plain),))
-    page.write_text(html(suite_of(70, few), jobs=1), encoding="utf-8")
+    page.write_text(html(suite_of(70, few)), encoding="utf-8")
     looked = visit(browser, page, width=1280)
     assert looked.page.locator(".audits tbody tr").count() == 70
     assert looked.page.locator("figure .long").first.evaluate("e => e.scrollHeight > e.clientHeight")

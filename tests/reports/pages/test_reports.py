@@ -347,7 +347,7 @@ def test_a_long_remark_is_cut_before_it_is_broken_into_lines():
 def test_a_page_of_many_audits_draws_the_most_severe(monkeypatch):
     monkeypatch.setattr("dpaudit.reports.pages.html_page._MOST_DRAWN", 2)
     entries = tuple(Entry(name=f"audit {place}", result=result()) for place in range(4))
-    drawings = [page.count("<svg") for page in (html(Suite(title="t", entries=entries[:n]), jobs=1) for n in (2, 4))]
+    drawings = [page.count("<svg") for page in (html(Suite(title="t", entries=entries[:n])) for n in (2, 4))]
     assert drawings[0] == drawings[1]
-    assert "The first 2 sections have figures" in html(Suite(title="t", entries=entries), jobs=1)
-    assert "sections have figures" not in html(Suite(title="t", entries=entries[:2]), jobs=1)
+    assert "The first 2 sections have figures" in html(Suite(title="t", entries=entries))
+    assert "sections have figures" not in html(Suite(title="t", entries=entries[:2]))

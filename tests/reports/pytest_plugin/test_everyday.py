@@ -286,7 +286,7 @@ def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):
     assert "REFUTED" in plain
     assert line not in plain, "nothing is replayed that was not asked for"
     suite = load(project.path / "audits.json")
-    page, text = html(suite, jobs=1), markdown(suite)
+    page, text = html(suite), markdown(suite)
     assert page.count("<h4>Replay</h4>") == 3
     assert f"<bdi>{LINE}</bdi><br><code>{SOURCE}</code>" in page
     assert 'class="unmet"><bdi>Generator.laplace: its location moved by 5' in page
