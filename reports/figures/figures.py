@@ -13,7 +13,7 @@ from ...audit.results.canary_result import CanaryResult
 from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import lower_limit, number, prose, symbol, visible
-from .figure_style import WIDTH, in_report_style, legend_above, light_ticks, panel
+from .figure_style import WIDTH, in_report_style, legend_above, panel
 from .output_figures import (
     claimed_epsilon,
     draw_profile,
@@ -109,7 +109,6 @@ def _framed(draw: Callable[[Axes], None], height: float, *, left: float = 0.7) -
     figure, width = Figure(figsize=(WIDTH, height + 0.84)), WIDTH - left - 0.25
     axes = panel(figure, left=left, bottom=0.5, width=width, height=height)
     draw(axes)
-    light_ticks(axes)
     legend_above(axes, ncols=3, start=min(0.7 - left, 0.0) / width)
     return figure
 
@@ -149,8 +148,6 @@ def _curves(result: AuditResult, cells: CellCounts) -> Figure:
     trade_off = panel(figure, left=3.35, bottom=0.5, width=1.9, height=1.85)
     draw_profile(profile, cells, result.claim)
     draw_trade_off(trade_off, cells, result.claim)
-    light_ticks(profile)
-    light_ticks(trade_off)
     legend_above(profile, ncols=2)
     return figure
 

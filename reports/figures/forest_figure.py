@@ -15,7 +15,7 @@ from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import found as found_words
 from ..plain_text import number, severity_text
-from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible, light_ticks
+from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,8 @@ def _of_rows(n: int, narrow: bool, row: float, above: float, draw: Callable[[Axe
     draw(axes)
     axes.spines["bottom"].set_visible(False)
     axes.spines["top"].set_visible(True)
-    light_ticks(axes, is_above=True)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     return figure
 
 

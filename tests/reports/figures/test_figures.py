@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
+from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
@@ -61,14 +61,6 @@ def test_forest_draws_bounds_as_fractions_of_claims():
     ]
 
 
-def test_verdicts_differ_in_shape_and_not_only_in_colour():
-    results = [result(), result(bound=2.0), result(resolution=math.inf)]
-    assert {r.verdict for r in results} == set(Verdict)
-    figure = forest(Suite(title="", entries=tuple(Entry(name="a", result=r) for r in results)))
-    markers = [line.get_marker() for line in figure.axes[0].lines if line.get_marker() in ("X", "s", "D")]
-    assert sorted(markers) == ["D", "X", "s"]
-
-
 def test_no_figure_without_a_usable_sketch():
     assert outputs_figure(result()) is None
     assert outputs_figure(result(sketch=Sketch((), (0.0, 0.0), (1, 2, 3), (1, 2, 3)))) is None
@@ -89,14 +81,6 @@ def test_no_figure_without_a_usable_sketch():
 def test_outputs_are_drawn_without_a_warning(drawn):
     for event in (Intervals(((-math.inf, 0.5), (0.7, 0.7), (2.0, math.inf))), Outcomes(("heads", 3)), Intervals(())):
         svg(outputs_figure(result(sketch=drawn, event=event)))
-
-
-def test_the_outputs_figure_has_one_legend_and_shares_of_the_pilot_runs():
-    top, _ = outputs_figure(result(sketch=BINS)).axes
-    assert [text.get_text() for text in top.get_legend().get_texts()] == ["event", "on x", "on y", "claimed ±ε"]
-    figure = outputs_figure(result(sketch=COINS, event=Outcomes(("heads",))))
-    widths = [patch.get_width() for patch in figure.axes[0].patches if patch.get_height() == pytest.approx(0.36)]
-    assert widths == pytest.approx([0.7, 0.3, 0.0, 0.3, 0.7, 0.0])
 
 
 def test_svg_stands_inside_a_page():
