@@ -184,11 +184,9 @@ _STATEMENTS = (
     "ALTER TABLE blocks ADD COLUMN trap DEFAULT (load_extension('trap'))",
 )  # fmt: skip
 _FOREIGN = (
-    "CREATE TABLE people (name, age)",
-    "CREATE TABLE about (x)",
-    "CREATE VIEW about AS SELECT 1",
+    "CREATE TABLE people (name, age)", "CREATE TABLE about (x)", "CREATE VIEW about AS SELECT 1",
     "PRAGMA page_size = 512",
-)
+)  # fmt: skip
 
 
 def stores(yard: Yard) -> Attempt:
@@ -297,20 +295,5 @@ def values(yard: Yard) -> Attempt:
 
 
 _KINDS = (
-    "<f8",
-    "|O",
-    "V8",
-    "U10",
-    "M8[ns]",
-    "f8,f8",
-    "(2,3)f8",
-    "i1,3i4",
-    "S5",
-    "a5",
-    ">i4",
-    "g",
-    "F",
-    "trap",
-    "",
-    "{}",
-)
+    "<f8", "|O", "V8", "U10", "M8[ns]", "f8,f8", "(2,3)f8", "i1,3i4", "S5", "a5", ">i4", "g", "F", "trap", "", "{}",
+)  # fmt: skip

@@ -91,29 +91,11 @@ def test_the_factor_is_in_the_figure_and_on_the_first_screen(mixed):
     assert not [line for line in whole.lines if line.get_color() == "white" and len(line.get_xdata()) == 2]
 
 
-def test_legend_and_axis_are_above_the_rows():
-    figure = forest(suite_of(**{f"audit {index}": MILD for index in range(30)}))
-    top = figure.axes[0].get_position().y1
-    (legend,) = figure.legends
-    figure.canvas.draw()
-    assert legend.get_window_extent().y0 / figure.bbox.height > top
-    label = next(text for text in figure.texts if "multiple of the claim" in text.get_text())
-    assert label.get_window_extent().y0 / figure.bbox.height > top
-
-
 def test_only_sections_of_refuted_claims_are_open(mixed):
     sections = re.findall(r'<details class="audit" id="audit-(\d)"( open)?>', mixed)
     assert [place for place, _ in sections] == list("1234567")
     assert [bool(is_open) for _, is_open in sections] == [True] * 4 + [False] * 3
     assert "content-visibility: auto" not in mixed
-
-
-def test_of_many_refuted_claims_the_most_severe_are_open():
-    bare = result(bound=1.5, sketch=None)
-    page = html(suite_of(**{f"audit {index}": bare for index in range(22)}))
-    sections = re.findall(r'<details class="audit" id="audit-\d+"( open)?>', page)
-    assert sections == [" open"] * 20 + [""] * 2
-    assert "The sections of the 20 most severe refuted claims are open." in page
 
 
 def test_the_first_line_says_who_what_and_when():
