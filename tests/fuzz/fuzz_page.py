@@ -18,16 +18,15 @@ from dpaudit.experiments.benchmarks.core.page import Bench, Effort, Page, Task, 
 
 from .command_lines import commands
 from .sandbox import TooSlow, Yard, hook
-from .targets import Attempt, claims, results, stores, values
+from .targets import Attempt, results, stores, values
 
 EXAMPLES, QUICK_EXAMPLES = 100_000, 60
 _PATIENCE = 30.0  # seconds that an example may take; the slowest, a report with its figures, takes less than one
 _SHARES: dict[str, tuple[float, Callable[[Yard], Attempt]]] = {
-    "command line": (0.06, commands),
-    "claims": (0.2, claims),
-    "files of results": (0.26, results),
-    "stores": (0.18, stores),
-    "stored values": (0.3, values),
+    "command line": (0.08, commands),
+    "files of results": (0.32, results),
+    "stores": (0.22, stores),
+    "stored values": (0.38, values),
 }
 """Targets with their shares of the examples: the slower, the smaller."""
 
@@ -91,7 +90,7 @@ _FUZZ = Bench(
     name="fuzz",
     title="Fuzzed inputs",
     method=(
-        "Good inputs in which something was changed: command lines, parameters of claims, files of results, stores, "
+        "Good inputs in which something was changed: command lines, files of results, stores, "
         "and the values in a store under a checksum that is right. Each is refused in words (at the command line with "
         f"exit status 2) or accepted; anything else has failed: another exception, more than {_PATIENCE:g} s, a file "
         "outside of the output that is changed or new, an import that nobody asked for, a pickle that is loaded, a "
