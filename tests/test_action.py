@@ -81,20 +81,6 @@ def noted(name: str, program: str = "pytest", **inputs: str) -> list[str]:
     return Path(os.environ["RUNNER_TEMP"], "noted").read_text().splitlines()[2:]
 
 
-def git(*arguments: str) -> str:
-    who = ("-c", "user.name=a", "-c", "user.email=a@b.invalid")
-    return subprocess.run(["git", *who, *arguments], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def committed(*names: str) -> str:
-    """Commit the files and return the commit."""
-    if not Path(".git").exists():
-        git("init", "--quiet")
-    git("add", *names)
-    git("commit", "--quiet", "--message", "a")
-    return git("rev-parse", "HEAD")
-
-
 def test_the_declaration():
     used = "".join(str(found.get("env", "")) for found in STEPS.values())
     assert set(re.findall(r"inputs\.([a-z-]+)", used)) == ACTION["inputs"].keys()
@@ -151,20 +137,6 @@ def test_without_results_the_summary_says_so(folder):
     assert not (folder / "dp-audit-junit.xml").exists()
 
 
-def test_files_that_changed_since_the_base(folder):
-    base = committed("good.py", "bad.py", "test_good.py", "test_bad.py")
-    for name in ("good.py", "--a b.py"):
-        (folder / name).write_text("# changed")
-    (folder / "bad.py").unlink()
-    committed("good.py", "./--a b.py", "bad.py")
-    asked = {"changed-only": "true"}
-    assert noted("Audit", **asked, base=base)[3:] == ["--dp-audit-changed", "./--a b.py", "./bad.py", "./good.py"]
-    assert noted("Audit", base=base)[3:] == []
-    done = step("Audit", "pytest", **asked, base="0" * 40)
-    assert done.stdout == "::notice::The earlier commit is not available, so all audits run.\n"
-    assert "--dp-audit-changed" not in (folder / "temp/noted").read_text()
-
-
 def test_the_page_states_inputs_hook_and_options_as_they_are():
     page = (ROOT / "docs/how-to/continuous-integration.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(ACTION["inputs"])
@@ -186,10 +158,9 @@ def test_the_page_states_inputs_hook_and_options_as_they_are():
     assert {copy.strip("`'./") for copy in copies} == {ignored}
 
 
-def test_the_hook_audits_the_files_that_it_is_given(folder):
-    command = [*HOOK["entry"].split(), *HOOK["args"]]
-    assert (HOOK["language"], HOOK["types"], HOOK["require_serial"]) == ("system", ["python"], True)
-    done = subprocess.run([*command, "good.py", "test_other.py"], capture_output=True, text=True, check=False)
+def test_the_hook_runs_the_audits(folder):
+    assert (HOOK["language"], HOOK["types"], HOOK["pass_filenames"]) == ("system", ["python"], False)
+    done = subprocess.run([*HOOK["entry"].split(), "test_good.py", "test_other.py"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    assert "1 of 2 tests of dp_audit concern the changed files" in done.stdout
+    assert "1 of 2 tests do not use dp_audit" in done.stdout
     assert "1 passed" in done.stdout

@@ -6,7 +6,6 @@ Verdicts are shown with symbols and options in place of names in Python, and wit
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from contextlib import ExitStack
@@ -54,7 +53,6 @@ from .options import (
 from .report_commands import on_terminal, print_lines, write_reports
 
 if TYPE_CHECKING:
-    from ...audit.claims.claim import Claim
     from ...audit.results.audit_result import AuditResult
     from ...audit.results.canary_result import CanaryResult
 
@@ -219,7 +217,7 @@ def audit(
         if store is not None:
             store.discard()
     if on_terminal():
-        following = next_steps(result, has_runs=runs is not None, is_searched=search is not None, out=out)
+        following = next_steps(result, is_searched=search is not None, out=out)
         typer.echo("\n".join(following))
     raise typer.Exit(_status(result))
 
@@ -370,8 +368,8 @@ def in_shell(text: str, result: AuditResult | CanaryResult) -> str:
     return text.replace(str(result), verdict_text(with_symbols(result.sentence), remarks), 1)
 
 
-def next_steps(result: AuditResult, *, has_runs: bool, is_searched: bool, out: object) -> list[str]:
-    """Return up to three lines on what to do after a verdict; `has_runs` says whether --runs was given."""
+def next_steps(result: AuditResult, *, is_searched: bool, out: object) -> list[str]:
+    """Return one or two lines on what to do after a verdict."""
     from ...audit.results.audit_result import Verdict
 
     report = "--out DIR writes a report" if out is None else f"{out}/report.html shows the event"
@@ -381,30 +379,14 @@ def next_steps(result: AuditResult, *, has_runs: bool, is_searched: bool, out: o
             "      in pytest, --dp-audit-scripts=DIR writes a script that shows the violation with numpy alone",
         ]
     if result.findings:
-        return [
-            "next: follow the remedy of each failed health check, and audit again; the verdict says nothing about the "
-            "claim"
-        ]
-    planned = _plan(result.claim, result)
-    below = [f"      {planned}"] if planned else []
-    cut_short = ["next: a larger --seconds allows more runs, which detect smaller excesses", *below]
-    if result.verdict is Verdict.INCONCLUSIVE:
-        wanted = result.requested_resolution
-        if result.stopped == "time":
-            return cut_short
-        more = f"--runs {10 * result.runs} detects smaller excesses"
-        if wanted is not None and has_runs:
-            more = f"without --runs, the audit makes as many runs as --resolution {wanted:g} needs"
-        return [f"next: {more}", *below]
-    smaller = [f"next: {planned}" if planned else "next: more --runs detect smaller excesses"]
-    if result.stopped == "time":
-        smaller = cut_short
-    other = (
-        "      more --search-runs try more pairs"
-        if is_searched
-        else "      --search MODULE:OBJECT in place of --x and --y looks for the worst pair of neighbours"
-    )
-    return [*smaller, other]
+        return ["next: follow the remedy of each failed health check, and audit again"]
+    more = "a larger --seconds allows more runs" if result.stopped == "time" else "more --runs"
+    steps = [f"next: {more} to detect smaller excesses; `dpaudit plan` says how many an excess takes"]
+    if result.verdict is Verdict.NOT_REFUTED and is_searched:
+        steps.append("      more --search-runs try more pairs")
+    elif result.verdict is Verdict.NOT_REFUTED:
+        steps.append("      --search MODULE:OBJECT in place of --x and --y looks for the worst pair of neighbours")
+    return steps
 
 
 def next_steps_for_canaries(result: CanaryResult, *, out: object) -> list[str]:
@@ -418,35 +400,3 @@ def next_steps_for_canaries(result: CanaryResult, *, out: object) -> list[str]:
     if result.verdict is Verdict.INCONCLUSIVE:
         return [f"next: {more}"]
     return [f"next: {more}", f"      scores that see more of the training raise the bound; {report}"]
-
-
-def _plan(claim: Claim, result: AuditResult) -> str:
-    """Name the command that plans a smaller detectable excess; empty for a claim that options cannot state."""
-    from ...audit.printing import rounded_down
-    from ...audit.results.audit_result import Verdict
-
-    options = _options_of(claim)
-    wanted = result.requested_resolution if result.verdict is Verdict.INCONCLUSIVE else result.resolution / 2
-    if not options or wanted is None or not 0.0 < wanted < math.inf:
-        return ""
-    excess = rounded_down(wanted, 2)
-    return f"`dpaudit plan {options} --resolution {excess:g}` shows the runs that detect an excess of {excess:g}"
-
-
-def _options_of(claim: Claim) -> str:
-    from ...audit.claims.claim import ApproxDP, GaussianDP, PureDP
-    from ...audit.claims.renyi import ZeroConcentratedDP
-
-    given: dict[str, Any]
-    match claim:
-        case PureDP():
-            given = {"epsilon": claim.epsilon}
-        case ApproxDP(bound_on="epsilon"):
-            given = {"epsilon": claim.epsilon, "delta": claim.delta}
-        case GaussianDP():
-            given = {"mu": claim.mu}
-        case ZeroConcentratedDP():
-            given = {"rho": claim.rho}
-        case _:
-            return ""
-    return " ".join(f"--{name} {value:g}" for name, value in given.items())

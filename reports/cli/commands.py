@@ -1,13 +1,9 @@
-"""The commands by name, and mistakes in a command line, which are found before values are converted.
-
-The module of a command is imported when the command is used. The help of ``dpaudit`` alone has the form of typer's,
-without its modules for Markdown and tracebacks. They take as long to import as typer and rich together, and the help of
-a command still uses them.
-"""
+"""The commands by name, whose modules are imported when they are used, and mistakes in a command line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -17,40 +13,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from ...audit.errors import MechanismError, OptionError
 from ...audit.printing import did_you_mean
-from .options import one_mechanism
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 """The base class of the errors of typer's parser, wherever typer keeps it."""
 _UsageError: Any = typer.BadParameter.__mro__[1]
-
-
-def check_usage(command: Any, ctx: Any, arguments: list[str]) -> None:
-    """Raise the first mistake of a command line that can be found from its words.
-
-    An unknown command or option, an option without its value, a missing argument, or an argument too many.
-    """
-    values, rest, given = command.make_parser(ctx).parse_args(args=list(arguments))
-    if any("--help" in param.opts for param in given):
-        return
-    if hasattr(command, "list_commands"):
-        if rest:
-            name, *others = rest
-            found = command.get_command(ctx, name)
-            if found is None:
-                raise unknown_command(command, ctx, name)
-            check_usage(found, type(ctx)(found, info_name=name, parent=ctx), others)
-        elif ctx.parent is not None:
-            typer.echo(ctx.get_help())
-            raise typer.Exit
-        return
-    if rest:
-        raise _UsageError(f"unexpected argument {rest[0]!r}; quote a value that contains spaces", ctx=ctx)
-    for param in command.params:
-        value = values.get(param.name)
-        if param.required and not (isinstance(value, (str, list, tuple)) and value):
-            raise _UsageError(f"the argument {str(param.metavar or param.name).upper()} is missing", ctx=ctx)
-    if check := _CHECKS.get(command.name):
-        check(values)
 
 
 _ELSEWHERE = {
@@ -91,44 +57,6 @@ def usage_sentence(error: Any) -> str:
         said = said[:1].lower() + said[1:]
     listed = "commands" if ctx is not None and hasattr(ctx.command, "list_commands") else "options"
     return f"{said}{'' if said.endswith('?') else ';'} `{path} --help` lists the {listed}."
-
-
-def _check_audit(values: dict[str, Any]) -> None:
-    given = {name: values[name] if isinstance(values.get(name), str) else None for name in ("path", "program")}
-    one_mechanism(**given)
-
-
-_CHECKS = {"audit": _check_audit}
-"""Checks of commands that hold for options together."""
-
-
-def print_help(ctx: Any, commands: Mapping[str, Any]) -> None:
-    """Print the usage, the purpose, the options and the commands with their first sentences."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
-
-    group, console = ctx.command, Console(highlight=False)
-    usage = Text.assemble(("Usage:", "yellow"), ctx.get_usage().removeprefix("Usage:"), style="bold")
-    console.print(Padding(usage, 1))
-    console.print(Padding(Text(group.help), (0, 1, 1, 1)))
-    options = [(", ".join(param.opts), param.help) for param in group.get_params(ctx)]
-    console.print(_panel("Options", options))
-    console.print(_panel("Commands", [(name, command.help) for name, command in commands.items()]))
-    console.print()
-
-
-def _panel(title: str, rows: Iterable[tuple[str, str]]) -> Any:
-    from rich.panel import Panel
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1), expand=True)
-    table.add_column(style="bold cyan", no_wrap=True)
-    table.add_column(ratio=1)
-    for name, words in rows:
-        table.add_row(name, Text(words.replace("`", "")))
-    return Panel(table, title=title, title_align="left", border_style="dim")
 
 
 _PACKAGE = str(__package__).rpartition(".reports")[0]
@@ -196,19 +124,23 @@ class DeferredGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for name in self.commands if name != "bench" or _has_benchmarks()]
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        print_help(ctx, {name: self.commands[name] for name in self.list_commands(ctx)})
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
         self._is_listing = True
         try:
-            return super().shell_complete(ctx, incomplete)
+            yield
         finally:
             self._is_listing = False
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        with self._listing():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        with self._listing():
+            return super().shell_complete(ctx, incomplete)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not ctx.resilient_parsing:
-            check_usage(self, ctx, args)
         for param in self.get_params(ctx):
             if getattr(param, "is_flag", False) and param.default is None:
                 param.default = False  # typer imports pydantic to convert None, which takes a quarter of a second

@@ -7,7 +7,6 @@ import csv
 import importlib
 import json
 import pkgutil
-import re
 import sys
 import zipfile
 from collections import Counter
@@ -22,13 +21,11 @@ import numpy.typing as npt
 from ...audit.errors import DatasetError, OptionError, UnknownNameError, described
 from ...audit.files import regular
 from ...audit.printing import did_you_mean
-from .options import say, streams_kept
+from .options import streams_kept
 
 # JSON in arguments: what is wrong with it, and the likely remedy.
 
 _SHOWN = 60
-_NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?\d+)?\s*", re.IGNORECASE)
-_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def read_json(text: str, name: str) -> Any:
@@ -37,7 +34,7 @@ def read_json(text: str, name: str) -> Any:
         return json.loads(text, object_pairs_hook=partial(_object, name))
     except json.JSONDecodeError as error:
         raise DatasetError(
-            f"{name} is not JSON (character {error.pos + 1}: {error.msg}); {_remedy(text, error)}.", name=name
+            f"{name} is not JSON (character {error.pos + 1}: {error.msg}); {_remedy(text)}.", name=name
         ) from error
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{name} is not JSON ({error}); use JSON such as [1, 0, 2].", name=name) from error
@@ -56,36 +53,8 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-def quoted_numbers(dataset: Any) -> str:
-    """Return how a dataset whose values are all numbers in quotes is written with numbers; empty for any other."""
-    texts = list(_leaves(dataset))
-    if not texts or not all(isinstance(text, str) and _NUMBER.fullmatch(text) for text in texts):
-        return ""
-    try:
-        numbers = json.dumps(_as_numbers(dataset))
-    except ValueError:
-        return ""
-    return numbers if len(numbers) <= _SHOWN else f"{numbers[:_SHOWN]}…"
-
-
-def _leaves(value: Any) -> Any:
-    if isinstance(value, (list, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(each)
-    else:
-        yield value
-
-
-def _as_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _as_numbers(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_as_numbers(each) for each in value]
-    return int(value) if value.strip().lstrip("+-").isdigit() else float(value)
-
-
-def _remedy(text: str, error: json.JSONDecodeError) -> str:
-    """Return the likely remedy: a file, Python in place of JSON, quotes that the shell removed, an open bracket."""
+def _remedy(text: str) -> str:
+    """Return the likely remedy: a file, or Python in place of JSON."""
     if not text.strip():
         return "the text is empty; write JSON such as [1, 0, 2]"
     if Path(text).suffix in (".json", ".npy", ".csv"):
@@ -97,19 +66,6 @@ def _remedy(text: str, error: json.JSONDecodeError) -> str:
         meant = ""
     if 0 < len(meant) <= _SHOWN:
         return f"in JSON this is {meant}"
-    if error.msg == "Extra data":
-        return "write a dataset of several values as a list, such as [1, 0, 2]"
-    if text.count("[") > text.count("]"):
-        return "a closing ] is missing"
-    if text.count("{") > text.count("}"):
-        return "a closing } is missing"
-    if re.search(r",\s*[\]}]", text):
-        return "remove the comma before the closing bracket"
-    if "'" in text:
-        return "JSON puts text in double quotes"
-    if (word := re.match(r"[^\W\d]\w*", text[error.pos :])) is not None:
-        in_json = _WORDS.get(word[0]) or json.dumps(word[0])
-        return f"JSON writes {word[0]} as {in_json}; put the whole argument in single quotes"
     return "use JSON such as [1, 0, 2], or @file.json with the @"
 
 
@@ -125,18 +81,14 @@ def read_dataset(text: str, option: str = "--x") -> Any:
     without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings,
     keyed by the first line.
 
-    A note on standard error says if all values are numbers in quotes.
-
     Parameters
     ----------
     text, option : str
         Value of an option, and its name.
     """
     if not text.startswith("@"):
-        return _noted(read_json(text, f"{option} {shown(text)}"), option)
-    path = Path(text[1:])
-    dataset = _read(path, {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv})
-    return _noted(dataset, option) if path.suffix == ".json" else dataset
+        return read_json(text, f"{option} {shown(text)}")
+    return _read(Path(text[1:]), {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv})
 
 
 def _read(path: Path, readers: Mapping[str, Callable[[Path], Any]]) -> Any:
@@ -153,12 +105,6 @@ def _read(path: Path, readers: Mapping[str, Callable[[Path], Any]]) -> Any:
         raise
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
-
-
-def _noted(dataset: Any, option: str) -> Any:
-    if numbers := quoted_numbers(dataset):
-        say(f"note: the dataset of {option} holds text; for numbers write {numbers}")
-    return dataset
 
 
 def _read_json(path: Path) -> Any:

@@ -187,6 +187,8 @@ def _run(arguments: list[str], *, debug: bool) -> None:
     try:
         status = command_line().main(args=arguments or ["--help"], prog_name="dpaudit", standalone_mode=False)
     except UsageProblem as error:
+        if not str(error):  # a group without a command, whose help typer has shown
+            raise SystemExit(0) from None
         _fail("UsageError", usage_sentence(error), debug=debug)
     except (AuditError, OSError) as error:
         _fail(type(error).__name__, in_options(str(error)), debug=debug)

@@ -211,34 +211,14 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
 }
 """Options by the name of the parameter that they set: ``jobs=1`` in a message of the library becomes ``--jobs 1``."""
 
-_PHRASES = {
-    "Pass claim=PureDP(epsilon) or another claim (shell: --epsilon)": "Pass --epsilon, --mu or --rho",
-    " (--search-runs)": "",
-    'use "warn", True or False': "use warn, true or false",
-    "use True where": "use 1 where",
-    "use an instance such as AddRemove() or Replace()": "use add-remove or replace",
-    "pass the claim for neighbours": "state the claim for neighbours",
-    "or integer=False": "or integer=False in the domain",
-    "(sharper: claim GaussianDP, or cells=)": "(sharper: --mu, or --cells)",
-    "seconds=inf without runs would never end; set runs": "--seconds inf without --runs would never end; set --runs",
-    "mechanism=": "mechanism ",
-    "claim=": "claim ",
-    "raise seconds=": "raise the limit (in Python, `seconds` of `Program`) from ",
-    "[program, argument, …], for example shlex.split(command_line)": "--program 'name arguments'",
-}
-"""Texts that the rule for names does not cover."""
-
-_FLAG = re.compile(r"\b(?:use|with|pass) (sequential|keep_datasets|resume)=False")
-_GIVEN = re.compile(
-    rf"(?<![\w.\-(\[{{])({'|'.join(sorted(OPTIONS, key=len, reverse=True))})=(?!=)(\"[^\"]*\"|'[^']*'|[^\s,;:)\"']*)"
-)
-_CALL = re.compile(r"\w+\([^()]*\)")
+_GIVEN = re.compile(rf"(?<![\w.\-(\[{{])({'|'.join(OPTIONS)})=(?!=)(True\b|False\b)?(?=([^\s,;:.)])?)")
+_CALL = re.compile(r"(\w+\([^()]*\))")
 _QUOTED = re.compile(r"(?:raised|failed with) [\w.]+: |Input should be ")
 """What precedes the words of the caller's own code."""
 
 
 def in_options(text: str) -> str:
-    """Return a message with options in place of the library's parameters; quoted errors of the caller's code stay.
+    """Return a message with options in place of the library's parameters; calls and quoted errors stay.
 
     Examples
     --------
@@ -247,28 +227,19 @@ def in_options(text: str) -> str:
     >>> in_options("bits=True audits the bits too, bits=False silences this.")
     '--bits true audits the bits too, --bits false silences this.'
     >>> in_options("cells need a fixed number of runs; use sequential=False.")
-    'cells need a fixed number of runs; leave out --sequential.'
+    'cells need a fixed number of runs; use --no-sequential.'
     """
     quoted = _QUOTED.search(text)
-    own, rest = (text, "") if quoted is None else (text[: quoted.start()], text[quoted.start() :])
-    for phrase, words in _PHRASES.items():
-        own = own.replace(phrase, words)
-    own = _FLAG.sub(lambda found: f"leave out {OPTIONS[found[1]]}", own)
-    parts, at = [], 0
-    for call in _CALL.finditer(own):  # such as draw_block(…, seed=1), which is Python in the shell too
-        parts += [_GIVEN.sub(_as_option, own[at : call.start()]), call[0]]
-        at = call.end()
-    return "".join([*parts, _GIVEN.sub(_as_option, own[at:]), rest])
+    end = len(text) if quoted is None else quoted.start()
+    parts = _CALL.split(text[:end])  # such as draw_block(…, seed=1), which is Python in the shell too
+    own = [part if place % 2 else _GIVEN.sub(_as_option, part) for place, part in enumerate(parts)]
+    return "".join([*own, text[end:]])
 
 
 def _as_option(found: re.Match[str]) -> str:
-    name, value = found[1], found[2]
-    dot = "." * value.endswith(".")
-    value = value.removesuffix(".") if dot else value
-    if name in ("sequential", "keep_datasets", "resume") and value == "True":
-        return f"{OPTIONS[name]}{dot}"
-    if name == "bits" and value in ("True", "False"):
-        value = value.lower()
-    if len(value) > 1 and value[0] == value[-1] == "'" and re.fullmatch(r"[\w-]+", value[1:-1]):
-        value = value[1:-1]
-    return f"{OPTIONS[name]} {value}{dot}".replace(" .", ".") if value else f"{OPTIONS[name]}{dot}"
+    option, value, after = OPTIONS[found[1]], found[2], found[3]
+    if value is None:
+        return f"{option} " if after else option
+    if found[1] == "bits":
+        return f"{option} {value.lower()}"
+    return option if value == "True" else option.replace("--", "--no-")

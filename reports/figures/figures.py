@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...audit.printing import percent, rounded_down
-from ...audit.records.suite import Checked, Entry, Suite
+from ...audit.printing import percent
+from ...audit.records.suite import Checked
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import lower_limit, number, prose, symbol, visible
-from .figure_style import WIDTH, in_report_style, legend_above, light_ticks, panel
+from .figure_style import WIDTH, in_report_style, legend_above, panel
 from .output_figures import (
     claimed_epsilon,
     draw_profile,
@@ -25,18 +25,12 @@ from .output_figures import (
 )
 from .series_figures import (
     MOST_POINTS,
-    are_quick,
     draw_bound,
-    draw_distances,
-    draw_guess_bounds,
     draw_points,
-    draw_projection,
     draw_scores,
     draw_series,
     drawn_points,
     fraction_outside,
-    projection_of,
-    series_by_distance,
     stopped,
 )
 
@@ -52,7 +46,6 @@ class Drawn:
     figure: Figure
     label: str  # description with the main numbers, for screen readers
     caption: str
-    is_of_the_bound: bool = False  # the bound against the number of runs or guesses
 
 
 def figures_of(result: Checked) -> list[Drawn]:
@@ -62,23 +55,8 @@ def figures_of(result: Checked) -> list[Drawn]:
     return _of_statement(result) if isinstance(result, StatementResult) else _of_audit(result)
 
 
-def figures_with_bound(result: Checked) -> list[Drawn]:
-    """Return the figures of a result, one of which has its bound: a projected one unless another shows it."""
-    drawn = figures_of(result)
-    shown = None if any(one.is_of_the_bound for one in drawn) else projection_of(result)
-    if shown is not None:
-        figure = _framed(lambda axes: draw_projection(axes, shown), 1.5, legend_rows=2)
-        drawn.insert(1, Drawn(figure, shown.label, shown.caption, is_of_the_bound=True))
-    return drawn
-
-
-def distance_figures(suite: Suite) -> list[Drawn]:
-    """Return a figure for each mechanism audited at three or more distances under one adjacency and kind of claim."""
-    return [_of_distances(entries) for entries in series_by_distance(suite, fewest=3)]
-
-
-def _drawn(figure: Figure, label: str, caption: str, *, is_of_the_bound: bool = False) -> Drawn:
-    return Drawn(figure, prose(label), prose(caption), is_of_the_bound)
+def _drawn(figure: Figure, label: str, caption: str) -> Drawn:
+    return Drawn(figure, prose(label), prose(caption))
 
 
 def _of_audit(result: AuditResult) -> list[Drawn]:
@@ -120,18 +98,17 @@ def _of_looks(result: AuditResult, name: str) -> Drawn:
         "Lower bound after each batch, on a fixed grid of values; all bounds hold together with "
         f"{percent(1 - result.alpha)} confidence."
     )
-    return _drawn(_framed(lambda axes: draw_bound(axes, result), 1.9), label, caption, is_of_the_bound=True)
+    return _drawn(_framed(lambda axes: draw_bound(axes, result), 1.9), label, caption)
 
 
 @in_report_style
-def _framed(draw: Callable[[Axes], None], height: float, *, left: float = 0.7, legend_rows: int = 1) -> Figure:
+def _framed(draw: Callable[[Axes], None], height: float, *, left: float = 0.7) -> Figure:
     """A figure of one panel, `height` inches high, with its legend above."""
     from matplotlib.figure import Figure
 
-    figure, width = Figure(figsize=(WIDTH, height + 0.65 + 0.19 * legend_rows)), WIDTH - left - 0.25
+    figure, width = Figure(figsize=(WIDTH, height + 0.84)), WIDTH - left - 0.25
     axes = panel(figure, left=left, bottom=0.5, width=width, height=height)
     draw(axes)
-    light_ticks(axes)
     legend_above(axes, ncols=3, start=min(0.7 - left, 0.0) / width)
     return figure
 
@@ -171,8 +148,6 @@ def _curves(result: AuditResult, cells: CellCounts) -> Figure:
     trade_off = panel(figure, left=3.35, bottom=0.5, width=1.9, height=1.85)
     draw_profile(profile, cells, result.claim)
     draw_trade_off(trade_off, cells, result.claim)
-    light_ticks(profile)
-    light_ticks(trade_off)
     legend_above(profile, ncols=2)
     return figure
 
@@ -203,7 +178,7 @@ def _of_statement(result: StatementResult) -> list[Drawn]:
 
 def _of_canaries(result: CanaryResult) -> list[Drawn]:
     drawn: list[Drawn] = []
-    name, sketch, letter = visible(result.mechanism, 100), result.sketch, symbol(result.claim.strength_name)
+    name, sketch = visible(result.mechanism, 100), result.sketch
     if sketch is not None:
         what = "Pairs of canaries by the difference of their scores" if result.coins == "fixed" else "Canaries by score"
         caption = (
@@ -211,29 +186,4 @@ def _of_canaries(result: CanaryResult) -> list[Drawn]:
         )
         figure = _framed(lambda axes: draw_scores(axes, result, sketch), 1.9)
         drawn.append(_drawn(figure, f"Scores of the canaries of {name}: {result.guesses_in_words}.", caption))
-    if are_quick(result):
-        label = (
-            f"Lower bound on {letter} of {name} by number of guesses: "
-            f"{lower_limit(result.bound, result.claim.strength)}, claimed {number(result.claim.strength)}, at most "
-            f"{number(rounded_down(result.ceiling))} with so many canaries."
-        )
-        caption = (
-            "Lower bound that each number of guesses gives if it is the only one tested, chosen before a look at the "
-            "scores, with all of alpha; dashed: the same if all of these guesses were right. The largest point of the "
-            "curve is not a bound. The bound of the audit is, because its tests share alpha."
-        )
-        figure = _framed(lambda axes: draw_guess_bounds(axes, result), 1.9, legend_rows=2)
-        drawn.append(_drawn(figure, label, caption, is_of_the_bound=True))
     return drawn
-
-
-def _of_distances(entries: list[Entry]) -> Drawn:
-    results = [entry.result for entry in entries if isinstance(entry.result, AuditResult)]
-    each = "; ".join(f"{lower_limit(r.bound, r.claim.strength)} at distance {number(r.pair.distance)}" for r in results)
-    name = visible(results[0].mechanism, 100)
-    caption = (
-        f"{name} at several distances ({visible(results[0].pair.adjacency, 100)}): the claim, the lower bound "
-        "proved by the counts, and the estimate above it."
-    )
-    figure = _framed(lambda axes: draw_distances(axes, entries), 2.4, legend_rows=2)
-    return _drawn(figure, f"Lower bounds of {name} by distance: {each}.", caption)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import found as found_words
-from ..plain_text import number, severity, severity_text
-from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible, light_ticks
+from ..plain_text import number, severity_text
+from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,28 +24,11 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 Array = npt.NDArray[np.float64]
+Audit = AuditResult | CanaryResult
+Rows = list[tuple[Entry, Audit]]
 
-# Lower bounds before and after, for a comparison of two records of the same audits.
-
-MOST_ROWS = 60
-_FARTHEST = 2.0  # times the claim, as in the forest
-
-
-def compared_bounds(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with a bound before or after, changed ones first; at most `MOST_ROWS`."""
-    known = [one for one in comparisons if not (math.isnan(_bound(one.before)) and math.isnan(_bound(one.after)))]
-    return sorted(known, key=lambda one: (not one.has_changed, one.not_compared is None))[:MOST_ROWS]
-
-
-@in_report_style
-def before_after_figure(comparisons: Sequence[Comparison], *, narrow: bool = False) -> Figure:
-    """Return a figure with a row for each comparison: hollow marker before, filled marker after, line between."""
-    figure = _of_rows(
-        len(comparisons), narrow, 0.46 if narrow else 0.27, 0.95 if narrow else 0.72,
-        lambda axes: _draw(axes, comparisons, narrow),
-    )  # fmt: skip
-    figure.legend(handles=_keys(), loc="upper center", ncols=3, borderaxespad=0.2)
-    return figure
+_FARTHEST = 2.0  # times the claim
+_NARROW = 54  # characters of a name and its numbers on a phone
 
 
 def _of_rows(n: int, narrow: bool, row: float, above: float, draw: Callable[[Axes], None]) -> Figure:
@@ -61,7 +43,8 @@ def _of_rows(n: int, narrow: bool, row: float, above: float, draw: Callable[[Axe
     draw(axes)
     axes.spines["bottom"].set_visible(False)
     axes.spines["top"].set_visible(True)
-    light_ticks(axes, is_above=True)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     return figure
 
 
@@ -84,61 +67,6 @@ def _text(axes: Axes, y: int, name: tuple[str, int], numbers: tuple[str, int], n
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
     axes.text(0.04 if narrow else -0.05, y - 0.3 * narrow, legible(*name), ha="left" if narrow else "right", **place)
     axes.text(1 if narrow else 1.03, y - 0.3 * narrow, legible(*numbers), ha="right" if narrow else "left", **place)
-
-
-def _draw(axes: Axes, comparisons: Sequence[Comparison], narrow: bool) -> None:
-    rows = np.arange(len(comparisons), dtype=np.float64) + 0.14 * narrow
-    before, after = (
-        np.array([_bound(entry) for entry in entries])
-        for entries in ([one.before for one in comparisons], [one.after for one in comparisons])
-    )
-    pooled = np.concatenate([before, after])
-    limit = min(max(1.06 * float(pooled[np.isfinite(pooled)].max(initial=0.0)), 1.2), _FARTHEST)
-    _multiples(axes, rows, limit, narrow)
-    both = ~np.isnan(before) & ~np.isnan(after)
-    axes.hlines(rows[both], before[both].clip(0, limit), after[both].clip(0, limit), colors=GREY, linewidths=1.0)
-    look: dict[str, Any] = {"linestyle": "", "clip_on": False, "zorder": 3, "markersize": 7}
-    for values, entries, is_filled in (
-        (before, [one.before for one in comparisons], False),
-        (after, [one.after for one in comparisons], True),
-    ):
-        for verdict in Verdict:
-            own = np.array([entry is not None and entry.result.verdict is verdict for entry in entries], dtype=np.bool_)
-            own &= ~np.isnan(values)
-            colour = COLOUR[verdict] if is_filled else "white"
-            axes.plot(
-                values[own].clip(0, limit), rows[own], MARKER[verdict], color=colour, markeredgecolor=COLOUR[verdict],
-                markeredgewidth=1.2, **look,
-            )  # fmt: skip
-    for y, one in enumerate(comparisons):
-        texts = " → ".join("missing" if each is None else found_words(each.result) for each in (one.before, one.after))
-        texts += ", changed" if one.has_changed else ", not compared" if one.not_compared and not narrow else ""
-        _text(axes, y, (one.name, 20 if narrow else 40), (texts, 60 if narrow else 80), narrow)
-
-
-def _bound(entry: Entry | None) -> float:
-    """The lower bound as a multiple of the claim; NaN where there is none."""
-    if entry is None or isinstance(entry.result, StatementResult):
-        return math.nan
-    if entry.result.findings:
-        return math.nan
-    return severity(entry.result)
-
-
-def _keys() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    shared: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgecolor": GREY}
-    return [
-        Line2D([], [], color="white", label="before", **shared),
-        Line2D([], [], color=GREY, label="after", **shared),
-    ]
-
-
-Audit = AuditResult | CanaryResult
-Rows = list[tuple[Entry, Audit]]
-
-_NARROW = 54  # characters of a name and its numbers on a phone
 
 
 @in_report_style

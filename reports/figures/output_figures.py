@@ -26,7 +26,6 @@ from .figure_style import (
     ink,
     legend_above,
     legible,
-    light_ticks,
     name_rows,
     panel,
     sides,
@@ -74,13 +73,11 @@ def outputs_figure(result: AuditResult) -> Figure | None:
         ratios = panel(figure, left=left + 1.2 * width + 0.15, bottom=0.48, width=width, height=rows)
     else:
         figure = Figure(figsize=(WIDTH, 3.7))
-        shares = panel(figure, left=0.7, bottom=2.0, width=4.6, height=1.4)
-        ratios = panel(figure, left=0.7, bottom=0.45, width=4.6, height=1.4)
+        shares = panel(figure, left=0.85, bottom=2.0, width=4.45, height=1.4)
+        ratios = panel(figure, left=0.85, bottom=0.45, width=4.45, height=1.4)
     draw_shares(shares, result, drawn)
     draw_ratio(ratios, result, drawn)
     (ratios.yaxis if drawn.labels else shares.xaxis).set_visible(False)
-    light_ticks(shares)
-    light_ticks(ratios)
     legend_above(shares, ratios)
     return figure
 

@@ -26,13 +26,10 @@ from .output_figures import (
 )
 from .series_figures import (
     draw_bound,
-    draw_distances,
-    draw_guess_bounds,
     draw_points,
     draw_scores,
     draw_series,
     drawn_points,
-    series_by_distance,
 )
 
 if TYPE_CHECKING:
@@ -54,9 +51,7 @@ _NEEDS = {
     "series": "a statement about a curve, such as the result of check_noise or check_slope",
     "points": "a statement about numbers, such as the result of check_noise or check_slope",
     "scores": "an audit of a training run: check_canaries(...)",
-    "guesses": "an audit of a training run: check_canaries(...)",
     "forest": "audits of claims: Suite(title=..., entries=(Entry(name=..., result=check(...)), ...))",
-    "distance": "audits of one mechanism at two or more distances: check(..., distance=2)",
 }
 """The kinds of figures and the data that each requires."""
 
@@ -83,9 +78,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         - "series": measured values along a stated curve;
         - "points": every number of a statement with its allowed range;
         - "scores": histograms of the scores of canaries in and out, with the guessed scores shaded;
-        - "guesses": lower bound that each number of guesses gives alone, and the largest that it could give;
-        - "forest": every audit as a fraction of its claim;
-        - "distance": bounds against the distance between the datasets.
+        - "forest": every audit as a fraction of its claim.
 
         Lower bounds hold for the mechanism, upper bounds only for these cells (unions of the first cells in order).
         All figures of the same cells hold together with probability 1 − alpha of the cells.
@@ -116,8 +109,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
     draw_by_kind = _drawings(result)
     kinds = tuple(draw_by_kind)
     if kind is None and not kinds:
-        need = _NEEDS["forest" if isinstance(result, Suite) else "distance"]
-        raise OptionError(f"this {_type(result)} has no figure; a figure requires {need}.", kinds=kinds)
+        raise OptionError(f"this {_type(result)} has no figure; a figure requires {_NEEDS['forest']}.", kinds=kinds)
     chosen = kinds[0] if kind is None else kind
     if chosen == "ratio" and "ratio" not in kinds and "ratios" in kinds:
         chosen = "ratios"
@@ -163,10 +155,7 @@ def _drawings(result: Drawable) -> dict[str, Callable[[Axes], None]]:
         )
     if audits(suite):
         found["forest"] = lambda axes: draw_forest(axes, suite, narrow=True)
-    groups = series_by_distance(suite, fewest=2)
-    if len(groups) == 1:
-        found["distance"] = lambda axes: draw_distances(axes, groups[0])
-    return found if suite is result else dict(reversed(found.items()))
+    return found
 
 
 def _of_audit(result: AuditResult) -> dict[str, Callable[[Axes], None]]:
@@ -188,7 +177,6 @@ def _of_canaries(result: CanaryResult) -> dict[str, Callable[[Axes], None]]:
     found: dict[str, Callable[[Axes], None]] = {}
     if (sketch := result.sketch) is not None:
         found["scores"] = lambda axes: draw_scores(axes, result, sketch)
-    found["guesses"] = lambda axes: draw_guess_bounds(axes, result)
     found["forest"] = lambda axes: draw_forest(axes, _suite_of([result]), narrow=True)
     return found
 
@@ -209,12 +197,9 @@ def _refusal(kind: str, kinds: tuple[str, ...], result: Drawable) -> str:
     has = ", ".join(f'"{each}"' for each in kinds)
     if kind not in _NEEDS:
         return f"is unknown; use one of {has} for this {_type(result)}."
-    if kind == "distance" and isinstance(result, Suite) and len(series_by_distance(result, fewest=2)) > 1:
-        need = "a list with the results of one mechanism, because this suite has several series"
-    elif isinstance(result, Suite) and kind not in ("forest", "distance"):
-        need = f"one of its results, plot(suite.entries[0], kind={kind!r}), and {_NEEDS[kind]}"
-    else:
-        need = _NEEDS[kind]
+    need = _NEEDS[kind]
+    if isinstance(result, Suite) and kind != "forest":
+        need = f"one of its results, plot(suite.entries[0], kind={kind!r}), and {need}"
     return f"cannot be drawn for this {_type(result)} (available: {has or 'none'}); it requires {need}."
 
 

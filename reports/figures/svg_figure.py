@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
@@ -14,7 +14,7 @@ from ...audit.files import write_atomically
 from ...audit.records.suite import Checked, Suite
 from ..plain_text import visible
 from .figure_style import in_report_style, share_styles
-from .figures import distance_figures, figures_with_bound
+from .figures import figures_of
 from .forest_figure import forest
 
 if TYPE_CHECKING:
@@ -125,57 +125,20 @@ def _lift_style(element: Element[Any], children: list[Element[Any]]) -> None:
             child.attrib.pop("style", None)
 
 
-# Drawings of many results in several processes; drawing takes most of the time of a long report.
-
-_ALONE, _BATCH = 40, 10
-"""Largest number of results drawn without worker processes, and number of results per batch."""
-
-
 Drawing: TypeAlias = tuple[str, str]
 """A caption and an SVG element."""
 
 
-def drawings_of(results: Sequence[Checked], *, jobs: int | None = None) -> tuple[list[list[Drawing]], dict[str, str]]:
-    """Return the drawings of each result, with distinct ids, and the style sheet that they share.
-
-    Parameters
-    ----------
-    jobs : int, optional
-        Number of processes; by default the setting of `joblib.parallel_config`, or all cores.
-    """
-    starts = range(0, len(results), _BATCH)
-    if len(results) <= _ALONE or jobs == 1:
-        return _joined(_drawn(results[start : start + _BATCH], start) for start in starts)
-    import joblib
-
-    calls = [joblib.delayed(_drawn)(results[start : start + _BATCH], start) for start in starts]
-    if jobs is None:
-        _, configured = joblib.parallel.get_active_backend()
-        jobs = -1 if configured is None else configured
-    return _joined(joblib.Parallel(n_jobs=jobs)(calls))
-
-
-def _joined(
-    batches: Iterable[tuple[list[list[Drawing]], dict[str, str]]],
-) -> tuple[list[list[Drawing]], dict[str, str]]:
-    drawings, sheet = list[list[Drawing]](), dict[str, str]()
-    for own, styles in batches:
-        drawings += own
-        sheet |= styles
-    return drawings, sheet
-
-
 @in_report_style
-def _drawn(results: Sequence[Checked], start: int) -> tuple[list[list[Drawing]], dict[str, str]]:
-    sheet: dict[str, str] = {}
-    drawings = [
+def drawings_of(results: Sequence[Checked], sheet: dict[str, str]) -> list[list[Drawing]]:
+    """Return the drawings of each result, with distinct ids; their styles are added to the `sheet` of the page."""
+    return [
         [
             (one.caption, svg(one.figure, label=one.label, prefix=f"a{index}-{place}-", sheet=sheet))
-            for place, one in enumerate(figures_with_bound(result))
+            for place, one in enumerate(figures_of(result))
         ]
-        for index, result in enumerate(results, start + 1)
+        for index, result in enumerate(results, start=1)
     ]
-    return drawings, sheet
 
 
 # The figures of a suite as SVG files.
@@ -191,13 +154,11 @@ def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
         Created if it does not exist; files with the same names are replaced.
     """
     folder = Path(folder)
-    drawn = [("forest", forest(suite))]
-    drawn += [(f"distance-{place}", one.figure) for place, one in enumerate(distance_figures(suite), 1)]
-    texts = {name: standalone_svg(figure) for name, figure in drawn}
+    texts = {"forest": standalone_svg(forest(suite))}
     for index, entry in enumerate(suite.entries, 1):
         name = "".join(char if char.isascii() and char.isalnum() else "-" for char in entry.name)[:60].strip("-")
-        own = figures_with_bound(entry.result)
-        texts |= {f"{index:03d}-{name}-{place}": standalone_svg(one.figure) for place, one in enumerate(own, 1)}
+        for place, one in enumerate(figures_of(entry.result), 1):
+            texts[f"{index:03d}-{name}-{place}"] = standalone_svg(one.figure)
     written = []
     for name, text in texts.items():
         written.append(folder / f"{name}.svg")

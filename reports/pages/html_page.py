@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ...audit.options import checked
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, ReplayTable, Suite, seconds
@@ -22,8 +21,7 @@ from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 from ..figures.figure_style import rules
-from ..figures.figures import distance_figures
-from ..figures.forest_figure import MOST_ROWS, before_after_figure, compared_bounds, forest
+from ..figures.forest_figure import forest
 from ..figures.svg_figure import drawings_of, svg
 from ..plain_text import APART, KINDS, cautions, heading, prose, require_for_html, visible
 from .audit_facts import facts, in_words
@@ -158,7 +156,6 @@ def html(
     comparisons: Sequence[Comparison] = (),
     tables: Sequence[PageTable] = (),
     today: datetime.date | None = None,
-    jobs: int | None = None,
 ) -> str:
     """Return the suite as a page: summary, table, a folding section for each audit, methods, glossary, environment.
 
@@ -178,9 +175,6 @@ def html(
         Further tables, each a section after the table of audits.
     today : date, optional
         Day on which acceptances are checked; by default the current day.
-    jobs : int, optional
-        Processes that draw the figures of many audits; by default the setting of `joblib.parallel_config`, or all
-        cores.
     """
     require_for_html()
     from markupsafe import Markup
@@ -189,9 +183,8 @@ def html(
     ordered = dataclasses.replace(suite, entries=tuple(by_severity(suite.entries)))
     most_severe = dataclasses.replace(ordered, entries=ordered.entries[:_MOST_DRAWN])
     n_audits = sum(not isinstance(entry.result, StatementResult) for entry in most_severe.entries)
-    figures_of_all, sheet = drawings_of(
-        [entry.result for entry in most_severe.entries], jobs=checked("jobs", jobs, or_none=True)
-    )
+    sheet: dict[str, str] = {}
+    figures_of_all = drawings_of([entry.result for entry in most_severe.entries], sheet)
     figures_of_all += [[] for _ in ordered.entries[_MOST_DRAWN:]]
 
     def drawn(figure: Figure, label: str, prefix: str) -> Markup:
@@ -205,12 +198,6 @@ def html(
         (plain.visible(title, 100), plain.prose(caption), drawn(figure, f"{title}: {caption}", f"d{index}-"))
         for index, (title, caption, figure) in enumerate(drawings)
     ]
-    overviews += [
-        ("", one.caption, drawn(one.figure, one.label, f"k{index}-"))
-        for index, one in enumerate(distance_figures(suite))
-    ]
-    bounds = compared_bounds(comparisons)
-    told = f"Lower bounds of {plain.counted(len(bounds), 'audit')} before and after. {numbers_of(comparisons)}."
     audits = [
         {**_audit(entry, index, today), "figures": [(caption, Markup(drawing)) for caption, drawing in figures]}
         for index, (entry, figures) in enumerate(zip(ordered.entries, figures_of_all, strict=True), 1)
@@ -247,9 +234,6 @@ def html(
         has_forest=n_audits > 0,
         comparisons=[_comparison(one) for one in comparisons],
         compared=numbers_of(comparisons),
-        before_after=drawn(before_after_figure(bounds), told, "ba-") if bounds else "",
-        before_after_narrow=drawn(before_after_figure(bounds, narrow=True), told, "ba-narrow-") if bounds else "",
-        n_not_drawn=len(comparisons) - len(bounds) if len(bounds) == MOST_ROWS else 0,
         accepted=[
             (
                 plain.visible(entry.name, 100),
@@ -283,7 +267,7 @@ def html(
 
 
 _MOST_OPEN = 20  # sections: the most severe refutations; more would take long to lay out and to read
-_MOST_DRAWN = 300  # audits, the most severe first: their figures take ten times as long as all else of an entry
+_MOST_DRAWN = 100  # audits, the most severe first: their figures take ten times as long as all else of an entry
 _MOST_NAMED = 5  # links to audits of one kind on the first screen
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import inspect
+import itertools
 import math
 import os
-import re
-import secrets
 import shlex
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
@@ -21,7 +19,6 @@ from typing import Any, NoReturn
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
-from ...audit.datasets.description import difference, summarise
 from ...audit.datasets.domains import Domain
 from ...audit.errors import AuditError, OptionError, StoreError, WriteError
 from ...audit.events.events import Event
@@ -222,11 +219,6 @@ _BOUNDED = (
 )
 _OWN = ("audits", "accepted", "until", "up_to", "expect")  # options that no audit takes
 _OF_SEARCHES = ("guide", "search_runs", "on_round")
-_FIRST, _DESCRIBED = 10**6, 9 * 10**6  # numbers of audits in threads and processes: the first, and how many
-_SAME = (
-    "made at the same time as another audit with this description, in a thread or process, so which of them it is may "
-    "change between sessions; give each a name= or a test (pytest.mark.parametrize)"
-)
 
 
 class DPAudit:
@@ -237,7 +229,7 @@ class DPAudit:
         self._session, self._name, self._path = session, name, path
         self._marked = {option: value for option, value in marked.items() if option not in _OWN}
         self._accepted, self._expected = _acceptance(marked), _verdict(marked.get("expect"))
-        self._calls, self._at, self._attempt = 0, _place(), secrets.token_hex(8)
+        self._numbers, self._process = itertools.count(1), os.getpid()
 
     def __repr__(self) -> str:
         return f"<dp_audit of {self._name}>"
@@ -283,7 +275,7 @@ class DPAudit:
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
-        with self._audit(mechanism, (x, y), {"claim": claim, "neighbours": neighbours, **options}) as label:
+        with self._audit() as label:
             started, expected = now(), self._expectation(expect)
             refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
             if (neighbours is None) == (x is None and y is None):
@@ -327,7 +319,7 @@ class DPAudit:
         AuditResult, StatementResult, CanaryResult, EquivalenceResult or SensitivityResult
         """
         __tracebackhide__ = True
-        with self._audit(function, arguments, options) as label:
+        with self._audit() as label:
             expected = self._expectation(expect)
             parameters = inspect.signature(function).parameters
             is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
@@ -393,7 +385,7 @@ class DPAudit:
             Result without an excess; it may be open.
         """
         __tracebackhide__ = True
-        with self._audit(mechanism, (x, y), options) as label:
+        with self._audit() as label:
             whole = self._begin(label, options, has_alpha=False)
             result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
             if result.has_excess:
@@ -401,18 +393,19 @@ class DPAudit:
             return result
 
     @contextmanager
-    def _audit(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Iterator[str]:
+    def _audit(self) -> Iterator[str]:
         """Name of one more audit, whose exception the session keeps until the test's report shows it.
 
-        Audits are numbered in the order of their calls, except those in other threads and processes, whose order may
-        change from run to run: the number of such an audit follows from its description.
+        Audits are numbered in the order of their calls.
         """
-        if _place() == self._at:
-            self._calls += 1
-            label = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
-        else:
-            label = self._label_of(_description(function, arguments, options))
-        self._session.begun(label, self._name)
+        if os.getpid() != self._process:
+            raise OptionError(
+                "the audit was made in a child process of the test, whose result the session would not see; make it in "
+                "the process of the test."
+            )
+        number = next(self._numbers)
+        label = self._name if number == 1 else f"{self._name} #{number}"
+        self._session.unfinished[label] = self._name
         try:
             yield label
         except KeyboardInterrupt:
@@ -421,25 +414,6 @@ class DPAudit:
             self._session.raised(label, self._name, error)
             raise
         self._session.settled(label, self._name)
-
-    def _label_of(self, description: str) -> str:
-        """The name of an audit with this description; the next free number if another audit of the test has it.
-
-        A file for each number in the journal gives it to one audit, whichever thread or process makes it.
-        """
-        taken = Path(str(self._session.journal), self._attempt)
-        taken.mkdir(parents=True, exist_ok=True)
-        first = number = _FIRST + int(hashlib.sha256(description.encode()).hexdigest(), 16) % _DESCRIBED
-        while True:
-            try:
-                (taken / str(number)).touch(exist_ok=False)
-                break
-            except FileExistsError:
-                number += 1
-        label = f"{self._name} #{number}"
-        if number > first:
-            self._session.notes[label] = _SAME
-        return label
 
     def _fail(self, label: str, message: str) -> NoReturn:
         """Fail the test, and the session's record of the audit, so that a rerun fails too."""
@@ -572,32 +546,6 @@ class DPAudit:
         except (ScriptError, WriteError) as error:
             return f"not written: {error}"
         return f"python {shlex.quote(str(path))}"
-
-
-def _place() -> tuple[int, int]:
-    """The process and thread that make a call."""
-    return os.getpid(), threading.get_ident()
-
-
-def _description(function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> str:
-    """A text that is the same in every run, with no contents of datasets; different for different audits in general."""
-    parts = [_words(function), *(f"{name}={_words(value)}" for name, value in sorted(options.items()))]
-    parts += [_words(each) if callable(each) else summarise(each) for each in arguments]
-    with suppress(Exception):  # objects of the caller's may raise anything; then the audit refuses them
-        parts.append(difference(*arguments))
-    return "\n".join(parts)
-
-
-def _words(value: Any) -> str:
-    """A callable with the numbers and texts that its closure holds, or another value, without addresses and rows."""
-    held = []
-    for cell in getattr(value, "__closure__", None) or ():
-        with suppress(ValueError):  # a variable that is not set yet
-            held.append(cell.cell_contents)
-    named = [_words(each) if each is not value and callable(each) else each for each in held]
-    is_of_rows = getattr(value, "lists_values", False) or isinstance(value, (list, tuple))
-    text = type(value).__name__ if is_of_rows else re.sub(r" at 0x[0-9a-fA-F]+", "", shorten(value))
-    return text + "".join(f", {shorten(each)}" for each in named if isinstance(each, (int, float, str)))
 
 
 def _excess_message(result: ReplayResult) -> str:

@@ -6,241 +6,23 @@ when a test first requests the fixture.
 
 from __future__ import annotations
 
-import ast
-import inspect
 import secrets
-import tempfile
-import textwrap
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import cache
-from importlib.util import find_spec
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ...audit.errors import AuditError
-from ...audit.files import regular
-from .session import DEFAULTS, HELP, AuditSession, Failed, Settings, setting_from_text, with_lock
+from .session import DEFAULTS, HELP, AuditSession, Failed, Settings, setting_from_text
 
 if TYPE_CHECKING:
     from .fixture import DPAudit
 
-# Tests chosen by their sources: those that request a fixture, and those that concern changed files.
-#
-# A test requests a fixture by its parameters and those of its fixtures, as pytest knows them, or while it runs, with
-# `getfixturevalue` of a request. It is left out only if neither the test nor its fixtures can do so: they have no
-# request, or their code uses it only for what is known not to lead to the fixture.
-#
-# A test concerns a changed file if its file changed, or imports a changed module through any others. Imports are read
-# from the sources, those inside functions included. Modules that a program imports by a name that it computes are not
-# seen.
-
-_SAFE = frozenset(
-    ("addfinalizer", "cls", "config", "fixturename", "function", "keywords", "module", "param", "path", "scope")
-)  # attributes of a request that do not lead to another fixture
-_HIDDEN = {"eval", "exec", "locals", "vars", "globals"}  # functions that find a request without its name
-_OF_HOOKS = {"getfixturevalue", "_request"}
-
-
-def requesting(items: Sequence[pytest.Item], fixture: str) -> list[pytest.Item]:
-    """Return the tests that request the fixture, or may request it while they run."""
-    if items and _hooks_may_request(items[0].config):
-        return list(items)
-    known = dict[Any, set[str] | None]()
-    return [item for item in items if _may_request(item, fixture, known)]
-
-
-def _may_request(item: pytest.Item, fixture: str, known: dict[Any, set[str] | None]) -> bool:
-    """Whether a test may request a fixture: by a name that is not seen, or by those of its fixtures and their code."""
-    waiting, names = [*getattr(item, "fixturenames", ())], set[str]()
-    sources: list[Any] = ["".join(each.source for each in getattr(getattr(item, "dtest", None), "examples", ()))]
-    if "request" in getattr(getattr(item, "_fixtureinfo", None), "argnames", ()):
-        sources.append(item.obj)  # type: ignore[attr-defined]  # a function's
-    given = getattr(getattr(item, "callspec", None), "params", {})
-    if "LazyFixture" in str([type(part).__name__ for value in given.values() for part in _parts(value)]):
-        return True
-    while waiting or sources:
-        if sources:
-            if (source := sources.pop()) not in known:
-                known[source] = _requested(source)
-            if (found := known[source]) is None:
-                return True
-            waiting += found
-        elif (name := waiting.pop()) not in names:
-            names.add(name)
-            manager = item.session._fixturemanager
-            for each in manager.getfixturedefs(name, item) or ():
-                waiting += each.argnames
-                if "request" in each.argnames and not each.func.__module__.startswith("_pytest."):
-                    sources.append(each.func)
-    return fixture in names
-
-
-def _parts(value: Any) -> list[Any]:
-    """The values in nested containers."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
-    return [value] if inner is None else [part for each in inner for part in _parts(each)]
-
-
-def _requested(source: Any) -> set[str] | None:
-    """Names of the fixtures that a function, or the text of a doctest, requests while it runs; None if not known.
-
-    They are known if the request is used for its attributes alone, and to call `getfixturevalue` with a text.
-    """
-    try:
-        text = source if isinstance(source, str) else textwrap.dedent(inspect.getsource(source))
-        tree = ast.parse(text)
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
-    if hasattr(source, "__wrapped__"):  # code around the function has its arguments, too
-        return None
-    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    names = set[str]()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Name, ast.Attribute)) and _last(node) in _HIDDEN:
-            return None
-        if not isinstance(node, ast.Name) or node.id not in ("request", "getfixture"):
-            continue
-        used = above[node] if node.id == "request" else node
-        attribute, outer = _last(used) if isinstance(used, ast.expr) else "", above.get(used)
-        if attribute in ("getfixturevalue", "getfixture") and isinstance(outer, ast.Call) and outer.func is used:
-            given = [*outer.args, *(each.value for each in outer.keywords)]
-            if len(given) != 1 or not isinstance(given[0], ast.Constant):
-                return None
-            names.add(str(given[0].value))
-            continue
-        if isinstance(used, ast.Call) and _last(used.func) in ("getattr", "hasattr") and used.args[0] is node:
-            attribute = str(getattr(used.args[1], "value", ""))
-        is_of_node = attribute == "node" and isinstance(outer, ast.Attribute) and not outer.attr.startswith("_")
-        if attribute not in _SAFE and not is_of_node:
-            return None
-    return names
-
-
-def _hooks_may_request(config: pytest.Config) -> bool:
-    """Whether a hook of the project, for example in a conftest file, may request fixtures for any test."""
-    manager = config.pluginmanager
-    hooks = [
-        implementation.function
-        for plugin in manager.get_plugins()
-        for caller in manager.get_hookcallers(plugin) or ()
-        for implementation in caller.get_hookimpls()
-        if implementation.plugin is plugin
-    ]
-    return any(_mentions(hook, set()) for hook in hooks if not _is_installed(hook))
-
-
-def _is_installed(function: Any) -> bool:
-    """Whether a function is part of pytest, this library or another installed library."""
-    code = getattr(function, "__code__", None)
-    is_known = function.__module__.partition(".")[0] in ("_pytest", "xdist", _PACKAGE)
-    return code is None or is_known or "site-packages" in Path(code.co_filename).parts
-
-
-def _mentions(function: Any, seen: set[Any]) -> bool:
-    """Whether a function, or one that it names, has a word by which hooks request fixtures."""
-    seen.add(function)
-    waiting, words = [function.__code__], set[str]()
-    while waiting:
-        code = waiting.pop()
-        words |= {*code.co_names, *(each for each in code.co_consts if isinstance(each, str))}
-        waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
-    named = [function.__globals__[name] for name in words & function.__globals__.keys()]
-    named += [getattr(each, word, None) for each in named if isinstance(each, ModuleType) for word in words]
-    called = {each for each in named if isinstance(each, FunctionType) and not _is_installed(each)} - seen
-    return bool(words & _OF_HOOKS) or any(_mentions(each, seen) for each in called)
-
-
-def _last(node: ast.expr) -> str:
-    """The last part of a dotted name; empty for other expressions."""
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def concerned(tests: Iterable[Path], changed: Iterable[Path], root: Path) -> set[Path]:
-    """Return the files of `tests` that concern a changed file; only files below `root` are followed."""
-    for cached in (_imported, _top_level):  # files of an earlier call may have changed
-        cached.cache_clear()
-    altered, root = {path.resolve() for path in changed}, root.resolve()
-    return {test for test in tests if not altered.isdisjoint(_reached(test.resolve(), root))}
-
-
-def _reached(test: Path, root: Path) -> set[Path]:
-    """A test file, the conftest files that apply to it, and the modules that they import, directly or not."""
-    folders = [folder for folder in test.parents if folder.is_relative_to(root)]
-    waiting = [test, *(folder / "conftest.py" for folder in folders)]
-    reached: set[Path] = set()
-    while waiting:
-        file = waiting.pop()
-        if file not in reached:
-            reached.add(file)
-            waiting += [path for path in _imported(file) if path.is_relative_to(root)]
-    return reached
-
-
-@cache
-def _imported(file: Path) -> frozenset[Path]:
-    """Files of the modules and packages that a source names in its imports."""
-    try:
-        tree = ast.parse(regular(file).read_bytes())
-    except (OSError, SyntaxError, ValueError):  # a missing conftest, or a file that a test could not import either
-        return frozenset()
-    found: set[Path] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found.update(_absolute(alias.name.split(".")))
-        elif isinstance(node, ast.ImportFrom):
-            parts = node.module.split(".") if node.module else []
-            for alias in node.names:
-                if node.level > len(file.parents):  # an import from above the root of the disk
-                    continue
-                if node.level:
-                    found.update(_inside([file.parents[node.level - 1]], [*parts, alias.name]))
-                else:
-                    found.update(_absolute([*parts, alias.name]))
-        elif isinstance(node, ast.Assign) and "pytest_plugins" in map(_last, node.targets):
-            for name in ast.walk(node.value):
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    found.update(_absolute(name.value.split(".")))
-    return frozenset(found)
-
-
-def _absolute(parts: list[str]) -> Iterator[Path]:
-    files, folders = _top_level(parts[0])
-    yield from files
-    yield from _inside(folders, parts[1:])
-
-
-@cache
-def _top_level(name: str) -> tuple[list[Path], list[Path]]:
-    """The file of a top-level module, and the folders of a package; nothing is imported."""
-    try:
-        spec = find_spec(name)
-    except (ImportError, ValueError):  # a module without a spec, such as __main__
-        return [], []
-    if spec is None or (spec.origin and "site-packages" in Path(spec.origin).parts):
-        return [], []
-    folders = [Path(folder).resolve() for folder in spec.submodule_search_locations or ()]
-    return ([Path(spec.origin).resolve()] if spec.has_location and spec.origin else []), folders
-
-
-def _inside(folders: list[Path], parts: list[str]) -> Iterator[Path]:
-    """Files of the packages along a dotted name, and of the module or package at its end."""
-    for folder in folders:
-        place = folder
-        yield place / "__init__.py"
-        for part in parts:
-            yield place / f"{part}.py"
-            place = place / part
-            yield place / "__init__.py"
-
-
 _SESSION = pytest.StashKey[AuditSession]()
 _PASSED = pytest.StashKey[bool]()
 _CHOICE = pytest.StashKey[str]()
-_NONE_CONCERNED = pytest.StashKey[bool]()
 _FIXTURE = "dp_audit"
 _PACKAGE = __name__.partition(".")[0]
 _MARKER = (
@@ -268,13 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
     group.addoption("--dp-audit-explain", action="store_true", help="Replay the pair of a refuted audit, line by line.")
     group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use dp_audit.")
-    group.addoption("--dp-audit-only", action="store_true", help="Run only the tests that use dp_audit.")
-    group.addoption(
-        "--dp-audit-changed",
-        nargs="*",
-        metavar="FILE",
-        help="Run only those tests of dp_audit whose file is among the files, or imports one of them; none is a pass.",
-    )
+    group.addoption("--dp-audit-only", action="store_true", help="Run only tests with the fixture or marker dp_audit.")
     parser.addini("dp_audit_store", "Folder for the draws of unfinished audits (default: none).", default="")
     folder = "dp_audit_baselines"
     parser.addini(folder, f"Folder of the baselines (default: {folder}).", default=folder)
@@ -307,7 +83,6 @@ def pytest_configure(config: pytest.Config) -> None:
         compare=config.getoption("dp_audit_compare"),
         n_workers=int(worker.get("workercount", 1)),
         is_worker=bool(worker),
-        journal=_folder_of_worker(worker),
     )
     for baseline in (session.save, session.compare):
         try:
@@ -324,21 +99,6 @@ def _path(config: pytest.Config, option: str) -> Path | None:
     return config.invocation_params.dir / text if text else None
 
 
-def _folder_of_worker(worker: dict[str, Any]) -> Path | None:
-    """The folder in which an xdist worker keeps its journal; None on another machine than the session's."""
-    journal = Path(worker["dp_audit_journal"]) if "dp_audit_journal" in worker else None
-    if journal is None or not journal.parent.is_dir():
-        return None
-    return with_lock(journal)
-
-
-def _with_journal(session: AuditSession) -> Path:
-    """The folder of the session's journal, made when it is first needed."""
-    if session.journal is None:
-        session.journal = with_lock(Path(tempfile.mkdtemp(prefix="dp-audit-")))
-    return session.journal
-
-
 def _folder_in_file(config: pytest.Config, option: str) -> Path | None:
     """A folder in the configuration file, relative to the root of the tests."""
     text = config.getini(option)
@@ -347,10 +107,8 @@ def _folder_in_file(config: pytest.Config, option: str) -> Path | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Send the random seed and the place of its journal to an xdist worker."""
-    session = node.config.stash[_SESSION]
-    node.workerinput["dp_audit_seed"] = session.settings.seed
-    node.workerinput["dp_audit_journal"] = str(_with_journal(session) / node.gateway.id)
+    """Send the random seed to an xdist worker."""
+    node.workerinput["dp_audit_seed"] = node.config.stash[_SESSION].settings.seed
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -388,7 +146,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Reserve every audit's alpha, and refuse a session that could exceed its error budget."""
     session = config.stash[_SESSION]
     session.files |= {_name(item).partition("::")[0] for item in items}
-    _choose(config, items)
+    if config.getoption("dp_audit_only"):
+        _leave_out_others(config, items)
     audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
     if config.getoption("dp_audit_skip"):
         for item in audited:
@@ -403,35 +162,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     refusal = session.refusal()
     if refusal and not session.is_worker:  # a worker cannot end the session, so its tests fail
         raise pytest.UsageError(refusal)
-    session.note()
 
 
-def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave in `items` what the command line asks for."""
-    changed = config.getoption("dp_audit_changed")
-    if changed is None and not config.getoption("dp_audit_only"):
-        return
-
-    audited = requesting(items, _FIXTURE)
-    chosen = audited
-    config.stash[_CHOICE] = (
-        f"dp_audit: {len(items) - len(audited):,} of {len(items):,} tests cannot request dp_audit and are deselected"
-    )
-    if changed is not None:
-        if named := [path for path in changed if "::" in path]:
-            raise pytest.UsageError(
-                f"--dp-audit-changed takes files, and {named[0]} names a test; put tests before it."
-            )
-        base = config.invocation_params.dir
-        files = concerned({item.path for item in audited}, [base / path for path in changed], config.rootpath)
-        chosen = [item for item in audited if item.path in files]
-        config.stash[_NONE_CONCERNED] = bool(audited) and not chosen
-        config.stash[_CHOICE] = (
-            f"dp_audit: {len(chosen):,} of {len(audited):,} tests of dp_audit concern the changed files"
-        )
-    kept = set(chosen)
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = chosen
+def _leave_out_others(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave in `items` the tests that have the fixture, or the marker because they request it while they run."""
+    has_audit = [_FIXTURE in getattr(item, "fixturenames", ()) or bool(_marked(item)) for item in items]
+    others = [item for item, is_kept in zip(items, has_audit, strict=True) if not is_kept]
+    config.stash[_CHOICE] = f"dp_audit: {len(others):,} of {len(items):,} tests do not use dp_audit and are deselected"
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item, is_kept in zip(items, has_audit, strict=True) if is_kept]
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
@@ -448,6 +187,8 @@ class _Watch:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         names = {report.nodeid, report.nodeid.rpartition("@")[0] or report.nodeid}  # with and without an xdist group
+        if (found := getattr(report, _FIXTURE, None)) is not None:
+            self.session.take(found)
         if report.skipped:
             self.session.left_out |= names
         if report.failed or hasattr(report, "wasxfail"):
@@ -473,7 +214,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _fail_if_lost(session: AuditSession, name: str) -> None:
-    session.read_journal()
     if lost := session.lost(name):
         raise Failed("\n\n".join(lost), pytrace=False)
 
@@ -502,6 +242,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         item.stash[_PASSED] = report.passed
     if report.failed or hasattr(report, "wasxfail"):
         session.reported(name, call.excinfo and call.excinfo.value)
+    if report.when == "teardown" and session.is_in_child:
+        setattr(report, _FIXTURE, session.packed(name))
     return report
 
 
@@ -569,7 +311,6 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
         pytest.skip("--dp-audit-skip")
     from .fixture import DPAudit
 
-    _with_journal(session)
     name = _name(request.node)
     with pytest.MonkeyPatch.context() as patched:
         for kind in _expecting():
@@ -622,23 +363,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
 
 def _finish(session: pytest.Session, exitstatus: int) -> None:
     own = session.config.stash[_SESSION]
-    own.read_journal()
     if own.is_worker:
         session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
         return
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_NONE_CONCERNED, False):
-        session.exitstatus = exitstatus = pytest.ExitCode.OK  # no audit concerns the changed files
     is_green = exitstatus == pytest.ExitCode.OK
     is_whole = (is_green or exitstatus == pytest.ExitCode.TESTS_FAILED) and not session.shouldstop
     given, root = _given(session.config), session.config.rootpath
     if own.finish(is_whole=is_whole, is_green=is_green, given=given, root=root) and is_green:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Delete the journal."""
-    if (session := config.stash.get(_SESSION, None)) is not None:
-        session.close_journal()
 
 
 def _given(config: pytest.Config) -> list[str]:

@@ -8,7 +8,7 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,7 @@ import numpy as np
 
 from ...audit.events.events import Apart, Event, Intervals, Outcomes, Scored, names_in
 from ...audit.events.features import Coordinates
-from ...audit.events.leaves import Leaves
-from ...audit.events.outputs import Raised
-from ...audit.events.scores import Additive, Column, LowestBit, Number, Score, Weighted
+from ...audit.events.scores import Additive, Number, Score, Weighted
 from ...audit.inference.betting_test import best_line
 from ...audit.results.audit_result import AuditResult
 from ...audit.sampling.sampler import as_sampler
@@ -65,17 +63,7 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     )  # the event was selected on similar counts
     runs = int(min(max(_LEAST, (_ERRORS * spread / beyond) ** 2), _MOST)) if beyond > 0 else _MOST
     first, second = (x, y) if result.likelier_on == "x" else (y, x)
-    if sampler.is_block:
-        draw = [f"    outputs = np.asarray({once})"]
-    elif _raises(result.event):
-        draw = [
-            "    def run():",
-            f"        try: return {once}",
-            '        except Exception as error: return f"raises {type(error).__qualname__}"',
-            "    outputs = [run() for _ in range(runs)]",
-        ]
-    else:
-        draw = [f"    outputs = [{once} for _ in range(runs)]"]
+    drawn = f"np.asarray({once})" if sampler.is_block else f"[{once} for _ in range(runs)]"
     read, inside = _reading_and_test(result.event)
     has_sample = not inspect.isclass(mechanism) and callable(getattr(mechanism, "sample", None))
     lines = [
@@ -85,7 +73,7 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         f"likelier, other = {_literal(first)}, {_literal(second)}",
         f"rng, runs = np.random.default_rng({result.seed % 2**32}), {runs}",
         "def hits(dataset):",
-        *draw,
+        f"    outputs = {drawn}",
         *(f"    {part}" for part in read),
         f"    return int(np.count_nonzero({inside}))",
         "p, q = hits(likelier) / runs, hits(other) / runs",
@@ -161,15 +149,6 @@ def _literal(value: Any) -> str:
     return text
 
 
-def _raises(event: Event) -> bool:
-    """Whether the event contains exceptions as outputs."""
-    if isinstance(event, Apart):
-        return _raises(event.event) or _raises(event.other)
-    if isinstance(event, Scored) and isinstance(event.score, Column) and isinstance(event.score.columns, Leaves):
-        return any(isinstance(leaf, Raised) for _, known in event.score.columns.coded for leaf in known)
-    return isinstance(event, Outcomes) and any(isinstance(value, Raised) for value in event.values)
-
-
 def _reading_and_test(event: Event) -> tuple[list[str], str]:
     """Lines that compute v from `outputs`, and an expression for the outputs in the event."""
     match event:
@@ -179,54 +158,12 @@ def _reading_and_test(event: Event) -> tuple[list[str], str]:
         case Outcomes(values, others):
             plain = "outputs.tolist() if isinstance(outputs, np.ndarray) else outputs"
             read = f"v = [tuple(o) if isinstance(o, list) else o for o in ({plain})]"
-            return [read], f"[o {'not ' * others}in [{_listed(values)}] for o in v]"
+            return [read], f"[o {'not ' * others}in [{', '.join(map(_literal, values))}] for o in v]"
         case Intervals():
             return ["v = np.asarray(outputs, dtype=float)"], _among(event)
-        case Scored(Column(Leaves() as leaves, column), inner):
-            return _leaf(leaves, column, inner)
         case Scored(score, inner):
             return [f"v = {_score(score)}"], _among(inner)
     raise ScriptError(f"the event {event} cannot be written as code.")
-
-
-def _listed(values: Iterable[Any]) -> str:
-    return ", ".join(repr(str(value)) if isinstance(value, Raised) else _literal(value) for value in values)
-
-
-def _leaf(leaves: Leaves, column: int, inside: Intervals) -> tuple[list[str], str]:
-    """The same for a part of nested or non-numeric outputs: their structure, or the value at a place."""
-
-    def holds(code: float) -> bool:
-        return bool(inside.contains(np.array([code]))[0])
-
-    is_number = "isinstance({0}, (int, float, np.number))"
-    if column == 0:
-        known: tuple[Any, ...] = leaves.builds
-        if "dictionary" in str(known):
-            raise ScriptError("the form of a dictionary cannot be written in a few lines.")
-        build = f"build = lambda o: tuple(map(build, o)) if type(o) is tuple else {is_number.format('o')}"
-        if "an exception" in str(known):
-            build += " or 'an exception' * str(o).startswith('raises ')"
-        read = [build, "v = [build(o) for o in outputs]"]
-    else:
-        place = column - 1 - len(leaves.paths)
-        path, known = (leaves.paths[column - 1], ()) if place < 0 else leaves.coded[place]
-        if len(path) > 1 or any(isinstance(part, str) for part in path):
-            raise ScriptError(f"the event by {leaves.names[column]} cannot be written in a few lines.")
-        part = f"o[{path[0]}]" if path else "o"
-        is_there = [f"type(o) is tuple and len(o) > {path[0]}"] if path else ["type(o) is not tuple"]
-        if place < 0:
-            condition = " and ".join([*is_there, is_number.format(part)])
-            return [f"v = np.array([float({part}) if {condition} else np.nan for o in outputs])"], _among(inside)
-        condition = " and ".join([*is_there, f"not {is_number.format(part)}"])
-        read = [f"v = [{part} if {condition} else np.nan for o in outputs]"]
-    # Values unseen in the pilot share the code -1, absent values are NaN.
-    chosen = [value for code, value in enumerate(known) if holds(float(code)) != holds(-1.0)]
-    test = f"o {'not ' * holds(-1.0)}in [{_listed(chosen)}]"
-    absent = "(o is np.nan)"
-    if holds(np.nan) != holds(-1.0):
-        test = f"{test} or {absent}" if holds(np.nan) else f"{test} and not {absent}"
-    return read, f"[{test} for o in v]"
 
 
 def _among(event: Intervals) -> str:
@@ -243,11 +180,6 @@ def _score(score: Score) -> str:
         return "np.asarray(outputs, dtype=float)"
     if isinstance(score, Weighted):
         return f"np.asarray(outputs, dtype=float) @ np.array({list(score.weights)!r})"
-    if isinstance(score, LowestBit):
-        return (
-            f"(lambda v: np.where(v == 0, 1024.0, np.log2(np.array([float(abs(k) & -abs(k)) for k in "
-            f"(np.frexp(v)[0] * 2**53).astype(int).tolist()]) + (v == 0)) + np.frexp(v)[1] - 53))({_score(score.of)})"
-        )
     if isinstance(score, Additive) and isinstance(score.columns, Coordinates) and not score.missing:
         columns = "np.asarray(outputs, dtype=float).T"
         if score.columns.differences:

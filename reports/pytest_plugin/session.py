@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import secrets
-import shutil
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,9 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ...audit.errors import described
-
-if sys.platform != "win32":
-    import fcntl
 
 if TYPE_CHECKING:
     from ...audit.records.suite import Checked, Entry, Suite
@@ -87,21 +80,6 @@ def setting_from_text(name: str, text: str) -> Any:
 
 Failed: Final = pytest.fail.Exception  # which a test may replace, in the module of pytest
 _MOST_NAMED = 10  # tests in a line of the summary
-_IN_PROCESS = threading.Lock()  # where processes do not fork, so that no child inherits it while it is held
-
-
-_LOCK = "lock"  # a file of the journal, which is locked while the journal is read and written
-_GONE = (
-    "the journal of the session, a folder dp-audit-… for temporary files, was deleted, and with it what audits in "
-    "other processes found; do not delete files that the test has not made."
-)
-
-
-def with_lock(journal: Path) -> Path:
-    """Return the folder, made if it is missing, with a file for the lock."""
-    journal.mkdir(parents=True, exist_ok=True)
-    (journal / _LOCK).touch()
-    return journal
 
 
 @dataclass(slots=True)
@@ -123,8 +101,6 @@ class Failure:
     @property
     def lost(self) -> str:
         """The message for a test that went on after the failure."""
-        if self.message == _GONE:
-            return _GONE
         return (
             "the test lost the failure of its audit (in a thread, a task, `suppress`, `except` or a rerun). Let the "
             'exception leave the test; if it is expected, pass expect="refuted" or use pytest.raises.\n\n'
@@ -149,22 +125,18 @@ class AuditSession:
     is_worker: bool = False
     planned: dict[str, float] = field(default_factory=dict)  # alpha that each test has reserved
     alphas: set[float] = field(default_factory=set)
-    # Alpha that each process has used for each test, and the number of audits, also of those without a result.
-    charges: dict[str, dict[str, tuple[float, int]]] = field(default_factory=dict)
+    # Test, alpha and number of audits of each charge, also for audits without a result; no other process has its key.
+    charges: dict[str, tuple[str, float, int]] = field(default_factory=dict)
+    charging: threading.Lock = field(default_factory=threading.Lock, repr=False)
     running: str = ""  # name of the audit that is being made
     notes: dict[str, str] = field(default_factory=dict)  # remarks by audit, such as what became of draws in the store
     entries: dict[str, Entry] = field(default_factory=dict)  # results by name; a rerun replaces the result of its test
     # By audit; a test must not be green with one that is not settled.
     failed: dict[str, Failure] = field(default_factory=dict)
-    # The test of each audit that has begun and not ended, and the number of the process that makes it.
-    unfinished: dict[str, tuple[str, int]] = field(default_factory=dict)
-    test: str = ""  # the latest that began
+    unfinished: dict[str, str] = field(default_factory=dict)  # the test of each audit that has begun and not ended
     finished: set[str] = field(default_factory=set)  # tests with an audit that has ended, also without an entry
-    # Folder in which xdist workers and child processes write what they find, since they may crash.
-    journal: Path | None = None
-    read: dict[Path, int] = field(default_factory=dict)  # bytes of the files of the journal that were read
-    process: int = field(default_factory=os.getpid)
-    identity: tuple[int, str] = (0, "")  # the process, and its name in the journal, which no other process gets
+    process: tuple[int, str] = field(default_factory=lambda: (os.getpid(), secrets.token_hex(8)))
+    has_told_plan: bool = False  # whether a child process has handed over what it collected
     compared: dict[str, str] = field(default_factory=dict)  # how each audit was compared, such as "by counts" or "new"
     files: set[str] = field(default_factory=set)  # of all collected tests
     left_out: set[str] = field(default_factory=set)  # tests that were deselected or skipped
@@ -207,35 +179,28 @@ class AuditSession:
         `audits` is 0 for more alpha of an audit that was charged before.
 
         Workers share the unreserved part of the budget equally, so that together they stay within the budget without
-        communicating. Child processes of a session or a worker charge one after another, through its journal.
+        communicating.
         """
-        with self._locked():
-            self._read_journal()
-            spent = self.spent
-            beyond = {**spent, name: spent.get(name, 0.0) + alpha}
+        with self.charging:
+            beyond = self.spent
+            beyond[name] = beyond.get(name, 0.0) + alpha
             extra = math.fsum(max(0.0, value - self.planned.get(test, 0.0)) for test, value in beyond.items())
             left = (self.settings.budget - math.fsum(self.planned.values())) / self.n_workers
-            if extra > left + 1e-9 * self.settings.budget:
-                return (
-                    f"dp_audit: this test has reserved alpha {self.planned.get(name, 0.0):g}, and the rest of the "
-                    f"error budget {self.settings.budget:g} is too small for a further alpha of {alpha:g}. Declare the "
-                    "number of audits (@pytest.mark.dp_audit(audits=…, alpha=…)), lower alpha, or raise the budget "
-                    "(--dp-audit-budget)."
-                )
-            process = self._name_of_process()
-            own = self.charges.setdefault(process, {})
-            before, n_before = own.get(name, (0.0, 0))
-            own[name] = (before + alpha, n_before + audits)
-            self._write({"charges": {process: {name: own[name]}}})
-        return None
+            if extra <= left + 1e-9 * self.settings.budget:
+                self.charges[f"{os.getpid()} {self.process[1]} {len(self.charges)}"] = (name, alpha, audits)
+                return None
+        return (
+            f"dp_audit: this test has reserved alpha {self.planned.get(name, 0.0):g}, and the rest of the error budget "
+            f"{self.settings.budget:g} is too small for a further alpha of {alpha:g}. Declare the number of audits "
+            "(@pytest.mark.dp_audit(audits=…, alpha=…)), lower alpha, or raise the budget (--dp-audit-budget)."
+        )
 
     @property
     def spent(self) -> dict[str, float]:
         """Alpha that each test has used, in all processes."""
         spent = dict[str, float]()
-        for of_process in self.charges.values():
-            for name, (alpha, _) in of_process.items():
-                spent[name] = spent.get(name, 0.0) + alpha
+        for test, alpha, _ in self.charges.values():
+            spent[test] = spent.get(test, 0.0) + alpha
         return spent
 
     def statement(self) -> str:
@@ -294,13 +259,6 @@ class AuditSession:
             self.before = load(self.baseline_path(self.compare))
         return {entry.name: entry for entry in self.before.entries}
 
-    def begun(self, label: str, test: str) -> None:
-        """Take note that an audit begins; in the journal, too, if it may end unseen with its process."""
-        self.unfinished[label] = (test, os.getpid())
-        if os.getpid() != self.process:
-            with self._locked():
-                self._write({"unfinished": {label: self.unfinished[label]}})
-
     def raised(self, label: str, test: str, error: BaseException) -> None:
         """Keep the failure of an audit, which ended in an exception, until a report of pytest shows it."""
         self.unfinished.pop(label, None)
@@ -310,7 +268,6 @@ class AuditSession:
                 test, f"{label}: {described(error, shows_data=isinstance(error, Failed))}", has_verdict=False
             )
         known.error, known.is_settled = error, False
-        self.note(label)
 
     def expected(self, error: BaseException | None) -> None:
         """Take note that a test caught an exception that it expected; audits that raised it are as they should be."""
@@ -327,18 +284,15 @@ class AuditSession:
         self.finished.add(test)
         if label in self.failed:
             self.failed[label].is_settled, self.failed[label].error = True, None
-        self.note(label)
 
     def reported(self, test: str, error: BaseException | None) -> None:
         """Take note that a report shows the test's failure, and that of the audit which raised the exception."""
-        for label, failure in list(self.failed.items()):
+        for failure in list(self.failed.values()):
             if failure.test == test or (failure.error is not None and failure.error in _causes(error)):
                 failure.is_reported, failure.error = True, None  # the error holds the datasets
-                self.note(label)
 
     def begins(self, test: str) -> None:
         """Take note that a test runs, perhaps again: then the failures of its last run are no longer reported."""
-        self.test = test
         for failure in self.failed.values():
             if failure.test == test:
                 failure.is_reported = False
@@ -355,9 +309,8 @@ class AuditSession:
     def still_running(self, is_of: Callable[[str], bool]) -> list[str]:
         """Return messages about audits that have not ended with their test, of some of the tests."""
         return [
-            f"{label}: the test ended before its audit, which began in process {process}; wait for the thread, the "
-            "task or the process that makes it, and let it finish."
-            for label, (test, process) in self.unfinished.items()
+            f"{label}: the test ended before its audit; wait for the thread or the task that makes it."
+            for label, test in self.unfinished.items()
             if is_of(test)
         ]
 
@@ -379,115 +332,49 @@ class AuditSession:
             if alpha > 0 and name not in self.finished and name not in self.left_out
         )
 
-    def packed(self, label: str | None = None) -> dict[str, Any]:
-        """Return a worker's findings, or those on one audit, as plain values."""
-        test = None if label is None else owner(label)
-        entries = [entry for name, entry in self.entries.items() if label in (None, name)]
+    @property
+    def is_in_child(self) -> bool:
+        """Whether this process, a worker or a fork for a test, hands its findings over to the one of the session."""
+        return self.is_worker or os.getpid() != self.process[0]
+
+    def packed(self, test: str | None = None) -> dict[str, Any]:
+        """Return a child process's findings, or those of one test, as plain values.
+
+        The first pack has what was collected too, so that the tests of a worker that crashes later are known.
+        """
+        entries = [entry for name, entry in self.entries.items() if test in (None, owner(name))]
         text = ""
         if entries:  # without audits the library is not imported
             from ...audit.records.json_codec import to_json
             from ...audit.records.suite import Suite
 
             text = to_json(Suite(title="", entries=tuple(entries)))
-        of_audits: dict[str, dict[str, Any]] = {
-            "notes": self.notes,
-            "compared": self.compared,
-            "failed": {
-                name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
-                for name, one in self.failed.items()
-            },
-        }
+        has_told_plan, self.has_told_plan = self.has_told_plan, True
         return {
             "entries": text,
-            "planned": {name: alpha for name, alpha in self.planned.items() if test in (None, name)},
-            "charges": {
-                process: {name: sums for name, sums in charged.items() if test in (None, name)}
-                for process, charged in self.charges.items()
+            "failed": {
+                name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
+                for name, one in list(self.failed.items())  # a thread may outlast the test
+                if test in (None, one.test)
             },
-            **{key: {name: v for name, v in held.items() if label in (None, name)} for key, held in of_audits.items()},
+            "charges": {key: held for key, held in self.charges.items() if test in (None, held[0])},
+            "notes": {name: note for name, note in self.notes.items() if test in (None, owner(name))},
+            "compared": {name: how for name, how in self.compared.items() if test in (None, owner(name))},
             "finished": [name for name in self.finished if test in (None, name)],
-            "ended": [label] * (label is not None and label not in self.unfinished),
-            "files": [] if label else sorted(self.files),
-            "left_out": [] if label else sorted(self.left_out),
+            "planned": self.planned if test is None or not has_told_plan else {},
+            "files": sorted(self.files) if test is None or not has_told_plan else [],
+            "left_out": sorted(self.left_out) if test is None or not has_told_plan else [],
         }
 
     def take(self, found: dict[str, Any]) -> None:
-        """Add the findings of a worker or a child process; those that are known already change nothing."""
-        for process, charged in found.get("charges", {}).items():
-            own = self.charges.setdefault(process, {})
-            for name, (alpha, audits) in charged.items():  # what a process has charged grows
-                own[name] = max(own.get(name, (0.0, 0)), (alpha, audits))
-        if found.get("entries"):
+        """Add the findings of a child process; those that are known already change nothing."""
+        if found["entries"]:
             from ...audit.records.json_codec import from_json
 
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
-        self.failed |= {label: Failure(*held) for label, held in found.get("failed", {}).items()}
-        self.unfinished |= {label: (test, process) for label, (test, process) in found.get("unfinished", {}).items()}
-        for label in found.get("ended", ()):
-            self.unfinished.pop(label, None)
-        for into, key in ((self.planned, "planned"), (self.notes, "notes"), (self.compared, "compared")):
-            into |= found.get(key, {})
-        for held, key in ((self.finished, "finished"), (self.files, "files"), (self.left_out, "left_out")):
-            held.update(found.get(key, ()))
-
-    def note(self, label: str | None = None) -> None:
-        """Write the findings on an audit to the journal, in a process that may end without handing them over."""
-        if self.is_worker or os.getpid() != self.process:
-            with self._locked():
-                self._write(self.packed(label))
-
-    def read_journal(self) -> None:
-        """Add what other processes wrote since the last call, in the order of writing."""
-        with self._locked():
-            self._read_journal()
-
-    def _read_journal(self) -> None:
-        files = sorted(self.journal.rglob("*.jsonl"), key=lambda file: file.stat().st_mtime_ns) if self.journal else []
-        for file in files:
-            if file.stem != self._name_of_process():
-                with file.open("rb") as opened:
-                    opened.seek(self.read.get(file, 0))
-                    lines = opened.read().split(b"\n")[:-1]  # a process may be writing the last, or die while it does
-                self.read[file] = self.read.get(file, 0) + sum(len(line) + 1 for line in lines)
-                for line in lines:
-                    self.take(json.loads(line))
-
-    def _write(self, found: dict[str, Any]) -> None:
-        """Append a line to this process's file of the journal."""
-        if self.journal is not None:
-            with (self.journal / f"{self._name_of_process()}.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(found) + "\n")
-
-    def _name_of_process(self) -> str:
-        """The name of this process in the journal; the number of a process that ended may be given to another."""
-        if self.identity[0] != os.getpid():
-            self.identity = (os.getpid(), secrets.token_hex(8))
-        return self.identity[1]
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Exclude the other threads, and the other processes that use the journal."""
-        if self.journal is not None and not (self.journal / _LOCK).exists():
-            if os.getpid() != self.process:
-                raise Failed(_GONE)
-            with_lock(self.journal)
-            self.read.clear()
-            self.failed[f"{self.test} journal"] = Failure(self.test, _GONE, has_verdict=False)
-        if sys.platform == "win32" or self.journal is None:
-            with _IN_PROCESS:
-                yield
-            return
-        with (self.journal / _LOCK).open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(file, fcntl.LOCK_UN)  # a child that was forked meanwhile has the file open, too
-
-    def close_journal(self) -> None:
-        """Delete the journal, which belongs to the process that made it."""
-        if self.journal is not None and not self.is_worker and os.getpid() == self.process:
-            shutil.rmtree(self.journal, ignore_errors=True)
+        self.failed |= {label: Failure(*held) for label, held in found["failed"].items()}
+        for name in ("charges", "notes", "compared", "finished", "planned", "files", "left_out"):
+            getattr(self, name).update(found[name])
 
     def finish(self, *, is_whole: bool, is_green: bool, given: list[str], root: Path) -> bool:
         """Write the requested report and baseline; return whether the session fails although its tests passed.
@@ -605,7 +492,7 @@ class AuditSession:
     def _spent_in_all(self) -> str:
         """The audits of the table and those beside it, with the sum of their alphas."""
         listed = len(self.entries)
-        audits = sum(n for of_process in self.charges.values() for _, n in of_process.values())
+        audits = sum(n for _, _, n in self.charges.values())
         more = max(0, audits - listed)
         told = [f"{listed:,} audit{'s' * (listed != 1)}"] if listed else []
         if more:

@@ -64,40 +64,14 @@ _DATASETS = (
 )  # fmt: skip
 _PROGRAMS = ("no-such-program", "'open", "", " ", f"{OUT}", "precious.txt", "./absent 1 2", "\udcff", "é")
 _NUMBERS = (
-    "--epsilon",
-    "--delta",
-    "--mu",
-    "--rho",
-    "--resolution",
-    "--power",
-    "--alpha",
-    "--q",
-    "--distance",
-    "--seed",
-)
+    "--epsilon", "--delta", "--mu", "--rho", "--resolution", "--power", "--alpha", "--q", "--distance", "--seed",
+)  # fmt: skip
 _FLAGS = (
-    "--sequential",
-    "--keep-datasets",
-    "--resume",
-    "--html",
-    "--markdown",
-    "--csv",
-    "--json",
-    "--version",
-    "--help",
-)
+    "--sequential", "--keep-datasets", "--resume", "--html", "--markdown", "--csv", "--json", "--version", "--help",
+)  # fmt: skip
 _NAMES = (
-    "--adjacency",
-    "--bits",
-    "--ignore",
-    "--name",
-    "--title",
-    "--document",
-    "--cells",
-    "--budget",
-    "--nothing",
-    "-x",
-)
+    "--adjacency", "--bits", "--ignore", "--name", "--title", "--document", "--cells", "--budget", "--nothing", "-x",
+)  # fmt: skip
 _CHOICES = ("replace", "add-remove", "edge", "l2", "true", "false", "warn", "steady hits", "4", "2", "0.5", "E1")
 _ALWAYS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "audit": (

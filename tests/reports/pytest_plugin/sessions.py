@@ -16,7 +16,7 @@ def good(rows, size, rng):
     return len(rows) + rng.laplace(scale=1.0, size=size)
 
 def bad(rows, size, rng):
-    return len(rows) + rng.laplace(scale=0.5, size=size)
+    return len(rows) + rng.laplace(scale=0.2, size=size)
 """
 ONE_OF_EACH = """
 from mechanisms import *
@@ -30,7 +30,7 @@ def test_bad(dp_audit):
 """
 ONLY_BAD = ONE_OF_EACH[: ONE_OF_EACH.index("def")] + ONE_OF_EACH[ONE_OF_EACH.index("def test_bad") :]
 HEAD = """
-import asyncio, concurrent.futures, contextlib, os, random, threading, unittest
+import concurrent.futures, contextlib, os, random, threading, unittest
 import numpy as np
 import pytest
 from dpaudit import *
@@ -40,7 +40,7 @@ BAD = (bad, X, Y, PureDP(1.0))
 Failed = pytest.fail.Exception
 
 def audit(dp_audit, mechanism, x, y, claim, **options):
-    return dp_audit(mechanism, x, y, claim=claim, bits=False, **options)
+    return dp_audit(mechanism, x, y, claim=claim, **{"bits": False, "sequential": False, "runs": 1_000, **options})
 
 def constant(rows, size, rng): return np.full(size, 3.0)
 def crash(rows, size, rng): raise KeyError("age")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
 
 import pytest
@@ -16,7 +15,6 @@ from .sessions import run, text_of
 pytest_plugins = ["pytester"]
 ERRORS = """
 from mechanisms import *
-from dpaudit import check
 
 def crash(rows, rng):
     raise KeyError("age")
@@ -28,10 +26,7 @@ def test_crash(dp_audit):
     dp_audit(crash, X, Y, claim=PureDP(1.0))
 
 def test_doubt(dp_audit):
-    dp_audit(good, [1, 2, 3], [1], claim=PureDP(9.0))
-
-def test_without_the_fixture():
-    check(good, X, Y, claim=PureDP(0.1), runs=4_000, jobs=1).raise_if_refuted()
+    dp_audit(good, [1, 2, 3], [1], claim=PureDP(9.0), sequential=False, runs=700)
 
 def test_of_the_users_own():
     assert False, "as ever"
@@ -46,7 +41,6 @@ def test_failures_end_in_the_lines_of_the_test(project):
         "E       dpaudit.audit.errors.UnknownOptionError: run is not an option of dp_audit",
         "E       dpaudit.audit.errors.MechanismError: crash raised in every one of",
         "E       KeyError: 'age'",
-        "E       dpaudit.audit.errors.RefutedError: REFUTED: epsilon >= ",
         "E       AssertionError: as ever",
         "dp_audit = <dp_audit of test_errors.py::test_crash>",
         "WARNING test_errors.py::test_doubt: x and y differ in 2 rows",
@@ -55,59 +49,6 @@ def test_failures_end_in_the_lines_of_the_test(project):
     assert not list((project.path / "kept").iterdir())
     assert "audit_pair" not in shown
     assert "audit_pair" in text_of(run(project, "--full-trace", "-k", "crash"))
-
-
-INTERRUPTED = """
-import os, pathlib, signal
-from mechanisms import *
-
-def slow(rows, size, rng):
-    with open("calls.txt", "a") as calls:
-        calls.write("call\\n")
-    if pathlib.Path("kill").exists() and len(open("calls.txt").readlines()) > 8:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return len(rows) + rng.laplace(size=size)
-
-def test_slow(dp_audit):
-    result = dp_audit(slow, X, Y, claim=PureDP(1.0), runs=1_000)
-    pathlib.Path("bound.txt").write_text(repr(result.bound))
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the session is killed by a signal of POSIX")
-def test_a_killed_session_is_continued(full_project):
-    """By another with the same code alone; one with other code leaves the draws of the former."""
-    project = full_project
-    project.makepyfile(test_slow=INTERRUPTED)
-    calls, kept, of_former_code = (project.path / name for name in ("calls.txt", "kept", "former"))
-
-    def session(start, store):
-        calls.unlink(missing_ok=True)
-        done = start("-p", "no:cacheprovider", "-p", "no:hypothesispytest", f"--dp-audit-store={store.name}")
-        sys.modules.pop("mechanisms", None)
-        return done.ret, len(calls.read_text().splitlines()), text_of(done)
-
-    (project.path / "kill").touch()
-    status, killed_after, _ = session(project.runpytest_subprocess, kept)
-    assert status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    (folder,) = kept.iterdir()
-    assert folder.name.startswith("test-slow-py--test-slow-")
-    (project.path / "kill").unlink()
-    shutil.copytree(kept, of_former_code)
-    status, rest, shown = session(project.runpytest_inprocess, kept)
-    assert status == pytest.ExitCode.OK
-    assert "note test_slow.py::test_slow: continued with the draws of an earlier session" in shown
-    bound = (project.path / "bound.txt").read_text()
-    assert not list(kept.iterdir()), "nothing is left of a finished audit"
-    status, whole, shown = session(project.runpytest_inprocess, kept)
-    assert "earlier session" not in shown
-    assert (project.path / "bound.txt").read_text() == bound
-    assert rest < whole <= killed_after + rest
-    project.makepyfile(test_slow=INTERRUPTED.replace("return len(rows)", "return 0.0 + len(rows)"))
-    status, _, shown = session(project.runpytest_inprocess, of_former_code)
-    assert status == pytest.ExitCode.OK
-    assert "test_slow: made anew, because the code has changed since the kept draws" in shown
-    assert not list(of_former_code.iterdir())
 
 
 CTRL_C = """
@@ -122,26 +63,45 @@ def slow(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 
 def test_slow(dp_audit):
-    dp_audit(slow, X, Y, claim=PureDP(1.0), runs=5_000)
+    result = dp_audit(slow, X, Y, claim=PureDP(1.0), runs=1_000)
+    pathlib.Path("bound.txt").write_text(repr(result.bound))
 """
 
 
-def test_ctrl_c_says_how_to_continue(project, interruptible):
-    """With the folder in the configuration too, where it is relative to the root."""
+def test_an_interrupted_session_is_continued(project, interruptible):
+    """By another with the same code alone; one with other code leaves the former draws."""
     project.makepyfile(test_slow=CTRL_C)
-    options = ("-p", "no:hypothesispytest")
-    result = project.runpytest_inprocess(*options, no_reraise_ctrlc=True)
-    assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert "test_slow.py::test_slow: interrupted; with --dp-audit-store=DIR, the next session" in text_of(result)
+    kept, of_former_code, calls = (project.path / name for name in ("kept", "former", "calls.txt"))
+
+    def session(status):
+        calls.unlink(missing_ok=True)
+        result = project.runpytest_inprocess("-p", "no:hypothesispytest", no_reraise_ctrlc=True)
+        sys.modules.pop("mechanisms", None)
+        assert result.ret == status
+        return text_of(result), len(calls.read_text())
+
+    shown, _ = session(pytest.ExitCode.INTERRUPTED)
+    assert "test_slow.py::test_slow: interrupted; with --dp-audit-store=DIR, the next session" in shown
     project.makeini("[pytest]\ndp_audit_store = kept\n")
-    (project.path / "calls.txt").unlink()
-    shown = text_of(project.runpytest_inprocess(*options, no_reraise_ctrlc=True))
-    assert f"test_slow.py::test_slow: interrupted; its draws are kept in {project.path / 'kept'}, and the same" in shown
-    assert len(list((project.path / "kept").iterdir())) == 1
+    shown, _ = session(pytest.ExitCode.INTERRUPTED)
+    assert f"test_slow.py::test_slow: interrupted; its draws are kept in {kept}, and the same" in shown
+    (folder,) = kept.iterdir()
+    assert folder.name.startswith("test-slow-py--test-slow-")
+    shutil.copytree(kept, of_former_code)
     (project.path / "patient").touch()
-    shown = text_of(project.runpytest_inprocess(*options))
-    assert "test_slow: continued with the draws of an earlier session" in shown
-    assert "interrupted" not in shown
+    shown, rest = session(pytest.ExitCode.OK)
+    assert "note test_slow.py::test_slow: continued with the draws of an earlier session" in shown
+    bound = (project.path / "bound.txt").read_text()
+    assert not list(kept.iterdir()), "nothing is left of a finished audit"
+    shown, whole = session(pytest.ExitCode.OK)
+    assert "earlier session" not in shown
+    assert (project.path / "bound.txt").read_text() == bound
+    assert rest < whole
+    project.makeini("[pytest]\ndp_audit_store = former\n")
+    project.makepyfile(test_slow=CTRL_C.replace("return len(rows)", "return 0.0 + len(rows)"))
+    shown, _ = session(pytest.ExitCode.OK)
+    assert "test_slow: made anew, because the code has changed since the kept draws" in shown
+    assert not list(of_former_code.iterdir())
 
 
 TRAINING = """
@@ -160,10 +120,6 @@ def test_right(dp_audit):
 def test_wrong(dp_audit):
     dp_audit.canaries(noise + 9.0 * included, included, claim=PureDP(1.0), name="forgetful training")
 
-@pytest.mark.dp_audit(accepted="known", until="2999-01-01")
-def test_accepted(dp_audit):
-    assert dp_audit.canaries(noise + 9.0 * included, included, claim=PureDP(1.0)).is_refuted
-
 def test_few(dp_audit):
     dp_audit.canaries(noise[:20], included[:20], claim=PureDP(3.0))
 """
@@ -173,20 +129,17 @@ def test_a_training_run_in_a_test(project):
     project.makepyfile(test_training=TRAINING)
     found = run(project, "--dp-audit-report=report.json", "--dp-audit-save=main")
     shown = text_of(found)
-    found.assert_outcomes(passed=2, failed=2)
+    found.assert_outcomes(passed=1, failed=2)
     assert "  training   forgetful training" in shown
     assert "  meaning    the claim is refuted: the training reveals more of its canaries than claimed" in shown
     assert "  meaning    the audit is inconclusive" in shown
     assert "  repeat     pytest test_training.py::test_wrong" in shown
     assert "600 canaries" in shown, "the table at the end"
     entries = {entry.name.rpartition("::")[2]: entry.result for entry in load(project.path / "report.json").entries}
-    assert sorted(entries) == ["test_accepted", "test_few", "test_right", "test_wrong"]
+    assert sorted(entries) == ["test_few", "test_right", "test_wrong"]
     assert entries["test_right"].sketch is not None
     (baseline,) = (project.path / "dp_audit_baselines").glob("main.json")
     assert all(entry.result.sketch is None for entry in load(baseline).entries)
-    again = run(project, "--dp-audit-compare=main", "-k", "right")
-    again.assert_outcomes(passed=1)
-    assert "compared with baseline main: 1 by claims and settings only" in text_of(again)
 
 
 SENSITIVITIES = """
@@ -194,29 +147,21 @@ from dpaudit import LaplaceNoise, Rows, check_noise, check_sensitivity
 from mechanisms import good
 
 WIDE = Rows(low=-5.0, high=5.0, finite=True)
-OPTIONS = {"adjacency": "replace", "evaluations": 200}
+OPTIONS = {"adjacency": "replace", "evaluations": 50}
 
 def clipped_sum(rows):
     return sum(min(max(row, -1.0), 1.0) for row in rows)
 
 def test_right(dp_audit):
-    for _ in range(5):
-        result = dp_audit.check(check_sensitivity, clipped_sum, WIDE, bound=2.0, **OPTIONS)
+    result = dp_audit.check(check_sensitivity, clipped_sum, WIDE, bound=2.0, **OPTIONS)
     assert result.seed > 0 and result.seed != 7
 
 def test_wrong(dp_audit):
     dp_audit.check(check_sensitivity, clipped_sum, WIDE, bound=1.0, seed=7, **OPTIONS)
 
-def test_unsteady(dp_audit):
-    calls = []
-    def query(rows):
-        calls.append(rows)
-        return len(calls)
-    dp_audit.check(check_sensitivity, query, WIDE, bound=1.0, **OPTIONS)
-
 def test_a_check_behind_another_function(dp_audit):
     def noise(rows):
-        return check_noise(good, rows, noise=LaplaceNoise(scale=1.0), answer=len, runs=2_000, alpha=1e-5)
+        return check_noise(good, rows, noise=LaplaceNoise(scale=1.0), answer=len, runs=500, alpha=1e-5)
     dp_audit.check(noise, [1, 1])
     dp_audit.check(noise, [1, 1])
 """
@@ -224,13 +169,12 @@ def test_a_check_behind_another_function(dp_audit):
 
 def test_sensitivities_cost_no_alpha(project):
     project.makepyfile(test_sensitivities=SENSITIVITIES)
-    found = run(project, "--dp-audit-budget=4e-5")
+    found = run(project, "--dp-audit-budget=3e-5")
     shown = text_of(found)
     assert "REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]" in shown
     assert "  seed    7" in shown
-    assert "INCONCLUSIVE: the query is not deterministic: 1.0, then 2.0" in shown
-    assert "the rest of the error budget 4e-05 is too small for a further alpha of 1e-05" in shown
-    found.assert_outcomes(passed=1, failed=3)
+    assert "the rest of the error budget 3e-05 is too small for a further alpha of 1e-05" in shown
+    found.assert_outcomes(passed=1, failed=2)
 
 
 REPLAYED = """
@@ -254,10 +198,6 @@ def test_replayed(dp_audit):
 def test_audited(dp_audit):
     dp_audit(noisy_mean, [5.0], [], claim=1.0, output="total", runs=600, sequential=False)
 
-def test_searched(dp_audit):
-    options = {"claim": 1.0, "adjacency": "add-remove", "output": "total", "runs": 600, "search_runs": 400}
-    dp_audit(noisy_mean, neighbours=[([5.0], []), ([1.0], [])], guide="replay", sequential=False, **options)
-
 def test_not_explained(dp_audit):
     dp_audit(outside, [1], [], claim=1.0, runs=600, sequential=False)
 """
@@ -272,22 +212,19 @@ def messages(session):
 
 def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):
     project.makepyfile(test_lines=REPLAYED)
-    plain = messages(run(project, "-k", "test_audited"))
     found = run(project, "--dp-audit-explain", "--dp-audit-budget=3e-5", "--dp-audit-report=audits.json")
-    found.assert_outcomes(failed=4)
+    found.assert_outcomes(failed=3)
     shown = messages(found)
     line = f"{LINE}: Generator.laplace: its location moved by "
-    assert shown.count("EXCESS: 1 finding in 2 calls, claimed 1-DP (one path; confirm with check)") == 3
+    assert shown.count("EXCESS: 1 finding in 2 calls, claimed 1-DP (one path; confirm with check)") == 2
     assert f"  finding: {line}4, with laplace noise of scale 2; worst-case loss 2, claimed 1" in shown
-    assert shown.count(f"{line}5, with laplace noise of scale 2; worst-case loss 2.5, claimed 1") == 2
-    assert shown.count(SOURCE) == 3
+    assert shown.count(f"{line}5, with laplace noise of scale 2; worst-case loss 2.5, claimed 1") == 1
+    assert shown.count(SOURCE) == 2
     assert "  seed    7" in shown
     assert "replay     OPEN: neither an excess nor a bound" in shown, "what is not recorded is said"
-    assert "REFUTED" in plain
-    assert line not in plain, "nothing is replayed that was not asked for"
     suite = load(project.path / "audits.json")
-    page, text = html(suite, jobs=1), markdown(suite)
-    assert page.count("<h4>Replay</h4>") == 3
+    page, text = html(suite), markdown(suite)
+    assert page.count("<h4>Replay</h4>") == 2
     assert f"<bdi>{LINE}</bdi><br><code>{SOURCE}</code>" in page
     assert 'class="unmet"><bdi>Generator.laplace: its location moved by 5' in page
     assert "\n    - test\\_lines.py:7 in noisy\\_mean: Generator.laplace: its location moved by 5" in text

@@ -13,7 +13,7 @@ import pytest
 from dpaudit import load
 from dpaudit.reports.pytest_plugin.session import AuditSession, Settings, setting_from_text
 
-from .sessions import HEAD, MECHANISMS, ONE_OF_EACH, has_outcomes, run, text_of
+from .sessions import HEAD, ONE_OF_EACH, has_outcomes, run, text_of
 
 pytest_plugins = ["pytester"]
 SEED = re.compile(r"E +seed +(\d+)")
@@ -37,18 +37,19 @@ def test_a_broken_mechanism_fails_and_a_good_one_passes_with_seeds_that_follow_f
         "2 audits; probability of any false alarm at most 2e-05, error budget 0.01",
     ):
         assert wanted in text, wanted
-    # In milliseconds: it stops when the claim is refuted.
-    refuted = next(line for line in text.splitlines() if line.endswith("✖ refuted"))
-    assert int(refuted.split()[-4].replace(",", "")) < 5_000
     entries = load(project.path / "out" / "audits.json").entries
     assert [entry.result.is_refuted for entry in entries] == [True, False]
-    assert SEED.findall(text) == SEED.findall(text_of(run(project, "-k", "bad"))) != []
-    drawn_text = text_of(run(project, "-k", "bad", "--dp-audit-seed=random", "--dp-audit-report=out/audits.html"))
+    # The nightly run of the page, with fewer runs; and every option that the page names is one.
+    page = (Path(__file__).parents[3] / "docs/how-to/pytest.md").read_text(encoding="utf-8")
+    (nightly,) = re.findall(r"- run: >-\n\s+pytest ((?:.*\n)+?)      - uses", page)
+    drawn_text, known = text_of(run(project, *nightly.split())), text_of(run(project, "--help"))
+    assert {option for option in re.findall(r"--dp-audit-[a-z]+", page) if option not in known} == set()
+    assert "2 tests, 2 audits × alpha 1e-07 = 2e-07 of error budget 2.7e-05" in drawn_text
     (drawn,) = re.findall(r"--dp-audit-seed=(\d+) repeats the draws", drawn_text)
     assert f"--dp-audit-seed={drawn}" in next(line for line in drawn_text.splitlines() if "repeat  " in line)
     again = text_of(run(project, "-k", "bad", f"--dp-audit-seed={drawn}", "--dp-audit-report=out/audits.md"))
-    assert SEED.findall(text) != SEED.findall(drawn_text) == SEED.findall(again)
-    assert "test_bad" in (project.path / "out" / "audits.html").read_text(encoding="utf-8")
+    assert SEED.findall(text) != SEED.findall(drawn_text) == SEED.findall(again) != []
+    assert "test_bad" in (project.path / "audits.html").read_text(encoding="utf-8")
     assert r"test\_bad" in (project.path / "out" / "audits.md").read_text(encoding="utf-8")
 
 
@@ -72,28 +73,26 @@ CALLS = {
     "refuted": ("dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(0.5))", "FAILED", "REFUTED: epsilon >= 0.9"),
     "float": ("dp_audit.check(lambda alpha: 3.0)", "FAILED", "returned a float; use a check that returns"),
     "misspelt": ("dp_audit(good, X, Y, claim=BAD[3], run=9)", "FAILED", "run is not an option of dp_audit; did you"),
-    "expects": ("dp_audit(*BAD[:3], claim=BAD[3], expects='refuted')", "FAILED", "did you mean 'expect'?"),
-    "american": ("dp_audit(good, neighbors=X, claim=BAD[3])", "FAILED", "did you mean 'neighbours'?"),
-    "of_check": ("dp_audit.check(check_equivalence, good, bad, X, expects='x')", "FAILED", "did you mean 'expect'?"),
     "of_marker": (
         '@pytest.mark.dp_audit(expects="refuted")\ndp_audit.check(check_noise, good, X, None)', "FAILED",
         "did you mean 'expect'?",
     ),
-    "object": ("audit(dp_audit, *BAD, expect=object())", "FAILED", "is not a verdict; use 'refuted'"),
+    "patched": (  # a worker process would import the mechanism as it is in its file
+        """
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(globals(), "SCALE", 0.2)
+            dp_audit(looped, 1.0, 0.0, claim=PureDP(1.0))
+        """,
+        "FAILED", "REFUTED",
+    ),
     "wrong": (
         'audit(dp_audit, *BAD, expect="wrong")', "FAILED",
         "expect='wrong' is not a verdict; use 'refuted', 'not refuted', 'inconclusive'",
-    ),
-    "as_verdict": ("audit(dp_audit, *BAD, expect=Verdict.REFUTED)", "PASSED"),
-    "different": (
-        "dp_audit.check(check_equivalence, good, bad, [1], runs=20_000, margin=0.2, expect=Equivalence.DIFFERENT)",
-        "PASSED",
     ),
     "good_not": (
         'audit(dp_audit, good, *BAD[1:], expect="refuted")', "FAILED",
         "expected: refuted, and the audit came out otherwise",
     ),
-    "constant": ('audit(dp_audit, constant, *BAD[1:], expect="refuted")', "FAILED", "INCONCLUSIVE"),
     "bad_not": ('audit(dp_audit, *BAD, expect="not refuted")', "FAILED", "REFUTED"),
     "hidden": (  # a wrapper with another alpha is charged, too
         "dp_audit.check(lambda: check_noise(good, X, noise=LaplaceNoise(1.0), answer=3.0, runs=500, alpha=0.15))",
@@ -108,24 +107,27 @@ CALLS = {
         """,
         "PASSED",
     ),
-    "same": ("dp_audit.check(check_same_distribution, good, good, X, runs=5_000)", "PASSED"),
-    "equivalent": ("dp_audit.check(check_equivalence, good, good, X, margin=0.2, runs=20_000)", "PASSED"),
+    "equivalent": ("dp_audit.check(check_equivalence, good, good, X, margin=0.3, runs=2_000)", "PASSED"),
     "other": (
-        "dp_audit.check(check_equivalence, good, bad, X, margin=0.05, runs=20_000)", "FAILED",
+        "dp_audit.check(check_equivalence, good, bad, X, margin=0.05, runs=1_000)", "FAILED",
         "DIFFERENT: total variation distance at least",
     ),
     "nothing": ("pass", "ERROR", "requests dp_audit and makes no audit"),
     "skipped": ("pytest.skip('for now')", "SKIPPED"),
-    "low_bits": (
-        "dp_audit(lambda answer, size, rng: answer + rng.laplace(size=size), 1.0, 0.0, claim=PureDP(1.0), runs=50_000)",
-        "PASSED", "::test_low_bits: the low bits break",
-    ),
+    "low_bits": ("dp_audit(plain, 1.0, 0.0, claim=PureDP(1.0), runs=20_000, sequential=False)", "PASSED",
+                 "::test_low_bits: the low bits break"),
 }  # fmt: skip
 OWN = """
+SCALE = 1.0
 OUTPUTS = [np.random.default_rng(place).laplace(place, 1, 20_000) for place in (0, 1)]
 
 def own(rows):
-    return len(rows) + random.choice([-1, 1]) * random.expovariate(2.0)
+    return len(rows) + random.choice([-1, 1]) * random.expovariate(5.0)
+
+def plain(answer, size, rng): return answer + rng.laplace(size=size)
+
+def looped(answer, rng):
+    return answer + rng.laplace(scale=SCALE)
 
 """
 
@@ -147,31 +149,29 @@ def test_options_of_call_marker_command_line_and_file(project):
             assert dp_audit(good, X, Y, claim=PureDP(1.0), sequential=False).runs == 1_100
 
         def test_others(dp_audit):
-            assert dp_audit(good, X, Y, claim=PureDP(1.0)).runs == 1_200
-
-        def test_fixed_size(dp_audit):
-            assert not dp_audit(good, X, Y, claim=PureDP(1.0), sequential=False).looks
+            assert dp_audit(good, X, Y, claim=PureDP(1.0), sequential=False).runs == 1_200
         """
     )
     project.makeini("[pytest]\ndp_audit_runs = 1_300\ndp_audit_alpha = 1e-4\n")
     result = run(project, "--dp-audit-runs=1_200", "--dp-audit-seed=3")
-    result.assert_outcomes(passed=3)
-    assert "3 audits × alpha 0.0001 = 0.0003 of error budget 0.01; at most 1,200 runs, seed 3" in text_of(result)
-    project.runpytest_inprocess("-p", "no:hypothesispytest").assert_outcomes(passed=2, failed=1)
+    result.assert_outcomes(passed=2)
+    assert "2 audits × alpha 0.0001 = 0.0002 of error budget 0.01; at most 1,200 runs, seed 3" in text_of(result)
+    result = project.runpytest_inprocess("-p", "no:hypothesispytest", "-k", "others")
+    assert "assert 1300 == 1200" in text_of(result)
 
 
-def test_a_resolution_sizes_the_audit(full_project):
-    full_project.makepyfile(
+def test_a_resolution_sizes_the_audit(project):
+    project.makepyfile(
         """
         from mechanisms import *
 
         def test_it(dp_audit):
-            result = dp_audit(good, X, Y, claim=PureDP(1.0), resolution=0.2, sequential=False)
-            assert abs(result.resolution - 0.2) < 0.01 and result.runs < 30_000
-            dp_audit(good, X, Y, claim=PureDP(1.0), resolution=0.01, runs=2_000)
+            result = dp_audit(good, X, Y, claim=PureDP(1.0), resolution=0.5, sequential=False)
+            assert abs(result.resolution - 0.5) < 0.05
+            dp_audit(good, X, Y, claim=PureDP(1.0), resolution=0.01, runs=2_000, sequential=False)
         """
     )
-    shown = text_of(run(full_project, "--dp-audit-resolution=0.5", "--dp-audit-seconds=60"))
+    shown = text_of(run(project, "--dp-audit-resolution=0.5", "--dp-audit-seconds=60"))
     assert "INCONCLUSIVE: too few runs for 99.999% confidence (2,000 per dataset)" in shown
     assert "; runs for resolution 0.5, 60 s each, seed 0" in shown
 
@@ -179,9 +179,7 @@ def test_a_resolution_sizes_the_audit(full_project):
 @pytest.mark.parametrize(
     ("name", "text", "rule"),
     [
-        ("alpha", "0", "use a probability, 0 < alpha < 1"),
         ("alpha", "nan", "use a probability, 0 < alpha < 1"),
-        ("budget", "2", "use a probability, 0 < budget < 1"),
         ("runs", "3", "use a whole number of runs, 40 or more"),
         ("runs", "inf", "use a whole number of runs"),
         ("seed", "-1", "use a whole number >= 0"),
@@ -194,36 +192,32 @@ def test_a_setting_out_of_range_is_refused(name, text, rule):
         setting_from_text(name, text)
 
 
-@pytest.mark.parametrize("name", ["../../main", "/main", "a//main", "..", "C:\\main", "..\\main"])
-def test_a_baseline_lies_in_its_folder(name, tmp_path):
-    with pytest.raises(ValueError, match="would not lie in"):
-        AuditSession(settings=Settings(), baselines=tmp_path).baseline_path(name)
-
-
-@pytest.mark.parametrize(("audits", "alpha"), [(-1, 0.01), (True, 0.01), (1, 2), (1, "small")])
-def test_a_marker_out_of_range_is_refused(audits, alpha, tmp_path):
-    with pytest.raises(ValueError, match="; use "):
-        AuditSession(settings=Settings(), baselines=tmp_path).plan("test", audits, alpha)
+def test_a_name_or_marker_out_of_range_is_refused(tmp_path):
+    session = AuditSession(settings=Settings(), baselines=tmp_path)
+    for name in ("../../main", "/main", "a//main", "C:\\main", "..\\main"):
+        with pytest.raises(ValueError, match="would not lie in"):
+            session.baseline_path(name)
+    for audits, alpha in ((-1, 0.01), (True, 0.01), (1, 2), (1, "small")):
+        with pytest.raises(ValueError, match="; use "):
+            session.plan("test", audits, alpha)
 
 
 REFUSED = {
     "--dp-audit-alpha=0": "use a probability, 0 < alpha < 1",
     "--dp-audit-report=r.txt": "ends in .json, .html or .md",
-    "--dp-audit-report=r": "ends in .json, .html or .md",
-    "--dp-audit-save=../../main": "would not lie in",
     "--dp-audit-compare=a//main": "would not lie in",
     "--dp-audit-alpha=0.01": "2 tests add up to 0.02, above the error budget 0.01",
+    "--dp-audit-report=r.html": "r.html: reports need jinja2; pip install 'dpaudit[report]'",
 }
 
 
-def test_a_wrong_option_or_marker_is_an_error_at_once(project):
+def test_a_wrong_option_or_marker_is_an_error_at_once(project, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     project.makepyfile(ONE_OF_EACH)
     for option, rule in REFUSED.items():
         result = run(project, option)
         assert result.ret == pytest.ExitCode.USAGE_ERROR, option
         assert rule in text_of(result), option
-    assert "--dp-audit-budget=0.02" in text_of(result)
-    run(project, "--dp-audit-alpha=0.01", "--dp-audit-budget=0.02").assert_outcomes(passed=1, failed=1)
     project.makepyfile("import pytest\n@pytest.mark.dp_audit(audits=-1)\ndef test_it(dp_audit): pass\n")
     result = run(project)
     assert (result.ret, "use a whole number >= 0" in text_of(result)) == (pytest.ExitCode.USAGE_ERROR, True)
@@ -238,116 +232,60 @@ def test_what_has_a_budget_of_its_own(project):
     refused.assert_outcomes(errors=4)
     assert "the alphas of 4 tests add up to 4e-05, above the error budget" in text_of(refused)
     assert "2e-05 of error budget 2e-05" in text_of(run(project, budget, "test_more.py"))
-    assert "2e-05 of error budget 2e-05" in text_of(run(project, budget, "--ignore=test_more.py"))
-    assert run(project, "--dp-audit-budget=1e-5", "test_more.py").ret == pytest.ExitCode.USAGE_ERROR
-
-
-def test_the_nightly_run_of_the_page_works(project):
-    """As it is written there, with fewer runs; and every option that the page names is one."""
-    page = Path(__file__).parents[3] / "docs" / "how-to" / "pytest.md"
-    text, known = page.read_text(encoding="utf-8"), text_of(run(project, "--help"))
-    assert {option for option in re.findall(r"--dp-audit-[a-z]+", text) if option not in known} == set()
-    (nightly,) = re.findall(r"- run: >-\n\s+pytest ((?:.*\n)+?)      - uses", text)
-    assert "--dp-audit-seed=random" in nightly
-    project.makepyfile(ONE_OF_EACH)
-    result = run(project, *nightly.split())
-    result.assert_outcomes(passed=1, failed=1)
-    assert "2 tests, 2 audits × alpha 1e-07 = 2e-07 of error budget 2.7e-05" in text_of(result)
-    assert re.search(r"dp_audit: seed \d+ \(--dp-audit-seed=\d+ repeats the draws\)", text_of(result))
-    assert re.search(r"repeat     pytest .*--dp-audit-seed=\d+", text_of(result))
-    assert (project.path / "audits.html").exists()
 
 
 def test_audits_that_no_test_has_announced_take_what_is_left(project):
+    """Those without a row in the table are counted too."""
     project.makepyfile(
-        """
-        from mechanisms import *
+        f"""{HEAD}
+def test_many(dp_audit):
+    for _ in range(4):
+        audit(dp_audit, good, *BAD[1:])
 
-        def test_it(dp_audit):
-            for _ in range(4):
-                dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
-        """
+def test_crash(dp_audit): audit(dp_audit, crash, *BAD[1:])
+def test_equal(dp_audit): dp_audit.check(check_equivalence, good, good, X, margin=0.5, runs=1_000)
+"""
     )
-    run(project).assert_outcomes(passed=1)
-    text = text_of(run(project, "--dp-audit-budget=3e-5"))
-    assert "the rest of the error budget 3e-05 is too small for a further alpha of 1e-05" in text
-    assert "3 audits; probability of any false alarm" in text
+    text = text_of(run(project, "--dp-audit-budget=5e-5"))
+    assert "the rest of the error budget 5e-05 is too small for a further alpha of 1e-05" in text
+    assert (
+        "3 audits, 2 more outside the table (checks without a row, audits that raised an error or ran again); "
+        "probability of any false alarm at most 5e-05, error budget 5e-05"
+    ) in text
+    assert "\n1 outside the table (" in text_of(run(project, "-k", "equal"))
 
 
 def test_a_script_shows_the_violation_alone(project):
+    """That it runs is tested beside its text."""
     project.makepyfile(ONE_OF_EACH)
-    run(project, "--dp-audit-scripts=alone")
+    text = text_of(run(project, "--dp-audit-scripts=alone"))
     (script,) = (project.path / "alone").iterdir()
-    text = script.read_text(encoding="utf-8")
-    assert "dpaudit" not in text
-    assert len(text.splitlines()) <= 20
-    for mechanism, status in ((MECHANISMS, 1), (MECHANISMS.replace("0.5", "1.5"), 0)):  # and of a good one it says so
-        project.makepyfile(mechanisms=mechanism)
-        done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, cwd=project.path)
-        assert done.returncode == status, done.stderr
-        assert "standard errors beyond the claim" in done.stdout
+    assert f"script     python {script}" in text
+    assert "dpaudit" not in script.read_text(encoding="utf-8")
 
 
-def test_skip_help_and_switching_off(project):
+AT_RUN_TIME = """
+import pytest
+from mechanisms import *
+
+@pytest.mark.dp_audit(audits=1)
+def test_marked(request): request.getfixturevalue("dp_audit")(bad, X, Y, claim=PureDP(1.0))
+def test_plain(request): assert request.node.name
+"""
+
+
+def test_only_skip_and_switching_off(project):
     project.makepyfile("def test_it(): pass")
     text = text_of(run(project))
     assert "dp_audit" not in text
     assert "privacy audits" not in text
-    project.makepyfile(ONE_OF_EACH)
-    run(project, "--dp-audit-skip").assert_outcomes(skipped=2)
-    assert "dp_audit(audits=1" in text_of(run(project, "--markers"))
+    project.makepyfile(ONE_OF_EACH, test_more=AT_RUN_TIME)
+    run(project, "--dp-audit-skip").assert_outcomes(skipped=3, passed=1)
+    result = run(project, "--dp-audit-only", "--strict-markers", "test_more.py")
+    result.assert_outcomes(failed=1, deselected=1)
+    assert "dp_audit: 1 of 2 tests do not use dp_audit and are deselected" in text_of(result)
     result = project.runpytest_inprocess("-p", "no:hypothesispytest", "-p", "no:dpaudit")
     assert "fixture 'dp_audit' not found" in text_of(result)
-    project.makepyfile("import pytest\n@pytest.mark.dp_audit(runs=100)\ndef test_it(): pass")
-    run(project, "--strict-markers").assert_outcomes(passed=1)
-
-
-def test_what_a_test_patches_is_audited(project):
-    """A looped mechanism in worker processes would be imported there as it is in its file."""
-    project.makepyfile(looped="SCALE = 1.0\ndef noisy(answer, rng):\n    return answer + rng.laplace(scale=SCALE)\n")
-    project.makepyfile(
-        """
-        import looped
-        from mechanisms import *
-
-        def test_it(dp_audit, monkeypatch):
-            monkeypatch.setattr(looped, "SCALE", 0.2)
-            dp_audit(looped.noisy, 1.0, 0.0, claim=PureDP(1.0))
-        """
-    )
-    result = run(project)
-    result.assert_outcomes(failed=1)
-    assert "REFUTED" in text_of(result)
-
-
-def test_alphas_of_audits_without_a_row_are_counted(project):
-    project.makepyfile(
-        """
-        from mechanisms import *
-        from dpaudit import check_equivalence
-
-        def crash(rows, rng):
-            raise KeyError("age")
-
-        def test_crash(dp_audit):
-            dp_audit(crash, X, Y, claim=PureDP(1.0))
-
-        def test_equal(dp_audit):
-            dp_audit.check(check_equivalence, good, good, X, margin=0.5, runs=2_000)
-
-        def test_two(dp_audit):
-            dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
-            dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
-        """
-    )
-    result = run(project)
-    result.assert_outcomes(passed=2, failed=1)
-    assert (
-        "2 audits, 2 more outside the table (checks without a row, audits that raised an error or ran again); "
-        "probability of any false alarm at most 4e-05, error budget 0.01"
-    ) in text_of(result)
-    assert "\n2 audits; probability of any false alarm at most 2e-05" in text_of(run(project, "-k", "two"))
-    assert "\n1 outside the table (" in text_of(run(project, "-k", "equal"))
 
 
 def test_importing_the_plugin_needs_nothing_heavy():
