@@ -44,7 +44,7 @@ from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
 from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
-from .session import DEFAULTS, AuditSession, Failed, Failure, Settings, compared_with, saved_as
+from .session import DEFAULTS, IN_FORK, AuditSession, Failed, Failure, Settings, compared_with, saved_as
 
 # Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
 
@@ -399,10 +399,8 @@ class DPAudit:
         Audits are numbered in the order of their calls.
         """
         if os.getpid() != self._process:
-            raise OptionError(
-                "the audit was made in a child process of the test, whose result the session would not see; make it in "
-                "the process of the test."
-            )
+            self._session.in_forks[0] = 1
+            raise OptionError(IN_FORK)
         number = next(self._numbers)
         label = self._name if number == 1 else f"{self._name} #{number}"
         self._session.unfinished[label] = self._name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import re
 import secrets
@@ -80,6 +81,10 @@ def setting_from_text(name: str, text: str) -> Any:
 
 Failed: Final = pytest.fail.Exception  # which a test may replace, in the module of pytest
 _MOST_NAMED = 10  # tests in a line of the summary
+IN_FORK = (
+    "an audit was made in a child process of a test, whose result the session would not see; make it in the process of "
+    "the test."
+)
 
 
 @dataclass(slots=True)
@@ -136,6 +141,8 @@ class AuditSession:
     unfinished: dict[str, str] = field(default_factory=dict)  # the test of each audit that has begun and not ended
     finished: set[str] = field(default_factory=set)  # tests with an audit that has ended, also without an entry
     process: tuple[int, str] = field(default_factory=lambda: (os.getpid(), secrets.token_hex(8)))
+    # Shared with forked children: whether one of them asked for an audit, which is refused there.
+    in_forks: mmap.mmap = field(default_factory=lambda: mmap.mmap(-1, 1), repr=False)
     has_told_plan: bool = False  # whether a child process has handed over what it collected
     compared: dict[str, str] = field(default_factory=dict)  # how each audit was compared, such as "by counts" or "new"
     files: set[str] = field(default_factory=set)  # of all collected tests
@@ -304,7 +311,15 @@ class AuditSession:
 
     def lost(self, test: str) -> list[str]:
         """Return the messages of a test's failures that no report shows."""
-        return [one.lost for one in self.failed.values() if one.is_lost and one.test == test]
+        lost = [one.lost for one in self.failed.values() if one.is_lost and one.test == test]
+        return lost + self._lost_in_forks()
+
+    def _lost_in_forks(self) -> list[str]:
+        """The message of an audit in a forked child, once."""
+        if not self.in_forks[0]:
+            return []
+        self.in_forks[0] = 0
+        return [IN_FORK]
 
     def still_running(self, is_of: Callable[[str], bool]) -> list[str]:
         """Return messages about audits that have not ended with their test, of some of the tests."""
@@ -393,6 +408,7 @@ class AuditSession:
         """
         lost = [f"WARNING {one.lost}" for one in self.failed.values() if one.is_lost and one.test not in self.red]
         lost += [f"WARNING {said}" for said in self.still_running(lambda test: is_whole and test not in self.red)]
+        lost += [f"WARNING {said}" for said in self._lost_in_forks()]
         self.messages += lost
         if missing := self.without_audit():
             more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
