@@ -12,6 +12,7 @@ import copy
 import dataclasses
 import enum
 import struct
+from array import array
 from collections import Counter, deque
 from collections.abc import Mapping
 from datetime import date, time, timedelta
@@ -169,11 +170,16 @@ def _form_of(value: Any, kind: type, numbers: list[Any], depth: int) -> Any:
     if hasattr(value, "to_numpy") and (hasattr(value, "columns") or hasattr(value, "dtype")):
         return _form_of_table(value, numbers, depth)
     if isinstance(value, Mapping):
-        return kind, [(_label(key, depth), _form(value[key], numbers, depth + 1)) for key in value]
+        factory = getattr(value, "default_factory", None)
+        held = [(_label(key, depth), _form(value[key], numbers, depth + 1)) for key in value]
+        return kind, held, getattr(factory, "__qualname__", None)
     if isinstance(value, (list, tuple, deque)):
-        return kind, [_form(each, numbers, depth + 1) for each in value]
+        return kind, [_form(each, numbers, depth + 1) for each in value], getattr(value, "maxlen", None)
     if isinstance(value, (set, frozenset)):
-        return kind, frozenset(value), Counter(map(type, value))
+        zeros = frozenset(repr(each) for each in value if isinstance(each, (float, np.floating)) and each == 0.0)
+        return kind, frozenset(value), Counter(map(type, value)), zeros
+    if isinstance(value, (range, slice, array)):  # equal to some that show other arguments or types
+        return kind, _label(value.__reduce_ex__(2)[1], depth)
     if isinstance(value, (str, bytes, type, type(None))):
         return kind, value
     if isinstance(value, _LEAVES):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -34,13 +35,20 @@ def sparse_vector(rows, rng):
     return next((place for place in range(4) if rng.laplace(held[place], 4.0) >= threshold), None)
 
 
+@noise_primitive("gumbel", location="utilities", scale=2.0, sensitivity=1.0)
+def gumbel_noise(utilities):
+    return np.array(utilities) + np.random.default_rng().gumbel(scale=2.0, size=len(utilities))
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [
         largest,
         lambda rows, rng: max(range(4), key=lambda place: rng.laplace(scores(rows)[place], 2.0)),
+        lambda rows, rng: int(np.argmax(rng.gumbel(scores(rows) / 2.0))),
         largest_with_its_score,
         sparse_vector,
+        lambda rows: int(np.argmax(gumbel_noise(scores(rows).astype(float)))),
     ],
 )
 def test_selections_show_a_place_and_not_the_scores(mechanism):
@@ -48,10 +56,17 @@ def test_selections_show_a_place_and_not_the_scores(mechanism):
     assert result.verdict is ReplayVerdict.OPEN, str(result)
 
 
+def test_the_reason_is_said():
+    result = run(largest, [[3, 3, 3, 3], [0, 1, 0, 1]], [[0, 1, 0, 1]])
+    assert result.findings[0].kind is FindingKind.LOSS_ABOVE_CLAIM
+    assert "the output does not show the value" in str(result)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "is_handed"),
     [
         (lambda rows, rng: rng.laplace(np.array(rows)[rng.random(len(rows)) < 0.5].sum(), 1.0), True),
+        (lambda rows, rng: np.array(rows)[rng.random(len(rows)) < 0.5].sum() + rng.laplace(), False),
         (lambda rows, rng: rng.laplace(sum(row for row in rows if rng.choice(2, p=[0.5, 0.5])), 1.0), True),
         (lambda rows, rng: rng.laplace(np.array(rows)[: rng.binomial(len(rows), 0.5)].sum(), 1.0), True),
     ],
@@ -86,15 +101,22 @@ FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
         # draws that do not show
         (truncated, [1.0], [], 2.0),
         (median, [3.0, 3.5, 4.0], [3.0, 9.0, 4.0], 1.0),
+        (median, [3.0, 3.0, 4.0], [3.0, 5.0, 4.0], 1.0),
         (lambda rows, rng: (rng.laplace(100.0 * len(rows), 1.0), rng.laplace(len(rows), 1.0))[1], [1, 2], [1], 1.0),
         # answers that a draw may flip
+        (lambda rows, rng: 1 - rows[0] if rng.integers(10) == 3 else rows[0], [1], [0], math.log(9.0)),
         (lambda rows, rng: 1 - rows[0] if rng.integers(0, 2, size=20).sum() > 11 else rows[0], [1], [0], 1.0891),
+        (lambda rows, rng: 1 - rows[0] if rng.random(5).min() > 0.1 else rows[0], [1], [0], 0.4),
         (lambda rows, rng: 1 - rows[0] if min(rng.laplace(), rng.laplace()) > 0 else rows[0], [1], [0], math.log(3.0)),
+        (lambda rows, rng: (1 - rows[0] if rng.laplace() > 1.0 else rows[0], 7.0), [1], [0], 2.0),
+        (lambda rows, rng: 1 - rows[0] if 0.25 < rng.random() < 0.45 else rows[0], [1], [0], math.log(4.0)),
         (lambda rows, rng: rows[0] ^ int(rng.bit_generator.random_raw() % 4 == 0), [1], [0], math.log(3.0)),
         # a bounded part of the draw
+        (lambda rows, rng: int(np.clip(round(rng.normal(rows[0])), 1, 5)), [3.0], [3.5], 3.0),
         (lambda rows, rng: float(np.clip(rng.normal(rows[0]), 0, 6)), [3.0], [3.5], 3.0),
         (lambda rows, rng: int(min(rng.poisson(rows[0]), 20)), [11.0], [10.0], 3.0),
         (lambda rows, rng: rng.normal(rows[0]) % 1.0, [0.5], [0.0], 1.0),
+        (lambda rows, rng: int(100.0 * rng.laplace(rows[0])) % 10, [3.0], [1.0], 1.0),
         (lambda rows, rng: rng.laplace([rows[0], 2.0])[int(rng.laplace() > 0.0)], [3.0], [1.0], 1.5),
         (lambda rows, rng: [int(rng.choice(2, p=p)) for p in (FLAT, STEEP)[:: int(rows[0])]], [1], [-1], 2.5),
     ],
@@ -102,6 +124,41 @@ FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
 def test_what_shows_in_part_keeps_its_claim(mechanism, x, y, claim):
     result = run(mechanism, x, y, claim + 1e-9, seed=1)
     assert not result.has_excess, str(result)
+
+
+def forked(rows):
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, repr(float(len(rows) + np.random.laplace())).encode())  # noqa: NPY002
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        return float(pipe.read())
+
+
+MEMO: dict[tuple[int, ...], float] = {}
+
+
+def memoised(rows, rng):
+    noise = rng.laplace()
+    return MEMO.setdefault(tuple(rows), len(rows) + noise)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        forked,
+        memoised,
+        lambda rows, rng: len(rows) + type(rng).__mro__[1](rng.bit_generator).laplace(),
+        lambda rows, rng: len(rows) + rng.laplace() * 0.0 + np.random.Generator(np.random.PCG64()).laplace(),
+        lambda rows: len(rows) + np.random.default_rng().beta(2.0, 3.0),
+    ],
+)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_noise_from_elsewhere(mechanism):
+    assert not run(mechanism, [1], [1, 2]).has_excess
 
 
 def test_what_a_draw_may_decide_about_is_a_finding_only():
@@ -137,6 +194,7 @@ def groups(factor):
     ("x", "y"),
     [
         ("a" + "c" * 9, "c" * 9),  # the first count on x is that of a, on y that of c
+        ("c" * 9, "c" * 9 + "d"),
         ("a" + "c" * 9, "b" + "c" * 9),
         ("a" + "c" * 9, "c" * 9 + "d"),
     ],
@@ -176,6 +234,10 @@ def test_a_search_passes_over_draws_that_are_not_used():
     assert found.is_refuted
 
 
+def noisy_by_name(rows, rng):
+    return dict(sorted((name, rng.laplace(rows.count(name))) for name in dict.fromkeys(rows)))
+
+
 def told_apart_by_none(rows, rng):
     place = rng.choice(3, p=[0.5, 0.49, 0.01] if rows == [1.0] else [0.5, 0.01, 0.49])
     return "first" if place == 0 else "other"
@@ -187,13 +249,18 @@ ONES = [1.0] * 25
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "claim"),
     [
+        (lambda rows, rng: rng.laplace(rows[0], 2.0) % 360.0, [1.0], [359.0], 1.0),
         (lambda rows, rng: abs(rng.laplace(rows[0])), [1.0], [-1.0], 1.0),
+        (lambda rows, rng: rng.normal(rows[0]) ** 2, [1.0], [-1.0], GaussianDP(1.0)),
+        (lambda rows, rng: float(rng.laplace([rows.count(0), rows.count(1)]).sum()), [0, 0, 1], [0, 1, 1], 1.0),
         (lambda rows, rng: rng.laplace(sum(rows)) - rng.laplace(len(rows)), [1, 1], [1], 1.0),
         (lambda rows, rng: sum(rng.normal(row) for row in rows), ONES, [*ONES[1:], 0.0], GaussianDP(0.25)),
         (lambda rows, rng: rng.laplace(sum(rows)) + rng.laplace(0.0, 100.0), [1, 5], [1, 0], 1.0),
         (lambda rows, rng: sum(int(rng.choice(2, p=[0.7, 0.3][:: 2 * row - 1])) for row in rows), [0, 1], [1, 1], 0.5),
+        (lambda rows, rng: len(rows) + rng.laplace(-len(rows)), [1, 1, 1], [1], 1.0),
         (lambda rows, rng: np.sort(rng.laplace(rows)), [1.0, 3.0], [3.0, 1.0], 1.0),
         (lambda rows, rng: {rng.laplace(row) for row in rows}, [1.0, 3.0], [3.0, 1.0], 1.0),
+        (noisy_by_name, [1, 1, 3], [3, 1, 1], 1.0),
         (told_apart_by_none, [1.0], [2.0], 1.0),
     ],
 )
@@ -202,11 +269,12 @@ def test_what_other_noise_folds_and_orders_hide(mechanism, x, y, claim):
     assert result.verdict is ReplayVerdict.OPEN, str(result)
 
 
-def test_noise_that_much_larger_noise_drowns_is_noise_still():
+@pytest.mark.parametrize("size", [2e10, 1e12])
+def test_noise_that_much_larger_noise_drowns_is_noise_still(size):
     """The rounding of the large one must not pass for a combination without noise."""
 
     def sum_and_more(rows, rng):
-        noisy = rng.laplace(sum(rows), 1e12)
+        noisy = rng.laplace(sum(rows), size)
         return [noisy, noisy + rng.laplace(2.0 * len(rows)) + 2.0 * len(rows)]
 
     assert not run(sum_and_more, [1.0, 1.0], [1.0], 100.0).has_excess
@@ -216,6 +284,7 @@ def test_noise_that_much_larger_noise_drowns_is_noise_still():
     ("mechanism", "claim"),
     [
         # values that the output determines
+        (lambda rows, rng: rng.laplace([len(rows), sum(rows)]), 2.0),
         (lambda rows, rng: (n := rng.laplace(len(rows)), rng.laplace(sum(rows)) / max(n, 1.0)), 2.0),
         (lambda rows, rng: np.cumsum(rng.laplace([len(rows), sum(rows)])), 2.0),
         (lambda rows, rng: "abc"[rng.choice(3, p=[0.98, 0.01, 0.01] if 9 in rows else [0.01, 0.01, 0.98])], 2.0),
