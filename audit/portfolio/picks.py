@@ -1,4 +1,4 @@
-"""What picks itself on the first half of a pilot among thousands of candidates.
+"""What picks itself on the first half of a pilot, apart, as it compares candidates and knows no columns or cells.
 
 A leak of one key among hundreds, the signs of two columns that agree more often on x, a parity of five columns, the
 remainder of a number that hardly recurs: no single column shows these, and all of them are too many to test. Each kind
