@@ -14,6 +14,9 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from typer.cli import get_docs_for_click
 
+THEORY = ("proofs/", "benchmarks/", "reference/theorems.md", "sources.md", "sources-errata.md")
+"""Pages that the search of the site leaves out."""
+
 PROOF = re.compile(r"docs/(proofs/[a-z-]+)\.md")
 
 
@@ -54,6 +57,13 @@ def on_files(files: Files, config: Any) -> Files:
     for path, content in GENERATED.items():
         files.append(File.generated(config, path, content=content()))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
+    """Leaves theory and measurements out of the search."""
+    if page.file.src_uri.startswith(THEORY):
+        page.meta["search"] = {"exclude": True}
+    return markdown
 
 
 def on_page_content(html: str, page: Page, config: Any, files: Files) -> str:
