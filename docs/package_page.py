@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -26,9 +25,9 @@ def package_page(readme: str, repository: str | None) -> str:
 
 
 def repository() -> str | None:
-    """The address in the environment variable DPAUDIT_REPOSITORY or in `[project.urls]`, if there is one."""
+    """The address in `[project.urls]`, if there is one."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return os.environ.get("DPAUDIT_REPOSITORY") or project.get("urls", {}).get("Repository")
+    return project.get("urls", {}).get("Repository")
 
 
 if __name__ == "__main__":
