@@ -21,7 +21,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ("tutorial.md", "tutorial-training.md", "install.md", "cheat-sheet.md", "index.md", "troubleshooting.md")
 PAGES = [
-    "README.md",
     "CONTRIBUTING.md",
     "docs/extend.md",
     *(f"docs/{name}" for name in SITE),
