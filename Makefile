@@ -48,6 +48,7 @@ test-diffprivlib: | $(VENV)/source
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
 	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/benchmarks/test_tables.py -m ''
+	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/test_docs_pages.py -k diffprivlib
 
 # JAX is large and only these tests need it, so they have an environment of their own.
 test-jax-privacy: | $(VENV)/source
@@ -57,7 +58,7 @@ test-jax-privacy: | $(VENV)/source
 
 docs: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict
-	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/test_docs.py -m site
+	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/test_docs.py tests/test_docs_search.py -m site
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'

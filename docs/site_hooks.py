@@ -14,6 +14,12 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from typer.cli import get_docs_for_click
 
+THEORY = ("proofs/", "benchmarks/", "reference/theorems.md", "sources.md", "sources-errata.md")
+"""Pages that the search of the site leaves out."""
+
+LISTS = ("reference/", "gallery.md")
+"""Pages of many short entries, whose titles would hide the guides: a title counts a thousand times as much as text."""
+
 PROOF = re.compile(r"docs/(proofs/[a-z-]+)\.md")
 
 
@@ -54,6 +60,15 @@ def on_files(files: Files, config: Any) -> Files:
     for path, content in GENERATED.items():
         files.append(File.generated(config, path, content=content()))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
+    """Leaves theory and measurements out of the search, and ranks the long lists of the reference below the guides."""
+    if page.file.src_uri.startswith(THEORY):
+        page.meta["search"] = {"exclude": True}
+    elif page.file.src_uri.startswith(LISTS):
+        page.meta["search"] = {"boost": 0.2}
+    return markdown
 
 
 def on_page_content(html: str, page: Page, config: Any, files: Files) -> str:

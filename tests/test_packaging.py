@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -125,13 +126,18 @@ def test_the_metadata_of_the_wheel(built):
     assert "REFUTED: epsilon >= " in text
 
 
-def test_the_package_page_shows_the_example_of_the_readme():
-    """Tests run the README's examples; the page that an index shows has the same example and table of extras."""
-    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in (PROJECT["readme"], "README.md"))
-    blocks = re.findall(r"```(?:python|text)\n.*?```|(?:^\|[^\n]*\n)+", page, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 4
-    assert [block for block in blocks if block not in readme] == []
-    named = set(re.findall(r"`([\w-]+)`", blocks[-1].replace("`dpaudit`", "").replace("`dp_accounting`", "")))
+def test_the_package_page_is_made_from_the_readme():
+    """`python docs/package_page.py` writes it."""
+    made = runpy.run_path(str(ROOT / "docs" / "package_page.py"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert (ROOT / PROJECT["readme"]).read_text(encoding="utf-8") == made["package_page"](readme, made["repository"]())
+    linked = made["package_page"]("[a](docs/a.md), [b](https://b.org)", "https://host/dpaudit/")
+    assert linked.endswith("[a](https://host/dpaudit/blob/main/docs/a.md), [b](https://b.org)")
+
+
+def test_the_readme_names_every_extra():
+    (table,) = re.findall(r"(?:^\| `[^\n]*\n)+", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    named = set(re.findall(r"`([\w-]+)`", table.replace("`dpaudit`", "").replace("`dp_accounting`", "")))
     assert named == PROJECT["optional-dependencies"].keys() - {"docs", "test"}
 
 

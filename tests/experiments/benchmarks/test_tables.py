@@ -304,7 +304,7 @@ def test_names_of_models_are_unique_and_their_rows_fit():
 def test_the_findings_say_what_replay_names(capsys):
     """A block of a page that needs diffprivlib, and takes a tenth of a second for each defect."""
     pytest.importorskip("diffprivlib", reason="diffprivlib cannot be imported")
-    page = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "findings" / "details.md").read_text(encoding="utf-8")
     found = re.search(r"## What replay names.*?```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     exec(found[1], {"__name__": "__main__"})
     assert capsys.readouterr().out == found[2]
