@@ -89,6 +89,13 @@ def test_bisection_finds_what_enumeration_finds(claim, n, m):
     assert by_hand <= size <= 0.05
 
 
+def test_the_size_of_a_region_that_is_largest_at_small_probabilities():
+    """{X ≥ 1, Y = 0} of five runs each: a maximum where both probabilities are below one half."""
+    size, where = inference.exact_size(np.array([1.0, 6, 6, 6, 6, 6]), 5, PureDP(1.0))
+    assert math.e * where < 0.5
+    assert size == pytest.approx((1 - where) ** 5 * (1 - (1 - math.e * where) ** 5), rel=1e-9)
+
+
 def test_a_region_too_large_by_a_hit_is_seen():
     critical = inference.smallest_refuted(20, 20, PureDP(1.0), 0.05)
     assert inference.exact_size(critical, 20, PureDP(1.0))[0] <= 0.05
@@ -134,6 +141,9 @@ def test_event_probabilities_are_those_of_the_law():
     assert found.p == pytest.approx(law_y.sf(3.0), rel=0.02)
     assert found.q == pytest.approx(law_x.sf(3.0), rel=0.02)
     assert math.log(found.p / found.q) == pytest.approx(0.5, rel=2e-3), "the ratio is constant there: hardly any noise"
+    (on_x, on_y), rest = detection.event_rates(LAPLACE, 0.0, 1.0, event, runs=20_000, seed=0)
+    assert on_x < on_y, "the rates have the order of the datasets"
+    assert [on_x + rest[0], on_y + rest[1]] == pytest.approx([1.0, 1.0], rel=0.02)
 
 
 def test_an_event_that_is_never_hit_has_a_probability_all_the_same():
