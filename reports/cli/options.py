@@ -201,7 +201,7 @@ _SAME_NAME = (
     "adjacency", "alpha", "audits", "bits", "block_seconds", "budget", "cells", "coins", "delta", "distance", "epsilon",
     "guesses", "ignore", "jobs", "keep_datasets", "method", "minutes", "mu", "name", "only", "out", "power",
     "probability", "q", "resolution", "resume", "rho", "runs", "say", "search_runs", "seconds", "seed", "sequential",
-    "sequential_audits", "title",
+    "title",
 )  # fmt: skip
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "command": "--program",

@@ -36,7 +36,7 @@ def run_with_files(tmp_path, run):
 MISTAKES = [
     (("adit",), "UsageError: 'adit' is not a command; did you mean 'audit'? `dpaudit --help` lists the commands."),
     (("--versoin",), "UsageError: --versoin is not an option of `dpaudit`; did you mean '--version'?"),
-    (("bench", "faulst"), "UsageError: 'faulst' is not a command; did you mean 'faults'? `dpaudit bench --help`"),
+    (("bench", "faulst"), "UsageError: no such command 'faulst'. Did you mean 'faults'? `dpaudit bench --help`"),
     (
         ("audit", "--epsilno", "1"),
         "UsageError: --epsilno is not an option of `dpaudit audit`; did you mean '--epsilon'? `dpaudit audit --help`",
