@@ -151,6 +151,8 @@ def test_series_shows_every_interval_and_marks_those_that_exclude_what_is_stated
     assert (x.tolist(), y.tolist()) == ([2.0], [2.5])
     arrows = {m: [each.get_xdata().tolist() for each in axes.lines if each.get_marker() == m] for m in "v^"}
     assert arrows == {"v": [[0.0, 3.0]], "^": [[3.0]]}
+    axes = drawn(statement(series=dataclasses.replace(SERIES, stated=(0.0, 1.0, 3.0, 3.0))), "series")
+    assert line(axes, "interval that excludes the stated value")[0].tolist() == [2.0], "below it, too"
 
 
 def test_points_of_different_units_have_a_scale_each():

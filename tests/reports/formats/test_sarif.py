@@ -80,6 +80,9 @@ def test_every_kind_of_result_is_valid(suite, entries):
 def test_kind_and_level_follow_the_verdict(name, kind, level, is_suppressed, entries):
     found = only(entries[name])
     assert (found["kind"], found["level"], bool(found["suppressions"])) == (kind, level, is_suppressed)
+    if name == "accepted":
+        later = json.loads(sarif(Suite(title="t", entries=(entries[name],)), today=DAY.replace(year=2028)))
+        assert later["runs"][0]["results"][0]["suppressions"] == [], "the acceptance has ended"
 
 
 def test_a_refutation_says_where_what_and_how_sure(entries):
