@@ -108,19 +108,24 @@ class Training(Protocol):
     """A training with a claim, right or wrong: `DPSGD`, or one of its wrong twins."""
 
     @property
-    def recipe(self) -> Recipe: ...
+    def recipe(self) -> Recipe:
+        """All that determines the training as it runs, its mistakes included."""
 
     @property
-    def clip(self) -> float: ...
+    def clip(self) -> float:
+        """The clipping norm."""
 
     @property
-    def noise_multiplier(self) -> float: ...
+    def noise_multiplier(self) -> float:
+        """Standard deviation of the noise over the clipping norm, as claimed."""
 
     @property
-    def claim(self) -> Claim: ...
+    def claim(self) -> Claim:
+        """The guarantee for a change of one row."""
 
     @property
-    def adjacency(self) -> Adjacency: ...
+    def adjacency(self) -> Adjacency:
+        """The relation of the claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
