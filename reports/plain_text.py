@@ -266,15 +266,8 @@ def exact_text(entry: Entry) -> str:
 
 
 def detectable(result: Checked) -> float | None:
-    """The smallest detectable excess.
-
-    None for a statement, for an audit stopped by its refutation, and after a failed health check.
-    """
-    if isinstance(result, CanaryResult):
-        return result.resolution
-    if isinstance(result, StatementResult) or result.stopped == "refuted" or result.findings:
-        return None
-    return result.resolution
+    """The smallest detectable excess; None for a statement, after a refutation and after a failed health check."""
+    return None if isinstance(result, StatementResult) or result.findings else result.resolution
 
 
 def detectable_text(result: Checked) -> str:
@@ -437,10 +430,9 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
             found += [Caution("idle", f"the scores tell little: {note.removesuffix('.')}") for note in result.notes]
         elif result.bound == 0.0:
             found.append(Caution("idle", "the lower bound is 0, as if the mechanism did not use its data"))
-    if result.verdict is Verdict.NOT_REFUTED and 0.0 < claimed < result.resolution:
-        told = (
-            f"the smallest detectable excess ({number(result.resolution)}) is larger than the claim ({number(claimed)})"
-        )
+    excess = result.resolution
+    if result.verdict is Verdict.NOT_REFUTED and excess is not None and 0.0 < claimed < excess:
+        told = f"the smallest detectable excess ({number(excess)}) is larger than the claim ({number(claimed)})"
         found.append(Caution("excess", told))
     return tuple(found)
 

@@ -162,7 +162,7 @@ def check_canaries(
     within = int(found.included.sum())
     answers = {"both": canaries, "in": within, "out": canaries - within}
     plan = planned(counted, answers[answer], tests, claim, alpha, _POWER)
-    carried = max(tests, key=lambda test: (bounds[test], -p_values[test]))
+    carried, bound = max(tests, key=lambda test: (bounds[test], -p_values[test])), max(bounds.values())
     result = CanaryResult(
         mechanism=name,
         claim=claim,
@@ -177,8 +177,8 @@ def check_canaries(
         carried=carried,
         alpha=alpha,
         p_value=min(p_values.values()),
-        bound=max(bounds.values()),
-        resolution=plan.resolution,
+        bound=bound,
+        resolution=None if bound > claim.strength else plan.resolution,
         ceiling=plan.ceiling,
         power=_POWER,
         requested_resolution=resolution,
@@ -190,7 +190,7 @@ def check_canaries(
             said=answer,
             middle=0.0 if kind == "fixed" else None,
         ),
-        notes=_notes(counted, found) if max(bounds.values()) <= claim.strength else (),
+        notes=_notes(counted, found) if bound <= claim.strength else (),
         versions=versions(),
     )
     if result.verdict is Verdict.INCONCLUSIVE and resolution is None:

@@ -219,7 +219,7 @@ def check_same_distribution(
     findings = snapshot.examine(ignored | _AS_IT_SHOULD_BE, _changed(result)) or result.findings
     x, y = versions.in_words
     resolution, basis = result.resolution, result.resolution_basis
-    if sequential and not result.is_refuted:
+    if sequential and resolution is not None:
         # If nothing distinguishes the versions, the last event is arbitrary and often rare.
         common = _common_resolution(result.runs, result.alpha, result.power)
         if common < resolution:

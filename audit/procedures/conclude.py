@@ -34,6 +34,7 @@ from ..results.audit_result import (
 from ..sampling.object_identity import versions
 from .detectable_excess import (
     FEW,
+    Detectable,
     Learned,
     detectable,
     detectable_by_divergence,
@@ -212,7 +213,7 @@ def conclude(
     """
     started, names = now(), evidence.kept.column_names
     evidence = with_names(evidence, names)
-    x, y, power = evidence.kept.x, evidence.kept.y, settings.power
+    x, y = evidence.kept.x, evidence.kept.y
     own: dict[str, Any]
     kind: type[AuditResult]
     of: Evidence = evidence  # the evidence that the result is about
@@ -231,17 +232,8 @@ def conclude(
             "is_closed": evidence.final is not None,
         }
     choice = of.kept.choice
-    held = directed(settings.claim, of.fresh_counts, choice.likelier_on)
-    errors = {"alpha": tested.event_alpha, "power": power}
-    known = _learned(of)
-    if isinstance(of, SequentialEvidence):
-        found = detectable_sequentially(held.claim, held.counts, of.runs, known, **errors)
-    elif tested.opposite is not None:
-        against = directed(settings.claim, tested.opposite.counts, choice.likelier_on).counts
-        other = replace(tested.opposite, counts=against)
-        found = detectable_by_guesses(settings.claim, other, held.counts, of.runs, known, **errors)
-    else:
-        found = detectable(held.claim, held.counts, of.runs, known, **errors)
+    claim = settings.claim if tested.likelier_on == "x" else settings.claim.reversed()
+    found = None if tested.bound > claim.strength else _detectable(settings, of, tested)
     unsteady = []
     if isinstance(of, FixedSizeEvidence) and of.is_in_order:
         tried = zip((choice, *choice.others), (of.counts, *of.other_counts), strict=True)
@@ -250,15 +242,10 @@ def conclude(
             for each, counts in tried
             for finding in pilot_findings(each, counts, of_runs, FALSE_ALARM * of.health_share)
         ]
-    net, bins = (of.portfolio.net, of.portfolio.bins) if isinstance(of, FixedSizeEvidence) else (None, None)
-    if net is not None:
+    if isinstance(of, FixedSizeEvidence) and (net := of.portfolio.net) is not None:
         own |= {"net_events": net.n_events, "net_alpha": tested.net_alpha}
-    if bins is not None and found.basis == "gaussian":
-        learned_from, counted = int(bins.known_x.sum()), (of.counts.runs_x, of.counts.runs_y)
-        level = errors["alpha"] if tested.divergence is None else tested.divergence.alpha
-        by_bins = detectable_by_divergence(settings.claim, learned_from, *counted, alpha=level, power=power)
-        found = replace(found, excess=min(found.excess, by_bins))
-    verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)
+    excess = None if found is None else found.excess
+    verdict = verdict_of(claim, tested.bound, excess, settings.resolution, of_runs)
     of_event = unsteady or event_findings(of, verdict, of_runs)
     findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
@@ -279,9 +266,9 @@ def conclude(
         alpha=settings.alpha,
         p_value=tested.p_value,
         bound=tested.bound,
-        resolution=found.excess,
-        resolution_basis="chosen" if found.basis == "event" and tested.event is not choice.event else found.basis,
-        power=power,
+        resolution=excess,
+        resolution_basis="event" if found is None else found.basis,
+        power=settings.power,
         requested_resolution=settings.resolution,
         runs=evidence.runs,
         pilot_runs=evidence.pilot_runs,
@@ -300,6 +287,30 @@ def conclude(
     if seconds:
         result.environment.update(seconds, seconds_test=round(now() - started, 3))
     return result
+
+
+def _detectable(settings: Settings, evidence: Evidence, tested: _Tested) -> Detectable:
+    """The smallest excess that these runs would have shown with the power of the settings."""
+    choice, known, claim = evidence.kept.choice, _learned(evidence), settings.claim
+    held = directed(claim, evidence.fresh_counts, choice.likelier_on)
+    errors = {"alpha": tested.event_alpha, "power": settings.power}
+    if isinstance(evidence, SequentialEvidence):
+        return detectable_sequentially(held.claim, held.counts, evidence.runs, known, **errors)
+    if tested.opposite is not None:
+        against = directed(claim, tested.opposite.counts, choice.likelier_on).counts
+        other = replace(tested.opposite, counts=against)
+        found = detectable_by_guesses(claim, other, held.counts, evidence.runs, known, **errors)
+    else:
+        found = detectable(held.claim, held.counts, evidence.runs, known, **errors)
+    if found.basis == "event" and tested.event is not choice.event:
+        found = replace(found, basis="chosen")
+    bins = evidence.portfolio.bins
+    if bins is None or found.basis != "gaussian":
+        return found
+    counted = int(bins.known_x.sum()), evidence.counts.runs_x, evidence.counts.runs_y
+    level = tested.event_alpha if tested.divergence is None else tested.divergence.alpha
+    by_bins = detectable_by_divergence(claim, *counted, alpha=level, power=settings.power)
+    return replace(found, excess=min(found.excess, by_bins))
 
 
 def _learned(evidence: Evidence) -> Learned:

@@ -83,7 +83,7 @@ class Verdict(enum.Enum):
 
 
 def verdict_of(
-    claim: Claim, bound: float, resolution: float, requested: float | None, findings: Sequence[Finding]
+    claim: Claim, bound: float, resolution: float | None, requested: float | None, findings: Sequence[Finding]
 ) -> Verdict:
     """REFUTED if and only if the bound exceeds the claim and no health check failed.
 
@@ -94,8 +94,10 @@ def verdict_of(
     ----------
     claim : Claim
         In the direction tested.
-    bound, resolution : float
-        Lower bound on the claim's strength, and smallest detectable excess.
+    bound : float
+        Lower bound on the claim's strength.
+    resolution : float or None
+        Smallest detectable excess; a bound above the claim needs none.
     requested : float or None
         Excess that the audit has to detect; without one it is `largest_excess`.
     """
@@ -103,6 +105,7 @@ def verdict_of(
         return Verdict.INCONCLUSIVE
     if bound > claim.strength:
         return Verdict.REFUTED
+    assert resolution is not None  # results that refute nothing have one
     if math.isinf(resolution) or resolution > (largest_excess(claim) if requested is None else requested):
         return Verdict.INCONCLUSIVE
     return Verdict.NOT_REFUTED
@@ -290,8 +293,9 @@ class ClaimResult(SampledResult):
     p_value, bound : float
         p-value of the claim, never below 1e-10 (of a training 1e-12), and lower bound on the strength of the claim's
         family at confidence 1 − alpha.
-    resolution : float
-        Smallest excess over the claim that is detected with probability `power`; may be infinite.
+    resolution : float, optional
+        Smallest excess over the claim that is detected with probability `power`; may be infinite. None where the bound
+        exceeds the claim, as it is computed only where it decides between NOT REFUTED and INCONCLUSIVE.
     power : float
     requested_resolution : float, optional
         The resolution that the caller requested.
@@ -302,7 +306,7 @@ class ClaimResult(SampledResult):
     claim_source: str = ""
     p_value: float
     bound: float
-    resolution: float
+    resolution: float | None
     power: float = 0.95
     requested_resolution: float | None = None
 
@@ -311,7 +315,7 @@ class ClaimResult(SampledResult):
         self._refuse_impossible(
             p_value=0.0 <= self.p_value <= 1.0,
             bound=self.bound >= 0.0,
-            resolution=self.resolution > 0.0,
+            resolution=self.bound > self.directed_claim.strength if self.resolution is None else self.resolution > 0.0,
         )
         checked("power", self.power)
 
@@ -555,6 +559,7 @@ class AuditResult(ClaimResult):
         """What the audit could not have found, and what to do."""
         few = f"too few runs for {confidence_words(self.alpha)} ({self.runs:,} per dataset)"
         remedy = "use more runs or another pair (find_worst_pair, or neighbours= in pytest)"
+        assert self.resolution is not None
         if math.isinf(self.resolution):
             return f"{few}; {self.detectable_in_words}; {remedy}"
         remedy += f", or accept this with resolution={rounded_up(self.resolution, 2):g}"
@@ -575,6 +580,8 @@ class AuditResult(ClaimResult):
     @property
     def detectable_in_words(self) -> str:
         """For example "smallest detectable excess: 0.018 (95% power, this event)"."""
+        if self.resolution is None:
+            return "not stated, because the claim is refuted"
         if math.isinf(self.resolution):
             return f"no detectable excess can be stated ({100 * self.power:.6g}% power)"
         power = f"{100 * self.power:.6g}% power, {self._basis_in_words}"

@@ -177,6 +177,8 @@ class CanaryResult(ClaimResult):
     @property
     def detectable_in_words(self) -> str:
         """The smallest detectable excess with its power and condition, or that there is none."""
+        if self.resolution is None:
+            return "not stated, because the claim is refuted"
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
         return (
@@ -216,6 +218,7 @@ class CanaryResult(ClaimResult):
                 f"too few canaries ({of}); even if all guesses were right, "
                 f"{self.claim.describe_strength(self.ceiling)}; plan_canaries says how many it takes"
             )
+        assert self.resolution is not None
         if self.requested_resolution is not None or math.isinf(self.resolution):
             wanted = self.requested_resolution
             asked = "" if wanted is None else f"; requested: {wanted:.2g}"

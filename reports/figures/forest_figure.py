@@ -13,8 +13,8 @@ from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
+from ..plain_text import detectable, number, severity_text
 from ..plain_text import found as found_words
-from ..plain_text import number, severity_text
 from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
             [_estimate(result) for _, result in rows],
             [entry.exact for entry, _ in rows],
             [
-                math.nan if result.is_refuted or result.findings else result.claim.strength + result.resolution
+                math.nan if excess is None else result.claim.strength + excess
                 for _, result in rows
+                for excess in [detectable(result)]
             ],
         )
     )

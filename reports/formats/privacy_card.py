@@ -140,16 +140,15 @@ def _evidence(entry: Entry) -> list[str]:
             f"{counted(result.canaries, 'canary')} in {counted(result.runs, 'training run')}, {alpha}",
             f"lower bound {found(result)}; if every guess had been right, "
             f"{visible(result.claim.describe_strength(result.ceiling))}",
-            visible(result.detectable_in_words),
+            *([] if result.resolution is None else [visible(result.detectable_in_words)]),
         ]
     if result.findings:
         return [f"{result.runs:,} runs on each dataset; a failed health check leaves no bound"]
-    stopped = "the audit stopped at the refutation, so no detectable excess is stated"
     by = "by the event" if result.stopped is None or result.is_closed else "by bets, the last of them on the event"
     return [
         f"{result.runs:,} runs on each dataset, {alpha}",
         f"lower bound {found(result)} {by}: {visible(result.event_in_words)}",
-        stopped if result.stopped == "refuted" else visible(result.detectable_in_words),
+        *([] if result.resolution is None else [visible(result.detectable_in_words)]),
     ]
 
 

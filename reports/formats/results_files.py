@@ -70,13 +70,12 @@ def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
 
     Silenced health checks are under ``ignored``, and what weakens the verdict under ``cautions``.
 
-    Left out are bound, estimate, p-value and detectable excess after a failed health check; the detectable excess of an
-    audit that stopped at a refutation; and the estimate of bets, which is biased.
+    Left out are bound, estimate, p-value and detectable excess after a failed health check, and the estimate of bets,
+    which is biased.
     """
     result, left_out = entry.result, frozenset[str]()
     if isinstance(result, AuditResult):
         left_out = _OF_COUNTS if result.findings else frozenset()
-        left_out |= {"resolution"} if result.stopped == "refuted" else set()
         left_out |= {"estimate"} if result.stopped is not None and not result.is_closed else set()
     found = {name: row[name] for name in _COLUMNS if row[name] is not None and name not in left_out}
     own = {name: visible(value, _LONG) if isinstance(value, str) else value for name, value in found.items()}

@@ -219,8 +219,6 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     pair, claim, place = result.pair, result.claim, place_of_mechanism(entry)
     if result.findings:
         excess = ["not stated, because a health check failed"]
-    elif result.stopped == "refuted":
-        excess = ["not stated, because the audit stopped at the refutation"]
     else:
         excess = [result.detectable_in_words.removeprefix("smallest detectable excess: ")]
     if result.requested_resolution is not None:

@@ -70,7 +70,7 @@ STOPPED = SequentialResult(
         "looks": (Look(32, 0.0, 1.0), Look(64, 0.4, 0.6), Look(128, 1.1, 0.01)), "stopped": "refuted",
         "counts": Counts(hits_x=90, runs_x=128, hits_y=20, runs_y=128), "runs": 128, "pilot_runs": 32, "bound": 1.1,
         "p_value": 0.01, "mechanism": "scan | <b>tag</b>", "is_replayable": False, "notes": ("a note",),
-        "low_bits": None,
+        "low_bits": None, "resolution": None,
     },
 )  # fmt: skip
 KEPT = replace(
