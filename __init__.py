@@ -11,124 +11,71 @@ from dpaudit.audit.replay.registered import register_primitives
 from dpaudit.audit.results.result import show_with
 
 if TYPE_CHECKING:
-    from .audit.canaries.canary_tests import epsilon_from_guesses
+    from . import adapters as adapters
+    from . import claims as claims
+    from . import counts as counts
+    from . import domains as domains
+    from . import errors as errors
+    from . import noise as noise
+    from . import results as results
     from .audit.canaries.check_canaries import check_canaries
-    from .audit.canaries.plan_canaries import CanaryPlan, plan_canaries
-    from .audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
-    from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
+    from .audit.canaries.plan_canaries import plan_canaries
+    from .audit.claims.claim import ApproxDP, GaussianDP, PureDP
     from .audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
     from .audit.claims.renyi import RenyiDP, ZeroConcentratedDP
-    from .audit.datasets.adjacency import (
-        AddRemove,
-        Adjacency,
-        EdgeNeighbours,
-        Local,
-        NodeNeighbours,
-        Replace,
-        UserLevel,
-        Within,
-    )
-    from .audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
-    from .audit.datasets.tables import CategoricalColumn, NumericColumn, Tables, table_features
-    from .audit.distribution_checks.check_independence import check_independence
+    from .audit.datasets.adjacency import AddRemove, Local, Replace, UserLevel
+    from .audit.datasets.domains import Answers, Rows, Values
+    from .audit.datasets.tables import Tables
     from .audit.distribution_checks.check_noise import check_noise
-    from .audit.distribution_checks.check_slope import check_slope
-    from .audit.distribution_checks.noise_laws import (
-        ExponentialNoise,
-        GaussianNoise,
-        GeometricNoise,
-        GumbelNoise,
-        LaplaceNoise,
-        NoiseLaw,
-    )
-    from .audit.errors import AuditError
-    from .audit.guesses.canary_guesses import CanaryGuesses
+    from .audit.errors import AuditError, RefutedError
     from .audit.procedures.check import check
-    from .audit.procedures.check_equivalence import assert_same_distribution, check_equivalence, check_same_distribution
+    from .audit.procedures.check_equivalence import check_equivalence
     from .audit.procedures.check_outputs import check_outputs
-    from .audit.procedures.count_cells import count_cells
     from .audit.procedures.epsilon_lower import epsilon_lower
     from .audit.records.json_codec import load, save
-    from .audit.records.suite import Entry, Suite
-    from .audit.replay.laws import Law
     from .audit.replay.noise_primitive import noise_primitive
     from .audit.replay.replay import replay
-    from .audit.replay.replay_result import FindingKind, ReplayResult, ReplayVerdict
-    from .audit.results.audit_result import AuditResult, FixedSizeResult, SequentialResult, Verdict
-    from .audit.results.canary_result import CanaryResult
-    from .audit.results.cell_result import CellCounts
-    from .audit.results.equivalence_result import Equivalence, EquivalenceResult
-    from .audit.results.statement_result import Point, StatementResult
-    from .audit.results.worst_pair import WorstPair
-    from .audit.sampling.draw import draw_block
+    from .audit.results.audit_result import Verdict
     from .audit.search.find_worst_pair import find_worst_pair
     from .audit.sensitivity.check_sensitivity import check_sensitivity
-    from .audit.sensitivity.sensitivity_result import SensitivityResult
     from .audit.settings import settings
 
 _NAME = "dpaudit"
+_MODULES = ("adapters", "claims", "counts", "domains", "errors", "noise", "results")
 _WHERE = {
     name: module
     for module, names in {
         "canaries.check_canaries": "check_canaries",
-        "canaries.canary_tests": "epsilon_from_guesses",
-        "canaries.plan_canaries": "CanaryPlan plan_canaries",
-        "claims.claim": "Claim ApproxDP GaussianDP PureDP",
-        "claims.mironov_propositions": "NFoldComposition ProbabilityPreservation",
+        "canaries.plan_canaries": "plan_canaries",
+        "claims.claim": "ApproxDP GaussianDP PureDP",
         "claims.privacy_profile": "PrivacyProfile TradeOffCurve",
         "claims.renyi": "RenyiDP ZeroConcentratedDP",
-        "datasets.adjacency": "AddRemove Adjacency EdgeNeighbours Local NodeNeighbours Replace UserLevel Within",
-        "datasets.domains": "Answers Domain Graphs Rows Values",
-        "datasets.tables": "CategoricalColumn NumericColumn Tables table_features",
-        "distribution_checks.check_independence": "check_independence",
+        "datasets.adjacency": "AddRemove Local Replace UserLevel",
+        "datasets.domains": "Answers Rows Values",
+        "datasets.tables": "Tables",
         "distribution_checks.check_noise": "check_noise",
-        "distribution_checks.check_slope": "check_slope",
-        "distribution_checks.noise_laws": (
-            "ExponentialNoise GaussianNoise GeometricNoise GumbelNoise LaplaceNoise NoiseLaw"
-        ),
-        "errors": "AuditError",
+        "errors": "AuditError RefutedError",
         "procedures.check": "check",
-        "procedures.check_equivalence": "assert_same_distribution check_equivalence check_same_distribution",
+        "procedures.check_equivalence": "check_equivalence",
         "procedures.check_outputs": "check_outputs",
-        "procedures.count_cells": "count_cells",
         "procedures.epsilon_lower": "epsilon_lower",
         "records.json_codec": "load save",
-        "records.suite": "Entry Suite",
-        "replay.laws": "Law",
         "replay.noise_primitive": "noise_primitive",
         "replay.replay": "replay",
-        "replay.replay_result": "FindingKind ReplayResult ReplayVerdict",
-        "results.audit_result": "AuditResult Verdict FixedSizeResult SequentialResult",
-        "guesses.canary_guesses": "CanaryGuesses",
-        "results.canary_result": "CanaryResult",
-        "results.cell_result": "CellCounts",
-        "results.equivalence_result": "Equivalence EquivalenceResult",
-        "results.statement_result": "Point StatementResult",
-        "results.worst_pair": "WorstPair",
-        "sampling.draw": "draw_block",
+        "results.audit_result": "Verdict",
         "search.find_worst_pair": "find_worst_pair",
         "sensitivity.check_sensitivity": "check_sensitivity",
-        "sensitivity.sensitivity_result": "SensitivityResult",
         "settings": "settings",
     }.items()
     for name in names.split()
 }
 
 __all__ = [
-    "check", "check_outputs", "find_worst_pair", "draw_block", "epsilon_lower", "count_cells",
-    "check_same_distribution", "check_equivalence", "assert_same_distribution",
-    "check_noise", "check_slope", "check_independence", "check_sensitivity",
-    "check_canaries", "epsilon_from_guesses", "plan_canaries", "CanaryPlan", "CanaryResult", "CanaryGuesses",
-    "replay", "ReplayResult", "ReplayVerdict", "FindingKind", "noise_primitive", "Law",
-    "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
-    "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",
-    "StatementResult", "Point", "Verdict",
-    "Entry", "Suite", "save", "load",
-    "Claim", "PureDP", "ApproxDP", "GaussianDP", "RenyiDP", "ZeroConcentratedDP",
-    "ProbabilityPreservation", "NFoldComposition", "PrivacyProfile", "TradeOffCurve",
-    "Adjacency", "AddRemove", "Replace", "Local", "UserLevel", "Within", "EdgeNeighbours", "NodeNeighbours",
-    "Domain", "Answers", "Values", "Rows", "Graphs", "Tables", "CategoricalColumn", "NumericColumn", "table_features",
-    "WorstPair", "SensitivityResult", "AuditError", "settings",
+    "check", "check_outputs", "find_worst_pair", "check_equivalence", "check_noise", "check_sensitivity",
+    "check_canaries", "plan_canaries", "replay", "noise_primitive", "epsilon_lower", "save", "load", "settings",
+    "PureDP", "ApproxDP", "GaussianDP", "RenyiDP", "ZeroConcentratedDP", "PrivacyProfile", "TradeOffCurve",
+    "AddRemove", "Replace", "Local", "UserLevel", "Rows", "Values", "Answers", "Tables",
+    "Verdict", "AuditError", "RefutedError",
 ]  # fmt: skip
 
 
@@ -148,10 +95,14 @@ register_primitives("opendp", "opendp.core", _shown_by(".mechanisms.adapters.ope
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _version()
+    if name in _MODULES:
+        return import_module(f".{name}", _NAME)
     if name not in _WHERE:
         from dpaudit.audit.printing import did_you_mean
 
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, [*__all__, *_MODULES])}"
+        )
     value = globals()[name] = getattr(import_module(f".audit.{_WHERE[name]}", _NAME), name)
     return value
 
@@ -167,4 +118,4 @@ def _version() -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

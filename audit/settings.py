@@ -41,7 +41,7 @@ class settings:  # noqa: N801, a function to its callers, like joblib.parallel_c
     profile : str, optional
         Name of a table ``[tool.dpaudit.profiles.NAME]`` in pyproject.toml, whose values the other arguments override.
     runs : int, optional
-        Runs on each dataset of audits (`check`, `find_worst_pair`, `check_same_distribution`) whose call names neither
+        Runs on each dataset of audits (`check`, `find_worst_pair`, `check_equivalence`) whose call names neither
         runs nor a resolution nor a time limit.
     search_runs : int, optional
         Executions of a search.

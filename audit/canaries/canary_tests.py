@@ -258,7 +258,7 @@ def epsilon_from_guesses(
 
     Examples
     --------
-    >>> from dpaudit import epsilon_from_guesses
+    >>> from dpaudit.counts import epsilon_from_guesses
     >>> round(epsilon_from_guesses(100, 100, 100_000, delta=1e-5), 3)
     3.423
     """

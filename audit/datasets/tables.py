@@ -170,7 +170,7 @@ def table_features(
 
     Examples
     --------
-    >>> from dpaudit import NumericColumn, table_features
+    >>> from dpaudit.domains import NumericColumn, table_features
     >>> table_features({"age": [31, 57, 120]}, {"age": NumericColumn(0, 100, bins=2)})
     {'rows': 3.0, 'other columns': 0.0, 'age: from 0 to 50': 1.0, 'age: from 50 to 100': 1.0, 'age: other': 1.0, \
 'age: missing': 0.0, 'age: min': 31.0, 'age: max': 120.0}
@@ -319,7 +319,8 @@ class Tables(Domain):
 
     Examples
     --------
-    >>> from dpaudit import CategoricalColumn, NumericColumn, Tables
+    >>> from dpaudit import Tables
+    >>> from dpaudit.domains import CategoricalColumn, NumericColumn
     >>> tables = Tables({"sex": CategoricalColumn(("f", "m")), "age": NumericColumn(0, 100)}, form="columns")
     >>> tables.build([("f", 31.0), ("m", 57.0)])
     {'sex': ['f', 'm'], 'age': [31.0, 57.0]}

@@ -34,6 +34,7 @@ from ..power.joint_test_power import power_of_test, runs_needed
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of, seed_of_coins
 from ..results.audit_result import FINAL_SHARE, AuditResult, Look, Pair, Settings, largest_excess
+from ..results.cell_result import CellCounts
 from ..sampling.block_plan import MemoryPart, Plan, main_runs, pilot_runs, with_pilot
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.object_identity import source_of
@@ -43,7 +44,6 @@ from ..settings import or_setting
 from ..store.sqlite_store import Store, StorePart, opened
 from ..store.store_settings import arrangements, code_of, sources
 from .conclude import conclude
-from .count_cells import as_cell_counts
 from .detectable_excess import (
     SHARE,
     UNKNOWN,
@@ -381,7 +381,7 @@ def draw_fixed_size(
     counted, cells = MainCounts.of_blocks(*main), None
     if portfolio.cells is not None:
         named = with_names(portfolio.cells, plan.sampler.column_names)
-        cells = as_cell_counts(named, *portfolio.split(counted)[1], settings.cell_alpha, asked=n_cells)
+        cells = CellCounts.of(named, *portfolio.split(counted)[1], settings.cell_alpha, asked=n_cells)
     root = plan.seed_of_coins(is_replayable=is_replayable)
     return FixedSizeEvidence(
         kept=pilot,

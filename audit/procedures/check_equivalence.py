@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from ..claims.claim import ApproxDP, PureDP
 from ..clock import now
 from ..datasets.description import summarise
-from ..errors import InconclusiveError, OptionError, RefutedError
+from ..errors import OptionError
 from ..events.events import OutcomeCells, with_names
 from ..events.features import noting_left_out
 from ..events.named_parts import without_class
@@ -34,11 +34,11 @@ from ..known_options import with_known_options
 from ..options import Bits, Progress, checked_seed
 from ..portfolio.partitions import learn_cells
 from ..power.betting_test_power import sequential_resolution
-from ..printing import confidence, rounded_down
 from ..progress import told
 from ..random_streams import Stream, sequence_of
-from ..results.audit_result import AuditResult, Pair, Verdict
-from ..results.equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
+from ..results.audit_result import AuditResult, Pair
+from ..results.cell_result import CellCounts
+from ..results.equivalence_result import EquivalenceResult
 from ..sampling.batches import late_batches
 from ..sampling.block_plan import Plan, note_of_cut, pilot_runs
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
@@ -46,8 +46,8 @@ from ..sampling.object_identity import versions as library_versions
 from ..sampling.pickling import Parcel, pack
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
 from ..sampling.tasks import total_counts
+from ..settings import or_setting
 from .check import check
-from .count_cells import as_cell_counts
 from .pilot import choose_on, draw_checked, run_notes
 
 # Two versions of a mechanism as one mechanism, whose dataset names the version to run.
@@ -129,62 +129,111 @@ _UNLISTED_SHARE = 0.1  # most of the margin that outcomes without a cell may tak
 # Most runs that bets are learned from; the last event is learned from a third of all runs.
 _LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0
 
-__all__ = [
-    "Equivalence",
-    "EquivalenceResult",
-    "assert_same_distribution",
-    "check_equivalence",
-    "check_same_distribution",
-]
+
+class EquivalenceOptions(TypedDict, total=False):
+    """Options of `check_equivalence`, which mean what they mean in `check`."""
+
+    output: OutputPart | None
+    resolution: float | None
+    power: float
+    sequential: bool
+    seconds: float | None
+    bits: Bits
+    cells: int
+    jobs: int | None
+    name: str | None
+    ignore: str | Iterable[str]
+    progress: Progress
 
 
-@with_known_options()
-@with_own_arithmetic
-def check_same_distribution(
+_DEFAULTS = {
+    "output": None, "resolution": None, "power": 0.95, "sequential": False, "seconds": None, "bits": "warn",
+    "cells": None, "jobs": None, "name": None, "ignore": (), "progress": None,
+}  # fmt: skip
+_WITHOUT_MARGIN = ("resolution", "power", "sequential", "seconds", "bits")
+_RUNS, _CELLS = 1_000_000, 32  # without a number in the call; 32 cells did best in measurements
+
+
+@overload
+def check_equivalence(
     old: Any,
     new: Any,
-    dataset: Any,
+    x: Any,
     *,
-    output: OutputPart | None = None,
+    margin: None = None,
     runs: int | None = None,
     alpha: float = 0.05,
     seed: int | None = 0,
-    resolution: float | None = None,
-    power: float = 0.95,
-    sequential: bool = False,
-    seconds: float | None = None,
-    bits: Bits = "warn",
-    jobs: int | None = None,
-    name: str | None = None,
-    ignore: str | Iterable[str] = (),
-    progress: Progress = None,
-) -> AuditResult:
-    """Tests whether two versions of a mechanism have the same output distribution on a dataset.
-
-    Versions with the same distribution are refuted with probability at most `alpha`, over all events and both
-    directions. In the result x is the old version and y the new one, and the bound is on the largest log likelihood
-    ratio of an event.
+    **options: Unpack[EquivalenceOptions],
+) -> AuditResult: ...
+@overload
+def check_equivalence(
+    old: Any,
+    new: Any,
+    x: Any,
+    *,
+    margin: float,
+    runs: int | None = None,
+    alpha: float = 0.05,
+    seed: int | None = 0,
+    **options: Unpack[EquivalenceOptions],
+) -> EquivalenceResult: ...
+@with_known_options(_DEFAULTS)
+@with_own_arithmetic
+def check_equivalence(
+    old: Any,
+    new: Any,
+    x: Any,
+    *,
+    margin: float | None = None,
+    runs: int | None = None,
+    alpha: float = 0.05,
+    seed: int | None = 0,
+    **options: Any,
+) -> AuditResult | EquivalenceResult:
+    """Test whether two versions of a mechanism have the same output distribution, or one within a margin.
 
     Parameters
     ----------
     old, new : callable or object
         Mechanisms as in `check`. Two block samplers are run in blocks; otherwise both versions are run one by one, a
         block sampler with size 1, and an exception is an output. Each version has its own random streams.
-    dataset : Any
+    x : Any
         Dataset that both versions are run on; neither may change it.
-    output, runs, alpha, seed, resolution, power, sequential, seconds, bits, jobs, ignore, progress
+    margin : float, optional
+        Total variation distance to be shown, in (0, 1). Without one the audit looks for a difference only.
+    output, runs, alpha, seed, resolution, power, sequential, seconds, bits, jobs, name, ignore, progress
         As in `check`; the runs are those of each version, and the resolution is a log likelihood ratio. A sequential
         audit without a refutation states the resolution for an event of probability 1/2, if that is smaller than the
-        one for its last event.
-    name : str, optional
-        Name in the result; the default is the names of both versions.
+        one for its last event. With a margin the number of runs is fixed, and `bits` are not looked at.
+    cells : int
+        With a margin: number of cells for numbers and vectors, at least 2; 32 by default. More cells see more
+        differences, but each margin that they show for equal versions is larger by about √(cells/(π·runs)). If there
+        are few outcomes, each is a cell.
+
+    Returns
+    -------
+    AuditResult or EquivalenceResult
+        Without a margin the audit of the claim that no event distinguishes the versions: x is the old version and y
+        the new one, and the bound is on the largest log likelihood ratio of an event. With a margin the limits of
+        their total variation distance, of which one is wrong with probability at most `alpha`.
 
     Raises
     ------
     OptionError
-        For arguments outside their range.
+        For arguments outside their range, and options that exclude each other.
     MechanismError
         If a version cannot be run, or every pilot run of both raises.
+
+    See Also
+    --------
+    check : The audit of a privacy claim.
+
+    Notes
+    -----
+    Versions with the same distribution are refuted with probability at most `alpha`, over all events and both
+    directions. For continuous outputs SHOWN holds for the cells only, which a pilot chose to distinguish the versions:
+    no number of runs bounds the distance between continuous distributions from above.
 
     Examples
     --------
@@ -192,9 +241,37 @@ def check_same_distribution(
     ...     return len(rows) + rng.laplace(scale=1.0, size=size)
     >>> def new(rows, size, rng):
     ...     return len(rows) + rng.laplace(scale=1.1, size=size)
-    >>> check_same_distribution(old, new, [1, 1], runs=100_000).is_refuted
+    >>> check_equivalence(old, new, [1, 1], runs=100_000).is_refuted
     True
+    >>> check_equivalence(old, new, [1, 1], margin=0.1, runs=100_000).verdict.value
+    'equivalent within the margin'
+
+    In a test, ``.raise_if_refuted()`` turns a difference, or an audit that decides nothing, into a failure.
     """
+    given = _DEFAULTS | options | {"runs": runs, "alpha": alpha, "seed": seed}
+    if margin is None:
+        if given.pop("cells") is not None:
+            raise OptionError("cells= counts outputs for a margin; pass margin=, or leave cells out.")
+        return _same_distribution(old, new, x, **given)
+    for name in _WITHOUT_MARGIN:
+        if given.pop(name) != _DEFAULTS[name]:
+            raise OptionError(f"{name}= is for a comparison without a margin; leave {name} out, or margin.")
+    return _within_margin(old, new, x, margin, **given)
+
+
+def _same_distribution(
+    old: Any,
+    new: Any,
+    dataset: Any,
+    *,
+    output: OutputPart | None,
+    seed: int | None,
+    sequential: bool,
+    name: str | None,
+    ignore: str | Iterable[str],
+    **options: Any,
+) -> AuditResult:
+    """The audit of the claim that no event distinguishes the versions."""
     seed = checked_seed(seed)
     versions, ignored = TwoVersions.of(old, new, dataset, seed, output), checks_to_ignore(ignore)
     snapshot = take_snapshot(dataset, dataset)
@@ -203,18 +280,11 @@ def check_same_distribution(
         "old",
         "new",
         claim=PureDP(0.0),
-        runs=runs,
-        alpha=alpha,
         seed=seed,
-        resolution=resolution,
-        power=power,
         sequential=sequential,
-        seconds=seconds,
-        bits=bits,
-        jobs=jobs,
         name=name or versions.name,
         ignore=[one.value for one in ignored | _AS_IT_SHOULD_BE],
-        progress=progress,
+        **options,
     )
     findings = snapshot.examine(ignored | _AS_IT_SHOULD_BE, _changed(result)) or result.findings
     x, y = versions.in_words
@@ -258,55 +328,25 @@ def _common_resolution(runs: int, alpha: float, power: float) -> float:
     return max(found, (_CAUTION + float(ndtri(power))) * math.sqrt(0.5 / held) / 0.5)
 
 
-@with_known_options()
-@with_own_arithmetic
-def check_equivalence(
+def _within_margin(
     old: Any,
     new: Any,
     dataset: Any,
-    *,
     margin: float,
-    output: OutputPart | None = None,
-    cells: int = 32,
-    runs: int = 1_000_000,
-    alpha: float = 0.05,
-    seed: int | None = 0,
-    jobs: int | None = None,
-    name: str | None = None,
-    ignore: str | Iterable[str] = (),
-    progress: Progress = None,
+    *,
+    output: OutputPart | None,
+    cells: int | None,
+    runs: int | None,
+    alpha: float,
+    seed: int | None,
+    jobs: int | None,
+    name: str | None,
+    ignore: str | Iterable[str],
+    progress: Progress,
 ) -> EquivalenceResult:
-    """Shows or refutes that two versions of a mechanism are within a margin in total variation on a dataset.
-
-    The probability of SHOWN for versions further apart, and of DIFFERENT for versions within the margin, is at most
-    `alpha`. For continuous outputs SHOWN holds for the cells only, which a pilot chose to distinguish the versions: no
-    number of runs bounds the distance between continuous distributions from above.
-
-    Parameters
-    ----------
-    old, new, dataset, output, runs, seed, jobs, ignore, progress
-        As in `check_same_distribution`.
-    margin : float
-        In (0, 1).
-    cells : int
-        Number of cells for numbers and vectors, at least 2. More cells see more differences, but each margin that
-        they show for equal versions is larger by about √(cells/(π·runs)). If there are few outcomes, each is a cell.
-    alpha : float
-        Probability that at least one of the two limits is wrong.
-    name : str, optional
-        Name in messages; the default is the names of both versions.
-
-    Examples
-    --------
-    >>> def old(rows, size, rng):
-    ...     return rng.random(size) < 0.3
-    >>> def new(rows, size, rng):
-    ...     return rng.integers(10, size=size) < 3
-    >>> result = check_equivalence(old, new, None, margin=0.01, runs=100_000)
-    >>> result.verdict.value, result.scope
-    ('equivalent within the margin', 'for every event, outcomes that were never seen included')
-    """
-    started = now()
+    """The limits of the total variation distance, from one event and from cells."""
+    started, cells = now(), _CELLS if cells is None else cells
+    runs = or_setting("runs", runs) or _RUNS
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     seed, ignored = checked_seed(seed), checks_to_ignore(ignore)
@@ -345,7 +385,7 @@ def check_equivalence(
         event=with_names(choice.event, names),
         likelier_on=choice.likelier_on,
         counts=counts,
-        cells=as_cell_counts(with_names(partition, names), main_x.cells, main_y.cells, alpha / 2),
+        cells=CellCounts.of(with_names(partition, names), main_x.cells, main_y.cells, alpha / 2),
         scope=scope,
         counts_unlisted=counts_unlisted,
         alpha=alpha,
@@ -361,102 +401,3 @@ def check_equivalence(
         versions=library_versions(),
         environment={"seconds": round(now() - started, 3)},
     )
-
-
-_FURTHER: dict[str, Any] = {
-    "output": None, "seed": 0, "resolution": None, "power": 0.95, "seconds": None, "bits": "warn", "jobs": None,
-    "name": None, "ignore": (), "progress": None, "cells": 32,
-}  # fmt: skip
-"""The options of `assert_same_distribution` that it hands on, with their defaults."""
-
-
-@overload
-def assert_same_distribution(
-    old: Any, new: Any, dataset: Any, *, margin: None = None, **options: Any
-) -> AuditResult: ...
-@overload
-def assert_same_distribution(
-    old: Any, new: Any, dataset: Any, *, margin: float, **options: Any
-) -> EquivalenceResult: ...
-@with_known_options(_FURTHER)
-def assert_same_distribution(
-    old: Any,
-    new: Any,
-    dataset: Any,
-    *,
-    margin: float | None = None,
-    alpha: float = 1e-5,
-    runs: int = 100_000,
-    sequential: bool = True,
-    **options: Any,
-) -> AuditResult | EquivalenceResult:
-    """Asserts that two versions of a mechanism are not found to differ and, given a `margin`, are within it.
-
-    For tests: the probability that versions with the same distribution are called different is at most `alpha`. The
-    assertion fails too for a failed health check, a resolution that is not reached, and a margin that is not shown.
-
-    Parameters
-    ----------
-    old, new, dataset, alpha, runs, sequential
-        As in `check_same_distribution`. With a margin there are two checks, each with half of alpha.
-    margin : float, optional
-        Total variation distance to be shown; see `check_equivalence`. A smaller difference fails too if it is
-        detected; for versions that are known to differ use `check_equivalence` alone.
-    **options
-        Further options of `check_same_distribution` and, with a margin, `cells`.
-
-    Returns
-    -------
-    AuditResult or EquivalenceResult
-        An EquivalenceResult if a margin is given.
-
-    Raises
-    ------
-    RefutedError, InconclusiveError
-        Both are kinds of AssertionError.
-
-    Examples
-    --------
-    >>> def old(rows, size, rng):
-    ...     return rng.laplace(size=size)
-    >>> def new(rows, size, rng):
-    ...     return 1.5 * rng.laplace(size=size)
-    >>> assert_same_distribution(old, new, None)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    dpaudit.audit.errors.RefutedError: the old version old and the new version new differ: ...
-    """
-    __tracebackhide__ = True
-    if margin is None and "cells" in options:
-        raise OptionError(
-            "cells= counts outputs for a margin; pass margin=, or leave cells out.", cells=options["cells"]
-        )
-    cells = {"cells": options.pop("cells", 32)}
-    if margin is not None:
-        alpha = check_test_alpha(alpha, 0.25) / 2  # either check has half, and half of that for its exact test
-    result = check_same_distribution(old, new, dataset, runs=runs, alpha=alpha, sequential=sequential, **options)
-    names = TwoVersions.of(old, new, dataset, result.seed).in_words
-    if result.verdict is Verdict.REFUTED:
-        raise RefutedError(
-            f"{names[0]} and {names[1]} differ: {event_counts_in_words(result.event, result.counts, *names)}; "
-            f"a likelihood ratio of at least {rounded_down(math.exp(min(result.bound, 700.0))):g} "
-            f"({confidence(alpha)}, p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
-        )
-    if result.verdict is Verdict.INCONCLUSIVE:
-        raise InconclusiveError(
-            f"cannot decide whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}"
-        )
-    if margin is None:
-        return result
-    shared = {key: options[key] for key in ("seed", "jobs", "name", "ignore", "progress") if key in options}
-    shown = check_equivalence(old, new, dataset, margin=margin, runs=runs, alpha=alpha, **cells, **shared)
-    if not shown.is_shown:
-        raise InconclusiveError(
-            f"{names[0]} and {names[1]} are not shown to be within margin={margin:g}: {shown}\n  seed={shown.seed}"
-        )
-    return shown
-
-
-def _how_to_repeat(result: AuditResult) -> str:
-    if result.is_replayable:
-        return f"seed={result.seed} repeats these runs"
-    return f"seed={result.seed} does not repeat these runs: a version has randomness that the seed does not fix"

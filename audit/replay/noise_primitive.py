@@ -119,7 +119,8 @@ def _checked(law: Any, name: str) -> Law:
     """Return what a function gave as the law of a primitive, if it is one and has its parameters."""
     if not isinstance(law, Law):
         raise OptionError(
-            f"the law of {name} is {shorten(law)}, not a Law; let its function return dpaudit.Law(name, parameters)."
+            f"the law of {name} is {shorten(law)}, not a Law; let its function return "
+            "dpaudit.noise.Law(name, parameters)."
         )
     if law.is_known:
         _check_parameters(law.name, law.parameters, f" of {name}")

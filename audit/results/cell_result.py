@@ -12,7 +12,7 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..errors import OptionError
-from ..health.findings import Finding, failed_checks
+from ..events.events import Labels, Partition
 from ..inference.confidence_bands import Band, confidence_band
 from ..inference.ratio_intervals import Direction, MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
 from ..inference.renyi_lower_bound import renyi_lower
@@ -47,11 +47,6 @@ class CellCounts:
         Lower ends hold for the mechanism.
     asked : int, optional
         Requested number of cells. There may be fewer, or more if some outputs are not numbers.
-    findings : tuple of Finding
-        Failed health checks of the runs, with which no statement need hold. The cells of an audit have none: the audit
-        has them.
-    notes : tuple of str
-        Remarks on the outputs.
     """
 
     names: tuple[str, ...]
@@ -61,8 +56,6 @@ class CellCounts:
     n_known: int
     scope: str
     asked: int | None = None
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -72,6 +65,19 @@ class CellCounts:
                 "on each side for each of two cells or more.",
                 cells=len(self.names),
             )
+
+    @classmethod
+    def of(cls, cells: Partition, on_x: Labels, on_y: Labels, alpha: float, *, asked: int | None = None) -> CellCounts:
+        """The counts of main runs on x and on y in each cell of a partition."""
+        return cls(
+            names=cells.names,
+            hits_x=tuple(on_x.tolist()),
+            hits_y=tuple(on_y.tolist()),
+            alpha=alpha,
+            n_known=cells.n_known,
+            scope=cells.scope,
+            asked=asked,
+        )
 
     @property
     def runs_x(self) -> int:
@@ -140,19 +146,12 @@ class CellCounts:
 
     @property
     def sentence(self) -> str:
-        """The interval of the largest ratio; the failed health checks if there are any."""
-        if self.findings:
-            return f"{failed_checks(self.findings)}, so the intervals need not hold"
+        """The interval of the largest ratio."""
         largest = self.maximum()
         return (
             f"largest log ratio of a cell in [{rounded_down(largest.lower):g}, {rounded_up(largest.upper):g}] "
             f"({confidence(self.alpha)}; {self.scope})"
         )
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The failed health checks and the notes."""
-        return *map(str, self.findings), *(f"note: {note}" for note in self.notes)
-
     def __str__(self) -> str:
-        return verdict_text(self.sentence, self.remarks)
+        return verdict_text(self.sentence, ())

@@ -404,7 +404,7 @@ def _suite_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         is_right
         or not entry.is_broken
         or math.isinf(entry.exact)
-        or excess > 1.5 * found.audit.resolution
+        or excess > 1.5 * (found.audit.resolution or 0.0)
         or check(entry.mechanism, entry.x, entry.y, **options).is_refuted
     )
     known = None if suite == "ladder" else _best_on_the_known_pair(entry, options["runs"])

@@ -460,7 +460,7 @@ def _power_audit(effort: Effort, name: str, excess: float, sequential: bool, alp
 def _stated(effort: Effort, name: str, sequential: bool, alpha: float, seeds: range) -> list[float]:
     """Return the detectable excesses that audits of the claim, held with equality, state for the intended event."""
     results = [_power_audit(effort, name, 0.0, sequential, alpha, seed) for seed in seeds]
-    return [result.resolution for result in results if _SUBJECTS[name].is_meant(result.event)]
+    return [each.resolution for each in results if each.resolution and _SUBJECTS[name].is_meant(each.event)]
 
 
 def _refuted(effort: Effort, name: str, excess: float, sequential: bool, alpha: float, seeds: range) -> list[bool]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from ...audit.procedures.check_equivalence import check_same_distribution
+from ...audit.procedures.check_equivalence import check_equivalence
 from ...audit.records.json_codec import load
 from ...audit.results.audit_result import Verdict
 from ...audit.results.canary_result import CanaryResult
@@ -118,7 +118,7 @@ def _searched(mechanism: Any, pairs: list[Any]) -> Case:
 
 
 def _compared(mechanism: Any) -> Case:
-    return lambda dp_audit: dp_audit.check(check_same_distribution, mechanism, mechanism, 0, bits=False)
+    return lambda dp_audit: dp_audit.check(check_equivalence, mechanism, mechanism, 0, bits=False)
 
 
 _SESSION_RUNS, _BUG_RUNS, _BUG_SEEDS = 2_000, 100_000, 20

@@ -431,7 +431,7 @@ class EdgeCountMechanism(RunsAs, PureMechanism):
 
     Examples
     --------
-    >>> from dpaudit import NodeNeighbours
+    >>> from dpaudit.domains import NodeNeighbours
     >>> for mechanism in EdgeCountMechanism(0.5), EdgeCountMechanism(0.5, NodeNeighbours(), max_degree=10):
     ...     print(mechanism, mechanism.sensitivity)
     EdgeCount(epsilon=0.5, for edges) 1

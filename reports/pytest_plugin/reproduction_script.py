@@ -1,4 +1,4 @@
-"""A violation as a script of at most 20 lines that needs numpy and the mechanism, but not this library."""
+"""A violation as a script of at most 20 lines without this library, apart, as it knows nothing of pytest."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ sys.meta_path.insert(0, Blocked())
 
 AUDIT = """
 import numpy as np
-from dpaudit import AddRemove, Graphs, PureDP, Suite, Entry, check, load, save, reports
+from dpaudit import AddRemove, PureDP, check, load, save, reports
+from dpaudit.domains import Graphs
+from dpaudit.results import Suite, Entry
 from dpaudit.mechanisms import LaplaceMechanism
 
 def noisy_count(rows, size, rng):

@@ -59,6 +59,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     """A cheap valid call of every public name: the function or class, and all of its arguments by name."""
     rng = np.random.default_rng(0)
     few: dict[str, Any] = {"runs": 400, "jobs": 1}
+    laplace = dpaudit.noise.LaplaceNoise(1.0)
     pair = {"mechanism": noisy, "x": [1], "y": [], "claim": PureDP(9.0)}
     audit = dpaudit.check(**pair, **few)
     included = rng.random(40) < 0.5
@@ -74,11 +75,8 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             "mechanism": noisy, "dataset": [], "phase": "main", "side": "x", "number": 0, "size": 3, "seed": 1,
         },
         "epsilon_lower": {"hits_x": 5, "runs_x": 9, "hits_y": 1, "runs_y": 9, "alpha": 0.05},
-        "count_cells": {"mechanism": noisy, "x": [1], "y": [], **few},
-        "check_same_distribution": {"old": noisy, "new": noisy, "dataset": [], **few},
-        "check_equivalence": {"old": noisy, "new": noisy, "dataset": [], "margin": 0.5, **few},
-        "assert_same_distribution": {"old": noisy, "new": noisy, "dataset": [], "sequential": False, **few},
-        "check_noise": {"mechanism": noisy, "dataset": [], "noise": dpaudit.LaplaceNoise(1.0), "answer": 0.0, **few},
+        "check_equivalence": {"old": noisy, "new": noisy, "x": [], "margin": 0.5, **few},
+        "check_noise": {"mechanism": noisy, "dataset": [], "noise": laplace, "answer": 0.0, **few},
         "check_slope": {"mechanism": choose, "dataset": [], "utilities": [0.0, 1.0], "epsilon": 1.0, **few},
         "check_independence": {"mechanism": noisy, "dataset": [], **few},
         "check_sensitivity": {"query": len, "domain": [([1], [])], "bound": 1.0, "evaluations": 40},
@@ -91,26 +89,29 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "save": {"results": audit, "path": file},
         "load": {"path": file},
         "Entry": {"name": "a", "result": audit},
-        "Suite": {"title": "a", "entries": (dpaudit.Entry(name="a", result=audit),)},
+        "Suite": {"title": "a", "entries": (dpaudit.results.Entry(name="a", result=audit),)},
         "UserLevel": {"user": 0},
         "Within": {"norm": "l1"},
         "Answers": {"n_answers": 2},
         "Values": {"values": (0, 1)},
         "Rows": {},
         "Graphs": {},
-        "Tables": {"columns": {"a": dpaudit.NumericColumn(0, 5)}},
+        "Tables": {"columns": {"a": dpaudit.domains.NumericColumn(0, 5)}},
         "CategoricalColumn": {"values": ("a", "b")},
         "NumericColumn": {"low": 0.0, "high": 5.0},
-        "table_features": {"table": {"a": [1.0]}, "columns": {"a": dpaudit.NumericColumn(0, 5)}},
+        "table_features": {"table": {"a": [1.0]}, "columns": {"a": dpaudit.domains.NumericColumn(0, 5)}},
         "AuditError": {"message": "a"},
         "settings": {},
     }  # fmt: skip
-    return {name: (getattr(dpaudit, name), arguments) for name, arguments in calls.items()}
+    modules = [dpaudit, *(getattr(dpaudit, name) for name in ("counts", "domains", "noise", "results"))]
+    found = {name: next(getattr(each, name) for each in modules if hasattr(each, name)) for name in calls}
+    return {name: (found[name], arguments) for name, arguments in calls.items()}
 
 
 def parameters(name: str, function: Callable[..., Any]) -> list[str]:
     """The names of all parameters, those of ``**options`` included."""
     from dpaudit.audit.procedures.check import OPTIONS
+    from dpaudit.audit.procedures.check_equivalence import EquivalenceOptions
 
     named = inspect.signature(function).parameters.values()
     found = [each.name for each in named if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
@@ -118,8 +119,8 @@ def parameters(name: str, function: Callable[..., Any]) -> list[str]:
         found += OPTIONS
     if name == "settings":
         found += ["runs", "search_runs", "jobs", "progress", "block_seconds"]
-    if name == "assert_same_distribution":
-        found += [p for p in parameters("", dpaudit.check_same_distribution) if p not in found]
+    if name == "check_equivalence":
+        found += EquivalenceOptions.__annotations__
     return found
 
 

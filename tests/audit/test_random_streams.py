@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, check, check_canaries, check_independence
+from dpaudit import PureDP, check, check_canaries
 from dpaudit.audit.procedures import conclude
 from dpaudit.audit.procedures.sequential import _coins
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import PAIR_NUMBERS, BlockCounts, MainCounts, PairCounts
+from dpaudit.noise import check_independence
 
 
 def of_the_audit(side, size, rng):

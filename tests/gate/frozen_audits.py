@@ -167,7 +167,7 @@ def total(rows: list[float]) -> float:
     return float(sum(rows))
 
 
-def check(mechanism: Any, claim: dp.Claim | float = 1.0, x: Any = 1, y: Any = 0, **options: Any) -> Audit:
+def check(mechanism: Any, claim: dp.claims.Claim | float = 1.0, x: Any = 1, y: Any = 0, **options: Any) -> Audit:
     options = {"runs": 4_000, "seed": 3, "jobs": 1} | options
     return partial(dp.check, mechanism, x, y, claim=claim, **options)
 
@@ -254,16 +254,19 @@ AUDITS: dict[str, Audit] = {
     "store": stored,
     "worst pair": partial(dp.find_worst_pair, private_sum, _ROWS, claim=1.0, adjacency=dp.AddRemove(), **_SEARCH),
     "worst pair of answers": partial(
-        dp.find_worst_pair, noisy_maximum, dp.Answers(3), claim=1.0, adjacency=dp.Within("linf", 1.0), **_SEARCH
+        dp.find_worst_pair, noisy_maximum, dp.Answers(3), claim=1.0, adjacency=dp.domains.Within("linf", 1.0), **_SEARCH
     ),
     "canaries kept": canaries(2.0),
     "canaries broken": canaries(0.3),
-    "cells": partial(dp.count_cells, laplace, 1, 0, runs=20_000, seed=3, jobs=1),
-    "same distribution": partial(dp.check_same_distribution, laplace, rounded, 0.0, runs=4_000, seed=3, jobs=1),
+    "same distribution": partial(dp.check_equivalence, laplace, rounded, 0.0, runs=4_000, seed=3, jobs=1),
     "equivalence": partial(dp.check_equivalence, laplace, laplace, 0.0, margin=0.2, runs=20_000, seed=3, jobs=1),
-    "noise": partial(dp.check_noise, laplace, 1.0, noise=dp.LaplaceNoise(1.0), answer=1.0, runs=20_000, seed=3, jobs=1),
-    "slope": partial(dp.check_slope, selection, [0.0, 1.0, 2.0], [0.0, 1.0, 2.0], epsilon=1.0, runs=20_000, jobs=1),
-    "independence": partial(dp.check_independence, vector, 1.0, runs=20_000, seed=3, jobs=1),
+    "noise": partial(
+        dp.check_noise, laplace, 1.0, noise=dp.noise.LaplaceNoise(1.0), answer=1.0, runs=20_000, seed=3, jobs=1
+    ),
+    "slope": partial(
+        dp.noise.check_slope, selection, [0.0, 1.0, 2.0], [0.0, 1.0, 2.0], epsilon=1.0, runs=20_000, jobs=1
+    ),
+    "independence": partial(dp.noise.check_independence, vector, 1.0, runs=20_000, seed=3, jobs=1),
     "sensitivity": partial(dp.check_sensitivity, total, _ROWS, adjacency=dp.AddRemove(), bound=1.0, evaluations=2_000),
     "replay": partial(dp.replay, one_sum, [1.0, 1.0], [1.0], claim=1.0, adjacency=dp.AddRemove()),
 }
@@ -271,7 +274,7 @@ AUDITS: dict[str, Audit] = {
 
 def json_of(found: Found) -> str:
     """Return everything that a call found, as JSON without the version and the place of the code."""
-    if isinstance(found, dp.WorstPair):
+    if isinstance(found, dp.results.WorstPair):
         return json_of(found.audit) + str(found) + "\n"
     if not isinstance(found, Checked):
         return str(found) + "\n"
@@ -303,7 +306,7 @@ class Figures(NamedTuple):
 
 def figures(found: Found) -> Figures:
     """Return the figures of a result, numbers with six digits; a text is empty where a result has none of its kind."""
-    of = found.audit if isinstance(found, dp.WorstPair) else found
+    of = found.audit if isinstance(found, dp.results.WorstPair) else found
     bound, p_value = getattr(of, "bound", None), getattr(of, "p_value", None)
     return Figures(
         of.verdict.name if hasattr(of, "verdict") else "",

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpaudit.mechanisms as m
-from dpaudit import NodeNeighbours
 from dpaudit.audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import ClaimError
+from dpaudit.domains import NodeNeighbours
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.aggregates import ApproximateBounds, noisy_moments, noisy_tree_counts
 from dpaudit.mechanisms.synthetic import exact_loss

@@ -14,8 +14,8 @@ import pytest
 from scipy import integrate, stats
 
 import dpaudit.mechanisms as m
-from dpaudit import EdgeNeighbours, NodeNeighbours
 from dpaudit.audit.claims.claim import PureDP
+from dpaudit.domains import EdgeNeighbours, NodeNeighbours
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms import noise_samplers as noise
 from dpaudit.mechanisms.faulty.calibration import misprinted_newton, scale_from_chi

@@ -12,7 +12,8 @@ import pytest
 from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit import AddRemove, CategoricalColumn, Replace, table_features
+from dpaudit import AddRemove, Replace
+from dpaudit.domains import CategoricalColumn, table_features
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty import flaw
 from dpaudit.mechanisms.faulty.noise import (

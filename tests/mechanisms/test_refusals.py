@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import dpaudit.mechanisms as m
-from dpaudit import AddRemove, Local, NodeNeighbours, Replace
+from dpaudit import AddRemove, Local, Replace
 from dpaudit.audit.claims.claim import GaussianDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
+from dpaudit.domains import NodeNeighbours
 from dpaudit.mechanisms import aggregates, faulty
 from dpaudit.mechanisms import noise_samplers as noise
 from dpaudit.mechanisms.faulty.noise import median

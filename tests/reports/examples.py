@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import math
 
-from dpaudit import (
-    ApproxDP,
-    GaussianDP,
-    NFoldComposition,
-    PrivacyProfile,
-    ProbabilityPreservation,
-    PureDP,
-    RenyiDP,
-    TradeOffCurve,
-    ZeroConcentratedDP,
-)
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.events.events import Intervals, Sketch
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
+from dpaudit.claims import NFoldComposition, ProbabilityPreservation
 
 CLAIMS = [
     PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-3), ApproxDP(0.5, 1e-3, bound_on="delta"), GaussianDP(1.0),

@@ -20,7 +20,6 @@ from dpaudit import (
     Verdict,
     ZeroConcentratedDP,
     check_canaries,
-    epsilon_from_guesses,
     plan_canaries,
 )
 from dpaudit.audit.canaries.canary_draws import canary_draws
@@ -28,6 +27,7 @@ from dpaudit.audit.canaries.canary_tests import least_wrong, refuted_strength, r
 from dpaudit.audit.canaries.plan_canaries import best_rates, fixed_numbers, plan_tests, smallest_excess
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from dpaudit.counts import epsilon_from_guesses
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 

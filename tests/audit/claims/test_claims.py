@@ -9,21 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import (
-    ApproxDP,
-    Claim,
-    GaussianDP,
-    NFoldComposition,
-    PrivacyProfile,
-    ProbabilityPreservation,
-    PureDP,
-    RenyiDP,
-    TradeOffCurve,
-    ZeroConcentratedDP,
-)
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.claims import renyi as coins
 from dpaudit.audit.claims.claim import GroupClaim, claim_at
 from dpaudit.audit.errors import ClaimError
+from dpaudit.claims import Claim, NFoldComposition, ProbabilityPreservation
 
 CLAIMS: list[Claim] = [
     PureDP(0.0), PureDP(1.0), PureDP(30.0), ApproxDP(1.0, 1e-5), ApproxDP(0.0, 0.2, bound_on="delta"), GaussianDP(1.0),

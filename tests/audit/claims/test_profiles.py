@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dpaudit import NFoldComposition, ProbabilityPreservation, TradeOffCurve
+from dpaudit import TradeOffCurve
 from dpaudit.audit.inference.confidence_bands import concave_hull
+from dpaudit.claims import NFoldComposition, ProbabilityPreservation
 
 GRID = np.linspace(0.0, 1.0, 201)
 CURVES = [

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import AddRemove, EdgeNeighbours, NodeNeighbours, Replace, UserLevel, Within
+from dpaudit import AddRemove, Replace, UserLevel
 from dpaudit.audit.datasets.adjacency import as_adjacency
 from dpaudit.audit.errors import AdjacencyError, OptionError
+from dpaudit.domains import EdgeNeighbours, NodeNeighbours, Within
 
 NAN = math.nan
 ROWS = [(1, "a"), (2, "b"), (2, "b")]

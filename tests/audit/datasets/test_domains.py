@@ -52,10 +52,10 @@ def test_answers_within(n_answers, low, width, integer, norm, radius, distance, 
     domain = dp.Answers(n_answers, float(low), float(low + width), integer)
     if integer and radius * distance < 1:
         with pytest.raises(AdjacencyError, match="cannot be two different integers"):
-            pairs_of(domain, dp.Within(norm, radius), distance, seed)
+            pairs_of(domain, dp.domains.Within(norm, radius), distance, seed)
         return
     reached = []
-    for pair in tried(domain, dp.Within(norm, radius), distance, seed):
+    for pair in tried(domain, dp.domains.Within(norm, radius), distance, seed):
         for end in (pair.x, pair.y):
             assert np.shape(end) == (() if n_answers is None else (n_answers,))
             assert np.min(end) >= low
@@ -71,7 +71,7 @@ def test_answers_within(n_answers, low, width, integer, norm, radius, distance, 
 
 def test_canonical_answers_are_there():
     """One above, one below, all, half, the cross, one against the rest; and the ends of the range."""
-    pairs = [(tuple(p.x), tuple(p.y)) for p in tried(dp.Answers(4, 0.0, 2.0), dp.Within("linf"), 1)]
+    pairs = [(tuple(p.x), tuple(p.y)) for p in tried(dp.Answers(4, 0.0, 2.0), dp.domains.Within("linf"), 1)]
     known = set(pairs) | {(y, x) for x, y in pairs}
     assert {
         ((1, 1, 1, 1), (2, 1, 1, 1)), ((1, 1, 1, 1), (0, 1, 1, 1)), ((1, 1, 1, 1), (2, 2, 2, 2)),
@@ -177,12 +177,12 @@ def test_users(case, distance, more, largest, seed):
 @settings(max_examples=6, deadline=None)
 @given(
     most=st.integers(2, 7), max_degree=st.one_of(st.none(), st.integers(1, 4)),
-    adjacency=st.sampled_from([dp.EdgeNeighbours(), dp.NodeNeighbours()]), distance=st.integers(1, 3),
+    adjacency=st.sampled_from([dp.domains.EdgeNeighbours(), dp.domains.NodeNeighbours()]), distance=st.integers(1, 3),
     seed=st.integers(0, 9),
 )  # fmt: skip
 def test_graphs(most, max_degree, adjacency, distance, seed):
-    domain = dp.Graphs(most, max_degree)
-    by_edges = isinstance(adjacency, dp.EdgeNeighbours)
+    domain = dp.domains.Graphs(most, max_degree)
+    by_edges = isinstance(adjacency, dp.domains.EdgeNeighbours)
     if (most * domain.degree // 2 if by_edges else most) < distance:
         with pytest.raises(DatasetError, match="cannot differ in"):
             pairs_of(domain, adjacency, distance, seed)
@@ -223,8 +223,8 @@ def test_listed_values_of_any_kind():
         (dp.Rows(values=("a",)), dp.Replace(), 1, AdjacencyError, "give a second value"),
         (dp.Rows(), dp.UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
         (dp.Rows(size=4), dp.AddRemove(), 1, AdjacencyError, "datasets of 4 rows each cannot differ by an added"),
-        (dp.Tables({"n": dp.NumericColumn(0, 1)}), None, 1, AdjacencyError, "AddRemove or Replace"),
-        (dp.Graphs(3), dp.NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
+        (dp.Tables({"n": dp.domains.NumericColumn(0, 1)}), None, 1, AdjacencyError, "AddRemove or Replace"),
+        (dp.domains.Graphs(3), dp.domains.NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger"),
         (42, dp.Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows, Tables or"),
     ],
 )  # fmt: skip
@@ -237,10 +237,14 @@ def test_what_does_not_go_together(domain, adjacency, distance, error, message):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (dp.CategoricalColumn, {"values": ("a", "a")}, "are not the categories of a column"),
-        (dp.NumericColumn, {"low": 0, "high": 1, "bins": 0}, "bins=0"),
+        (dp.domains.CategoricalColumn, {"values": ("a", "a")}, "are not the categories of a column"),
+        (dp.domains.NumericColumn, {"low": 0, "high": 1, "bins": 0}, "bins=0"),
         (dp.Tables, {"columns": {}}, "are not the columns of a table"),
-        (dp.Tables, {"columns": {"n": dp.NumericColumn(0, 1)}, "outside": ("far",)}, "outside='far' is unknown"),
+        (
+            dp.Tables,
+            {"columns": {"n": dp.domains.NumericColumn(0, 1)}, "outside": ("far",)},
+            "outside='far' is unknown",
+        ),
         (dp.Answers, {"n_answers": 0}, "n_answers=0 is not a number of answers"),
         (dp.Answers, {"low": 1.0, "high": 1.0}, "low=1.0 and high=1.0 do not form a range"),
         (dp.Answers, {"high": math.inf}, "use finite numbers"),
@@ -251,7 +255,7 @@ def test_what_does_not_go_together(domain, adjacency, distance, error, message):
         (dp.Rows, {"low": (0.0, 0.0), "high": 1.0}, "differ in form"),
         (dp.Rows, {"columns": ("a", "b")}, "do not fit rows of 1"),
         (dp.Rows, {"rows_per_user": 0}, "rows_per_user=0"),
-        (dp.Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number from 2 to 1,000,000"),
+        (dp.domains.Graphs, {"most": 1}, "most=1 is not a number of nodes; use a whole number from 2 to 1,000,000"),
         (dp.Values, {"values": {"a", "b"}}, "is not an ordered list"),
         (dp.Answers, {"low": np.zeros(2), "high": np.ones(2)}, "low=array"),
         (dp.Rows, {"least": 6}, "least=6 rows are more than most=5"),

@@ -18,7 +18,7 @@ from dpaudit.audit.search.pairs_for_domain import pairs_of
 
 from ..stand_ins import Frame, Tensor
 
-COLUMNS = {"sex": dp.CategoricalColumn(("f", "m")), "age": dp.NumericColumn(0, 100, bins=2)}
+COLUMNS = {"sex": dp.domains.CategoricalColumn(("f", "m")), "age": dp.domains.NumericColumn(0, 100, bins=2)}
 ROWS = [("f", 10.0), ("f", 90.0), ("m", 100.0), ("x", -5.0), (None, None), ("m", math.nan)]
 TABLE = {"sex": [row[0] for row in ROWS], "age": [row[1] for row in ROWS]}
 FORMS = {
@@ -36,11 +36,11 @@ SHOWN = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_of_any_form_gives_the_same_numbers(form):
-    assert dp.table_features(FORMS[form], COLUMNS) == SHOWN
+    assert dp.domains.table_features(FORMS[form], COLUMNS) == SHOWN
 
 
 def test_two_way_marginals():
-    features = dp.table_features(TABLE, COLUMNS, pairs=True)
+    features = dp.domains.table_features(TABLE, COLUMNS, pairs=True)
     assert {name: count for name, count in features.items() if " and " in name} == {
         "sex = f and age from 0 to 50": 1, "sex = f and age from 50 to 100": 1, "sex = m and age from 0 to 50": 0,
         "sex = m and age from 50 to 100": 1,
@@ -49,7 +49,7 @@ def test_two_way_marginals():
 
 @pytest.mark.parametrize("table", [{"sex": [], "age": []}, [], pd.DataFrame({"sex": [], "age": []})])
 def test_a_table_without_rows(table):
-    features = dp.table_features(table, COLUMNS)
+    features = dp.domains.table_features(table, COLUMNS)
     assert features.keys() == SHOWN.keys()
     assert features["rows"] == features["sex: f"] == features["age: other"] == 0
     assert math.isnan(features["age: min"])
@@ -58,13 +58,21 @@ def test_a_table_without_rows(table):
 @pytest.mark.parametrize("output", [3.0, {"sex": ["f"], "age": [1.0, 2.0]}, [(1, 2), (1,)]])
 def test_what_is_not_a_table_is_refused(output):
     with pytest.raises(MechanismError, match="is not a table"):
-        dp.table_features(output, COLUMNS)
+        dp.domains.table_features(output, COLUMNS)
 
 
 def test_numbers_are_compared_by_value():
-    column = dp.CategoricalColumn((0, 1, True + 1))
+    column = dp.domains.CategoricalColumn((0, 1, True + 1))
     assert column.codes([0.0, np.int64(1), 2, "1", [], np.nan, pd.NA, pd.NaT]).tolist() == [0, 1, 2, -1, -1, -2, -2, -2]
-    assert dp.NumericColumn(0, 1).codes([0, 1, 0.25, 1e400, "a", 10**400, None]).tolist() == [0, 3, 1, -1, -1, -1, -2]
+    assert dp.domains.NumericColumn(0, 1).codes([0, 1, 0.25, 1e400, "a", 10**400, None]).tolist() == [
+        0,
+        3,
+        1,
+        -1,
+        -1,
+        -1,
+        -2,
+    ]
 
 
 cells = st.one_of(st.sampled_from(["f", "m", "x", None]), st.integers(-5, 105), st.floats(allow_nan=True))
@@ -73,12 +81,12 @@ cells = st.one_of(st.sampled_from(["f", "m", "x", None]), st.integers(-5, 105), 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(cells, cells), max_size=8), st.randoms(use_true_random=False))
 def test_counts_add_up_and_the_order_of_rows_does_not_matter(rows, random):
-    features = dp.table_features(rows, COLUMNS)
+    features = dp.domains.table_features(rows, COLUMNS)
     for name, column in COLUMNS.items():
         words = [*(cell.removeprefix("= ") for cell in column.cells), "other", "missing"]
         assert sum(features[f"{name}: {word}"] for word in words) == len(rows)
     shuffled = random.sample(rows, len(rows))
-    assert repr(dp.table_features(shuffled, COLUMNS)) == repr(features)
+    assert repr(dp.domains.table_features(shuffled, COLUMNS)) == repr(features)
 
 
 def test_rows_break_the_declaration_in_all_columns_or_in_one():
@@ -90,7 +98,7 @@ def test_rows_break_the_declaration_in_all_columns_or_in_one():
         (None, None), (None, 0.0), ("f", None),
     )  # fmt: skip
     assert dp.Tables(COLUMNS, outside=()).corners() == (("f", 0.0), ("m", 100.0))
-    assert dp.Tables({"n": dp.CategoricalColumn((0, 3))}, outside=["new"]).corners() == ((0,), (3,), (4,))
+    assert dp.Tables({"n": dp.domains.CategoricalColumn((0, 3))}, outside=["new"]).corners() == ((0,), (3,), (4,))
 
 
 @pytest.mark.parametrize("form", ["frame", "rows"])
@@ -110,8 +118,8 @@ def test_every_pair_of_a_search_is_of_neighbours(form):
 
 
 def test_categories_named_like_other_values_or_spelt_alike_are_counted_apart():
-    column = dp.CategoricalColumn(("other", "missing", 1, "1"))
-    found = dp.table_features({"a": ["other", "other", None, "x", "x", "x", 1, 1, 1, 1, "1"]}, {"a": column})
+    column = dp.domains.CategoricalColumn(("other", "missing", 1, "1"))
+    found = dp.domains.table_features({"a": ["other", "other", None, "x", "x", "x", 1, 1, 1, 1, "1"]}, {"a": column})
     assert found == {
         "rows": 11.0, "other columns": 0.0, "a: other (category 1)": 2.0, "a: missing (category 2)": 0.0,
         "a: 1 (category 3)": 4.0, "a: 1 (category 4)": 1.0, "a: other": 3.0, "a: missing": 1.0,
@@ -168,7 +176,7 @@ def test_tensors():
     x, y = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[1.0, 2.0], [3.0, 4.5]])
     assert summarise(x) == "Tensor of shape (2, 2), float32"
     assert dp.Replace().distance(x, y) == 1.0
-    assert dp.Within("l1").distance(x, y) == 0.5
+    assert dp.domains.Within("l1").distance(x, y) == 0.5
     assert difference(Tensor(1.0), Tensor(2.5)) == "the values differ by 1.5"
     assert hold_the_same(x, Tensor(x.values))
     assert not hold_the_same(x, y)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, check, count_cells
+from dpaudit import PureDP, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import NumberCells, OutcomeCells
 from dpaudit.audit.portfolio.partitions import learn_cells
@@ -58,7 +58,7 @@ def laplace(value, size, rng):
 
 
 def test_the_largest_ratio_of_a_finite_mechanism():
-    counts = count_cells(coin, False, True, runs=200_000, alpha=ALPHA)
+    counts = check(coin, False, True, claim=2.0, cells=32, runs=200_000, alpha=10 * ALPHA).cells
     assert counts.n_known == 2
     assert "nothing is known about other outcomes" in counts.scope
     for direction in ("x", "y", "both"):

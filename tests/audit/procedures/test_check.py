@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, Within, check, epsilon_lower
+from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, epsilon_lower
 from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.inference.boundary_test import Counts, Directed, directed, strength_lower
 from dpaudit.audit.printing import rounded_down
+from dpaudit.domains import Within
 
 X, Y = [1, 1, 1], [1, 1]
 RARE = 1e-6  # alpha where a mechanism that only just keeps its claim has to pass

@@ -108,7 +108,7 @@ def test_a_pair_that_differs_in_more_rows_is_doubted():
         assert _pair(x, y, None, 1.0, False, False).doubt == doubt
         assert not _pair(x, y, None, rows, False, False).doubt, "at that distance it was meant so"
     for x, y, adjacency in (([1, 2], [1], None), ([2, 1], [1, 2, 3], None), ([1, 2], [2, 3], dp.Replace()),
-                            (np.ones(5), np.zeros(5), dp.Within("linf")), ("abc", "xyz", None)):  # fmt: skip
+                            (np.ones(5), np.zeros(5), dp.domains.Within("linf")), ("abc", "xyz", None)):  # fmt: skip
         assert not _pair(x, y, adjacency, 1.0, False, False).doubt
 
 
@@ -158,7 +158,7 @@ class Noisy:
 
     claim = dp.PureDP(1.0)
     claim_source = "the manual, page 3"
-    adjacency = dp.Within("l1")
+    adjacency = dp.domains.Within("l1")
 
     def sample(self, answer, size, rng):
         return answer + rng.laplace(size=size)
@@ -172,7 +172,7 @@ class ByDistance(Noisy):
 def test_what_a_mechanism_says_is_taken():
     result = dp.check(Noisy(), 0.0, 1.0, runs=200)
     assert (result.claim, result.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
-    assert result.pair.adjacency == str(dp.Within("l1"))
+    assert result.pair.adjacency == str(dp.domains.Within("l1"))
     assert dp.check(LaplaceMechanism(0.5), 0.0, 1.0, runs=200).claim_source == "the claim of LaplaceMechanism"
     assert dp.check(ByDistance(), 0.0, 3.0, distance=3, runs=200).claim == dp.PureDP(6.0)
     with pytest.raises(AdjacencyError, match="at distance 2"):
@@ -186,7 +186,7 @@ def test_what_the_caller_says_comes_first_and_a_search_takes_what_the_mechanism_
     assert dp.check(Noisy(), 0.0, 1.0, runs=200, claim_source="by ear").claim_source == "by ear"
     found = dp.find_worst_pair(Noisy(), Answers(), runs=400, search_runs=400, jobs=1).audit
     assert (found.claim, found.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
-    assert found.pair.adjacency == str(dp.Within("l1"))
+    assert found.pair.adjacency == str(dp.domains.Within("l1"))
 
 
 def test_what_is_not_a_claim_is_told_with_the_mechanism():

@@ -76,27 +76,6 @@ def test_sides_of_different_shapes_are_noted(width, shape):
     assert not any("which alone tells" in each for each in same.notes)
 
 
-def seeded(answer, size, rng):
-    return answer + np.random.default_rng(5).laplace(size=size)
-
-
-def test_failed_checks_of_cells_are_said_and_can_be_silenced():
-    options = {"cells": 4, "runs": 4_000, "jobs": 1}
-    counts = dp.count_cells(seeded, 0.0, 0.0, **options)
-    assert "repeated-blocks" in [finding.check.value for finding in counts.findings]
-    assert str(counts).startswith("INCONCLUSIVE: failed health check")
-    assert "so the intervals need not hold" in str(counts)
-    left = dp.count_cells(seeded, 0.0, 0.0, ignore="repeated-blocks", **options).findings
-    assert "repeated-blocks" not in [finding.check.value for finding in left]
-
-    def changing(rows, rng):
-        rows.append(0)
-        return int(rng.integers(2))
-
-    counts = dp.count_cells(changing, [1], [1, 1], runs=600, jobs=1)
-    assert [finding.check.value for finding in counts.findings] == ["dataset-mutated"]
-
-
 LARGE = (500_000, 1_000_000, 184_000, 1_000_000)
 
 
@@ -150,7 +129,6 @@ def test_a_small_alpha_is_refused_by_the_number_passed():
         lambda: dp.check_outputs(xs, xs[::-1], claim=CLAIM, alpha=alpha),
         lambda: check(noisy, 0.0, 1.0, claim=CLAIM, alpha=alpha, jobs=1),
         lambda: dp.check_equivalence(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
-        lambda: dp.assert_same_distribution(noisy, noisy, 0.0, margin=0.1, alpha=alpha, jobs=1),
     ):
         with pytest.raises(OptionError, match=f"alpha={alpha:g} is too small for the exact test"):
             refused()

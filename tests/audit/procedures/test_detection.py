@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import AddRemove, ApproxDP, FixedSizeResult, PureDP, Verdict, check, check_outputs
+from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.experiments.benchmarks.small_excesses import CrowdedNoise
 from dpaudit.mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism
+from dpaudit.results import FixedSizeResult
 
 RARE = 1e-6  # alpha where a correct mechanism has to pass
 

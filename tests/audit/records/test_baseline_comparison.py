@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpaudit import Entry, PureDP, Suite, check
+from dpaudit import PureDP, check
 from dpaudit.audit.errors import OptionError, RecordError
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
@@ -18,6 +18,7 @@ from dpaudit.audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from dpaudit.audit.records.json_codec import is_storable
 from dpaudit.audit.records.suite import Accepted
 from dpaudit.audit.results.statement_result import Point
+from dpaudit.results import Entry, Suite
 
 from .by_hand import AUDIT, STATEMENT
 

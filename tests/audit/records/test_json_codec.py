@@ -157,8 +157,8 @@ CLAIMS = [
     PureDP(0.1 + 0.2), dp.ApproxDP(1.0, 1e-300), dp.ApproxDP(1.0, 0.1, bound_on="delta"), dp.GaussianDP(1 / 3),
     dp.RenyiDP(2.0, 0.1), dp.ZeroConcentratedDP(0.5), dp.PrivacyProfile((0.0, 1.0), (0.4, 0.1), 0.01),
     dp.TradeOffCurve((0.1, 0.4), (0.6, 0.2)), PureDP(0.5).group(3),
-    dp.ZeroConcentratedDP(0.5).group(2), dp.ProbabilityPreservation(2.0, 0.1),
-    dp.NFoldComposition(0.1, 4),
+    dp.ZeroConcentratedDP(0.5).group(2), dp.claims.ProbabilityPreservation(2.0, 0.1),
+    dp.claims.NFoldComposition(0.1, 4),
 ]  # fmt: skip
 HALF_LINE = Intervals(((0.5, INF),))
 LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))

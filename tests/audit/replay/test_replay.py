@@ -11,19 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import (
-    AddRemove,
-    ApproxDP,
-    GaussianDP,
-    PureDP,
-    RenyiDP,
-    ReplayResult,
-    ZeroConcentratedDP,
-    noise_primitive,
-    replay,
-)
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, noise_primitive, replay
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
+from dpaudit.results import ReplayResult
 
 X, Y = [1.0, 5.0], [1.0]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import CellCounts
 from dpaudit.audit.inference.binomial_tails import limits
 from dpaudit.audit.inference.confidence_bands import concave_hull
 from dpaudit.audit.inference.ratio_intervals import ratio_intervals
+from dpaudit.results import CellCounts
 
 SLACK = 1e-9  # of sums in other orders
 ORDERS = (0.5, 1.0, 2.0, 8.0, math.inf)

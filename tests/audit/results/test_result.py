@@ -11,16 +11,9 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import (
-    LaplaceNoise,
-    PureDP,
-    check,
-    check_canaries,
-    check_equivalence,
-    check_noise,
-    find_worst_pair,
-)
+from dpaudit import PureDP, check, check_canaries, check_equivalence, check_noise, find_worst_pair
 from dpaudit.audit.errors import AuditError, InconclusiveError, OptionError, RefutedError
+from dpaudit.noise import LaplaceNoise
 
 FEW = {"runs": 1_000, "jobs": 1}
 INCLUDED = np.arange(100) % 5 < 2

@@ -13,18 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpaudit import (
-    ApproxDP,
-    GaussianDP,
-    NFoldComposition,
-    PrivacyProfile,
-    ProbabilityPreservation,
-    PureDP,
-    RenyiDP,
-    TradeOffCurve,
-    Verdict,
-    ZeroConcentratedDP,
-)
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, Verdict, ZeroConcentratedDP
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
@@ -36,6 +25,7 @@ from dpaudit.audit.results.audit_result import (
     bound_beside_claim,
     largest_excess,
 )
+from dpaudit.claims import NFoldComposition, ProbabilityPreservation
 from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [

@@ -128,7 +128,7 @@ def test_only_the_part_is_audited_under_its_name(mechanism, output, jobs, name):
 def test_every_procedure_audits_the_part(rng):
     found = dp.find_worst_pair(told, [(0.0, 1.0), (0.0, 9.0)], output="mean_age", search_runs=400, jobs=1, **OPTIONS)
     assert found.audit.is_refuted
-    same = dp.check_same_distribution(
+    same = dp.check_equivalence(
         frame, lambda answer, size, rng: frame(answer, size, rng).assign(told=rng.random(size)), 0,
         output="mean_age", runs=400, jobs=1,
     )  # fmt: skip
@@ -144,10 +144,10 @@ def test_every_procedure_audits_the_part(rng):
 
 def test_the_noise_of_a_part_is_checked():
     part = {"output": "mean_age", "runs": 1_000, "jobs": 1}
-    result = dp.check_noise(frame, 3.0, noise=dp.LaplaceNoise(1.0), answer=3.0, **part)
+    result = dp.check_noise(frame, 3.0, noise=dp.noise.LaplaceNoise(1.0), answer=3.0, **part)
     assert not result.is_refuted
     assert 'output "mean_age" adds independent' in result.statement
-    counts = dp.count_cells(frame, 0, 3.0, cells=4, **part)
+    counts = dp.check(frame, 0, 3.0, claim=9.0, cells=4, **part).cells
     assert 1.0 < counts.maximum().lower < 3.0
 
 

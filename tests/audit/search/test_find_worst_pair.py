@@ -18,7 +18,7 @@ from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.mechanisms import ExponentialMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from dpaudit.mechanisms import faulty as f
 
-LINF = dp.Within("linf")
+LINF = dp.domains.Within("linf")
 RARE = 1e-8  # alpha of audits that must not refute: the false-alarm probability of each
 
 
@@ -42,8 +42,14 @@ PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst 
     (f.NoisyMaxMissingFactorTwo(1.0, noise="exponential"), dp.Answers(3, 0.0, 2.0), LINF, {}, (0.0, 1.0, 2.0)),
     (f.UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), dp.Rows(high=3.0), dp.AddRemove(), FEW, 3.0),
     (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), FEW, 1.0 + math.log(3)),
-    (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.Graphs(5, max_degree=3), dp.NodeNeighbours(), FEW, 1.5),
-    (f.OneEndDegreeHistogram(1.0, max_degree=1), dp.Graphs(3), dp.EdgeNeighbours(), FEW | {"search_runs": 1_000}, 2.0),
+    (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.domains.Graphs(5, max_degree=3), dp.domains.NodeNeighbours(), FEW, 1.5),
+    (
+        f.OneEndDegreeHistogram(1.0, max_degree=1),
+        dp.domains.Graphs(3),
+        dp.domains.EdgeNeighbours(),
+        FEW | {"search_runs": 1_000},
+        2.0,
+    ),
 ]
 
 
@@ -64,7 +70,7 @@ def leaks_at_the_top(answer, size, rng):
 
 def test_a_leak_of_twelve_in_a_thousand():
     """The first pilots have three hits against none, which only the bold estimate ranks."""
-    options = {"claim": dp.PureDP(1.0), "adjacency": dp.Within("l1"), "runs": 100_000, "jobs": 1}
+    options = {"claim": dp.PureDP(1.0), "adjacency": dp.domains.Within("l1"), "runs": 100_000, "jobs": 1}
     found = dp.find_worst_pair(leaks_at_the_top, dp.Answers(None, 0.0, 10.0), **options)
     assert found.is_refuted
     assert max(found.x, found.y) == 10.0
@@ -167,12 +173,12 @@ def test_what_is_reported():
         (st.tuples(st.lists(st.just(0), max_size=4), st.lists(st.just(0), max_size=4)), dp.AddRemove()),
         (st.lists(st.integers(0, 3), min_size=1, max_size=4), dp.Replace()),
         (st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=4), dp.UserLevel(0)),
-        (st.floats(0, 9), dp.Within("l1")),
+        (st.floats(0, 9), dp.domains.Within("l1")),
         (st.sampled_from("abc"), dp.Local()),
-        (st.builds(nx.path_graph, st.integers(2, 6)), dp.EdgeNeighbours()),
-        (st.builds(nx.path_graph, st.integers(2, 6)), dp.NodeNeighbours()),
+        (st.builds(nx.path_graph, st.integers(2, 6)), dp.domains.EdgeNeighbours()),
+        (st.builds(nx.path_graph, st.integers(2, 6)), dp.domains.NodeNeighbours()),
     ],
-    ids=lambda value: str(value) if isinstance(value, dp.Adjacency) else "",
+    ids=lambda value: str(value) if isinstance(value, dp.domains.Adjacency) else "",
 )
 def test_strategies_draw_neighbours_that_a_seed_fixes(strategy, adjacency):
     pools = [Pool(pairs_of(strategy, adjacency, 1, 0), adjacency, 1, 0) for _ in range(2)]

@@ -16,7 +16,7 @@ from dpaudit.audit.search.trial import score_pair
 
 DOMAINS = {
     "rows": (dp.Rows(most=4, high=3.0, finite=True), dp.AddRemove()), "answers": (dp.Answers(6, finite=True),
-    dp.Within("linf")),
+    dp.domains.Within("linf")),
     "values": (dp.Values(tuple(range(7))), dp.Local()), "two values": (dp.Values((0, 1)), dp.Local()),
 }  # fmt: skip
 
@@ -180,7 +180,7 @@ def test_simpler_pairs_and_lines_stay_in_the_domain(domain, adjacency):
 
 
 def test_answers_are_as_far_apart_as_neighbours_may_be():
-    adjacency = dp.Within("l1")
+    adjacency = dp.domains.Within("l1")
     for pair in islice(pairs_of(dp.Answers(3, 0.0, 9.0), adjacency, 1, 0).patterns(), 40):
         assert adjacency.distance(pair.x, pair.y) == pytest.approx(1.0)
 

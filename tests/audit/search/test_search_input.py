@@ -114,7 +114,7 @@ MORE = {"runs": 4_000, "search_runs": 15_000}
         pytest.param(total(lambda row: row == 0.25), dp.Rows(most=3), dp.AddRemove(), {}, id="power of two"),
         pytest.param(total(lambda row: 0.0 < row < 1e-300), dp.Rows(most=3), dp.AddRemove(), {}, id="next to 0"),
         pytest.param(paid, dp.Rows(low=(0, 0.0), high=(9, 50.0), most=2), dp.AddRemove(), MORE, id="columns"),
-        pytest.param(level, dp.Answers(low=0.0, high=9.0), dp.Within("l1"), MORE, id="levels"),
+        pytest.param(level, dp.Answers(low=0.0, high=9.0), dp.domains.Within("l1"), MORE, id="levels"),
     ],
 )
 def test_a_value_that_is_mishandled_is_found(mechanism, domain, adjacency, options):
@@ -209,7 +209,7 @@ def ages(table):
     return clamped([age for age in rows if age is not None])
 
 
-AGES = {"age": dp.NumericColumn(0, 1), "group": dp.NumericColumn(0, 3, integer=True)}
+AGES = {"age": dp.domains.NumericColumn(0, 1), "group": dp.domains.NumericColumn(0, 3, integer=True)}
 
 
 @pytest.mark.parametrize(

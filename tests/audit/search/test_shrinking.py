@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, Answers, PureDP, Rows, Within, find_worst_pair
+from dpaudit import AddRemove, Answers, PureDP, Rows, find_worst_pair
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Pool
 from dpaudit.audit.search.find_worst_pair import for_simpler_pairs, simplest
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.trial import Judge, Trial
+from dpaudit.domains import Within
 
 OPTIONS = {"claim": PureDP(1.0), "runs": 4_000, "search_runs": 24_000, "jobs": 1, "bits": False}
 

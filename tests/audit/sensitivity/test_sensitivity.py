@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import AddRemove, Answers, Graphs, Replace, Rows, UserLevel, Values, Verdict, Within, check_sensitivity
+from dpaudit import AddRemove, Answers, Replace, Rows, UserLevel, Values, Verdict, check_sensitivity
 from dpaudit.audit.datasets.adjacency import as_adjacency
 from dpaudit.audit.errors import AuditError, DatasetError, InconclusiveError, MechanismError, RefutedError
 from dpaudit.audit.sensitivity.query_answer import answer_of, change_between
+from dpaudit.domains import Graphs, Within
 from dpaudit.mechanisms import query_sensitivity
 
 ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}

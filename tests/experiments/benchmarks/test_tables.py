@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import Answers, ApproxDP, NFoldComposition, PureDP, Within, epsilon_lower
+from dpaudit import Answers, ApproxDP, PureDP, epsilon_lower
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.boundary_test import Counts, p_value
+from dpaudit.claims import NFoldComposition
+from dpaudit.domains import Within
 from dpaudit.experiments.benchmarks import (
     canaries,
     detection,

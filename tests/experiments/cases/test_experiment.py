@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import ApproxDP, Claim, GaussianDP, Local, NFoldComposition, PureDP, Verdict, Within, load
+from dpaudit import ApproxDP, GaussianDP, Local, PureDP, Verdict, load
 from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
 from dpaudit.audit.errors import ClaimError, OptionError, UnknownNameError
 from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.claims import Claim, NFoldComposition
+from dpaudit.domains import Within
 from dpaudit.experiments import documents
 from dpaudit.experiments.cases.experiment import (
     AuditCase,

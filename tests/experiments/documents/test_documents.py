@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import ApproxDP, NFoldComposition, Verdict
+from dpaudit import ApproxDP, Verdict
+from dpaudit.claims import NFoldComposition
 from dpaudit.experiments.cases.experiment import StatementCase, exact_strength, select
 from dpaudit.experiments.documents import definition, laplace_composition
 from dpaudit.experiments.documents.definition import EPSILON, equal_rows, independent_rows

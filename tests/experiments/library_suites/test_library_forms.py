@@ -9,9 +9,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, ApproxDP, Replace, Within
+from dpaudit import AddRemove, ApproxDP, Replace
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.outputs import Raised
+from dpaudit.domains import Within
 from dpaudit.experiments.libraries.target import is_installed
 from dpaudit.experiments.library_suites.audited_library import (
     NotCovered,

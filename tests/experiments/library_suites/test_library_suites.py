@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, check, find_worst_pair
+from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, check, find_worst_pair
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.results.audit_result import Verdict
+from dpaudit.domains import Within
 from dpaudit.experiments.library_suites import library_names
 from dpaudit.experiments.library_suites import run_plan as of_plans
 from dpaudit.experiments.library_suites import run_target as of_targets

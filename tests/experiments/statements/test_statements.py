@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import NFoldComposition, PureDP, Verdict
+from dpaudit import PureDP, Verdict
 from dpaudit.audit.claims.claim import claim_at
 from dpaudit.audit.distribution_checks.check_slope import fit_slope
 from dpaudit.audit.errors import DatasetError, OptionError
 from dpaudit.audit.inference.binomial_tails import clopper_pearson
+from dpaudit.claims import NFoldComposition
 from dpaudit.experiments.documents.definition import (
     equal_rows,
     exposed_counts,

@@ -11,9 +11,10 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, Local, PureDP, Replace, Verdict, Within, check
+from dpaudit import ApproxDP, Local, PureDP, Replace, Verdict, check
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.domains import Within
 from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
 from dpaudit.mechanisms.adapters.diffprivlib import _are_doubles, _permuted_and_flipped
 

@@ -22,7 +22,6 @@ from dpaudit import (
     PureDP,
     RenyiDP,
     Replace,
-    Within,
     ZeroConcentratedDP,
     check,
     find_worst_pair,
@@ -32,6 +31,7 @@ from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
+from dpaudit.domains import Within
 from dpaudit.mechanisms import gaussian_delta
 from dpaudit.mechanisms.adapters import from_opendp
 from dpaudit.mechanisms.adapters.opendp import Hamming, InsertDelete, Monotonic, Steps, claim_of, neighbours_under

@@ -8,10 +8,11 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, ApproxDP, PureDP, UserLevel, Within, check, replay
+from dpaudit import AddRemove, ApproxDP, PureDP, UserLevel, check, replay
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.domains import Within
 from dpaudit.mechanisms.adapters import from_pydp
 
 numerical = pytest.importorskip("pydp.algorithms.numerical_mechanisms", reason="PyDP is not installed")

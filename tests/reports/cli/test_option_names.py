@@ -21,7 +21,6 @@ AUDIT = Path(dpaudit.__file__).parent / "audit"
 NOT_IN_SHELL = {
     "procedures/epsilon_lower.py",
     "procedures/check_equivalence.py",
-    "procedures/count_cells.py",
     "results/equivalence_result.py",
 }
 """Modules that no command calls."""

@@ -10,9 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpaudit import Entry, PureDP, Suite, check, load, save
+from dpaudit import PureDP, check, load, save
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.procedures.count_again import recount
+from dpaudit.results import Entry, Suite
 
 from ..examples import statement
 

@@ -88,7 +88,9 @@ ENTRIES = {
     "accepted": Entry(name="accepted", result=audit_of(bound=2.0), accepted=ACCEPTED),
     "twin": Entry(name="twin", result=audit_of(bound=2.0), expected=Verdict.REFUTED, note="A fault."),
     "surprise": Entry(name="surprise", result=audit_of(), expected=Verdict.REFUTED),
-    "stopped": Entry(name="stopped", result=audit_of(bound=1.2, resolution=None, stopped="refuted", looks=(), seed=2**70)),
+    "stopped": Entry(name="stopped", result=audit_of(
+        bound=1.2, resolution=None, stopped="refuted", looks=(), seed=2**70,
+    )),
     "group": Entry(name="group", result=audit_of(claim=PureDP(1.0).group(3))),
     "training": Entry(name="training", result=canaries()),
     "leaky": Entry(name="leaky", result=canaries(bound=1.9)),

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from dpaudit import Entry, Suite, Verdict, load
+from dpaudit import Verdict, load
 from dpaudit.audit.errors import OptionError
 from dpaudit.reports import html, junit, kinds_of, lines, markdown, plot
 from dpaudit.reports.figures.figures import figures_of
 from dpaudit.reports.pages.audit_facts import card, facts
 from dpaudit.reports.plain_text import detectable_text, exact_text, found, size
+from dpaudit.results import Entry, Suite
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "results.json"
 RESULT = next(entry.result for entry in load(SNAPSHOT).entries if entry.name == "training")

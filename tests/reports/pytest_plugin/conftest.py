@@ -24,7 +24,7 @@ def _loaded():
     importlib.import_module("hypothesis.strategies")
     rng = np.random.default_rng(0)
     result = dpaudit.check_outputs(*rng.normal(size=(2, 100)), claim=dpaudit.PureDP(1.0))
-    suite = dpaudit.Suite(title="", entries=(dpaudit.Entry(name="one", result=result),))
+    suite = dpaudit.results.Suite(title="", entries=(dpaudit.results.Entry(name="one", result=result),))
     dpaudit.reports.html(suite)
     dpaudit.audit.records.baseline_comparison.compare(suite, suite)
 

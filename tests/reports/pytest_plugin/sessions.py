@@ -34,6 +34,7 @@ import concurrent.futures, contextlib, os, random, threading, unittest
 import numpy as np
 import pytest
 from dpaudit import *
+from dpaudit.noise import LaplaceNoise
 from mechanisms import *
 
 BAD = (bad, X, Y, PureDP(1.0))

@@ -143,7 +143,8 @@ def test_a_training_run_in_a_test(project):
 
 
 SENSITIVITIES = """
-from dpaudit import LaplaceNoise, Rows, check_noise, check_sensitivity
+from dpaudit import Rows, check_noise, check_sensitivity
+from dpaudit.noise import LaplaceNoise
 from mechanisms import good
 
 WIDE = Rows(low=-5.0, high=5.0, finite=True)

@@ -1,0 +1,20 @@
+"""Adapters for mechanisms of other libraries and for programs in any language. Names are imported on first use.
+
+from_opendp            a measurement of OpenDP, as an `OpenDPMechanism`
+from_diffprivlib       a mechanism of diffprivlib, as a `DiffprivlibMechanism`
+from_diffprivlib_tool  a tool or model of diffprivlib, as a `DiffprivlibTool`
+from_pydp              an algorithm of PyDP, as a `PyDPMechanism`
+Program                a program in any language that reads a dataset and writes outputs
+claim_from_event       the claim of an event of dp_accounting
+pld_from_replay        the privacy loss distribution of the noise that a replay saw
+"""
+
+from typing import Any
+
+from .mechanisms import adapters
+
+__all__ = [*adapters.__all__]  # names of the folder, which imports no library before it is used
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(adapters, name)

@@ -1,0 +1,67 @@
+"""What the audits return: every class of results, their verdicts, and a suite of results.
+
+Result             base of all results: verdict, sentence, `raise_if_refuted`
+AuditResult        an audited claim on one pair of datasets
+FixedSizeResult    the same with a fixed number of runs
+SequentialResult   the same where the audit could stop early
+Look               an interim analysis of a sequential audit
+Pair               the two datasets, summarised
+CellCounts         runs in each cell of the outputs, with ratios, profile and curve
+WorstPair          the pair that `find_worst_pair` found, and its audit
+EquivalenceResult  limits of the distance of two versions
+Equivalence        its verdicts
+StatementResult    a statement about numbers, with their intervals
+Point              one of these numbers
+CanaryResult       an audited training run
+CanaryPlan         what so many canaries can show
+CanaryGuesses      right guesses by number of guesses
+SensitivityResult  the largest change of a query that was found
+ReplayResult       the lines that a replay examined
+ReplayVerdict      its verdicts
+FindingKind        what a line can do wrong
+HealthCheck        the health checks by name
+Suite              several results under a title, as `save` writes and `load` reads them
+Entry              a result in a suite, with its name and expectation
+draw_block         the outputs of one block of an audit, drawn again
+"""
+
+from .audit.canaries.plan_canaries import CanaryPlan
+from .audit.guesses.canary_guesses import CanaryGuesses
+from .audit.health.findings import HealthCheck
+from .audit.records.suite import Entry, Suite
+from .audit.replay.replay_result import FindingKind, ReplayResult, ReplayVerdict
+from .audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
+from .audit.results.canary_result import CanaryResult
+from .audit.results.cell_result import CellCounts
+from .audit.results.equivalence_result import Equivalence, EquivalenceResult
+from .audit.results.result import Result
+from .audit.results.statement_result import Point, StatementResult
+from .audit.results.worst_pair import WorstPair
+from .audit.sampling.draw import draw_block
+from .audit.sensitivity.sensitivity_result import SensitivityResult
+
+__all__ = [
+    "Result",
+    "AuditResult",
+    "FixedSizeResult",
+    "SequentialResult",
+    "Look",
+    "Pair",
+    "CellCounts",
+    "WorstPair",
+    "EquivalenceResult",
+    "Equivalence",
+    "StatementResult",
+    "Point",
+    "CanaryResult",
+    "CanaryPlan",
+    "CanaryGuesses",
+    "SensitivityResult",
+    "ReplayResult",
+    "ReplayVerdict",
+    "FindingKind",
+    "HealthCheck",
+    "Suite",
+    "Entry",
+    "draw_block",
+]
