@@ -684,6 +684,7 @@ def _drawn(
     sequential: bool,
 ) -> tuple[Settings, Evidence]:
     """The settings and the evidence of either kind of audit, with the requested or the needed number of runs."""
+    asked = settings
     if runs is None and until is None:
         runs, wanted = _runs(plan, settings, sequential), settings.resolution
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small;
@@ -704,7 +705,7 @@ def _drawn(
         on_look=on_look,
         earlier=earlier,
     )
-    return settings, evidence
+    return (asked if evidence.stopped == "request" else settings), evidence
 
 
 def _has_final(runs: int | None, until: float | None) -> bool:

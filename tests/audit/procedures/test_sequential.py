@@ -157,6 +157,13 @@ def test_an_audit_that_is_stopped_has_no_final_test():
     assert dict(open_ended.ledger.shares) == {"betting test": 0.05}
 
 
+def test_an_audit_that_is_stopped_before_its_planned_runs_does_not_reach_its_resolution():
+    options = {"claim": PureDP(1.0), "sequential": True, "resolution": 0.1, "bits": False}
+    result = check(laplace, 0.0, 1.0, **options, on_look=lambda look: look.runs > 200)
+    assert result.stopped == "request"
+    assert (result.verdict, result.requested_resolution) == (Verdict.INCONCLUSIVE, 0.1)
+
+
 def test_looks_tell_the_course():
     seen = []
     result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, sequential=True, on_look=seen.append, bits=False)
