@@ -16,6 +16,7 @@ from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.aggregates import ApproximateBounds, BoundedMoments, noisy_moments, noisy_tree_counts
+from dpaudit.mechanisms.noise_samplers import fill_laplace
 
 ALARM = 1e-8
 AGES = [3.0, 18.0, 20.0, 64.0, 65.0, 99.0]
@@ -158,6 +159,7 @@ def test_groups_attain_the_sum_up_to_the_corner(epsilon, delta):
 def test_the_bit_of_a_group_grows_by_epsilon_and_ends_at_one_with_a_delta():
     """Up to the corner 1/(1 + e^ε), by hand; beyond it the complement shrinks by e^ε."""
     laws = [m.GroupTightMechanism(0.5, start=0.01).law(n) for n in range(30)]
+    assert [law.probabilities[1] for law in laws[:7]] == pytest.approx([0.01 * math.exp(0.5 * n) for n in range(7)])
     assert all(m.exact_epsilon(one, two) == pytest.approx(0.5, rel=1e-12) for one, two in itertools.pairwise(laws))
     assert laws[29].probabilities[0] == pytest.approx(laws[28].probabilities[0] * math.exp(-0.5), rel=1e-12)
     ended = m.GroupTightMechanism(1.0, 0.1)
@@ -195,6 +197,37 @@ def test_counts_of_a_tree_are_those_of_the_intervals():
     edges = [np.linspace(-1.0, 3.0, 2**level + 1) for level in (1, 2, 3)]
     wanted = [np.histogram(np.clip(rows, -1.0, 3.0), each)[0] for each in edges]
     assert [each.location for each in law.marginals] == np.concatenate(wanted).tolist()
+
+
+def slow(bounds, rows, size, seed):
+    """Outputs by loops over bins and thresholds, with the noise that the sampler draws."""
+    edges, noise = bounds.edges, np.empty((2 * bounds.bins, size))
+    rng = np.random.default_rng(seed)
+    for row in noise:
+        fill_laplace(row, rng)
+    noise *= bounds.noise_share * bounds.contributions / bounds.epsilon
+    right = [bounds.scale * bounds.base**k for k in range(bounds.bins)]
+    counts = [0.0] * (2 * bounds.bins)
+    for value in rows:
+        place = next((k for k, edge in enumerate(right) if abs(value) <= edge), bounds.bins - 1)
+        counts[bounds.bins - 1 - place if value < 0 else bounds.bins + place] += 1
+    found = []
+    for run in range(size):
+        output, noisy = (math.nan, math.nan), [count + z for count, z in zip(counts, noise[:, run], strict=True)]
+        for threshold in bounds.thresholds:
+            if reached := [place for place, count in enumerate(noisy) if count >= threshold]:
+                output = (edges[reached[0]], edges[reached[-1] + 1])
+                break
+        found.append(output)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    "rows", [[9.0] * 14, [-5.0] * 16 + [0.0] * 17 + [1.0] * 15, [99.0] * 30, [2.0] * 15 + [2.1] * 16]
+)
+def test_the_sampler_does_what_the_slow_code_does(rows):
+    bounds = ApproximateBounds(1.1)
+    np.testing.assert_array_equal(bounds.sample(rows, 300, np.random.default_rng(5)), slow(bounds, rows, 300, 5))
 
 
 def test_thresholds_are_quantiles_of_the_largest_noise():

@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
 from scipy import integrate, stats
 
 import dpaudit.mechanisms as m
@@ -16,7 +17,7 @@ from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
 from dpaudit.mechanisms.laws.laws import ABOVE, BELOW, STOPPED, log_gaussian_delta, transcript_law
 from dpaudit.mechanisms.laws.released_values import MassBelow
-from dpaudit.mechanisms.noise.gaussian import MOST_FLIPS
+from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, MOST_FLIPS
 from dpaudit.mechanisms.noise.laplace import OFFSET
 
 INF = math.inf
@@ -92,6 +93,13 @@ def test_many_coins_keep_the_relative_accuracy():
     oracle = stats.binom(MOST_FLIPS, 0.5)
     np.testing.assert_allclose(law.log_density(k), oracle.logpmf(k + MOST_FLIPS // 2), rtol=1e-9)
     np.testing.assert_allclose(law.sf(k), oracle.sf(k + MOST_FLIPS // 2), rtol=1e-9)
+
+
+def test_wide_law_is_the_normal_one():
+    law, normal = m.DiscreteGaussianLaw(3, LARGEST_SIGMA), m.GaussianLaw(3, LARGEST_SIGMA)
+    k = np.linspace(-5, 5, 11).round() * 1e4
+    np.testing.assert_allclose(law.cdf(k), normal.cdf(k + 0.5), rtol=1e-8)
+    np.testing.assert_allclose(law.log_density(k), normal.log_density(k), rtol=1e-12)
 
 
 def test_upper_tails_keep_their_relative_accuracy():
@@ -241,6 +249,30 @@ def test_delta_of_discrete_laws_is_the_sum_of_what_exceeds(epsilon):
             assert m.exact_epsilon(law_x, law_y, expected) == pytest.approx(epsilon, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_delta_agrees_with_another_accountant(epsilon):
+    for sigma, sensitivity in ((1.0, 1), (5.5, 3)):
+        other = DiscreteGaussianPrivacyLoss(sigma, sensitivity=sensitivity, truncation_bound=math.ceil(14 * sigma))
+        mechanism = m.DiscreteGaussianMechanism(sigma, epsilon, sensitivity=sensitivity)
+        assert mechanism.delta == pytest.approx(other.get_delta_for_epsilon(epsilon), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(("shift", "delta"), [(370, 0.01), (900, 0.01), (380, 1e-5)])
+def test_epsilon_of_laws_far_apart_is_nearly_that_of_normal_noise(shift, delta):
+    """The smaller probabilities underflow."""
+    exact = m.exact_epsilon(m.DiscreteGaussianLaw(0, 10.0), m.DiscreteGaussianLaw(shift, 10.0), delta)
+    normal = m.exact_epsilon(m.GaussianLaw(0, 10.0), m.GaussianLaw(shift, 10.0), delta)
+    assert exact == pytest.approx(normal, rel=0.01)
+
+
+def test_delta_is_the_integral_over_the_plane():
+    x, y = m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianVectorLaw((0.6, 0.8), 1.0)
+    side, step = np.linspace(-7, 8, 601, retstep=True)
+    plane = np.stack(np.meshgrid(side, side), axis=-1)
+    excess = np.exp(x.log_density(plane)) - math.exp(0.5) * np.exp(y.log_density(plane))
+    assert m.exact_delta(x, y, 0.5) == pytest.approx(np.maximum(excess, 0.0).sum() * step**2, rel=1e-4)
+
+
 def test_hockey_stick_of_finite_laws_is_the_best_of_all_events():
     p, q = np.array([0.5, 0.2, 0.3, 0.0]), np.array([0.1, 0.4, 0.25, 0.25])
     with np.errstate(divide="ignore"):
@@ -322,6 +354,19 @@ def test_a_delta_that_a_set_of_outcomes_attains_covers_it():
     laws = [m.FiniteLaw((math.log(0.9), tenth, -math.inf)), m.FiniteLaw((math.log(0.9), -math.inf, tenth))]
     assert m.exact_epsilon(*laws, 0.1) == pytest.approx(0.0, abs=1e-12)
     assert m.exact_epsilon(*laws, 0.0999) == math.inf
+    probable = [m.FiniteLaw((0.0, -800.0)), m.FiniteLaw((-800.0, 0.0))]  # the other probabilities are below any double
+    assert m.exact_epsilon(*probable, 0.1) == pytest.approx(800 + math.log(0.9), rel=1e-12)
+
+
+def test_discrete_laws_with_values_of_one_side_only():
+    law, other = (
+        m.DiscreteLaw((-1.0, 0.5, 2.0), tuple(np.log([0.2, 0.3, 0.5]))),
+        m.DiscreteLaw((0.5, 2.0), (HALF, HALF)),
+    )
+    assert m.exact_epsilon(law, other) == INF
+    assert [m.exact_delta(law, other, epsilon) for epsilon in (0.0, math.log(1.5))] == pytest.approx([0.2, 0.2])
+    assert m.exact_epsilon(other, law, delta=0.2) == pytest.approx(0.0, abs=1e-12)
+    assert m.exact_epsilon(other, m.DiscreteLaw((0.5, 2.0), tuple(np.log([0.2, 0.8])))) == pytest.approx(math.log(2.5))
 
 
 def coins(*probabilities):
@@ -382,6 +427,22 @@ def test_independent_outputs_add_up(n, order):
     many = m.composed(laplace, n)
     single = m.exact_renyi(laplace.law(0.0), laplace.law(1.0), order)
     assert m.exact_renyi(many.law(0.0), many.law(1.0), order) == pytest.approx(n * single, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0])
+def test_epsilon_bounds_the_divergence_of_every_order(epsilon):
+    """Mironov (2017), Lemma 1, has 2aε²; Bun & Steinke (2016), Proposition 3.3, the tight aε²/2."""
+    for order in (1.001, 2, 1000):
+        for mechanism, x, y in ((m.RandomisedResponse(epsilon), 0, 1), (m.LaplaceMechanism(epsilon), 0.0, 1.0)):
+            assert 0 < m.exact_renyi(mechanism.law(x), mechanism.law(y), order) <= min(order * epsilon**2 / 2, epsilon)
+    small = m.RandomisedResponse(0.001)
+    assert m.exact_renyi(small.law(0), small.law(1), 3) == pytest.approx(3 * 0.001**2 / 2, rel=1e-5)  # it is attained
+    response, laplace = m.RandomisedResponse(epsilon), m.LaplaceMechanism(epsilon)
+    for x, y, limit in (  # of order 1, Kullback and Leibler's
+        (response.law(0), response.law(1), epsilon * math.tanh(epsilon / 2)),
+        (laplace.law(0.0), laplace.law(1.0), epsilon - 1 + math.exp(-epsilon)),
+    ):
+        assert m.exact_renyi(x, y, 1 + 1e-6) == pytest.approx(limit, rel=1e-5)
 
 
 @pytest.mark.parametrize("order", [1.3, 2, 5])
@@ -599,6 +660,11 @@ def test_it_is_the_integral(a, b, x):
         assert log_mass == pytest.approx(math.log(math.fsum(pieces)), abs=1e-9)
 
 
+def test_far_below_it_is_one_exponential():
+    low, lower = MassBelow.of(np.array([0.0, 1.0]), 2.0, 4.0).log_up_to(np.array([-5000.0, -6000.0]))
+    assert low - lower == pytest.approx(1000.0)  # 1/2 + 2/4 per unit
+
+
 @pytest.mark.parametrize("mechanism", [compared(1), compared(3), fresh(1), compared(2, refresh=True)], ids=named)
 def test_one_value_integrates_to_its_transcript(mechanism):
     """Integrated over all values, the densities give the transcript probabilities of independent code."""
@@ -636,6 +702,44 @@ def test_two_values_integrate_to_their_transcript(mechanism):
             density = np.exp(law.log_density(rows)).reshape(first.shape)
             total += weight @ density @ w * (stop - start) / 2
     assert total == pytest.approx(exact, rel=2e-4)  # the second value's density has corners inside the pieces
+
+
+@pytest.mark.parametrize("below", [0, 1, 5])
+def test_a_small_value_after_some_below(below):
+    """For answers 0, Pr[all below, then a value ≤ 0] is a double integral of exponentials."""
+    z, weight = nodes([0.0], 80.0)
+    rows = np.full((len(z), below + 1), np.nan)
+    rows[:, -1] = z
+    law = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, release_value=True).law([0.0] * (below + 1))
+    exact = 1 / (4 * 2**below * (below + 1) * (below + 2))
+    assert weight[z < 0] @ np.exp(law.log_density(rows))[z < 0] == pytest.approx(exact, rel=1e-10)
+
+
+def follow(outputs, law, alarm=1e-8):
+    """Whether the events "one value alone, and at most t" are as frequent as the integrals of the density say.
+
+    The limits are exact binomial ones: true for runs of the law with probability at least 1 − alarm.
+    """
+    z, weight = nodes([*ANSWERS, 0.25, -3.0, 4.0], 120.0)
+    is_within = []
+    for above, limit in itertools.product(range(3), (-3.0, 0.25, 1.7, 4.0)):
+        rows = np.full((len(z), 3), np.nan)
+        rows[:, above] = z
+        probability = weight[z < limit] @ np.exp(law.log_density(rows[z < limit]))
+        hits = np.sum(np.isnan(np.delete(outputs, above, axis=1)).all(axis=1) & (outputs[:, above] <= limit))
+        count = stats.binom(len(outputs), probability)
+        is_within.append(count.ppf(alarm / 24) <= hits <= count.isf(alarm / 24))
+    return all(is_within)
+
+
+@pytest.mark.parametrize("mechanism", [compared(1), compared(2), compared(2, refresh=True), fresh(2)], ids=named)
+def test_runs_follow_the_law(mechanism):
+    outputs = mechanism.sample(ANSWERS, 100_000, np.random.default_rng(4))
+    assert follow(outputs, mechanism.law(ANSWERS))
+    if mechanism == fresh(2):  # wrong twins: other values, and new threshold noise for the second value
+        assert not follow(outputs, compared(2).law(ANSWERS))
+    elif mechanism == compared(2):
+        assert not follow(outputs, compared(2, refresh=True).law(ANSWERS))
 
 
 def test_what_cannot_be_has_no_density():

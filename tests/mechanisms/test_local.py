@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import dpaudit.mechanisms as m
+from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.local.frequency_oracles import best_threshold
+from dpaudit.mechanisms.local.randomised_response import HIDDEN
 
 
 @pytest.mark.parametrize("k", [2, 3, 17])
@@ -47,6 +49,20 @@ def test_up_and_down_keeps_its_claim_on_all_pairs():
     assert losses[0, 1] < 2.0
     fold = m.RandomisedResponseFold(0.5, 6).law(1)
     assert laws[6].log_probabilities == pytest.approx(fold.log_probabilities, rel=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", [m.NameAndShame(0.3), faulty.TwiceExposed(0.15)], ids=str)
+def test_every_output_of_independent_coins_has_its_probability(mechanism):
+    """All eight outcomes of three coins, one per person; replaced rows lose δ each, at any epsilon."""
+    rows, coins = np.array([7, 0, 7]), np.array(list(itertools.product((False, True), repeat=3)))
+    law = mechanism.law(rows)
+    p = np.prod(np.where(coins, 0.3, 0.7), axis=1)
+    outputs = np.where(coins, rows, HIDDEN)
+    np.testing.assert_allclose(np.exp(law.log_density(outputs)), p, rtol=1e-12)
+    assert law.log_density([7, 7, 7]) == -math.inf
+    for other, lost in (([7, 0, 8], 0.3), ([7, 1, 8], 1 - 0.7**2)):
+        q = np.exp(mechanism.law(other).log_density(outputs))
+        assert np.maximum(p - math.e * q, 0).sum() == pytest.approx(lost)
 
 
 @pytest.mark.parametrize("oracle", [m.SubsetSelection(1.0, 5), m.SubsetSelection(0.4, 5, size=4)], ids=str)

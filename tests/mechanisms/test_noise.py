@@ -11,6 +11,7 @@ import mpmath
 import networkx as nx
 import numpy as np
 import pytest
+from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from scipy import integrate, stats
 
 import dpaudit.mechanisms as m
@@ -19,7 +20,7 @@ from dpaudit.domains import EdgeNeighbours, NodeNeighbours
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms import noise_samplers as noise
 from dpaudit.mechanisms.faulty.calibration import misprinted_newton, scale_from_chi
-from dpaudit.mechanisms.noise.gaussian import discrete_gaussian
+from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, discrete_gaussian
 from dpaudit.mechanisms.noise.laplace import degrees_of
 from dpaudit.mechanisms.noise_samplers import grid_step
 
@@ -81,6 +82,13 @@ def test_the_check_of_counts_sees_a_scale_wrong_by_a_twentieth_and_a_rounded_nor
         assert is_off(*cells(discrete_gaussian(1.05 * sigma, RUNS, rng), law))
         if sigma < 1:  # rounding adds 1/12 to the variance
             assert is_off(*cells(np.rint(rng.normal(scale=sigma, size=RUNS)).astype(np.int64), law))
+
+
+def test_moments_of_wide_noise():
+    """Mean and second moment, each within 5.9 standard errors (two-sided 4e-9)."""
+    draws = discrete_gaussian(LARGEST_SIGMA, RUNS, np.random.default_rng(3)) / LARGEST_SIGMA
+    assert abs(draws.mean()) < 5.9 / math.sqrt(RUNS)
+    assert abs((draws**2).mean() - 1) < 5.9 * math.sqrt(2 / RUNS)
 
 
 @pytest.mark.parametrize("n_outcomes", [1, 2, 5, 300])
@@ -239,7 +247,7 @@ def test_divergence_of_misprints_by_quadrature(twin, x, y, epsilon):
     assert m.exact_delta(p, q, epsilon) >= found
 
 
-# Calibration of Gaussian noise against sixty digits.
+# Calibration of Gaussian noise against sixty digits and an independent accountant.
 
 EPSILONS, DELTAS = [1e-6, 0.01, 1.0, 4.0, 100.0], [1e-300, 1e-30, 1e-5, 0.5, 1 - 1e-6]
 
@@ -262,6 +270,14 @@ def test_analytic_scale_is_the_root_to_a_relative_1e_9(epsilon, delta):
     digits = 60 - 2 * int(math.log10(delta))
     above, below = (exact_gaussian_delta(epsilon, scale * (1 + by), digits) for by in (1e-9, -1e-9))
     assert above < delta < below
+
+
+@pytest.mark.parametrize("delta", [1e-10, 0.1])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 4.0])
+def test_an_independent_accountant_finds_the_same_delta(epsilon, delta):
+    scale = m.analytic_gaussian_scale(epsilon, delta, sensitivity=3.0)
+    accountant = GaussianPrivacyLoss(scale, sensitivity=3.0)
+    assert accountant.get_delta_for_epsilon(epsilon) == pytest.approx(delta, rel=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
@@ -398,3 +414,6 @@ def test_every_kind_of_graph_is_counted(kind):
     assert m.EdgeCountMechanism(1.0).law(graph).location == graph.number_of_edges() == 4
     assert degrees_of(graph).tolist() == [2, 4, 2]
     assert m.EdgeCountMechanism(1.0).law(kind()).location == 0
+    star = nx.star_graph(4)  # the hub's degree is counted in the last bin
+    assert [law.location for law in m.DegreeHistogramMechanism(1.0, 4).law(star).marginals] == [0, 4, 0, 0, 1]
+    assert [law.location for law in m.DegreeHistogramMechanism(1.0, 2).law(star).marginals] == [0, 4, 1]

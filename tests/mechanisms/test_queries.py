@@ -139,6 +139,11 @@ def test_answers_of_queries_in_the_catalogue():
     for query, rows, answer in ANSWERS:
         found = query(rows)
         assert (found.tolist() if isinstance(found, np.ndarray) else found) == answer, query
+    rows = [0.0, 0.0, 0.0, 1.0, 1.0]
+    reached = [median([*rows[:i], new, *rows[i + 1 :]]) for i in range(5) for new in (0.0, 0.5, 1.0)]
+    assert max(abs(value - median(rows)) for value in reached) == gap_at_the_median(rows) == 1
+    moved = [np.abs(flaw.interval_tree(row) - flaw.interval_tree([0] * 4)).sum() for row in np.eye(4, dtype=int)]
+    assert moved == [3] * 4
 
 
 # Synthetic tables: the law of the marginals, and the tables that they stand for.

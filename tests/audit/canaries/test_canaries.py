@@ -363,6 +363,11 @@ def test_least_wrong_is_never_above_the_curve_and_close_to_it(claim):
     assert np.all(found >= exact * (1.0 - 1e-3) - 1e-14)
 
 
+def test_least_wrong_of_one_answer():
+    least = least_wrong(PureDP(1.0), counted(10, 10, 5, said="in", probability=0.2), 0.01)
+    assert [least(rate) for rate in (0.1, 0.2, 0.9)] == pytest.approx([0.8 * 0.5 / math.e, 0.8, 0.8])
+
+
 def test_plans():
     shape = counted(1_000, 1_000, 0)
     assert fixed_numbers(1_000) == (31, 125, 500)

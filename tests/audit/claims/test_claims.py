@@ -105,6 +105,13 @@ def test_boundaries_at_high_precision(q):
             assert rest == pytest.approx(float(1 - value), rel=1e-11), claim
 
 
+@pytest.mark.parametrize("rest", [1e-16, 1e-3])
+def test_complement_is_accurate_near_one(rest):
+    assert float(PureDP(2.0).max_power(1 - rest, rest)[1]) == pytest.approx(math.exp(-2) * rest, rel=1e-13)
+    z = mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(rest), (-9.5, 0), solver="anderson")
+    assert float(GaussianDP(1.0).max_power(1 - rest, rest)[1]) == pytest.approx(float(mpmath.ncdf(z - 1)), rel=1e-10)
+
+
 @pytest.mark.parametrize(("order", "divergence"), [(2.0, 0.1), (1.2, 0.5), (8.0, 2.0)])
 @pytest.mark.parametrize("q", [1e-8, 1e-4, 0.3, 0.95])
 def test_renyi_boundary_solves_its_equation(order, divergence, q):
@@ -192,6 +199,17 @@ def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     assert excess.max() < 1e-3  # the grid has orders nearer to 1 than the search
     assert np.median(excess) < 1e-8
     assert excess.min() > -1e-3  # the grid omits some orders
+
+
+@pytest.mark.parametrize("rho", [31.0, 311.0])
+def test_zcdp_boundary_is_the_least_over_orders_where_rho_is_large(rho):
+    """Near q = e^−ρ the best order is sensitive to p; compared in log-odds, for p from 1e-200 to 1 − 1e-200."""
+    log_q = np.append(-rho * np.linspace(0.7, 1.3, 60), np.log([1e-3, 0.0077, 0.1]))
+    given, orders = coins.Coins.of(np.exp(log_q), -np.expm1(log_q)), 1.0 + np.geomspace(3e-5, 10.0, 1500)[:, None]
+    least = given.most(orders, rho * orders).min(axis=0)
+    found = given.most_at_any_order(rho)[0]
+    assert np.all((found <= least + 1e-6)[np.abs(least) < 460.0])
+    assert np.all(found >= least - 1e-3)  # the grid omits some orders
 
 
 def test_zcdp_boundary_at_the_limit_of_order_one():

@@ -11,10 +11,11 @@ from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.health import copied_outputs as module
 from dpaudit.audit.health.copied_outputs import (
     agreement,
+    passage_length,
     repeated_passage,
     shared_passage,
 )
-from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.health.findings import FALSE_ALARM, HealthCheck
 from dpaudit.audit.health.run_independence import examine_order
 
 N = 1_000
@@ -131,6 +132,19 @@ def test_chance_of_a_shared_passage_by_enumeration(length):
             assert (shared_passage(codes(x), codes(y), length) is not None) == expected
             chance += expected * math.prod(on_x[v] for v in x) * math.prod(on_y[v] for v in y)
     assert 0.0 < chance <= (runs - length + 1) ** 2 * max(on_x) ** length * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("likeliest", [0.04, 0.3, 0.6, 0.99])
+def test_the_agreement_is_the_largest_of_all_laws_and_the_length_the_least(likeliest):
+    """Laws on five outputs, also with an output that has the largest allowed probability."""
+    laws = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=20_000)
+    attained = [likeliest, 1.0 - likeliest] if likeliest >= 0.5 else [likeliest] * int(1 / likeliest)
+    largest = max([float(law @ law) for law in laws if law.max() <= likeliest] + [sum(p * p for p in attained)])
+    chance = agreement(likeliest)
+    assert 0.9 * chance * (1.0 - 1e-9) <= largest <= chance * (1.0 + 1e-9)
+    length = passage_length(1e9, chance, FALSE_ALARM)
+    log_chance = [math.log(1e9) + n * math.log(chance) for n in (length - 1, length)]
+    assert log_chance[1] <= math.log(FALSE_ALARM) < log_chance[0]
 
 
 def test_the_first_passage_is_reported_with_its_length():

@@ -26,6 +26,7 @@ from dpaudit.audit.health.run_independence import (
     change,
     columns_of,
     coupling,
+    equal_pairs,
     examine,
     examine_order,
     halves,
@@ -481,6 +482,13 @@ def test_false_alarms_of_serial_dependence(n, p):
 
 
 # Outputs that occur again: equal pairs, stretches of blocks, and blocks in one order.
+
+
+def test_equal_pairs_are_one_for_each_output():
+    assert equal_pairs([np.array([1.0, 2.0, 2.0, 5.0]), np.array([1.0, 3.0, 4.0, 4.0])]) == (2, 3, [4, 4])
+    words = [np.array(["a", "b", "b"], dtype=object), np.array(["a", None, None], dtype=object)]
+    assert equal_pairs(words) == (2, 3, [3, 3])
+    assert equal_pairs([np.array([[1, 2], [1, 2]]), np.array([[2, 1], [3, 3]])]) == (1, 1, [2, 2])
 
 
 def test_blocks_with_a_stretch_in_common_are_found_by_whatever_their_heads_are():

@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom, poisson
+from statsmodels.stats.proportion import proportion_confint
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
@@ -179,6 +180,15 @@ def test_regions_are_nested_and_do_not_depend_on_the_counts_observed(claim, n, m
     assert grid[0, 2].tolist() == [critical_hits(np.array([one]), n, m, claim, 1.6)[0] for one in y]
 
 
+@pytest.mark.parametrize("claim", [claim for claim in ALL_CLAIMS if not claim.has_closed_form], ids=str)
+def test_what_a_table_says_is_near_the_boundary(claim):
+    """The error is at most one hit or a fiftieth of the standard error of the hits."""
+    n = m = 10**6
+    y = np.round(m * np.array([1e-4, 0.01, 0.1, 0.3, 0.6, 0.9]))
+    p, rest = claim.max_power((y + 0.5) / (m + 1.0))
+    assert np.all(np.abs(critical_hits(y, n, m, claim, 0.0) - n * p) <= 1.0 + 0.02 * np.sqrt(n * p * rest))
+
+
 @pytest.mark.parametrize("claim", ALL_CLAIMS, ids=str)
 @pytest.mark.parametrize(("n", "m"), [(40, 1000), (10**6, 10**7)])
 def test_counts_lie_in_their_own_region_and_hardly_in_a_smaller_one(claim, n, m):
@@ -238,6 +248,16 @@ def test_far_tail_against_high_precision():
         exact = mpmath.betainc(60, 10**4 - 60 + 1, 0, mpmath.mpf("0.003"), regularized=True)
     bound = upper_tail(np.array([[60.0]]), 10**4, np.array([0.003]), np.array([0.997]))[0, 0]
     assert float(exact) <= bound <= float(exact) * (1 + 1e-6) + 2e-12
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0, 5), (5, 5), (3, 10), (17, 10**6), (10**9, 3 * 10**9)])
+def test_clopper_pearson_is_that_of_statsmodels(hits, runs):
+    (low, low_rest), (high, high_rest) = clopper_pearson(hits, runs, alpha=0.05)
+    assert (low, high) == pytest.approx(proportion_confint(hits, runs, alpha=0.05, method="beta"), rel=1e-6)
+    assert (low + low_rest, high + high_rest) == pytest.approx((1.0, 1.0))
+    (low, _), (high, _) = clopper_pearson(hits, runs, alpha=1e-10)
+    assert low == 0.0 if hits == 0 else binom.sf(hits - 1, runs, low) <= 5e-11 * (1 + 1e-6)
+    assert high == 1.0 if hits == runs else binom.cdf(hits, runs, high) <= 5e-11 * (1 + 1e-6)
 
 
 def test_limits_hold_where_the_inverse_beta_function_does_not():

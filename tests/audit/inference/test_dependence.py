@@ -197,6 +197,16 @@ def test_its_size_is_at_most_alpha(n, m):
             assert chance[values <= alpha].sum() <= alpha * (1 + 1e-9)
 
 
+def test_it_is_twice_a_tail_of_scipys_hypergeometric_law():
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        n, m = (int(v) for v in rng.integers(1, 300, 2))
+        h, k = int(rng.integers(0, n + 1)), int(rng.integers(0, m + 1))
+        law = stats.hypergeom(n + m, h + k, n)
+        tail = law.cdf(h) if h * (n + m) < n * (h + k) else law.sf(h - 1)
+        assert change_p_value(h, n, k, m) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
+
+
 def test_large_and_extreme_counts():
     assert change_p_value(0, 10**9, 0, 10**9) == change_p_value(10**9, 10**9, 10**9, 10**9) == 1.0
     assert change_p_value(10**9, 10**9, 0, 10**9) == 0.0

@@ -11,6 +11,8 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.errors import MechanismError
+from dpaudit.audit.inference.boundary_test import directed, joint_test
+from dpaudit.audit.inference.guess_test import guess_test, share_that_fits
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.experiments.benchmarks.small_excesses import CrowdedNoise
@@ -115,6 +117,29 @@ def test_the_ledger_adds_up_and_the_bound_is_nearer():
     assert result.opposite is not None
     # The oracle test of one event has a gap of .0124 at 95,000 runs; the test of both one of .0106, with its learning.
     assert 1.0 - result.bound < 0.0135
+
+
+@pytest.mark.parametrize("cells", [0, 8])
+def test_p_values_are_those_of_the_event_test_scaled_from_its_share_to_all_of_alpha(cells):
+    def coin(d, size, rng):
+        return rng.random(size) < (0.11 if d else 0.03)
+
+    def noisy(d, size, rng):
+        return d + rng.laplace(scale=0.8, size=size)
+
+    of_one, of_both = (
+        check(mechanism, 1, 0, claim=1.0, runs=4_000, seed=0, jobs=1, bits=False, cells=cells)
+        for mechanism in (coin, noisy)
+    )
+    share = dict(of_one.test_shares)["event test"]
+    held = directed(of_one.claim, of_one.counts, of_one.likelier_on)
+    p_value, bound = joint_test(held.counts, held.claim, alpha=share)
+    assert (of_one.p_value, of_one.bound) == pytest.approx((p_value * of_one.alpha / share, bound), rel=1e-12)
+    # Of both directions together: the coins that guesses are drawn with fit both datasets with a probability below 1.
+    share, fits = dict(of_both.test_shares)["event test"], share_that_fits(of_both.counts.runs_x)
+    p_value, bound = guess_test(of_both.opposite.guesses, of_both.claim, alpha=share, fits=fits)
+    assert (of_both.p_value, of_both.bound) == pytest.approx((p_value * of_both.alpha / share, bound), rel=1e-12)
+    assert p_value > 1.001 * guess_test(of_both.opposite.guesses, of_both.claim, alpha=share)[0]
 
 
 def test_false_alarms_of_all_tests_together():

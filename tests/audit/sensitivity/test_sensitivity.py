@@ -241,6 +241,16 @@ def test_a_query_with_noise_is_inconclusive():
         found.raise_if_refuted()
 
 
+def test_noise_that_starts_late_is_seen_on_the_pair_found():
+    calls = []
+
+    def drifting(rows):
+        calls.append(rows)
+        return len(rows) + (0.0 if len(calls) < 100 else len(calls))
+
+    assert checked(drifting, bound=1e9).verdict is Verdict.INCONCLUSIVE
+
+
 def test_rounding_is_not_taken_for_noise():
     calls = []
 
@@ -399,6 +409,12 @@ def test_changes_by_hand(x, y, l1, l2, linf):
         assert change(x, y, norm).size == pytest.approx(expected, rel=1e-14)
         assert change(y, x, norm).size == pytest.approx(expected, rel=1e-14)
         assert change(x, x, norm).size == 0.0
+
+
+def test_large_whole_numbers_are_exact():
+    assert change(2**60, 2**60 + 1).size == 1.0
+    assert change(np.array([2**60]), np.array([2**60 + 1])).size == 1.0
+    assert change({"a": 10**30 + 1, "b": 0.5}, {"a": 10**30, "b": 0.0}).size == 1.5
 
 
 def test_what_has_no_bound_says_why():

@@ -28,6 +28,7 @@ def laplace_delta(epsilon, scale):
     [
         (LAPLACE, lambda epsilon: laplace_delta(epsilon, 2.0)),
         (GAUSSIAN, lambda epsilon: m.gaussian_delta(epsilon, 2.0)),
+        (dp_accounting.SelfComposedDpEvent(GAUSSIAN, 4), lambda epsilon: m.gaussian_delta(epsilon, 1.0)),
         (
             dp_accounting.ComposedDpEvent([dp_accounting.NoOpDpEvent(), GAUSSIAN]),
             lambda epsilon: m.gaussian_delta(epsilon, 2.0),

@@ -72,6 +72,10 @@ def test_known_defects_are_found_at_their_lines(make, x, y, file, moved, worst):
     assert not result.unrecorded
 
 
+def test_a_regression_within_its_norm_is_left_open():
+    assert replay(logistic(1.0), [(1.0, 1)], [(-1.0, 0)]).verdict is ReplayVerdict.OPEN
+
+
 MECHANISMS = [
     (lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), 1.0, 1.0),
     (lambda: mechanisms.LaplaceTruncated(epsilon=1.0, sensitivity=1.0, lower=0.0, upper=9.0), 1.0, 1.0),

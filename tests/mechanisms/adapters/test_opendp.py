@@ -446,6 +446,25 @@ def test_gaussian_noise():
     assert replayed(lambda rows: gaussian(sum(rows)), GaussianDP(9.0)).verdict is ReplayVerdict.OPEN
 
 
+@pytest.mark.parametrize(
+    ("function", "claim"),
+    [
+        # Laplace noise of loss 1 does not keep 1-GDP, though both are 0.5-zCDP; and it keeps 1-DP.
+        *((lambda rows: dp.c.make_pureDP_to_zCDP(ONE)(len(rows)), claim) for claim in (GaussianDP(1.0), PureDP(1.0))),
+        (lambda rows: sum(rows) + ONE(0) > 50, 1.0),  # noise about zero decides something
+        (lambda rows: laplace(1.0 + len(rows))(sum(rows)), 9.0),  # the noise depends on the data
+    ],
+)
+def test_maps_that_say_nothing_of_the_claim_leave_it_open(function, claim):
+    assert replayed(function, claim).verdict is ReplayVerdict.OPEN
+
+
+def test_whole_numbers_beyond_the_doubles():
+    """As floats the two inputs are equal."""
+    large = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=1.0)
+    assert replay(lambda rows: large(sum(rows)), [2**60, 1], [2**60], claim=0.1).calls[0].worst_loss == 1.0
+
+
 def test_a_queryable_is_not_recorded_and_said():
     def asked(rows):
         mids = dp.c.make_adaptive_composition(*ROWS, PURE, d_in=1, d_mids=[1.0])

@@ -8,7 +8,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, ApproxDP, PureDP, UserLevel, check, replay
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, UserLevel, check, replay
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -147,6 +147,12 @@ def test_an_input_that_moves_beyond_its_sensitivity(number):
     assert (call.moved, call.sensitivity, call.worst_loss) == (3.0, 1.0, 3.0)
     assert [finding.kind for finding in result.findings] == [FindingKind.BEYOND_SENSITIVITY]
     assert "in noised: the input of LaplaceMechanism moved by 3, and its sensitivity is 1" in str(result)
+
+
+def test_gaussian_noise_has_the_scale_of_the_library():
+    noise = numerical.GaussianMechanism(1.0, 1e-5, 2.0)
+    (call,) = replay(lambda rows: noise.add_noise(float(sum(rows))), [1.0, 2.0], [1.0], claim=GaussianDP(1.0)).calls
+    assert call.mu == pytest.approx(2.0 / noise.std)
 
 
 def test_aggregates_are_said_to_draw_elsewhere():

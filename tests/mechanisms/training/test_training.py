@@ -37,7 +37,7 @@ from dpaudit.mechanisms.faulty.training import (
 from dpaudit.mechanisms.noise_samplers import grid_step
 from dpaudit.mechanisms.training import train as train_module
 from dpaudit.mechanisms.training.canaries import DiracCanaries, canary_run
-from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, poisson_event
+from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, mixture_epsilon, poisson_event
 from dpaudit.mechanisms.training.models import (
     Batch,
     FixedGradients,
@@ -233,6 +233,13 @@ def test_records_are_drawn_at_the_rate(sampling, rate):
     assert ((limits.ppf(5e-9) <= mask.sum(axis=0)) & (mask.sum(axis=0) <= limits.isf(5e-9))).all()
 
 
+def test_poisson_batches_are_independent_and_fixed_ones_are_not():
+    rng = np.random.default_rng(0)
+    both = next(PoissonBatches(0.5).batches(4000, 2, 1, rng)).all(axis=1).sum()
+    assert stats.binom(4000, 0.25).ppf(5e-9) <= both <= stats.binom(4000, 0.25).isf(5e-9)
+    assert not next(FixedSizeBatches(1, 2).batches(4000, 2, 1, rng)).all(axis=1).any()
+
+
 def test_what_observers_see():
     row = (1.0, 0.0, 2.0, 1.0)
     given = {"model": LinearRegression(3), "sampling": FullBatch(), "noise_multiplier": 1e-9, "steps": 2, "clip": 0.5}
@@ -372,6 +379,11 @@ def test_losses_of_the_last_iterate_and_of_what_is_seen():
     t = math.sqrt(2 * (epsilon + math.log(2)) / (1 - 1 / 4))
     assert 2 * stats.norm.sf(t, 0, 2) - math.exp(epsilon) * 2 * stats.norm.sf(t) == pytest.approx(0.1, rel=1e-9)
     assert training(sampling=BallsInBins(3), steps=3).claim == dp_sgd_claim(FullBatch(), 2.0, 1)
+    gaussian = m.exact_epsilon(m.GaussianLaw(0, 1), m.GaussianLaw(1, 1), 1e-5)
+    assert gaussian - 0.01 < mixture_epsilon(((1.0, 1.0),), ((1.0, 0.0),), 2.0, 4, 1e-5) <= gaussian + 1e-6
+    one = mixture_epsilon(((0.7, 0.0), (0.3, 1.0)), ((1.0, 0.0),), 1.0, 1, 1e-5)
+    claimed = training(sampling=PoissonBatches(0.3), steps=1, noise_multiplier=1.0).claim.epsilon
+    assert claimed - 0.01 < one < claimed + 1e-3
     last = WorstCaseTraining(noise_multiplier=1.0, steps=3, rate=0.3, seen="last")
     assert 1.0 < last.seen_epsilon < replace(last, seen="ratio").seen_epsilon - 0.05
 
@@ -424,6 +436,17 @@ def test_scores_are_the_worst_case_one_for_each_canary(canaries):
     assert stats.kstest(run.scores[run.included], with_it).pvalue > ALARM
     assert stats.kstest(run.scores[~run.included], without).pvalue > ALARM
     assert stats.kstest(run.scores[run.included], without).pvalue < ALARM
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.2])
+def test_coins_have_the_probability(probability):
+    """And batches of an epoch hold each included canary once, as their sums show where the noise is small."""
+    given = {"model": FixedGradients(), "neighbours": "replace_special", "noise_multiplier": 0.01, "steps": 20}
+    bare = with_records(sampling=ShuffledBatches(100, 1000), **given)
+    run = canary_run(bare, NOTHING, DiracCanaries(1000, 0.5), probability=probability)
+    limits = stats.binom(1000, probability)
+    assert limits.ppf(ALARM / 2) <= run.included.sum() <= limits.isf(ALARM / 2)
+    assert np.abs(run.scores - 2.0 * run.included).max() < 0.5
 
 
 @pytest.mark.parametrize("spread", [1, 3])

@@ -24,6 +24,7 @@ LOST = {
         thread.start()
         thread.join()
     """,
+    "inconclusive": f"{IN_A_POOL}constant, *BAD[1:])",
     "error": f"{IN_A_POOL}crash, *BAD[1:])",
     "suppressed": QUIETLY,
     "finally": "try: audit(dp_audit, *BAD)\nfinally: return",

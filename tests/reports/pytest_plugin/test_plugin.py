@@ -255,6 +255,22 @@ def test_equal(dp_audit): dp_audit.check(check_equivalence, good, good, X, margi
     assert "\n1 outside the table (" in text_of(run(project, "-k", "equal"))
 
 
+def test_what_a_test_patches_is_audited(project):
+    """A looped mechanism in worker processes would be imported there as it is in its file."""
+    project.makepyfile(looped="SCALE = 1.0\ndef noisy(answer, rng):\n    return answer + rng.laplace(scale=SCALE)\n")
+    text = """
+import looped
+
+def test_it(dp_audit, monkeypatch):
+    monkeypatch.setattr(looped, "SCALE", 0.2)
+    audit(dp_audit, looped.noisy, 1.0, 0.0, PureDP(1.0))
+"""
+    project.makepyfile(test_patched=HEAD + text)
+    result = run(project)
+    result.assert_outcomes(failed=1)
+    assert "REFUTED" in text_of(result)
+
+
 def test_a_script_shows_the_violation_alone(project):
     """That it runs is tested beside its text."""
     project.makepyfile(ONE_OF_EACH)
