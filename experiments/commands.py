@@ -19,8 +19,8 @@ import typer
 
 from ..audit.errors import OptionError
 from ..audit.progress import display
-from ..reports.cli.options import Jobs, completion, environment_of_command, optional, say, whole
 from ..reports.cli.report_commands import FORMS, console, print_lines, show, write_reports
+from ..reports.cli.shared_options import Jobs, completion, environment_of_command, optional, say, whole
 
 if TYPE_CHECKING:
     from .library_suites.run_plan import SuiteRun

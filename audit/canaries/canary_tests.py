@@ -23,7 +23,7 @@ from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..guesses.guess_bets import bets_tail, largest_refuted
 from ..guesses.guess_counts import Ceiling, count_tail, is_impossible, line, right_tail, steinke_tail
 from ..inference.binomial_tails import Array
-from ..inference.boundary_test import check_test_alpha
+from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import shorten

@@ -15,7 +15,7 @@ from ..datasets.adjacency import AddRemove, Adjacency, Replace
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, Said
 from ..guesses.guess_bets import guess_numbers
-from ..inference.boundary_test import check_test_alpha
+from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import checked_seed, in_a_tuple, is_whole
 from ..printing import shorten

@@ -16,7 +16,7 @@ from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Kind, Said
 from ..guesses.guess_bets import guess_numbers
 from ..inference.binomial_tails import Array
-from ..inference.boundary_test import check_test_alpha
+from ..inference.event_test import check_test_alpha
 from ..inference.guess_test import is_concave, is_symmetric
 from ..known_options import with_known_options
 from ..options import is_whole

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from ..errors import OptionError
 from .binomial_tails import Array
-from .boundary_test import Counts, check_alpha
+from .event_test import Counts, check_alpha
 from .guess_test import Guesses
 
 # Supporting lines of a claim's boundary: they lie above it everywhere and touch it at one point.

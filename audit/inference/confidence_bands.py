@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ..errors import OptionError
 from .binomial_tails import Array, limits
-from .boundary_test import check_alpha
+from .event_test import check_alpha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

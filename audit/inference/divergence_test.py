@@ -43,7 +43,7 @@ from scipy.special import log_ndtr, ndtri
 
 from ..claims.claim import Claim
 from .binomial_tails import Array
-from .boundary_test import GAMMA
+from .event_test import GAMMA
 
 Labels: TypeAlias = npt.NDArray[np.int64]
 Way: TypeAlias = Literal["x from y", "y from x", "both ways"]

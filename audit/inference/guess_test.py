@@ -12,7 +12,7 @@ of c ≤ B(w) needs up to half the runs of a test of one of them.
 - *Pure claims.* Given G guesses the right ones are Bin(G, c/(c + w)) with c/(c + w) ≤ e^ε/(1 + e^ε): a binomial test
   without a nuisance parameter, and a bound in closed form.
 - *Other claims.* Given W wrong guesses the right ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w and
-  the bound are those of the joint test (`boundary_test`).
+  the bound are those of the joint test (`event_test`).
 
 The theorem needs coins: with n runs on each dataset the conditional law is another one. So of the n runs on each, only
 as many are counted as coins say: of N = 2n − 3√(2n) coins, given that neither side needs more than n (`coins_for`).
@@ -37,7 +37,7 @@ from scipy.special import betainc, betaincc
 from ..claims.claim import Claim
 from ..errors import OptionError
 from .binomial_tails import limits
-from .boundary_test import GAMMA, Counts, Evidence, check_test_alpha
+from .event_test import GAMMA, Counts, Evidence, check_test_alpha
 
 _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
 _ROUNDING = 1.0 + 1e-9

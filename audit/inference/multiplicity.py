@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import OptionError
 from .binomial_tails import Array
-from .boundary_test import check_alpha
+from .event_test import check_alpha
 
 _ROUNDING = 1e-9  # relative, in a sum of shares
 

@@ -27,7 +27,7 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from .binomial_tails import Array
-from .boundary_test import LEAST_ALPHA, Counts, Direction, arcsine_angle, directed, joint_test_beside
+from .event_test import LEAST_ALPHA, Counts, Direction, arcsine_angle, directed, joint_test_beside
 
 Hits: TypeAlias = npt.NDArray[np.int64] | Array
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")

@@ -36,7 +36,7 @@ from scipy.special import betainc, betaincc, ndtri
 
 from ..errors import OptionError
 from .binomial_tails import Array, limits
-from .boundary_test import check_alpha
+from .event_test import check_alpha
 
 Direction = Literal["x", "y", "both"]
 

@@ -25,8 +25,8 @@ from scipy.special import logsumexp
 
 from ..errors import OptionError
 from .binomial_tails import Array, limits
-from .boundary_test import check_alpha
 from .confidence_bands import checked_cells, concave_hull
+from .event_test import check_alpha
 
 
 def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float) -> Array:

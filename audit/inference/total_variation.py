@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import OptionError
 from .binomial_tails import limits
-from .boundary_test import check_alpha
+from .event_test import check_alpha
 
 LARGEST_LEVEL = 0.25
 """Largest level of an upper limit for a sum of indicators with different probabilities."""

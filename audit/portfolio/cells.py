@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from ..events.events import Event, Intervals, Scored, cells_of
 from ..events.scores import Number, Score
-from ..inference.boundary_test import Direction
+from ..inference.event_test import Direction
 from .curve import expected_log_ratio, shrunken_log_ratios
 
 Array = npt.NDArray[np.float64]

@@ -23,7 +23,7 @@ from ..claims.claim import Array, Claim
 from ..events.events import Event, Outcomes
 from ..events.outputs import Outputs, tally
 from ..floating_point_errors import in_one_thread
-from ..inference.boundary_test import Counts, Direction
+from ..inference.event_test import Counts, Direction
 from ..inference.guess_test import coins_for, is_symmetric
 from ..inference.net_test import clearance
 from .cells import ATOMS, HALF_LINE, RECURS, ROUNDED, Cut

@@ -27,7 +27,7 @@ from ..events.leaves import learn_leaves
 from ..events.outputs import Outputs
 from ..events.scores import Column as ColumnScore
 from ..events.scores import LowestBit, NegativeZero, Number, Residue, Score, Weighted
-from ..inference.boundary_test import Counts, Direction, directed, strength_lower
+from ..inference.event_test import Counts, Direction, directed, strength_lower
 from ..printing import rounded_down
 from .cells import SINGLY, Array, Column, cut_columns
 from .choice import DOUBT, Choice, choose_among, expected_excess

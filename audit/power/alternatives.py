@@ -26,7 +26,7 @@ from scipy.special import ndtr, ndtri
 from ..claims.claim import Claim
 from ..errors import OptionError
 from ..inference.binomial_tails import Array
-from ..inference.boundary_test import largest_strength
+from ..inference.event_test import largest_strength
 
 _LEAST = 1e-15  # probability below which no audit observes an event
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..claims.claim import Claim
 from ..errors import OptionError
 from ..inference.betting_test import BETS, WEIGHTS, best_line, log_mean
-from ..inference.boundary_test import check_alpha, largest_strength
+from ..inference.event_test import check_alpha, largest_strength
 from .alternatives import Alternative, AlternativeEvent, event_of
 
 SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]

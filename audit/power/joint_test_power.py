@@ -20,7 +20,7 @@ from scipy.special import betainc, ndtri
 from ..claims.claim import Claim, ParametricClaim
 from ..errors import OptionError
 from ..inference.binomial_tails import Array, limits, upper_tail
-from ..inference.boundary_test import (
+from ..inference.event_test import (
     CELL,
     GAMMA,
     REACH,

@@ -24,7 +24,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
-from ..inference.boundary_test import Counts, check_test_alpha, directed
+from ..inference.event_test import Counts, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..known_options import unknown_option, with_known_options
 from ..options import LEAST_RUNS, MOST_RUNS, Bits, Progress, check_sequential, checked, checked_seed
@@ -35,9 +35,10 @@ from ..progress import Shown, told
 from ..random_streams import Stream, seed_of, seed_of_coins
 from ..results.audit_result import FINAL_SHARE, AuditResult, Look, Pair, Settings, largest_excess
 from ..results.cell_result import CellCounts
-from ..sampling.block_plan import MemoryPart, Plan, main_runs, pilot_runs, with_pilot
+from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.object_identity import source_of
+from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
 from ..sampling.tasks import MainCounts
 from ..settings import or_setting

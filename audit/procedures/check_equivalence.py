@@ -29,7 +29,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws
-from ..inference.boundary_test import check_test_alpha, directed, strength_lower
+from ..inference.event_test import check_test_alpha, directed, strength_lower
 from ..known_options import with_known_options
 from ..options import Bits, Progress, checked_seed
 from ..portfolio.partitions import learn_cells
@@ -39,11 +39,12 @@ from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.cell_result import CellCounts
 from ..results.equivalence_result import EquivalenceResult
-from ..sampling.batches import late_batches
-from ..sampling.block_plan import Plan, note_of_cut, pilot_runs
+from ..sampling.batch_sizes import late_batches
+from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.object_identity import versions as library_versions
 from ..sampling.pickling import Parcel, pack
+from ..sampling.pilot_size import pilot_runs
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
 from ..sampling.tasks import total_counts
 from ..settings import or_setting

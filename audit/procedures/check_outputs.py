@@ -33,7 +33,7 @@ from ..events.scores import Reading
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
-from ..inference.boundary_test import check_test_alpha
+from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import LEAST_RUNS, Bits, checked_seed, is_single
 from ..random_streams import Stream, seed_of_coins, sequence_of

@@ -13,8 +13,8 @@ from ..events.events import Apart, Event, Intervals, Outcomes, Scored, sketch, w
 from ..events.outputs import Outputs, are_equal, n_different, outcome_key, outcome_list, outcome_words
 from ..events.scores import Additive
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
-from ..inference.boundary_test import Counts, Direction, directed, joint_test
 from ..inference.divergence_test import DivergenceTest, divergence_test
+from ..inference.event_test import Counts, Direction, directed, joint_test
 from ..inference.guess_test import guess_test, guesses_by_coins, is_symmetric
 from ..inference.net_test import net_test
 from ..portfolio.choice import Choice

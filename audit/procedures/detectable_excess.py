@@ -26,16 +26,16 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
-from ..inference.boundary_test import Counts, largest_strength
 from ..inference.divergence_test import telling_divergence
+from ..inference.event_test import Counts, largest_strength
 from ..inference.guess_test import Guesses
 from ..portfolio.partitions import number_of_bins
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
 from ..power.betting_test_power import sequential_resolution
 from ..power.joint_test_power import equivalent_runs, guess_resolution, resolution
 from ..results.audit_result import Basis, OtherDirection, largest_excess
-from ..sampling.batches import late_batches
-from ..sampling.block_plan import main_runs
+from ..sampling.batch_sizes import late_batches
+from ..sampling.pilot_size import main_runs
 
 SHARE = 0.75
 """Clearance of a chosen event, or log ratio of one of a learned sum, relative to the best one's.

@@ -13,7 +13,7 @@ import numpy as np
 from ..claims.claim import ApproxDP, PureDP
 from ..errors import OptionError
 from ..floating_point_errors import with_own_arithmetic
-from ..inference.boundary_test import Counts, strength_lower
+from ..inference.event_test import Counts, strength_lower
 from ..known_options import with_known_options
 from ..printing import shorten
 

@@ -19,16 +19,17 @@ from ..errors import MechanismError, described
 from ..events.events import Counted, Event, Labels, Partition
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list, outcome_words
 from ..floating_point_errors import under
-from ..inference.boundary_test import Counts
 from ..inference.divergence_test import DivergenceTest
+from ..inference.event_test import Counts
 from ..portfolio.choice import Choice, choose_event, choose_seen, directed_shares, expected_excess
 from ..portfolio.columns import cuts_of
 from ..portfolio.net import Net
 from ..portfolio.partitions import Bins, learn_bins, learn_cells, recur
 from ..results.audit_result import Look, OtherDirection, Settings, Stop
 from ..results.cell_result import CellCounts
-from ..sampling.block_plan import Plan, check_shape, grown_pilot_runs, note_of_cut, pilot_runs
+from ..sampling.block_plan import Plan, check_shape, note_of_cut
 from ..sampling.draw import draw_pilot
+from ..sampling.pilot_size import grown_pilot_runs, pilot_runs
 from ..sampling.tasks import BlockCounts, MainCounts, no_blocks, raised_in
 
 # Outputs drawn on a pair before its audit, with which the pilot begins.

@@ -29,17 +29,18 @@ from ..events.events import Counted, Event, Labels, Partition
 from ..events.outputs import Outputs, merge
 from ..events.scores import Reading
 from ..inference.betting_test import GRADED_BETS, NO_PAIRS, BetCounts, JointCounts, Line, Wealth, best_lines, drift
-from ..inference.boundary_test import Counts, Direction
 from ..inference.divergence_test import Divergence, Divergences, DivergenceTest, log_gain, smoothed
+from ..inference.event_test import Counts, Direction
 from ..inference.guess_test import Guesses, guesses_in_batch, is_symmetric
 from ..portfolio.choice import DIRECTIONS, Choice, choose_each_way, choose_seen, seen_on_one_dataset
 from ..portfolio.columns import cuts_of
 from ..portfolio.partitions import Bins, learn_bins
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import FINAL_SHARE, Look, OtherDirection, Settings, Stop
-from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
-from ..sampling.block_plan import Plan, note_of_cut, pilot_runs
+from ..sampling.batch_sizes import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
+from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
+from ..sampling.pilot_size import pilot_runs
 from ..sampling.tasks import Events, MainCounts, PairCounts, no_blocks
 from .pilot import (
     EarlierDraws,

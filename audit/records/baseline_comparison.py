@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from ..health.findings import OF_RUNS
-from ..inference.boundary_test import check_alpha
+from ..inference.event_test import check_alpha
 from ..inference.multiplicity import holm
 from ..inference.two_sample_test import change_p_value
 from ..results.audit_result import AuditResult, Verdict

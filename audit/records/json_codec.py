@@ -30,8 +30,8 @@ from ..events.records import Foreign
 from ..files import AnyPath, path_of, regular, write_atomically
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
-from ..inference.boundary_test import Counts
 from ..inference.divergence_test import DivergenceTest
+from ..inference.event_test import Counts
 from ..inference.guess_test import Guesses
 from ..portfolio.low_bits import LowBits
 from ..printing import shorten

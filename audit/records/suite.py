@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import RecordError
 from ..events.events import Event
 from ..extras import require
-from ..inference.boundary_test import Counts
+from ..inference.event_test import Counts
 from ..inference.multiplicity import holm
 from ..results.audit_result import AuditResult, ClaimResult, Verdict, least_beside
 from ..results.canary_result import CanaryResult

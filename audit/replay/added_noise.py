@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..printing import counted
-from .comparison import call_findings
 from .laws import Array, Law
 from .output_values import difference, numbers_of, output_distance, same_form, same_output
 from .recorded_run import RecordedRun
+from .replay_findings import call_findings
 from .replay_result import Finding, FindingKind, ReplayedCall, named
 from .reruns import (
     DRAWS,

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
-from .comparison import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, matched, sum_finding
 from .laws import Array, Law, moved
 from .output_values import difference, same_form, same_output
+from .replay_findings import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, matched, sum_finding
 from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired
 from .reruns import DRAWS, MOST_NUMBERS, SIDES, Calls, Changes, Reruns, nudged, one_of, outcomes_of, stepped, typed
 from .tape import Drawn, Tape

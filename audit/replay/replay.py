@@ -20,11 +20,11 @@ from ..printing import did_you_mean, shorten
 from ..procedures.check import stated
 from ..sampling.sampler import OutputPart, as_sampler, picked
 from .added_noise import explained
-from .comparison import path_findings
 from .excess import judged
 from .output_values import output_distance
 from .recorded_run import DatasetChangedError, Runner, other_seed
 from .registered import registered_names
+from .replay_findings import path_findings
 from .replay_result import ReplayResult, is_kept, is_larger, loss_words, paired_calls, total_loss
 from .reruns import Calls, Reruns, has_its_laws
 from .tape import only_recording

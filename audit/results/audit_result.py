@@ -13,8 +13,8 @@ from ..claims.claim import Claim, GroupClaim
 from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
-from ..inference.boundary_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, strength_estimate
 from ..inference.divergence_test import DivergenceTest
+from ..inference.event_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, strength_estimate
 from ..inference.guess_test import Guesses
 from ..inference.multiplicity import Ledger
 from ..options import Bits, check_fields, checked

@@ -20,7 +20,7 @@ from ..events.outputs import Outputs, Raised
 from ..events.records import Form
 from ..events.scores import Reading, Score
 from ..inference.betting_test import JointCounts, PairedGuesses
-from ..inference.boundary_test import Counts
+from ..inference.event_test import Counts
 from .block_plan import SIDES, Side
 from .output_hashes import MARKS, block_marks, digest
 

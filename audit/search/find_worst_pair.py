@@ -25,16 +25,16 @@ from ..events.named_parts import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
-from ..inference.boundary_test import check_test_alpha
+from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import LEAST_SEARCH, check_sequential, checked_seed
 from ..printing import counted
 from ..procedures.check import DEFAULTS, CheckOptions, Options, audit_pair, runs_or_setting, sampler_of, stated
 from ..progress import told
 from ..random_streams import Stream, seed_of, sequence_of
-from ..replay.comparison import visible_loss
 from ..replay.recorded_run import RecordedRun, Runner
 from ..replay.registered import registered_names
+from ..replay.replay_findings import visible_loss
 from ..replay.replay_result import paired_calls
 from ..replay.reruns import Reruns
 from ..replay.tape import only_recording

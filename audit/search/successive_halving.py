@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain, count, islice
 
 from ..clock import now
-from ..sampling.block_plan import pilot_runs
+from ..sampling.pilot_size import pilot_runs
 from .candidates import Candidate, Pool
 from .climb import AROUND, DEPTH, MOST, MOST_FAILED, ROUNDING, Places
 from .trial import CoupledDraws, Judge, Trial

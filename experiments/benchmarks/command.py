@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...reports.cli.options import Jobs, Seed, optional, say, whole
+from ...reports.cli.shared_options import Jobs, Seed, optional, say, whole
 
 if TYPE_CHECKING:
     from .measure import Table

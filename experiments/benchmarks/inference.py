@@ -19,7 +19,7 @@ from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ...audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ...audit.events.events import Event
-from ...audit.inference.boundary_test import Counts, p_value
+from ...audit.inference.event_test import Counts, p_value
 from ...audit.inference.ratio_intervals import maximum_interval
 from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult

@@ -17,7 +17,8 @@ import typer
 from ...audit.errors import OptionError
 from ...audit.files import path_of
 from ...audit.progress import display
-from .options import (
+from .report_commands import on_terminal, print_lines, write_reports
+from .shared_options import (
     ADJACENCIES,
     BITS,
     CANARY_ADJACENCIES,
@@ -50,7 +51,6 @@ from .options import (
     streams_kept,
     whole,
 )
-from .report_commands import on_terminal, print_lines, write_reports
 
 if TYPE_CHECKING:
     from ...audit.results.audit_result import AuditResult

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...audit.errors import DatasetError, OptionError, UnknownNameError, described
 from ...audit.files import regular
 from ...audit.printing import did_you_mean
-from .options import streams_kept
+from .shared_options import streams_kept
 
 # JSON in arguments: what is wrong with it, and the likely remedy.
 

@@ -182,7 +182,7 @@ def _run(arguments: list[str], *, debug: bool) -> None:
     except MissingExtraError as error:
         _fail(type(error).__name__, str(error), debug=debug)
     from .commands import UsageProblem, command_line, usage_sentence
-    from .options import in_options
+    from .shared_options import in_options
 
     try:
         status = command_line().main(args=arguments or ["--help"], prog_name="dpaudit", standalone_mode=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...audit.errors import OptionError, RecordError
-from .options import Alpha, Delta, Epsilon, Mu, Power, Rho, claim_from_options, optional, whole
+from .shared_options import Alpha, Delta, Epsilon, Mu, Power, Rho, claim_from_options, optional, whole
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ import math
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.events.events import Intervals, Sketch
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult

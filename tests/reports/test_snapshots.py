@@ -18,7 +18,7 @@ from rich.console import Console
 from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.portfolio.low_bits import LowBits
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json

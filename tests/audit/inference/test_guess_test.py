@@ -11,7 +11,7 @@ from scipy.special import gammaln, xlogy
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.binomial_tails import varied_upper_tail
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import (
     Guesses,
     coins_for,

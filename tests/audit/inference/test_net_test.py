@@ -9,7 +9,7 @@ from scipy.stats import multinomial
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.inference import net_test as module
-from dpaudit.audit.inference.boundary_test import Counts, joint_test, joint_test_beside, p_value
+from dpaudit.audit.inference.event_test import Counts, joint_test, joint_test_beside, p_value
 from dpaudit.audit.inference.net_test import clearance, net_test, rough_bound
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)]

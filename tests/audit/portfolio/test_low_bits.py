@@ -5,7 +5,7 @@ from scipy.stats import binom
 
 from dpaudit import PureDP
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.boundary_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, p_value
 from dpaudit.audit.portfolio import low_bits
 from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.portfolio.low_bits import _KINDS, _LENGTHS, FALSE_WARNING, LowBits, look_at_bits

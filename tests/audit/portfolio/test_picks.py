@@ -14,7 +14,7 @@ from dpaudit.audit.events.features import Coordinates
 from dpaudit.audit.events.leaves import name_words
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.scores import Number
-from dpaudit.audit.inference.boundary_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, p_value
 from dpaudit.audit.portfolio.choice import choose_event
 from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.portfolio.picks import (

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.boundary_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, p_value
 from dpaudit.audit.inference.guess_test import Guesses, guess_test
 from dpaudit.audit.power.alternatives import best_q
 from dpaudit.audit.power.joint_test_power import (

@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, epsilon_lower
 from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.inference.boundary_test import Counts, Directed, directed, strength_lower
+from dpaudit.audit.inference.event_test import Counts, Directed, directed, strength_lower
 from dpaudit.audit.printing import rounded_down
 from dpaudit.domains import Within
 

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.inference.betting_test import best_line
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.power.alternatives import AsLikely, GaussianNoise, event_of, power_at
@@ -28,7 +28,7 @@ from dpaudit.audit.procedures.detectable_excess import (
 from dpaudit.audit.procedures.pilot import divided
 from dpaudit.audit.procedures.sequential import largest_bets, place_bets
 from dpaudit.audit.results.audit_result import OtherDirection
-from dpaudit.audit.sampling.block_plan import main_runs, with_pilot
+from dpaudit.audit.sampling.pilot_size import main_runs, with_pilot
 from dpaudit.mechanisms import GaussianMechanism
 
 GAUSSIAN = [ApproxDP(1.0, 1e-3), ApproxDP(0.5, 0.05), ApproxDP(4.0, 1e-6), ZeroConcentratedDP(0.5), RenyiDP(4.0, 1.0)]

@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.inference.boundary_test import directed, joint_test
+from dpaudit.audit.inference.event_test import directed, joint_test
 from dpaudit.audit.inference.guess_test import guess_test, share_that_fits
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite

@@ -8,7 +8,7 @@ import math
 from dpaudit import ApproxDP, PureDP
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
 from dpaudit.audit.results.canary_result import CanaryResult, ScoreSketch
 from dpaudit.audit.results.statement_result import Point, StatementResult

@@ -54,8 +54,8 @@ from dpaudit.audit.events.scores import (
 )
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.boundary_test import Counts
 from dpaudit.audit.inference.divergence_test import DivergenceTest
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.portfolio.low_bits import LowBits
 from dpaudit.audit.records import json_codec

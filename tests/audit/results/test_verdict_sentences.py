@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, Verdict, ZeroConcentratedDP
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.results.audit_result import (
     FixedSizeResult,

@@ -8,10 +8,10 @@ import pytest
 
 from dpaudit import PureDP, Replace, Rows, Verdict, find_worst_pair, noise_primitive, replay
 from dpaudit.audit.errors import MechanismError, OptionError
-from dpaudit.audit.replay.comparison import visible_loss
 from dpaudit.audit.replay.laws import Law
 from dpaudit.audit.replay.recorded_run import Runner
 from dpaudit.audit.replay.registered import registered_names
+from dpaudit.audit.replay.replay_findings import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
 from dpaudit.audit.search.successive_halving import _pattern_for, _survivors

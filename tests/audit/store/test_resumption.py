@@ -14,7 +14,7 @@ import pytest
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import sequential
-from dpaudit.audit.sampling.batches import batch_sizes
+from dpaudit.audit.sampling.batch_sizes import batch_sizes
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.store.sqlite_store import FILE, Store
 

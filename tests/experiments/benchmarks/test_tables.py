@@ -15,7 +15,7 @@ from scipy import stats
 
 from dpaudit import Answers, ApproxDP, PureDP, epsilon_lower
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.boundary_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, p_value
 from dpaudit.claims import NFoldComposition
 from dpaudit.domains import Within
 from dpaudit.experiments.benchmarks import (

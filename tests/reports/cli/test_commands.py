@@ -18,7 +18,7 @@ from dpaudit.experiments.library_suites.library_names import LIBRARIES
 from dpaudit.experiments.suite.run_suite import all_experiments
 from dpaudit.reports.cli import audit_commands, report_commands
 from dpaudit.reports.cli.commands import command_line
-from dpaudit.reports.cli.options import CANARY_METHODS, HEALTH_CHECKS, whole_number
+from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, whole_number
 
 
 def test_the_list_of_commands_shows_their_first_sentences():

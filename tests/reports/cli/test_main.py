@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.records.json_codec import load
-from dpaudit.reports.cli.options import environment_of_command
+from dpaudit.reports.cli.shared_options import environment_of_command
 
 MODULE = """
 import numpy as np

@@ -13,7 +13,7 @@ import dpaudit
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.reports.cli.audit_commands import next_steps, with_symbols
 from dpaudit.reports.cli.commands import command_line
-from dpaudit.reports.cli.options import OPTIONS, in_options
+from dpaudit.reports.cli.shared_options import OPTIONS, in_options
 
 from ..examples import audit
 

@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import FixedSizeResult, Look
 from dpaudit.audit.results.cell_result import CellCounts

@@ -10,7 +10,7 @@ from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.portfolio.low_bits import LowBits
 from dpaudit.audit.records.suite import Accepted, Entry, ReplayRow, ReplayTable, Suite
 from dpaudit.audit.results.audit_result import Pair

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpaudit import Verdict
 from dpaudit.audit.events.events import Outcomes
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.statement_result import Point, StatementResult

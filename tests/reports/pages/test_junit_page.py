@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpaudit import Verdict
 from dpaudit.audit.events.events import Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.inference.boundary_test import Counts
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, Pair, SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult

@@ -385,7 +385,7 @@ def order_z(alpha: float) -> float:
 # The exact joint test of a boundary p ≤ B(q) by the hits on x and on y.
 #
 # X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The p-value and
-# the bound are those of `boundary_test`, for all sample sizes.
+# the bound are those of `event_test`, for all sample sizes.
 
 LEAST_ALPHA = 10 * GAMMA
 """No test is made at a level as small as this."""

@@ -14,7 +14,7 @@ from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.inference import binomial_tails
 from dpaudit.audit.inference.binomial_tails import clopper_pearson, upper_tail
-from dpaudit.audit.inference.boundary_test import (
+from dpaudit.audit.inference.event_test import (
     Counts,
     critical_hits,
     joint_test,
