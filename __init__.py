@@ -100,9 +100,9 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         from dpaudit.audit.printing import did_you_mean
 
-        raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, [*__all__, *_MODULES])}"
-        )
+        homes = [each for each in _MODULES if name in import_module(f".{each}", _NAME).__all__]
+        meant = f"; it is {_NAME}.{homes[0]}.{name}" if homes else did_you_mean(name, [*__all__, *_MODULES])
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
     value = globals()[name] = getattr(import_module(f".audit.{_WHERE[name]}", _NAME), name)
     return value
 

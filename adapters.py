@@ -17,4 +17,10 @@ __all__ = [*adapters.__all__]  # names of the folder, which imports no library b
 
 
 def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(adapters, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -285,8 +285,8 @@ _SPREADS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # standard deviations of a step, 
 _STEPS = 512  # parameters at most
 _IN_DESIGN = 1 << 24  # most numbers in the design, whose counts are then exact in single precision: 64 megabytes
 # Steps from the quadratic solution; the order of outputs hardly changes after them. The last ones, in double precision,
-# take away the rounding that differs between machines, and the grain what is left of it: so outputs have the same
-# scores on every machine, and equal outputs equal ones, as sums of whole grains are exact in any order.
+# take away most of the rounding that differs between machines, and the grain nearly always the rest. Equal outputs
+# have equal scores, as sums of whole grains are exact in any order.
 _ASCENTS, _GRAIN = (np.float32,) * 4 + (np.float64,) * 6, 2.0**-24
 _AT_ONCE = 1 << 17  # numbers of the design in double precision: a megabyte, which stays in the cache
 _FEW = 12  # different values of a column that all have a step of their own

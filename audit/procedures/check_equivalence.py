@@ -140,7 +140,7 @@ class EquivalenceOptions(TypedDict, total=False):
     sequential: bool
     seconds: float | None
     bits: Bits
-    cells: int
+    cells: int | None
     jobs: int | None
     name: str | None
     ignore: str | Iterable[str]
@@ -207,7 +207,7 @@ def check_equivalence(
         As in `check`; the runs are those of each version, and the resolution is a log likelihood ratio. A sequential
         audit without a refutation states the resolution for an event of probability 1/2, if that is smaller than the
         one for its last event. With a margin the number of runs is fixed, and `bits` are not looked at.
-    cells : int
+    cells : int, optional
         With a margin: number of cells for numbers and vectors, at least 2; 32 by default. More cells see more
         differences, but each margin that they show for equal versions is larger by about √(cells/(π·runs)). If there
         are few outcomes, each is a cell.
@@ -274,8 +274,8 @@ def _same_distribution(
 ) -> AuditResult:
     """The audit of the claim that no event distinguishes the versions."""
     seed = checked_seed(seed)
-    versions, ignored = TwoVersions.of(old, new, dataset, seed, output), checks_to_ignore(ignore)
-    snapshot = take_snapshot(dataset, dataset)
+    ignored, snapshot = checks_to_ignore(ignore), take_snapshot(dataset, dataset)
+    versions = TwoVersions.of(old, new, dataset, seed, output)
     result = check(
         versions.mechanism,
         "old",

@@ -7,9 +7,8 @@ the pilot's choice loses (`_dilution`): an event that the pilot found has output
 
 Noise touches the boundary of an (ε, δ) claim at single events only, and a Rényi boundary nowhere. For these claims the
 excess is stated for the best event of Gaussian noise, and for an (ε, δ) claim unless the outputs show that the noise is
-not Gaussian. If that
-says nothing, because the excess exceeds `largest_excess` of the claim, it is stated for the event tested, and for an
-event of probability 1/2 if so few runs showed no difference that the tested event is a chance find.
+not Gaussian. If that says nothing, because the excess exceeds `largest_excess` of the claim, it is stated for the event
+tested, and for an event of probability 1/2 if so few runs showed no difference that the tested event is a chance find.
 
 Proof: docs/proofs/choices.md
 """

@@ -26,7 +26,7 @@ from ..sampling.sampler import Sampler
 from .output_values import NotCopied, kept, same_output
 from .primitives import GLOBAL_STATE, outside_patches, recording_generator
 from .registered import PrimitiveFamily, imported_families, patched
-from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of_bits
+from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of
 
 REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
@@ -251,7 +251,7 @@ def other_seed(seed: int, number: int) -> int:
 
 def _states() -> list[Any]:
     """Return the states of the global generators, from which runs do not draw but by ways that are not recorded."""
-    return [state_of_bits(GLOBAL_STATE._bit_generator), random.Random.getstate(_PYTHON_STATE)]
+    return [state_of(GLOBAL_STATE), state_of(_PYTHON_STATE)]
 
 
 def _seed_again(source: Any) -> None:

@@ -581,7 +581,7 @@ class AuditResult(ClaimResult):
     def detectable_in_words(self) -> str:
         """For example "smallest detectable excess: 0.018 (95% power, this event)"."""
         if self.resolution is None:
-            return "not stated, because the claim is refuted"
+            return "not stated, because the bound exceeds the claim"
         if math.isinf(self.resolution):
             return f"no detectable excess can be stated ({100 * self.power:.6g}% power)"
         power = f"{100 * self.power:.6g}% power, {self._basis_in_words}"

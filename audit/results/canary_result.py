@@ -178,7 +178,7 @@ class CanaryResult(ClaimResult):
     def detectable_in_words(self) -> str:
         """The smallest detectable excess with its power and condition, or that there is none."""
         if self.resolution is None:
-            return "not stated, because the claim is refuted"
+            return "not stated, because the bound exceeds the claim"
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
         return (

@@ -537,7 +537,6 @@ def _outcome(audit: AuditResult) -> str:
 # Lower bounds for local differential privacy: frequency oracles, repeated reports, LDP-Auditor's protocols. The faulty
 # twins are in the catalogue.
 
-_QUICK_LOCAL_RUNS = 10_000
 _ORACLES: tuple[Any, ...] = (
     RandomisedResponse(1.0, 10),
     UnaryEncoding(1.0, 10),

@@ -176,7 +176,7 @@ class Table:
         place, started = list(self.rows).index(key), time.perf_counter()
 
         def seeds(count: int, first: int = 0) -> range:
-            start = (100 * self.number + place) * 10**7 + first
+            start = (1000 * self.number + place) * 10**7 + first
             return range(start, start + count)
 
         if self.count is None:

@@ -8,9 +8,11 @@ import inspect
 import itertools
 import math
 import os
+import re
 import shlex
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
@@ -19,6 +21,7 @@ from typing import Any, NoReturn
 from ...audit.canaries.check_canaries import check_canaries
 from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
+from ...audit.datasets.description import difference_and_rows, summarise
 from ...audit.datasets.domains import Domain
 from ...audit.errors import AuditError, OptionError, StoreError, WriteError
 from ...audit.events.events import Event
@@ -221,6 +224,14 @@ _OWN = ("audits", "accepted", "until", "up_to", "expect")  # options that no aud
 _OF_SEARCHES = ("guide", "search_runs", "on_round")
 
 
+_FIRST, _DESCRIBED = 10**6, 9 * 10**6  # numbers of audits in threads: the first, and how many
+_NUMBERING = threading.Lock()
+_SAME = (
+    "made at the same time as another audit with this description, in a thread, so which of them it is may change "
+    "between sessions; give each a name= or a test (pytest.mark.parametrize)"
+)
+
+
 class DPAudit:
     """Audits of a test; each call is an audit with a separate error probability."""
 
@@ -229,7 +240,8 @@ class DPAudit:
         self._session, self._name, self._path = session, name, path
         self._marked = {option: value for option, value in marked.items() if option not in _OWN}
         self._accepted, self._expected = _acceptance(marked), _verdict(marked.get("expect"))
-        self._numbers, self._process = itertools.count(1), os.getpid()
+        self._numbers, self._described = itertools.count(1), set[int]()
+        self._process, self._thread = os.getpid(), threading.get_ident()
 
     def __repr__(self) -> str:
         return f"<dp_audit of {self._name}>"
@@ -275,7 +287,7 @@ class DPAudit:
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
-        with self._audit() as label:
+        with self._audit(mechanism, (x, y), {"claim": claim, "neighbours": neighbours, **options}) as label:
             started, expected = now(), self._expectation(expect)
             refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
             if (neighbours is None) == (x is None and y is None):
@@ -319,7 +331,7 @@ class DPAudit:
         AuditResult, StatementResult, CanaryResult, EquivalenceResult or SensitivityResult
         """
         __tracebackhide__ = True
-        with self._audit() as label:
+        with self._audit(function, arguments, options) as label:
             expected = self._expectation(expect)
             parameters = inspect.signature(function).parameters
             is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
@@ -340,7 +352,8 @@ class DPAudit:
                     "SensitivityResult."
                 )
             if not isinstance(result, SensitivityResult):
-                more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
+                more = float(result.alpha)  # a number of numpy cannot be sent by a worker
+                more = more - float(whole["alpha"]) if takes_alpha else more * self._session.tests_each
                 if more > 1e-9 * result.alpha:
                     refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
                     if refusal:
@@ -385,7 +398,7 @@ class DPAudit:
             Result without an excess; it may be open.
         """
         __tracebackhide__ = True
-        with self._audit() as label:
+        with self._audit(mechanism, (x, y), options) as label:
             whole = self._begin(label, options, has_alpha=False)
             result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
             if result.has_excess:
@@ -393,16 +406,20 @@ class DPAudit:
             return result
 
     @contextmanager
-    def _audit(self) -> Iterator[str]:
+    def _audit(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Iterator[str]:
         """Name of one more audit, whose exception the session keeps until the test's report shows it.
 
-        Audits are numbered in the order of their calls.
+        Audits are numbered in the order of their calls, except those in other threads, whose order may change from run
+        to run: the number of such an audit follows from its description.
         """
         if os.getpid() != self._process:
             self._session.in_forks[0] = 1
             raise OptionError(IN_FORK)
-        number = next(self._numbers)
-        label = self._name if number == 1 else f"{self._name} #{number}"
+        if threading.get_ident() == self._thread:
+            number = next(self._numbers)
+            label = self._name if number == 1 else f"{self._name} #{number}"
+        else:
+            label = self._described_by(_description(function, arguments, options))
         self._session.unfinished[label] = self._name
         try:
             yield label
@@ -412,6 +429,18 @@ class DPAudit:
             self._session.raised(label, self._name, error)
             raise
         self._session.settled(label, self._name)
+
+    def _described_by(self, description: str) -> str:
+        """The name of an audit with this description; the next free number if another audit of the test has it."""
+        first = number = _FIRST + int(hashlib.sha256(description.encode()).hexdigest(), 16) % _DESCRIBED
+        with _NUMBERING:
+            while number in self._described:
+                number += 1
+            self._described.add(number)
+        label = f"{self._name} #{number}"
+        if number > first:
+            self._session.notes[label] = _SAME
+        return label
 
     def _fail(self, label: str, message: str) -> NoReturn:
         """Fail the test, and the session's record of the audit, so that a rerun fails too."""
@@ -544,6 +573,27 @@ class DPAudit:
         except (ScriptError, WriteError) as error:
             return f"not written: {error}"
         return f"python {shlex.quote(str(path))}"
+
+
+def _description(function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    """A text that is the same in every run, with no contents of datasets; different for different audits in general."""
+    parts = [_words(function), *(f"{name}={_words(value)}" for name, value in sorted(options.items()))]
+    parts += [_words(each) if callable(each) else summarise(each) for each in arguments]
+    with suppress(Exception):  # objects of the caller's may raise anything; then the audit refuses them
+        parts.append(difference_and_rows(*arguments)[0])
+    return "\n".join(parts)
+
+
+def _words(value: Any) -> str:
+    """A callable with the numbers and texts that its closure holds, or another value, without addresses and rows."""
+    held = []
+    for cell in getattr(value, "__closure__", None) or ():
+        with suppress(ValueError):  # a variable that is not set yet
+            held.append(cell.cell_contents)
+    named = [_words(each) if each is not value and callable(each) else each for each in held]
+    is_of_rows = getattr(value, "lists_values", False) or isinstance(value, (list, tuple))
+    text = type(value).__name__ if is_of_rows else re.sub(r" at 0x[0-9a-fA-F]+", "", shorten(value))
+    return text + "".join(f", {shorten(each)}" for each in named if isinstance(each, (int, float, str)))
 
 
 def _excess_message(result: ReplayResult) -> str:

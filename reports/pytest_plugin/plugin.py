@@ -166,9 +166,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _leave_out_others(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave in `items` the tests that have the fixture, or the marker because they request it while they run."""
-    has_audit = [_FIXTURE in getattr(item, "fixturenames", ()) or bool(_marked(item)) for item in items]
+    marked = [item for item in items if item.get_closest_marker(_FIXTURE) is not None and _marked(item) is not None]
+    has_audit = [_FIXTURE in getattr(item, "fixturenames", ()) or item in marked for item in items]
     others = [item for item, is_kept in zip(items, has_audit, strict=True) if not is_kept]
-    config.stash[_CHOICE] = f"dp_audit: {len(others):,} of {len(items):,} tests do not use dp_audit and are deselected"
+    config.stash[_CHOICE] = (
+        f"dp_audit: {len(others):,} of {len(items):,} tests have neither the fixture nor the marker dp_audit"
+    )
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item, is_kept in zip(items, has_audit, strict=True) if is_kept]
 
@@ -180,14 +183,14 @@ def pytest_deselected(items: Iterable[pytest.Item]) -> None:
 
 
 class _Watch:
-    """Records skipped tests, also those of workers, as left out on purpose, and interruptions."""
+    """Records what tests of workers found, tests that failed or were skipped, and interruptions."""
 
     def __init__(self, session: AuditSession) -> None:
         self.session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         names = {report.nodeid, report.nodeid.rpartition("@")[0] or report.nodeid}  # with and without an xdist group
-        if (found := getattr(report, _FIXTURE, None)) is not None:
+        if (found := getattr(report, _FIXTURE, None)) is not None and not self.session.is_worker:
             self.session.take(found)
         if report.skipped:
             self.session.left_out |= names

@@ -1,4 +1,4 @@
-"""A violation as a script of at most 20 lines without this library, apart, as it knows nothing of pytest."""
+"""A violation as a script that does not need this library, apart, as it knows nothing of pytest."""
 
 from __future__ import annotations
 

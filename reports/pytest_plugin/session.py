@@ -300,18 +300,18 @@ class AuditSession:
 
     def begins(self, test: str) -> None:
         """Take note that a test runs, perhaps again: then the failures of its last run are no longer reported."""
-        for failure in self.failed.values():
+        for failure in list(self.failed.values()):
             if failure.test == test:
                 failure.is_reported = False
 
     def skipped(self, test: str) -> None:
         """Forgive audits without a verdict of a test that was skipped, such as those that miss a library."""
-        for failure in self.failed.values():
+        for failure in list(self.failed.values()):
             failure.is_settled |= failure.test == test and not failure.has_verdict
 
     def lost(self, test: str) -> list[str]:
         """Return the messages of a test's failures that no report shows."""
-        lost = [one.lost for one in self.failed.values() if one.is_lost and one.test == test]
+        lost = [one.lost for one in list(self.failed.values()) if one.is_lost and one.test == test]
         return lost + self._lost_in_forks()
 
     def _lost_in_forks(self) -> list[str]:
@@ -325,7 +325,7 @@ class AuditSession:
         """Return messages about audits that have not ended with their test, of some of the tests."""
         return [
             f"{label}: the test ended before its audit; wait for the thread or the task that makes it."
-            for label, test in self.unfinished.items()
+            for label, test in list(self.unfinished.items())
             if is_of(test)
         ]
 
@@ -357,7 +357,7 @@ class AuditSession:
 
         The first pack has what was collected too, so that the tests of a worker that crashes later are known.
         """
-        entries = [entry for name, entry in self.entries.items() if test in (None, owner(name))]
+        entries = [entry for name, entry in list(self.entries.items()) if test in (None, owner(name))]
         text = ""
         if entries:  # without audits the library is not imported
             from ...audit.records.json_codec import to_json
@@ -367,15 +367,18 @@ class AuditSession:
         has_told_plan, self.has_told_plan = self.has_told_plan, True
         return {
             "entries": text,
+            # Of the whole process, when it ends: audits that still run, and those of forked children.
+            "unfinished": {} if test is not None else dict(self.unfinished),
+            "in_forks": test is None and bool(self.in_forks[0]),
             "failed": {
                 name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
                 for name, one in list(self.failed.items())  # a thread may outlast the test
                 if test in (None, one.test)
             },
-            "charges": {key: held for key, held in self.charges.items() if test in (None, held[0])},
-            "notes": {name: note for name, note in self.notes.items() if test in (None, owner(name))},
-            "compared": {name: how for name, how in self.compared.items() if test in (None, owner(name))},
-            "finished": [name for name in self.finished if test in (None, name)],
+            "charges": {key: held for key, held in list(self.charges.items()) if test in (None, held[0])},
+            "notes": {name: note for name, note in list(self.notes.items()) if test in (None, owner(name))},
+            "compared": {name: how for name, how in list(self.compared.items()) if test in (None, owner(name))},
+            "finished": [name for name in list(self.finished) if test in (None, name)],
             "planned": self.planned if test is None or not has_told_plan else {},
             "files": sorted(self.files) if test is None or not has_told_plan else [],
             "left_out": sorted(self.left_out) if test is None or not has_told_plan else [],
@@ -388,8 +391,9 @@ class AuditSession:
 
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
         self.failed |= {label: Failure(*held) for label, held in found["failed"].items()}
-        for name in ("charges", "notes", "compared", "finished", "planned", "files", "left_out"):
+        for name in ("charges", "notes", "compared", "finished", "planned", "files", "left_out", "unfinished"):
             getattr(self, name).update(found[name])
+        self.in_forks[0] |= found["in_forks"]
 
     def finish(self, *, is_whole: bool, is_green: bool, given: list[str], root: Path) -> bool:
         """Write the requested report and baseline; return whether the session fails although its tests passed.

@@ -226,6 +226,19 @@ def test_a_dataset_that_a_version_changes_is_found_in_every_process():
         assert [finding.check.value for finding in result.findings] == ["dataset-mutated"]
 
 
+@pytest.mark.parametrize("margin", [None, 0.5])
+def test_a_version_that_sorts_its_dataset_is_found(margin):
+    """The first run changes it, and the others find it as they want it."""
+
+    def sorting(rows, size, rng):
+        rows.sort()
+        return rng.laplace(size=size)
+
+    rows = [3, 1, 2]
+    found = check_equivalence(sorting, lambda rows, rng: rng.laplace(), rows, margin=margin, runs=400, jobs=1)
+    assert [finding.check.value for finding in found.findings] == ["dataset-mutated"]
+
+
 BAD = [*({"margin": m} for m in (0, 1, math.nan, True)), *({"cells": c} for c in (0, 1, 2.5, 10**6)),
        *({"alpha": a} for a in (0, 1, 1e-9)), {"runs": 39}, {"seed": -1}, {"jobs": 0}, {"ignore": "x"}]  # fmt: skip
 

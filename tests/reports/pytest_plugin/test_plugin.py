@@ -284,7 +284,7 @@ AT_RUN_TIME = """
 import pytest
 from mechanisms import *
 
-@pytest.mark.dp_audit(audits=1)
+@pytest.mark.dp_audit
 def test_marked(request): request.getfixturevalue("dp_audit")(bad, X, Y, claim=PureDP(1.0))
 def test_plain(request): assert request.node.name
 """
@@ -299,7 +299,7 @@ def test_only_skip_and_switching_off(project):
     run(project, "--dp-audit-skip").assert_outcomes(skipped=3, passed=1)
     result = run(project, "--dp-audit-only", "--strict-markers", "test_more.py")
     result.assert_outcomes(failed=1, deselected=1)
-    assert "dp_audit: 1 of 2 tests do not use dp_audit and are deselected" in text_of(result)
+    assert "dp_audit: 1 of 2 tests have neither the fixture nor the marker dp_audit" in text_of(result)
     result = project.runpytest_inprocess("-p", "no:hypothesispytest", "-p", "no:dpaudit")
     assert "fixture 'dp_audit' not found" in text_of(result)
 
