@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import tomllib
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -185,6 +184,8 @@ def _tool(file: Path) -> dict[str, Any]:
 @lru_cache(maxsize=64)
 def _parsed(file: Path, changed: int) -> dict[str, Any]:
     """Return the table ``[tool]`` of a file that was last changed at this time."""
+    import tomllib  # only where there is a file
+
     try:
         tool = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("tool", {})
     except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or an integer of thousands of digits

@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..claims.claim import Claim, ClaimAtDistance, as_claim, claim_at
 from ..clock import now
@@ -42,7 +43,6 @@ from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
 from ..sampling.tasks import MainCounts
 from ..settings import or_setting
-from ..store.sqlite_store import Store, StorePart, opened
 from ..store.store_settings import arrangements, code_of, sources
 from .conclude import conclude
 from .detectable_excess import (
@@ -57,6 +57,9 @@ from .detectable_excess import (
 )
 from .pilot import EarlierDraws, Evidence, FixedSizeEvidence, Portfolio, divided, run_pilot
 from .sequential import draw_sequentially
+
+if TYPE_CHECKING:
+    from ..store.sqlite_store import Store, StorePart
 
 # Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
 
@@ -602,7 +605,7 @@ def audit_pair(
     settings.check_shares(FINAL_SHARE if sequential and _has_final(runs, until) else 1.0, cells)
     snapshot = take_snapshot(x, y)
     with (
-        opened(options.store) as kept,  # before the first run, so that an unusable folder costs no run
+        _opened(options.store) as kept,  # before the first run, so that an unusable folder costs no run
         told(options.progress, sampler.name, None if runs is None or sequential else 2 * runs) as (progress, shown),
     ):
         drawn_from = {} if kept is None else sources(code_of(sampler), x, y)
@@ -643,6 +646,15 @@ def audit_pair(
     result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
     _LOG.info("%s: %s", result.mechanism, result.sentence)
     return result
+
+
+def _opened(store: Store | StorePart | str | Path | None) -> AbstractContextManager[Store | StorePart | None]:
+    """The store, if there is one, whose module takes as long to import as an audit."""
+    if store is None:
+        return nullcontext()
+    from ..store.sqlite_store import opened
+
+    return opened(store)
 
 
 def sampler_of(mechanism: Any, options: Options) -> Sampler:

@@ -16,10 +16,8 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import cache, partial
-from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any, Literal
 
-import joblib
 import numpy as np
 
 from ..clock import now
@@ -32,6 +30,7 @@ from .tasks import AnyTask, Task
 if TYPE_CHECKING:
     from .block_plan import Plan
 
+_JOBLIB = "joblib"
 _SHARED = 1 << 15  # bytes from which a parcel lies in shared memory, instead of being sent with every task
 _START = 60.0  # seconds for the start of workers, beyond the time limit of the blocks of a task
 _WATCH = 1.0  # seconds between checks of the parent process
@@ -45,6 +44,10 @@ _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
 
 def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
     """Whether workers of joblib's active backend share the objects with this process."""
+    if _JOBLIB not in sys.modules:  # which takes as long to import as an audit, and whose default is then active
+        return prefers == "threads"
+    import joblib
+
     backend, _ = joblib.parallel.get_active_backend(prefer=prefers)
     return bool(getattr(backend, "supports_sharedmem", False))
 
@@ -83,6 +86,11 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
 
 def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator[tuple[int, Any]]:
     """Yield the number of each task with its result."""
+    if _JOBLIB not in sys.modules and plan.jobs in ((None, 1) if plan.prefers == "threads" else (1,)):
+        yield from _one_by_one(plan, list(enumerate(tasks)))
+        return
+    import joblib
+
     backend, default = joblib.parallel.get_active_backend(prefer=plan.prefers)  # one thread, or None for all cores
     _, configured = joblib.parallel.get_active_backend(prefer="processes", require=None)
     is_here = shares_memory(plan.prefers)
@@ -128,6 +136,8 @@ def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]]) -> Iterator[tu
 
 def _in_threads(plan: Plan, numbered: Sequence[tuple[int, Task]], jobs: int) -> Iterator[tuple[int, Any]]:
     """Run tasks in threads of this call: joblib looks for results every 10 ms, in which a batch can be drawn."""
+    from multiprocessing.pool import ThreadPool
+
     with ThreadPool(min(jobs, len(numbered))) as pool:
         yield from pool.imap_unordered(lambda each: _done(plan, *each), numbered)
 
@@ -160,6 +170,8 @@ def _in_processes(
         _without_shutdown_errors()
         results: Any = ()
         try:
+            import joblib
+
             with ctrl_c_waiting():
                 results = parallel(joblib.delayed(work)(parcel, part) for part in parts)
             for result in results:
@@ -227,10 +239,14 @@ def ctrl_c_waiting() -> Iterator[None]:
 
 def _backends(*names: str) -> tuple[Any, ...]:
     """Return the backends of joblib with these names that exist on this machine."""
+    import joblib
+
     return tuple(joblib.parallel.BACKENDS[name] for name in names if name in joblib.parallel.BACKENDS)
 
 
 def _parallel(prefer: str, jobs: int, limit: float | None) -> Any:
+    import joblib
+
     backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
     options: dict[str, Any] = {"n_jobs": jobs, "timeout": limit, "max_nbytes": _SHARED}
     if isinstance(backend, _backends("multiprocessing")):
