@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
     group.addoption("--dp-audit-explain", action="store_true", help="Replay the pair of a refuted audit, line by line.")
     group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use dp_audit.")
-    group.addoption("--dp-audit-only", action="store_true", help="Run only tests with the fixture or marker dp_audit.")
+    group.addoption("--dp-audit-only", action="store_true", help="Run only tests that can request dp_audit.")
     parser.addini("dp_audit_store", "Folder for the draws of unfinished audits (default: none).", default="")
     folder = "dp_audit_baselines"
     parser.addini(folder, f"Folder of the baselines (default: {folder}).", default=folder)
@@ -165,12 +165,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _leave_out_others(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave in `items` the tests that have the fixture, or the marker because they request it while they run."""
-    marked = [item for item in items if item.get_closest_marker(_FIXTURE) is not None and _marked(item) is not None]
-    has_audit = [_FIXTURE in getattr(item, "fixturenames", ()) or item in marked for item in items]
+    """Leave in `items` the tests that have the fixture, or the marker, or `request`, by which they may ask for it."""
+    ways = {_FIXTURE, "request"}
+    has_audit = [
+        bool(ways & {*getattr(each, "fixturenames", ())}) or bool(each.get_closest_marker(_FIXTURE)) for each in items
+    ]
     others = [item for item, is_kept in zip(items, has_audit, strict=True) if not is_kept]
     config.stash[_CHOICE] = (
-        f"dp_audit: {len(others):,} of {len(items):,} tests have neither the fixture nor the marker dp_audit"
+        f"dp_audit: {len(others):,} of {len(items):,} tests cannot request dp_audit and are deselected"
     )
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item, is_kept in zip(items, has_audit, strict=True) if is_kept]

@@ -284,9 +284,13 @@ AT_RUN_TIME = """
 import pytest
 from mechanisms import *
 
+@pytest.fixture
+def asks(request): return lambda: request.getfixturevalue("dp_audit")
+def test_at_run_time(request): request.getfixturevalue("dp_audit")(bad, X, Y, claim=PureDP(1.0))
+def test_by_a_fixture(asks): asks()(bad, X, Y, claim=PureDP(1.0))
 @pytest.mark.dp_audit
-def test_marked(request): request.getfixturevalue("dp_audit")(bad, X, Y, claim=PureDP(1.0))
-def test_plain(request): assert request.node.name
+def test_marked(): assert True
+def test_plain(): assert True
 """
 
 
@@ -296,10 +300,10 @@ def test_only_skip_and_switching_off(project):
     assert "dp_audit" not in text
     assert "privacy audits" not in text
     project.makepyfile(ONE_OF_EACH, test_more=AT_RUN_TIME)
-    run(project, "--dp-audit-skip").assert_outcomes(skipped=3, passed=1)
+    run(project, "--dp-audit-skip").assert_outcomes(skipped=4, passed=2)
     result = run(project, "--dp-audit-only", "--strict-markers", "test_more.py")
-    result.assert_outcomes(failed=1, deselected=1)
-    assert "dp_audit: 1 of 2 tests have neither the fixture nor the marker dp_audit" in text_of(result)
+    result.assert_outcomes(failed=2, passed=1, deselected=1)
+    assert "dp_audit: 1 of 4 tests cannot request dp_audit and are deselected" in text_of(result)
     result = project.runpytest_inprocess("-p", "no:hypothesispytest", "-p", "no:dpaudit")
     assert "fixture 'dp_audit' not found" in text_of(result)
 
