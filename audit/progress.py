@@ -31,7 +31,7 @@ class AuditState(Protocol):
     @property
     def bound(self) -> float: ...
     @property
-    def p_value(self) -> float: ...
+    def pvalue(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def _in_notebook() -> bool:
 
 
 def _words(look: AuditState) -> str:
-    return f"{look.runs:,} runs on each dataset, bound {rounded_down(look.bound):g}, p {look.p_value:.2g}"
+    return f"{look.runs:,} runs on each dataset, bound {rounded_down(look.bound):g}, p {look.pvalue:.2g}"
 
 
 def _amount(number: float) -> str:

@@ -177,7 +177,7 @@ def false_alarms(suite: Suite) -> float:
 
 def held_together(suite: Suite) -> str:
     """Say in a sentence how many claims are refuted at family-wise error 0.05."""
-    refuted = sum(p <= 0.05 for p in suite.adjusted_p_values())
+    refuted = sum(p <= 0.05 for p in suite.adjusted_pvalues())
     return f"At family-wise error 0.05 (Holm), {counted(refuted, 'claim')} {'is' if refuted == 1 else 'are'} refuted."
 
 
@@ -235,9 +235,9 @@ def other_way(result: AuditResult) -> str:
     return f"outputs outside the event {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
 
 
-def p_text(p_value: float | None) -> str:
+def p_text(pvalue: float | None) -> str:
     """Format a p-value; the tests state none much below a billionth, shown as ``< 1e-9``."""
-    return "< 1e-9" if p_value is not None and p_value < 1e-9 else number(p_value)
+    return "< 1e-9" if pvalue is not None and pvalue < 1e-9 else number(pvalue)
 
 
 def sentences(result: Checked) -> tuple[str, list[str]]:
@@ -266,18 +266,18 @@ def exact_text(entry: Entry) -> str:
 
 
 def detectable(result: Checked) -> float | None:
-    """The smallest detectable excess; None for a statement, after a refutation and after a failed health check."""
+    """The minimum detectable excess; None for a statement, after a refutation and after a failed health check."""
     return None if isinstance(result, StatementResult) or result.findings else result.resolution
 
 
 def detectable_text(result: Checked) -> str:
-    """The smallest detectable excess as ``0.02``, ``∞`` or "–"."""
+    """The minimum detectable excess as ``0.02``, ``∞`` or "–"."""
     return number(detectable(result))
 
 
 def error_budget(result: AuditResult | CanaryResult) -> str:
-    """The ledger without its leading label."""
-    return str(result.ledger).removeprefix("error budget ")
+    """The error_budget without its leading label."""
+    return str(result.error_budget).removeprefix("error budget ")
 
 
 def runs_made(result: AuditResult) -> str:
@@ -313,7 +313,7 @@ def lines(result: AuditResult | CanaryResult) -> str:
             f"  claim  {visible(str(claim), 80)}",
             f"  event  {visible(result.event_in_words)}",
             *([f"         {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts {result.tested}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
+            f"  counts {result.tested}; p-value {p_text(result.pvalue)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {how}; seed {result.seed}",
             f"  alpha  {error_budget(result)}",
@@ -327,7 +327,7 @@ def canary_facts(result: CanaryResult) -> list[tuple[str, str]]:
     return [
         ("claim", visible(f"{claim}, {result.adjacency}", 80)),
         ("canaries", canaries_in_words(result)),
-        ("guesses", f"{result.guesses_in_words}; p-value {p_text(result.p_value)}"),
+        ("guesses", f"{result.guesses_in_words}; p-value {p_text(result.pvalue)}"),
         ("ceiling", f"{symbol_of} ≥ {number(rounded_down(result.ceiling))} if every guess had been right"),
         ("seed", str(result.seed)),
         ("alpha", error_budget(result)),
@@ -387,7 +387,7 @@ def table(suite: Suite) -> Table:
 
 Kind = Literal["low bits", "pair", "silenced", "idle", "excess"]
 _OF_USE: Final = frozenset(
-    check.value for check in (HealthCheck.EQUAL_DATASETS, HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT)
+    check.value for check in (HealthCheck.EQUAL_DATASETS, HealthCheck.CONSTANT_OUTPUT, HealthCheck.NO_POWER)
 )
 KINDS: Final[tuple[Kind, ...]] = ("low bits", "pair", "silenced", "idle", "excess")
 
@@ -432,7 +432,7 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
             found.append(Caution("idle", "the lower bound is 0, as if the mechanism did not use its data"))
     excess = result.resolution
     if result.verdict is Verdict.NOT_REFUTED and excess is not None and 0.0 < claimed < excess:
-        told = f"the smallest detectable excess ({number(excess)}) is larger than the claim ({number(claimed)})"
+        told = f"the minimum detectable excess ({number(excess)}) is larger than the claim ({number(claimed)})"
         found.append(Caution("excess", told))
     return tuple(found)
 

@@ -24,7 +24,7 @@ AVOIDED = {
     r"\bin sight\b": "the point estimate is infinite",
     r"\bnothing was found out\b": "inconclusive",
     r"\bexcess findable\b": "detectable excess",
-    r"\bwould have been found with probability\b": "smallest detectable excess: … (95% power)",
+    r"\bwould have been found with probability\b": "minimum detectable excess: … (95% power)",
     r"\bmore; in both\b": "x has one more row; both contain",
     r"\bfalse alarm among them\b": "family-wise error",
     r"\bwhat is said from (?:below|above)\b": "lower bounds, upper bounds",

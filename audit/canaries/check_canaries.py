@@ -157,12 +157,12 @@ def check_canaries(
         probability=0.5 if kind == "fixed" else probability,
     )
     tests = plan_tests(method, wanted, claim, counted, alpha)
-    p_values = {test: min(tail(test, claim, counted) * alpha / test.alpha, 1.0) for test in tests}
+    pvalues = {test: min(tail(test, claim, counted) * alpha / test.alpha, 1.0) for test in tests}
     bounds = {test: refuted_strength(test, claim, counted) for test in tests}
     within = int(found.included.sum())
     answers = {"both": canaries, "in": within, "out": canaries - within}
     plan = planned(counted, answers[answer], tests, claim, alpha, _POWER)
-    carried, bound = max(tests, key=lambda test: (bounds[test], -p_values[test])), max(bounds.values())
+    carried, bound = max(tests, key=lambda test: (bounds[test], -pvalues[test])), max(bounds.values())
     result = CanaryResult(
         mechanism=name,
         claim=claim,
@@ -176,7 +176,7 @@ def check_canaries(
         tests=tests,
         carried=carried,
         alpha=alpha,
-        p_value=min(p_values.values()),
+        pvalue=min(pvalues.values()),
         bound=bound,
         resolution=None if bound > claim.strength else plan.resolution,
         ceiling=plan.ceiling,
@@ -206,7 +206,7 @@ def _enough(given: CanaryPlan, of: str, probability: float, say: Said | None, me
         return
     plan = enough_canaries(given, largest_excess(given.claim), probability=probability, say=say, method=method)
     if plan is not None:
-        yield f"{plan.canaries:,} {of} would be enough: their smallest detectable excess is {plan.resolution:.2g}"
+        yield f"{plan.canaries:,} {of} would be enough: their minimum detectable excess is {plan.resolution:.2g}"
 
 
 def _adjacency(adjacency: Any, coins: Coins) -> str:

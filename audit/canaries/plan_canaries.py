@@ -193,7 +193,7 @@ class CanaryPlan:
         if math.isinf(self.resolution):
             detected = "no excess over the claim is detected"
         else:
-            detected = f"smallest detectable excess {self.resolution:.2g}"
+            detected = f"minimum detectable excess {self.resolution:.2g}"
         return (
             f"{self.canaries:,} canaries, claim {self.claim}: {shown} if every guess is right "
             f"({confidence(self.alpha)}); {detected} ({100 * self.power:g}% power, if scores reveal all that such a "
@@ -215,7 +215,7 @@ def plan_canaries(
     method: Literal["auto", "betting", "counts", "steinke", "f-dp"] = "auto",
     power: float = 0.95,
 ) -> CanaryPlan:
-    """Return the largest bound and the smallest detectable excess of an audit with so many canaries.
+    """Return the largest bound and the minimum detectable excess of an audit with so many canaries.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ _GROWTH, _MOST_STEPS = (2.0, 16.0), 6
 def enough_canaries(plan: CanaryPlan, excess: float, **options: Any) -> CanaryPlan | None:
     """Return a plan of more canaries that detects an excess; None if none of those that are tried does.
 
-    The smallest detectable excess shrinks about with the square root of the number, which gives the next one to try.
+    The minimum detectable excess shrinks about with the square root of the number, which gives the next one to try.
     """
     if float(plan.claim.max_power(1.0 / MOST)[1]) == 0.0:  # the claim allows guesses that are never wrong
         return None

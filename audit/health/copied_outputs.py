@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..events.outputs import Outputs, merge, outcome_key, row_keys
 from ..inference.binomial_tails import clopper_pearson
-from ..inference.dependence import MOST_COPIES, copies_p_value
+from ..inference.dependence import MOST_COPIES, copies_pvalue
 from ..sampling.output_hashes import mixed
 from .findings import Finding, HealthCheck
 
@@ -78,7 +78,7 @@ def _repeats(side: _Side, likeliest: float, alpha: float) -> list[Finding]:
         f"{_runs(found.second, found.length)} equal {_runs(found.first, found.length)}. {_CAUSE} Remove the "
         "copies."
     )
-    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
+    return [Finding(HealthCheck.DUPLICATE_OUTPUTS, message)]
 
 
 def _shared(x: _Side, y: _Side, likeliest: float, alpha: float) -> list[Finding]:
@@ -100,8 +100,8 @@ def _shared(x: _Side, y: _Side, likeliest: float, alpha: float) -> list[Finding]
 def _equal_counts(side: _Side, alpha: float) -> list[Finding]:
     """Find many outputs that occur equally often, in any order."""
     numbers = np.bincount(side.times[side.times <= MOST_COPIES + 1], minlength=MOST_COPIES + 2)
-    p_value, copies = copies_p_value(numbers, len(side.codes))
-    if p_value > alpha:
+    pvalue, copies = copies_pvalue(numbers, len(side.codes))
+    if pvalue > alpha:
         return []
     fewer, same, more = (f"{number:,}" for number in numbers[copies - 1 : copies + 2].tolist())
     message = (
@@ -109,7 +109,7 @@ def _equal_counts(side: _Side, alpha: float) -> list[Finding]:
         f"{_times(copies + 1)}, which independent runs do not give. A file was read twice, files overlap, or noise was "
         "used in several runs. Remove the copies."
     )
-    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
+    return [Finding(HealthCheck.DUPLICATE_OUTPUTS, message)]
 
 
 def _runs(start: int, length: int) -> str:

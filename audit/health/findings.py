@@ -20,20 +20,20 @@ ANY_FALSE_ALARM = 1e-6
 class HealthCheck(enum.Enum):
     """The health checks; `ignore` takes their values."""
 
-    REPEATED_BLOCKS = "repeated-blocks"
-    UNSTEADY_HITS = "unsteady-hits"
+    DUPLICATE_OUTPUTS = "duplicate-outputs"
+    NONSTATIONARY = "nonstationary"
     SERIAL_DEPENDENCE = "serial-dependence"
     SHARED_RANDOMNESS = "shared-randomness"
     DATASET_MUTATED = "dataset-mutated"
     EQUAL_DATASETS = "equal-datasets"
     CONSTANT_OUTPUT = "constant-output"
-    IDLE_EVENT = "idle-event"
+    NO_POWER = "no-power"
 
 
 OF_RUNS = frozenset(
     {
-        HealthCheck.REPEATED_BLOCKS,
-        HealthCheck.UNSTEADY_HITS,
+        HealthCheck.DUPLICATE_OUTPUTS,
+        HealthCheck.NONSTATIONARY,
         HealthCheck.SERIAL_DEPENDENCE,
         HealthCheck.SHARED_RANDOMNESS,
     }

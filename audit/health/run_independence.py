@@ -36,11 +36,11 @@ from ..events.outputs import (
 )
 from ..inference.binomial_tails import clopper_pearson
 from ..inference.dependence import (
-    dispersion_p_value,
+    dispersion_pvalue,
     log_chance_of_head,
     log_chance_of_order,
-    pairs_within_p_value,
-    product_p_value,
+    pairs_within_pvalue,
+    product_pvalue,
 )
 from ..inference.two_sample_test import hypergeometric_tail
 from ..sampling.output_hashes import (
@@ -94,7 +94,7 @@ class Spread:
 
     what: str  # description of the count
     between: str  # description of the parts
-    p_value: float  # probability of as much, or as little, variation in independent runs
+    pvalue: float  # probability of as much, or as little, variation in independent runs
     ratio: float  # to the variation of independent runs
 
 
@@ -192,7 +192,7 @@ def spread_of_halves(blocks: list[Outputs]) -> list[Spread]:
         Spread(
             f"outputs in the {name} half",
             where,
-            *dispersion_p_value(np.add.reduceat(upper.astype(np.int64), starts).tolist(), sizes),
+            *dispersion_pvalue(np.add.reduceat(upper.astype(np.int64), starts).tolist(), sizes),
         )
         for name, upper in (("upper", halves(outputs)), ("outer", _outer_half(outputs)))
         if upper is not None
@@ -336,14 +336,14 @@ def spreads(blocks: list[Outputs], counts: BlockCounts) -> list[Spread]:
 
 def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding]:
     """Find hits or halves that vary between the blocks on one dataset more, or less, than in independent runs."""
-    found = next((spread for spread in seen if spread.p_value <= alpha), None)
+    found = next((spread for spread in seen if spread.pvalue <= alpha), None)
     if found is None:
         return []
     message = (
         f"the {found.what} on {side} vary {found.ratio:.2f} times as much between the {found.between} as they "
-        f"would in independent runs (chance {found.p_value:.1g}): {_WHY_UNSTEADY}"
+        f"would in independent runs (chance {found.pvalue:.1g}): {_WHY_UNSTEADY}"
     )
-    return [Finding(HealthCheck.UNSTEADY_HITS, message)]
+    return [Finding(HealthCheck.NONSTATIONARY, message)]
 
 
 def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -> list[Finding]:
@@ -351,12 +351,12 @@ def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -
     on_y = {_kind(spread): spread for spread in seen_y}
     for x in seen_x:
         y = on_y.get(_kind(x))
-        if y is not None and (p_value := product_p_value(x.p_value, y.p_value)) <= alpha:
+        if y is not None and (pvalue := product_pvalue(x.pvalue, y.pvalue)) <= alpha:
             message = (
                 f"the {x.what} vary {x.ratio:.2f} times as much on x, and {y.ratio:.2f} times on y, between the "
-                f"{x.between} as they would in independent runs (chance {p_value:.1g}): {_WHY_UNSTEADY}"
+                f"{x.between} as they would in independent runs (chance {pvalue:.1g}): {_WHY_UNSTEADY}"
             )
-            return [Finding(HealthCheck.UNSTEADY_HITS, message)]
+            return [Finding(HealthCheck.NONSTATIONARY, message)]
     return []
 
 
@@ -373,14 +373,14 @@ def _spread_of_hits(counts: BlockCounts) -> list[Spread]:
         sizes = np.add.reduceat(counts.sizes, starts).tolist()
         for name, blocks in zip(_EVENTS, (counts.hits, *counts.others), strict=False):
             hits = np.add.reduceat(blocks, starts).tolist()
-            found.append(Spread(name, between, *dispersion_p_value(hits, sizes)))
+            found.append(Spread(name, between, *dispersion_pvalue(hits, sizes)))
     return found
 
 
 def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
     """Find pairs of equal outputs that lie within one block more often than in independent runs."""
     within, pairs, sizes = equal_pairs(blocks)
-    if pairs_within_p_value(within, pairs, sizes) > alpha:
+    if pairs_within_pvalue(within, pairs, sizes) > alpha:
         return []
     runs = sum(sizes)
     expected = pairs * sum(size * (size - 1.0) for size in sizes) / (runs * (runs - 1.0))
@@ -428,7 +428,7 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
         f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: the mechanism "
         "fixes a seed, or workers share one random stream, so the runs are not independent."
     )
-    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
+    return [Finding(HealthCheck.DUPLICATE_OUTPUTS, message)]
 
 
 def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
@@ -470,7 +470,7 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
         "workers share one random stream, such as the generator of a module that the mechanism imports, so the "
         "runs are not independent."
     )
-    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
+    return [Finding(HealthCheck.DUPLICATE_OUTPUTS, message)]
 
 
 def _log_chance_of_stretch(length: int, agreement: float, sizes: npt.NDArray[np.int64]) -> float:
@@ -518,7 +518,7 @@ def _examine(
     in_order: list[list[Finding]] = []
     seen = [spreads(*side) for side in zip(pilot, main, strict=True)]
     for side, blocks, spread, repeated, all_differ in zip(("x", "y"), pilot, seen, repeats, differ, strict=True):
-        is_same = [] if HealthCheck.REPEATED_BLOCKS in ignore else repeated
+        is_same = [] if HealthCheck.DUPLICATE_OUTPUTS in ignore else repeated
         changed, serial = _change(side, blocks, alpha), _serial_dependence(side, blocks, alpha)
         used_again = serial or ([] if all_differ else noise_used_again(side, blocks, alpha))
         is_said = bool(used_again) and HealthCheck.SERIAL_DEPENDENCE not in ignore
@@ -528,7 +528,7 @@ def _examine(
         in_order.append(changed + serial)
     if not any(finding.check not in ignore for finding in found):
         found += unsteady_on_both(seen[0], seen[1], alpha)
-    if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # repeated blocks also look like shared randomness
+    if HealthCheck.DUPLICATE_OUTPUTS in ignore or not any(repeats):  # repeated blocks also look like shared randomness
         found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
     return tuple(finding for finding in found if finding.check not in ignore)
 
@@ -690,7 +690,7 @@ def _change(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
         f"{found.runs:,} runs checked, {found.upper:,} lie in the upper half, where independent runs give "
         f"{found.expected:,.0f} ± {found.error:,.0f}. The mechanism keeps state, such as a budget or a counter."
     )
-    return [Finding(HealthCheck.UNSTEADY_HITS, message)]
+    return [Finding(HealthCheck.NONSTATIONARY, message)]
 
 
 def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:

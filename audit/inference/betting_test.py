@@ -304,7 +304,7 @@ class Wealth:
         each = log_mean(self.log_wealth.reshape(members * accounts, bets)).reshape(members, accounts)
         return each + np.log(WEIGHTS[accounts])
 
-    def p_values(self) -> Array:
+    def pvalues(self) -> Array:
         """Return anytime-valid p-values: for a true member, the probability of ever being at most a is at most a."""
         return np.exp(-self.log_peak)
 

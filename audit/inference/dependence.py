@@ -28,7 +28,7 @@ _MANY_HITS, _UNSUSPICIOUS = 5.0, 3.0  # variance of a block's hits; standard err
 _MOST_MOMENTS = 200  # most factorial moments in one bound
 
 
-def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float, float]:
+def dispersion_pvalue(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float, float]:
     """Return the p-value of the null that all runs hit independently with one probability, and the deviance ratio.
 
     Given the total number of hits, the p-value is at most a with probability at most a for every hit probability. It
@@ -46,9 +46,9 @@ def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float
 
     Examples
     --------
-    >>> round(dispersion_p_value([50] * 16 + [150] * 16, [200] * 32)[0], 60) < 1e-50
+    >>> round(dispersion_pvalue([50] * 16 + [150] * 16, [200] * 32)[0], 60) < 1e-50
     True
-    >>> dispersion_p_value([95, 104, 110, 91], [200] * 4)[0]
+    >>> dispersion_pvalue([95, 104, 110, 91], [200] * 4)[0]
     1.0
     """
     counts, blocks = np.asarray(hits, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
@@ -81,14 +81,14 @@ def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float
     return min(1.0, 2.0 * _OVER * math.exp(min(float(log_bound.min()) - log_total, 0.0))), ratio
 
 
-def product_p_value(first: float, second: float) -> float:
+def product_pvalue(first: float, second: float) -> float:
     """Combine two independent p-values by their product c: c(1 − ln c), exact for uniform p-values.
 
     Source: R. A. Fisher, Statistical Methods for Research Workers, 1932, Section 21.1.
 
     Examples
     --------
-    >>> round(product_p_value(0.05, 0.05), 4), product_p_value(0.0, 1.0)
+    >>> round(product_pvalue(0.05, 0.05), 4), product_pvalue(0.0, 1.0)
     (0.0175, 0.0)
     """
     product = first * second
@@ -123,7 +123,7 @@ def _log_moments(size: int, rate: float, exponents: Array) -> tuple[Array, Array
     return np.asarray(most + np.log(np.exp(terms - most[:, None]).sum(axis=1))), np.asarray(most)
 
 
-def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float:
+def pairs_within_pvalue(within: int, pairs: int, sizes: Sequence[int]) -> float:
     """Return the p-value of `within` or more of `pairs` disjoint pairs of runs having both runs in one block.
 
     The null is a random order of the runs in blocks of these sizes; the p-value is an upper bound by factorial moments.
@@ -140,7 +140,7 @@ def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float
 
     Examples
     --------
-    >>> round(pairs_within_p_value(2, 40, [10] * 20), 3), pairs_within_p_value(20, 40, [10] * 20) < 1e-12
+    >>> round(pairs_within_pvalue(2, 40, [10] * 20), 3), pairs_within_pvalue(20, 40, [10] * 20) < 1e-12
     (0.905, True)
     """
     blocks = np.asarray(sizes, dtype=np.int64)
@@ -223,7 +223,7 @@ _FEWER = np.array([0.99, *(0.25**power for power in range(1, 10))])[:, None]  # 
 _MORE = np.array([0.99, 0.25, 1 / 16, 1 / 64])[None, :]  # what outputs with one copy more cost
 
 
-def copies_p_value(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
+def copies_pvalue(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
     """Return the p-value of the null that the runs are independent draws from one law, and the number of copies.
 
     The p-value is at most a with probability at most a, for every law. It is small if many different outputs occur
@@ -238,9 +238,9 @@ def copies_p_value(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
 
     Examples
     --------
-    >>> copies_p_value([0, 0, 50, *[0] * 15], 100)[0] < 1e-14  # each of 50 outputs occurs twice
+    >>> copies_pvalue([0, 0, 50, *[0] * 15], 100)[0] < 1e-14  # each of 50 outputs occurs twice
     True
-    >>> copies_p_value([0, 50, 25, 8, 2, *[0] * 13], 132)[0]
+    >>> copies_pvalue([0, 50, 25, 8, 2, *[0] * 13], 132)[0]
     1.0
     """
     found = np.asarray(numbers, dtype=np.float64)

@@ -122,7 +122,7 @@ class DivergenceTest:
         Number of bins in which the outputs were counted.
     alpha : float
         Error probability of the bound.
-    p_value, bound : float
+    pvalue, bound : float
         Smallest alpha at which the test refutes the claim, from a grid; and lower bound on the strength.
     estimate : float
         Point estimate of the strength, by this divergence of the counted bins.
@@ -132,7 +132,7 @@ class DivergenceTest:
     way: Way
     bins: int
     alpha: float
-    p_value: float
+    pvalue: float
     bound: float
     estimate: float
 
@@ -292,7 +292,7 @@ def divergence_test(
     >>> coins = np.random.default_rng(0)
     >>> hits = pilot, pilot[::-1], counts, counts[::-1]
     >>> found = divergence_test(*hits, ZeroConcentratedDP(0.5), alpha=0.05, coins=coins)
-    >>> found.p_value < 0.05, 0.5 < found.bound < 0.549
+    >>> found.pvalue < 0.05, 0.5 < found.bound < 0.549
     (True, True)
     """
     bets = list(_bets(pilot_x, pilot_y, list(_batches(hits_x, hits_y, coins)), claim))
@@ -300,15 +300,15 @@ def divergence_test(
     least = claim.strength + MILLIONTH * unit
     levels = np.union1d(np.geomspace(GAMMA, 0.5, _LEVELS), alpha)[::-1]
     first = _first_not_refuted(_refuted(bets, np.full(len(levels), least), levels, len(levels)))
-    p_value = float(levels[first - 1]) if first else 1.0
+    pvalue = float(levels[first - 1]) if first else 1.0
     bound = 0.0
     for strengths, alike in _strengths(claim.strength, least, unit):
         first = _first_not_refuted(_refuted(bets, strengths, np.full(len(strengths), alpha), alike))
         bound = float(strengths[first - 1]) if first else bound
-        if first < len(strengths) or p_value > alpha:
+        if first < len(strengths) or pvalue > alpha:
             break
-    if p_value > alpha or bound <= claim.strength:  # one decision: the claim is refuted by both or by neither
-        bound, p_value = min(bound, claim.strength), max(p_value, float(levels[levels > alpha].min(initial=1.0)))
+    if pvalue > alpha or bound <= claim.strength:  # one decision: the claim is refuted by both or by neither
+        bound, pvalue = min(bound, claim.strength), max(pvalue, float(levels[levels > alpha].min(initial=1.0)))
     p, q = smoothed(pilot_x + hits_x), smoothed(pilot_y + hits_y)
     runs = int(hits_x.sum()), int(hits_y.sum())
     best, _ = telling_divergence(p, q, claim.with_strength(bound), *runs, min(runs))
@@ -318,7 +318,7 @@ def divergence_test(
         way=best.way,
         bins=len(p),
         alpha=alpha,
-        p_value=p_value,
+        pvalue=pvalue,
         bound=bound,
         estimate=best.strength(mean_x - mean_y),
     )

@@ -298,11 +298,11 @@ class Evidence:
         critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
         return cls(counts, are_guesses, grid, critical, strength)
 
-    def p_value(self, claim: Claim) -> float:
+    def pvalue(self, claim: Claim) -> float:
         """Return the p-value of a member of the family; it is nondecreasing in the strength."""
-        return 1.0 if allows(claim, self.counts) else self.p_value_of_forbidden(claim)
+        return 1.0 if allows(claim, self.counts) else self.pvalue_of_forbidden(claim)
 
-    def p_value_of_forbidden(self, claim: Claim) -> float:
+    def pvalue_of_forbidden(self, claim: Claim) -> float:
         """Return the p-value of a member that does not allow the observed frequencies."""
         return min(1.0, GAMMA + max(self._largest(claim)))
 
@@ -341,7 +341,7 @@ class Evidence:
 
         def excess(strength: float) -> float:
             """Return the normal quantile of the p-value minus that of alpha; at most 0 if the strength is refuted."""
-            return float(ndtri(min(self.p_value(claim.with_strength(strength)), 1 - 1e-12))) - target
+            return float(ndtri(min(self.pvalue(claim.with_strength(strength)), 1 - 1e-12))) - target
 
         low, low_excess, high, high_excess = 0.0, -math.inf, math.inf, math.inf
         at, reach = guess, 1.0
@@ -391,7 +391,7 @@ LEAST_ALPHA = 10 * GAMMA
 """No test is made at a level as small as this."""
 
 
-def p_value(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> float:
+def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> float:
     """Return the exact p-value of the null that `claim` allows Pr[M(x) ∈ S] given Pr[M(y) ∈ S].
 
     If the null is true, the p-value is at most a with probability at most a, for every a in (0, 1). The test is most
@@ -410,14 +410,14 @@ def p_value(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> flo
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> p_value(Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0)) < 0.05
+    >>> pvalue(Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0)) < 0.05
     True
-    >>> p_value(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
+    >>> pvalue(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
     1.0
     """
     check_alpha(alpha)
     claim = claim_at(claim, 1)
-    return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).p_value_of_forbidden(claim)
+    return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).pvalue_of_forbidden(claim)
 
 
 def strength_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> float:
@@ -460,9 +460,9 @@ def check_test_alpha(alpha: float, share: float = 1.0) -> float:
 
 
 def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
-    """Return `p_value` and `strength_lower` at little more than the cost of one of them."""
+    """Return `pvalue` and `strength_lower` at little more than the cost of one of them."""
     evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
-    return evidence.p_value(claim), evidence.last_refuted(claim, alpha)
+    return evidence.pvalue(claim), evidence.last_refuted(claim, alpha)
 
 
 def joint_test_beside(
@@ -474,7 +474,7 @@ def joint_test_beside(
     strength is refuted.
     """
     evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
-    p = evidence.p_value(claim) if p_known > GAMMA else 1.0
+    p = evidence.pvalue(claim) if p_known > GAMMA else 1.0
     exceeds = evidence.refutes(claim.with_strength(bound_known), alpha)
     return p, evidence.last_refuted(claim, alpha) if exceeds else 0.0
 

@@ -221,4 +221,4 @@ def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
 
 def _other(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
     evidence = Evidence.of(guesses.as_counts, claim, alpha, are_guesses=True)
-    return evidence.p_value(claim), evidence.last_refuted(claim, alpha)
+    return evidence.pvalue(claim), evidence.last_refuted(claim, alpha)

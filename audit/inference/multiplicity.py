@@ -18,7 +18,7 @@ from .event_test import check_alpha
 _ROUNDING = 1e-9  # relative, in a sum of shares
 
 
-def holm(p_values: Sequence[float]) -> Array:
+def holm(pvalues: Sequence[float]) -> Array:
     """Return Holm-adjusted p-values: refuting those that are at most a has family-wise error at most a.
 
     For p₁ ≤ … ≤ p_m, the adjusted p_i is the largest of (m − j + 1)·p_j over j ≤ i, capped at 1. Proof of validity: the
@@ -28,8 +28,8 @@ def holm(p_values: Sequence[float]) -> Array:
 
     Parameters
     ----------
-    p_values : sequence of float, shape (m,)
-        In [0, 1], such as `AuditResult.p_value`; the tests may be tuned to any alpha.
+    pvalues : sequence of float, shape (m,)
+        In [0, 1], such as `AuditResult.pvalue`; the tests may be tuned to any alpha.
 
     Raises
     ------
@@ -45,9 +45,9 @@ def holm(p_values: Sequence[float]) -> Array:
     >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
     [0.03, 0.06, 0.06]
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = np.asarray(pvalues, dtype=np.float64)
     if p.ndim != 1 or not np.all((p >= 0.0) & (p <= 1.0)):
-        raise OptionError(f"p_values={p_values!r} are not p-values; use numbers from 0 to 1.", p_values=p_values)
+        raise OptionError(f"pvalues={pvalues!r} are not p-values; use numbers from 0 to 1.", pvalues=pvalues)
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
@@ -55,7 +55,7 @@ def holm(p_values: Sequence[float]) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class ErrorBudget:
     """An error budget and its shares.
 
     Attributes
@@ -74,9 +74,9 @@ class Ledger:
 
     Examples
     --------
-    >>> print(Ledger(0.05, (("event test", 0.045), ("cell intervals", 0.005))))
+    >>> print(ErrorBudget(0.05, (("event test", 0.045), ("cell intervals", 0.005))))
     error budget 0.05 = event test 0.045 + cell intervals 0.005
-    >>> print(Ledger(0.05, (("event test", 0.05),), beside=(("false low-bits warning", 1e-6),)))
+    >>> print(ErrorBudget(0.05, (("event test", 0.05),), beside=(("false low-bits warning", 1e-6),)))
     error budget 0.05 = event test 0.05; outside the budget: false low-bits warning 1e-06
     """
 
@@ -103,7 +103,7 @@ class Ledger:
         return f"{text}; outside the budget: {beside}" if beside else text
 
 
-def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> Ledger:
+def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> ErrorBudget:
     """Divide an error budget among audits before they run, so that the family-wise error is at most `total`.
 
     Parameters
@@ -124,4 +124,4 @@ def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> 
             f"weights={weights!r} do not divide a budget; use different names and positive weights.", weights=weights
         )
     whole = math.fsum(named.values())
-    return Ledger(total, tuple((name, total * weight / whole) for name, weight in named.items()))
+    return ErrorBudget(total, tuple((name, total * weight / whole) for name, weight in named.items()))

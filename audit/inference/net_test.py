@@ -44,7 +44,7 @@ class NetTest:
     index: int
     likelier_on: Direction
     counts: Counts
-    p_value: float  # smallest alpha at which the tests of all events refute the claim; at most 1
+    pvalue: float  # smallest alpha at which the tests of all events refute the claim; at most 1
     bound: float  # on the strength, at confidence 1 − alpha for all events together
 
 
@@ -98,7 +98,7 @@ def net_test(
         rough = rough_bound(p[near], q[near], n, m, directed_claim, z[way, near])
         tried += [(bound, way, place) for bound, place in zip(rough.tolist(), near.tolist(), strict=True)]
     best: NetTest | None = None
-    p_value = 1.0
+    pvalue = 1.0
     for rough_one, way, place in sorted(tried, key=lambda one: -one[0])[:_EXACT]:
         if best is not None and rough_one <= known:  # hardly any exact bound exceeds its rough one
             break
@@ -107,11 +107,11 @@ def net_test(
         bound = joint_test_beside(held.counts, held.claim, 0.0, known, alpha=level)[1]
         if best is None or bound > claim.strength:  # that of the largest rough bound, and of what refutes
             own = joint_test_beside(held.counts, held.claim, 1.0, max(known, bound), alpha=level)[0]
-            p_value = min(p_value, own / float(weights[way, place]))
+            pvalue = min(pvalue, own / float(weights[way, place]))
         if best is None or bound > known:
             best = NetTest(place, _DIRECTIONS[way], counts, 1.0, bound)
         known = max(known, bound)
-    return None if best is None else replace(best, p_value=p_value)
+    return None if best is None else replace(best, pvalue=pvalue)
 
 
 def clearance(hits_p: Hits, hits_q: Hits, n: int | Hits, m: int | Hits, claim: Claim) -> Array:

@@ -16,7 +16,7 @@ _CHUNK = 1 << 14
 _NEGLIGIBLE = 1e-18  # relative to the partial sum
 
 
-def change_p_value(hits: int, runs: int, hits_before: int, runs_before: int) -> float:
+def change_pvalue(hits: int, runs: int, hits_before: int, runs_before: int) -> float:
     """Return the exact p-value of the null that the event has the same probability in both samples.
 
     Given the total number of hits, the hits of the first sample are hypergeometric for every probability of the event,
@@ -36,7 +36,7 @@ def change_p_value(hits: int, runs: int, hits_before: int, runs_before: int) -> 
 
     Examples
     --------
-    >>> change_p_value(10, 100, 10, 100), round(change_p_value(0, 100, 10, 100), 5)
+    >>> change_pvalue(10, 100, 10, 100), round(change_pvalue(0, 100, 10, 100), 5)
     (1.0, 0.00154)
     """
     for value, total in ((hits, runs), (hits_before, runs_before)):

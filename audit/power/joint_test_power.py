@@ -1,4 +1,4 @@
-"""Power of the exact tests of one event and of guesses: the smallest detectable excess, and the runs that it needs.
+"""Power of the exact tests of one event and of guesses: the minimum detectable excess, and the runs that it needs.
 
 The power is summed over both counts, given the fewest hits on x that the exact test refutes, for all likely numbers of
 hits on y at once (`critical_curve`). `alternatives` defines the event for which the power is stated.

@@ -365,7 +365,7 @@ def draw_fixed_size(
     bits = settings.bits is True
     pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=bits, both=True, earlier=earlier)
     first_drawn_by = plan if earlier is None or pilot.searched == 0 else earlier.plan
-    is_replayable = first_drawn_by.comes_again(pilot.blocks_x, pilot.blocks_y)
+    is_reproducible = first_drawn_by.comes_again(pilot.blocks_x, pilot.blocks_y)
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = now()
@@ -386,7 +386,7 @@ def draw_fixed_size(
     if portfolio.cells is not None:
         named = with_names(portfolio.cells, plan.sampler.column_names)
         cells = CellCounts.of(named, *portfolio.split(counted)[1], settings.cell_alpha, asked=n_cells)
-    root = plan.seed_of_coins(is_replayable=is_replayable)
+    root = plan.seed_of_coins(is_reproducible=is_reproducible)
     return FixedSizeEvidence(
         kept=pilot,
         portfolio=portfolio,
@@ -395,7 +395,7 @@ def draw_fixed_size(
         pilot_runs=pilot.runs,
         coins=seed_of_coins(root, *(side.contents for side in main)),
         main=main,
-        is_replayable=is_replayable,
+        is_reproducible=is_reproducible,
         cells=cells,
         seconds={"seconds_pilot": round(sampled - started, 3), "seconds_main": round(now() - sampled, 3)},
     )

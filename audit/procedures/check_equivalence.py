@@ -125,7 +125,7 @@ def _opened(parcel: Parcel) -> TwoVersions:
 
 
 # Two versions that return the same constant are equal, and there is only one dataset.
-_AS_IT_SHOULD_BE = frozenset({HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.EQUAL_DATASETS})
+_AS_IT_SHOULD_BE = frozenset({HealthCheck.CONSTANT_OUTPUT, HealthCheck.NO_POWER, HealthCheck.EQUAL_DATASETS})
 _UNLISTED_SHARE = 0.1  # most of the margin that outcomes without a cell may take for a limit over every event
 # Most runs that bets are learned from; the last event is learned from a third of all runs.
 _LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0
@@ -302,7 +302,7 @@ def _same_distribution(
         adjacency="two versions on one dataset",
         distance=1,
     )
-    is_replayable = result.is_replayable and versions.repeats(result.seed)
+    is_reproducible = result.is_reproducible and versions.repeats(result.seed)
     return replace(
         result,
         pair=pair,
@@ -310,7 +310,7 @@ def _same_distribution(
         notes=(f"x is {x}, y is {y}", *result.notes),
         resolution=resolution,
         resolution_basis=basis,
-        is_replayable=is_replayable,
+        is_reproducible=is_reproducible,
     )
 
 

@@ -98,7 +98,7 @@ def pilot_findings(
         if abs(pilot_hits / choice.pilot_runs - hits / runs) > reach + math.sqrt(log_share / (2.0 * runs)):
             found.append(
                 Finding(
-                    HealthCheck.UNSTEADY_HITS,
+                    HealthCheck.NONSTATIONARY,
                     f"the event ({choice.event}) occurred in {pilot_hits:,} of {choice.pilot_runs:,} pilot runs on "
                     f"{side}, but in {hits:,} of the next {runs:,} runs, so the runs are not independent. Look for "
                     "state that the mechanism keeps, such as a budget or a counter.",
@@ -120,7 +120,7 @@ def ends_of(event: Event) -> int | None:
 
 
 def _explains(finding: Finding) -> bool:
-    return finding.check in (HealthCheck.REPEATED_BLOCKS, HealthCheck.UNSTEADY_HITS)
+    return finding.check in (HealthCheck.DUPLICATE_OUTPUTS, HealthCheck.NONSTATIONARY)
 
 
 def _constant_output(evidence: Evidence) -> list[Finding]:
@@ -177,7 +177,7 @@ def _idle_event(evidence: Evidence, *, says_too_few: bool = False) -> list[Findi
             f"the event chosen on the pilot ({event}) {occurred}, so nothing was tested. The event may be "
             "too rare for this number of runs (use more), or the mechanism may keep state (look for it)."
         )
-    return [Finding(HealthCheck.IDLE_EVENT, message)]
+    return [Finding(HealthCheck.NO_POWER, message)]
 
 
 def _is_decided(counts: Counts) -> bool:
@@ -224,7 +224,7 @@ def conclude(
         kind, seconds = SequentialResult, {}
         of = evidence.final or evidence
         tested = _bet_on(settings, evidence) if evidence.final is None else _tested_at_the_end(settings, evidence)
-        last = replace(evidence.looks[-1], bound=tested.bound, p_value=tested.p_value)
+        last = replace(evidence.looks[-1], bound=tested.bound, pvalue=tested.pvalue)
         own = {
             "looks": (*evidence.looks[:-1], last),
             "stopped": "refuted" if tested.bound > settings.claim.strength else evidence.stopped,
@@ -264,7 +264,7 @@ def conclude(
         opposite=tested.opposite,
         divergence=tested.divergence,
         alpha=settings.alpha,
-        p_value=tested.p_value,
+        pvalue=tested.pvalue,
         bound=tested.bound,
         resolution=excess,
         resolution_basis="event" if found is None else found.basis,
@@ -274,7 +274,7 @@ def conclude(
         pilot_runs=evidence.pilot_runs,
         searched=evidence.searched,
         seed=settings.seed,
-        is_replayable=evidence.is_replayable,
+        is_reproducible=evidence.is_reproducible,
         findings=findings,
         ignored=tuple(sorted(check.value for check in ignored)),
         notes=(*evidence.notes, *notes, *(() if findings else _of_silence(settings, evidence, tested))),
@@ -359,7 +359,7 @@ class _Tested:
     event: Event
     likelier_on: Direction
     counts: Counts
-    p_value: float
+    pvalue: float
     bound: float
     event_alpha: float
     net_alpha: float = 0.0
@@ -375,13 +375,13 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
     tested = _tested_by_events(settings, evidence, share)
     cells, divergence = evidence.cells, _divergence(settings, evidence, share)
     if divergence is not None:
-        p_value = min(tested.p_value, divergence.p_value / divergence.alpha * settings.alpha)
+        pvalue = min(tested.pvalue, divergence.pvalue / divergence.alpha * settings.alpha)
         bound = max(tested.bound, divergence.bound)
-        tested = replace(tested, p_value=min(1.0, p_value), bound=bound, divergence=divergence)
+        tested = replace(tested, pvalue=min(1.0, pvalue), bound=bound, divergence=divergence)
     bound = 0.0 if cells is None else cells.strength_lower(settings.claim)
     if bound <= max(tested.bound, settings.claim.strength):
         return tested
-    return replace(tested, p_value=min(tested.p_value, settings.alpha), bound=bound)
+    return replace(tested, pvalue=min(tested.pvalue, settings.alpha), bound=bound)
 
 
 def _shares(settings: Settings, evidence: FixedSizeEvidence, share: float) -> tuple[float, float]:
@@ -413,7 +413,7 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
         tested = _of_one(settings, choice, counts, alpha)
     else:
         tested = _of_both(settings, choice, counts, evidence.other_counts[0], alpha, evidence.coins)
-    tested = replace(tested, p_value=min(1.0, tested.p_value * (settings.alpha / alpha)))
+    tested = replace(tested, pvalue=min(1.0, tested.pvalue * (settings.alpha / alpha)))
     if net is None:
         return tested
     level, (in_cells, *_) = settings.net_alpha(net.part, share), evidence.portfolio.split(evidence.counted)
@@ -429,7 +429,7 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
     )
     if plain is None:
         return tested
-    tested = replace(tested, p_value=min(tested.p_value, plain.p_value * settings.alpha / level))
+    tested = replace(tested, pvalue=min(tested.pvalue, plain.pvalue * settings.alpha / level))
     if plain.bound <= tested.bound:
         return tested
     likelier_on, counts = plain.likelier_on, plain.counts
@@ -444,8 +444,8 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
 def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
     """The test of one event in its direction."""
     held = directed(settings.claim, counts, choice.likelier_on)
-    p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
-    return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha)
+    pvalue, bound = joint_test(held.counts, held.claim, alpha=alpha)
+    return _Tested(choice.event, choice.likelier_on, counts, pvalue, bound, alpha)
 
 
 def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float, seed: int) -> _Tested:
@@ -454,9 +454,9 @@ def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts
     coins = np.random.default_rng(sequence_of(seed, Stream.COINS))
     on_x, on_y = (counts, against) if choice.likelier_on == "x" else (against, counts)
     guesses, fits = guesses_by_coins(on_x, on_y, coins)
-    p_value, bound = guess_test(guesses, settings.claim, alpha=alpha, fits=fits)
+    pvalue, bound = guess_test(guesses, settings.claim, alpha=alpha, fits=fits)
     opposite = OtherDirection(event=choice.opposite.event, counts=against, guesses=guesses)
-    return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha, opposite=opposite)
+    return _Tested(choice.event, choice.likelier_on, counts, pvalue, bound, alpha, opposite=opposite)
 
 
 def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
@@ -467,7 +467,7 @@ def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
         choice.event,
         choice.likelier_on,
         evidence.counts,
-        last.p_value,
+        last.pvalue,
         last.bound,
         alpha,
         opposite=evidence.opposite,
@@ -479,4 +479,4 @@ def _tested_at_the_end(settings: Settings, evidence: SequentialEvidence) -> _Tes
     """The final test, with the p-value and the bound of bets and test together."""
     assert evidence.final is not None
     last, tested = evidence.looks[-1], _tested(settings, evidence.final, FINAL_SHARE)
-    return replace(tested, p_value=min(last.p_value, tested.p_value), bound=max(last.bound, tested.bound))
+    return replace(tested, pvalue=min(last.pvalue, tested.pvalue), bound=max(last.bound, tested.bound))

@@ -413,7 +413,7 @@ class FixedSizeEvidence:
         Seed of the coins of a test of both directions: fixed by the audit's seed as far as that fixes the outputs.
     main : tuple of BlockCounts
         The main runs' blocks on x and on y; empty for outputs drawn elsewhere.
-    is_replayable : bool
+    is_reproducible : bool
         Whether redrawing the first block gave the same outputs.
     is_in_order : bool
         Whether the pilot runs came before the main runs. The pilot of outputs drawn elsewhere is a random part of them.
@@ -429,7 +429,7 @@ class FixedSizeEvidence:
     pilot_runs: int
     coins: int
     main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
-    is_replayable: bool = True
+    is_reproducible: bool = True
     is_in_order: bool = True
     cells: CellCounts | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -487,7 +487,7 @@ class SequentialEvidence:
         The rare event of the other direction, if bets on rare events of both refuted the claim.
     main : tuple of BlockCounts
         The blocks on x and on y that were only counted.
-    is_replayable : bool
+    is_reproducible : bool
         Whether redrawing the first block gave the same outputs.
     looks : tuple of Look
     stopped : {"refuted", "runs", "time", "request"}
@@ -506,7 +506,7 @@ class SequentialEvidence:
     counts: Counts
     pilot_runs: int
     main: tuple[BlockCounts, BlockCounts]
-    is_replayable: bool
+    is_reproducible: bool
     looks: tuple[Look, ...]
     stopped: Stop
     final: FixedSizeEvidence | None

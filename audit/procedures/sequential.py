@@ -244,15 +244,15 @@ class Bets:
             way=divergence.way,
             bins=len(p),
             alpha=self.alpha,
-            p_value=self.p_value,
+            pvalue=self.pvalue,
             bound=self.bound,
             estimate=divergence.strength(mean_x - mean_y),
         )
 
     @property
-    def p_value(self) -> float:
+    def pvalue(self) -> float:
         """Smallest level at which the bets refute the claim."""
-        return float(self.wealth.p_values()[self.decisive])
+        return float(self.wealth.pvalues()[self.decisive])
 
     @property
     def decisive(self) -> int:
@@ -578,7 +578,7 @@ class _Audit:
         self.learned = self.searched  # runs on which events were learned last
         self.clock = Clock(until)
         self.begun: Begun | None = None  # the next batch, if an earlier session has begun it
-        self.is_cut = self.has_run = self.is_replayable = False
+        self.is_cut = self.has_run = self.is_reproducible = False
         self.root = plan.seed
         if self.earlier is not None:
             self.bets = self.bets.learned(*merge(self.old_x, self.old_y))
@@ -599,8 +599,8 @@ class _Audit:
             self.clock = self.clock.after(now() - started, size)
         if plan.memory is not None:
             plan.memory.save()  # no run is drawn again after its look was seen
-        p_value = min(1.0, self.settings.alpha / self.alpha * self.bets.p_value)
-        self.looks.append(Look(self.done, self.bets.bound, p_value))
+        pvalue = min(1.0, self.settings.alpha / self.alpha * self.bets.pvalue)
+        self.looks.append(Look(self.done, self.bets.bound, pvalue))
         self.begun = recall_begun(plan.memory, len(self.looks))
         return size
 
@@ -627,11 +627,11 @@ class _Audit:
         self.kept_x, self.kept_y = self.kept_x + new_x, self.kept_y + new_y
         self.most = plan.may_keep(_most_kept(self.kept_x[0]))
         if is_first:
-            self.is_replayable = plan.comes_again(self.kept_x, self.kept_y)
+            self.is_reproducible = plan.comes_again(self.kept_x, self.kept_y)
             if self.earlier is not None:  # a batch that is bet on has blocks of few runs, which show little
                 again = self.earlier.plan.comes_again(self.old_x, self.old_y)
-                self.is_replayable = self.is_replayable and again
-            self.root = plan.seed_of_coins(is_replayable=self.is_replayable)
+                self.is_reproducible = self.is_reproducible and again
+            self.root = plan.seed_of_coins(is_reproducible=self.is_reproducible)
         first_x, first_y = [*self.old_x[:1], self.kept_x[0]], [*self.old_y[:1], self.kept_y[0]]
         check_blocks([*first_x, *new_x], [*first_y, *new_y], plan.sampler.is_block, plan.sampler.name)
         news, bins = merge(new_x, new_y), self.bets.partition
@@ -715,7 +715,7 @@ class _Audit:
             pilot_runs=0 if self.searched else min(FIRST, self.done),
             searched=self.searched,
             main=(self.main_x, self.main_y),
-            is_replayable=self.is_replayable,
+            is_reproducible=self.is_reproducible,
             looks=tuple(self.looks),
             stopped=stopped,
             final=self.final.evidence(pilot, self.root) if self.final is not None and is_closed else None,

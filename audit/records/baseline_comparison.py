@@ -16,7 +16,7 @@ from operator import attrgetter
 from ..health.findings import OF_RUNS
 from ..inference.event_test import check_alpha
 from ..inference.multiplicity import holm
-from ..inference.two_sample_test import change_p_value
+from ..inference.two_sample_test import change_pvalue
 from ..results.audit_result import AuditResult, Verdict
 from ..results.canary_result import CanaryResult
 from ..results.statement_result import StatementResult
@@ -43,7 +43,7 @@ class Comparison:
         Changes for the worse or in need of attention.
     notes : tuple of str
         Other remarks.
-    p_value : float, optional
+    pvalue : float, optional
         p-value of "the event's probabilities and the forms of the outputs are unchanged", adjusted for the number of
         tests; None without counts of independent runs.
     not_compared : str, optional
@@ -55,7 +55,7 @@ class Comparison:
     after: Entry | None
     changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    p_value: float | None = None
+    pvalue: float | None = None
     not_compared: str | None = None
 
     @property
@@ -94,7 +94,7 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         if is_claim and after.result.is_refuted and not after.is_excused(today):
             return Comparison(name=name, before=None, after=after, changes=("new, and refuted",))
         return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
-    changes, notes, p_value = list[str](), list[str](), None
+    changes, notes, pvalue = list[str](), list[str](), None
     not_compared: str | None = None
     was, now = before.result, after.result
     if isinstance(was, AuditResult) and isinstance(now, AuditResult):
@@ -104,7 +104,7 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         elif any(finding.check in OF_RUNS for result in (was, now) for finding in result.findings):
             not_compared = _DEPENDENT
         elif pairs := [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]:
-            moved, same, p_value = _moved(pairs, alpha)
+            moved, same, pvalue = _moved(pairs, alpha)
             changes += moved
             notes += same
         else:
@@ -133,7 +133,7 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         after=after,
         changes=tuple(changes),
         notes=tuple(notes),
-        p_value=p_value,
+        pvalue=pvalue,
         not_compared=not_compared,
     )
 
@@ -207,7 +207,7 @@ def _moved(pairs: list[tuple[Recount, Recount]], alpha: float) -> tuple[list[str
     if not independent:
         return *_on_the_same_numbers(*pairs[0]), None
     tests = _tests(*independent[0])
-    adjusted = holm([change_p_value(*now, *was) for _, now, was in tests])
+    adjusted = holm([change_pvalue(*now, *was) for _, now, was in tests])
     moved = [
         f"Pr[{what}] was {was[0] / was[1]:.4g} ({was[0]:,} of {was[1]:,}) and is {now[0] / now[1]:.4g} ({now[0]:,} of "
         f"{now[1]:,}), p-value {max(float(p), 1e-300):.2g}"

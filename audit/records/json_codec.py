@@ -42,7 +42,7 @@ from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.object_identity import Provenance
 from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
 
-SCHEMA = 6
+SCHEMA = 7
 """Version of the file format, the only one that is read."""
 
 _SAME, _NUMBERS = frozenset({str, bool, type(None)}), frozenset({int, float})

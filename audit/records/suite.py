@@ -279,13 +279,13 @@ class Suite:
     topics: tuple[Topic, ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def adjusted_p_values(self) -> tuple[float, ...]:
+    def adjusted_pvalues(self) -> tuple[float, ...]:
         """Return the p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.
 
         A failed health check gives 1, because the counts then prove nothing.
         """
         results = [entry.result for entry in self.entries]
-        return tuple(holm([1.0 if one.findings else one.p_value for one in results]).tolist())
+        return tuple(holm([1.0 if one.findings else one.pvalue for one in results]).tolist())
 
     def __repr__(self) -> str:
         shown = [f"  {entry.name}: {entry.result.sentence}" for entry in self.entries[:_LISTED]]
@@ -331,14 +331,14 @@ COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
     "distance": float, "difference": str, "doubt": str,
     # the answer
     "verdict": str, "expected": str, "is_met": bool, "bound": float, "estimate": float, "exact": float,
-    "alpha": float, "p_value": float, "adjusted_p_value": float, "resolution": float, "power": float,
+    "alpha": float, "pvalue": float, "adjusted_pvalue": float, "resolution": float, "power": float,
     "event": str, "likelier_on": str, "hits_x": int, "runs_x": int, "hits_y": int, "runs_y": int,
     # the worst number of a statement
     "quantity": str, "at": str, "lower": float, "upper": float, "low": float, "high": float,
     # the canaries of a training run
     "coins": str, "canaries": int, "included": int, "guesses": int, "right_guesses": int, "ceiling": float,
     # the runs
-    "runs": int, "pilot_runs": int, "stopped": str, "seed": int, "is_replayable": bool,
+    "runs": int, "pilot_runs": int, "stopped": str, "seed": int, "is_reproducible": bool,
     "low_bits": str, "findings": str, "notes": str, "accepted": str, "seconds": float, "provenance": str,
     "versions": str,
 }  # fmt: skip
@@ -364,14 +364,14 @@ def rows(suite: Suite) -> list[dict[str, Scalar]]:
     >>> row["kind"], row["verdict"], row["lower"], row["upper"], row["bound"]
     ('statement', 'not refuted', -1.3, -0.9, None)
     """
-    return [_row(entry, p) for entry, p in zip(suite.entries, suite.adjusted_p_values(), strict=True)]
+    return [_row(entry, p) for entry, p in zip(suite.entries, suite.adjusted_pvalues(), strict=True)]
 
 
 def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
     result = entry.result
     own: dict[str, Any] = {
         "is_met": None if entry.expected is None else entry.is_met,
-        "adjusted_p_value": adjusted,
+        "adjusted_pvalue": adjusted,
         "findings": "; ".join(f"{each.check.value}: {each.message}" for each in result.findings),
         "notes": "; ".join(result.notes),
         "seconds": seconds(result),
@@ -404,7 +404,7 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
     return {name: None if plain.get(name, "") in (None, "") else kind(plain[name]) for name, kind in COLUMNS.items()}
 
 
-_OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_p_value")
+_OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_pvalue")
 _OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate", "scope", "alpha", "runs", "seed")
 
 

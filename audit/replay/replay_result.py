@@ -304,7 +304,7 @@ class ReplayVerdict(enum.Enum):
     """A call, or all calls together, exceed the claim or a declared sensitivity, on this path."""
     BOUNDED = "bounded on this path"
     """All recorded calls together stay within the claim, on this path."""
-    OPEN = "open"
+    UNDETERMINED = "undetermined"
     """Neither: a loss is unknown, or the output depends on more than the recorded values."""
 
 
@@ -360,8 +360,8 @@ class ReplayResult:
         if self.has_excess:
             return ReplayVerdict.EXCESS
         if self.claim is None or self.open_reasons or self.findings:
-            return ReplayVerdict.OPEN
-        return ReplayVerdict.BOUNDED if is_kept(self.claim, self.calls) else ReplayVerdict.OPEN
+            return ReplayVerdict.UNDETERMINED
+        return ReplayVerdict.BOUNDED if is_kept(self.claim, self.calls) else ReplayVerdict.UNDETERMINED
 
     @property
     def sentence(self) -> str:
@@ -377,12 +377,12 @@ class ReplayResult:
             first, more = self.findings[0], len(self.findings) - 1
             found = f"{first.kind.value}{f' and {more} more' if more else ''}"
             why = self.open_reasons[0] if self.open_reasons else "the output may hide it; confirm with check"
-            return f"OPEN: not shown to be an excess in {count}{claimed}: {found}; {why}"
+            return f"UNDETERMINED: not shown to be an excess in {count}{claimed}: {found}; {why}"
         if self.open_reasons or (self.loss.epsilon is None and self.loss.rho is None):
             why = self.open_reasons[0] if self.open_reasons else "the loss of a call is unknown"
-            return f"OPEN: neither an excess nor a bound in {count}{claimed}: {why}"
+            return f"UNDETERMINED: neither an excess nor a bound in {count}{claimed}: {why}"
         why = "no claim given to compare it with" if self.claim is None else "not shown to be within the claim"
-        return f"OPEN: {loss_words(self.loss)} in {count}{claimed}; {why}"
+        return f"UNDETERMINED: {loss_words(self.loss)} in {count}{claimed}; {why}"
 
     def __str__(self) -> str:
         lines = [self.sentence]

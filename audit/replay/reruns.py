@@ -193,7 +193,7 @@ class Reruns:
                     )
                 values = values[:: -(-len(values) // MOST_OUTCOMES)]
             else:
-                values = self._step_values(number, np.linspace(low, high, MOST_NUMBERS))
+                values = self._stepvalues(number, np.linspace(low, high, MOST_NUMBERS))
                 if len(values) > MOST_OUTCOMES:
                     raise UntriedError(
                         f"{call.words} is rounded to more than {MOST_OUTCOMES} values, and not all were tried"
@@ -215,7 +215,7 @@ class Reruns:
         slopes = (held[-1] - held[0]) / (tried[-1] - tried[0])
         return bool(np.all(np.abs(held - held[0] - np.outer(tried - tried[0], slopes)) <= self.rounding(*held)))
 
-    def _step_values(self, number: int, grid: Array) -> Array:
+    def _stepvalues(self, number: int, grid: Array) -> Array:
         """Return values between which the output on x takes its steps; one narrower than an eighth may be missed."""
         found, todo = [float(grid[0])], [(float(a), float(b), 0) for a, b in itertools.pairwise(grid)][::-1]
         outputs: dict[float, Any] = {}

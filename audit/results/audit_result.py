@@ -16,7 +16,7 @@ from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_chec
 from ..inference.divergence_test import DivergenceTest
 from ..inference.event_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, strength_estimate
 from ..inference.guess_test import Guesses
-from ..inference.multiplicity import Ledger
+from ..inference.multiplicity import ErrorBudget
 from ..options import Bits, check_fields, checked
 from ..portfolio.low_bits import FALSE_WARNING, LowBits
 from ..printing import confidence as confidence_words
@@ -38,13 +38,13 @@ class Look:
         Runs on each dataset so far.
     bound : float
         Running lower bound, valid at all looks together.
-    p_value : float
+    pvalue : float
         Anytime-valid p-value of the claim.
     """
 
     runs: int
     bound: float
-    p_value: float
+    pvalue: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def verdict_of(
     bound : float
         Lower bound on the claim's strength.
     resolution : float or None
-        Smallest detectable excess; a bound above the claim needs none.
+        Minimum detectable excess; a bound above the claim needs none.
     requested : float or None
         Excess that the audit has to detect; without one it is `largest_excess`.
     """
@@ -175,7 +175,7 @@ def event_in_words(event: Event, counts: Counts, likelier_on: Direction, *, is_l
 
 
 Basis = Literal["event", "chosen", "gaussian", "common"]
-"""The kind of violation that a smallest detectable excess is stated for."""
+"""The kind of violation that a minimum detectable excess is stated for."""
 
 _DOUBT = (
     ". A claim for one row says nothing about such a pair. Pass adjacency=, which has the pair checked: AddRemove() or "
@@ -290,7 +290,7 @@ class ClaimResult(SampledResult):
         The claim at the pair's distance.
     claim_source : str
         Where the claim is from, in the caller's words; may be empty.
-    p_value, bound : float
+    pvalue, bound : float
         p-value of the claim, never below 1e-10 (of a training 1e-12), and lower bound on the strength of the claim's
         family at confidence 1 − alpha.
     resolution : float, optional
@@ -304,7 +304,7 @@ class ClaimResult(SampledResult):
     mechanism: str
     claim: Claim
     claim_source: str = ""
-    p_value: float
+    pvalue: float
     bound: float
     resolution: float | None
     power: float = 0.95
@@ -313,7 +313,7 @@ class ClaimResult(SampledResult):
     def __post_init__(self) -> None:
         SampledResult.__post_init__(self)
         self._refuse_impossible(
-            p_value=0.0 <= self.p_value <= 1.0,
+            pvalue=0.0 <= self.pvalue <= 1.0,
             bound=self.bound >= 0.0,
             resolution=self.bound > self.directed_claim.strength if self.resolution is None else self.resolution > 0.0,
         )
@@ -332,11 +332,6 @@ class ClaimResult(SampledResult):
     @property
     def _limits(self) -> tuple[float, float]:
         return self.bound, math.inf
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value, by the name that results of scipy.stats have for it."""
-        return self.p_value
 
     def __repr__(self) -> str:
         sign, least, _ = least_beside(self.bound, self.claim.strength)
@@ -379,7 +374,7 @@ class AuditResult(ClaimResult):
         dataset.
     searched : int
         Independent runs on each dataset that a search made on its pair, and which chose the event; not among `runs`.
-    is_replayable : bool
+    is_reproducible : bool
         False if the mechanism has randomness that the seed does not fix.
     ignored : tuple of str
         Health checks that were silenced.
@@ -402,7 +397,7 @@ class AuditResult(ClaimResult):
     net_alpha: float = 0.0
     pilot_runs: int
     searched: int = 0
-    is_replayable: bool = True
+    is_reproducible: bool = True
     ignored: tuple[str, ...] = ()
     sketch: Sketch | None = None
     bits: Bits = "warn"
@@ -459,11 +454,11 @@ class AuditResult(ClaimResult):
         self._refuse_impossible(alpha=all(share > 0.0 for _, share in self.test_shares))
 
     @property
-    def ledger(self) -> Ledger:
+    def error_budget(self) -> ErrorBudget:
         """How alpha is spent, with the errors outside alpha, which refute nothing: false warnings and false alarms."""
         warning = [("false low-bits warning", FALSE_WARNING)] if self.bits == "warn" else []
         beside = (*warning, ("false alarm of a health check", ANY_FALSE_ALARM))
-        return Ledger(self.alpha, self.test_shares, beside=beside)
+        return ErrorBudget(self.alpha, self.test_shares, beside=beside)
 
     @property
     def directed_counts(self) -> Counts:
@@ -572,20 +567,20 @@ class AuditResult(ClaimResult):
 
     @property
     def _basis_in_words(self) -> str:
-        """The kind of violation that the smallest detectable excess is for."""
+        """The kind of violation that the minimum detectable excess is for."""
         if self.opposite is not None and self.resolution_basis == "event":
             return "these events"
         return _BASES[self.resolution_basis]
 
     @property
     def detectable_in_words(self) -> str:
-        """For example "smallest detectable excess: 0.018 (95% power, this event)"."""
+        """For example "minimum detectable excess: 0.018 (95% power, this event)"."""
         if self.resolution is None:
             return "not stated, because the bound exceeds the claim"
         if math.isinf(self.resolution):
             return f"no detectable excess can be stated ({100 * self.power:.6g}% power)"
         power = f"{100 * self.power:.6g}% power, {self._basis_in_words}"
-        return f"smallest detectable excess: {self.resolution:.2g} ({power})"
+        return f"minimum detectable excess: {self.resolution:.2g} ({power})"
 
     @property
     def _when_refuted(self) -> str:
@@ -612,7 +607,7 @@ class AuditResult(ClaimResult):
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence: bound, claim, confidence, runs to a refutation or smallest detectable excess."""
+        """The verdict in a sentence: bound, claim, confidence, runs to a refutation or minimum detectable excess."""
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
         found = f"{bound_beside_claim(claim, self.bound)}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
@@ -630,9 +625,9 @@ class AuditResult(ClaimResult):
         return text + self._when_stopped + (f"; {self.pair.doubt}" if self.pair.doubt else "")
 
     @property
-    def why_not_replayable(self) -> str:
+    def why_not_reproducible(self) -> str:
         """Why the seed alone does not repeat the counts; empty if it does."""
-        if self.is_replayable:
+        if self.is_reproducible:
             return ""
         if any(finding.check is HealthCheck.DATASET_MUTATED for finding in self.findings):
             return "the mechanism changes the datasets"
@@ -644,7 +639,7 @@ class AuditResult(ClaimResult):
         remarks = [str(finding) for finding in self.findings]
         remarks += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
         remarks += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
-        remarks += [] if self.is_replayable else [f"note: not reproducible, as {self.why_not_replayable}"]
+        remarks += [] if self.is_reproducible else [f"note: not reproducible, as {self.why_not_reproducible}"]
         remarks += [f"note: {self._when_close}"] if self._is_close else []
         return *remarks, *(f"note: {note}" for note in self.notes)
 
@@ -659,7 +654,7 @@ class AuditResult(ClaimResult):
         """What to do about a bound barely above the claim."""
         again = (
             "and another seed"
-            if self.is_replayable
+            if self.is_reproducible
             else "(the seed does not fix the mechanism's randomness, so another seed alone changes nothing)"
         )
         return (

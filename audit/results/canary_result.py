@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Said
 from ..guesses.guess_bets import most_telling
-from ..inference.multiplicity import Ledger
+from ..inference.multiplicity import ErrorBudget
 from ..options import is_whole
 from ..printing import confidence as confidence_words
 from ..printing import rounded_up, shorten
@@ -162,9 +162,9 @@ class CanaryResult(ClaimResult):
         self._refuse_impossible(alpha=spent <= self.alpha * (1.0 + 1e-9))  # rounding
 
     @property
-    def ledger(self) -> Ledger:
+    def error_budget(self) -> ErrorBudget:
         """How alpha is shared by the tests."""
-        return Ledger(self.alpha, tuple((str(test), test.alpha) for test in self.tests))
+        return ErrorBudget(self.alpha, tuple((str(test), test.alpha) for test in self.tests))
 
     @property
     def best_guesses(self) -> tuple[int, int]:
@@ -176,13 +176,13 @@ class CanaryResult(ClaimResult):
 
     @property
     def detectable_in_words(self) -> str:
-        """The smallest detectable excess with its power and condition, or that there is none."""
+        """The minimum detectable excess with its power and condition, or that there is none."""
         if self.resolution is None:
             return "not stated, because the bound exceeds the claim"
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
         return (
-            f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, if scores reveal all "
+            f"minimum detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, if scores reveal all "
             "that such a claim allows)"
         )
 

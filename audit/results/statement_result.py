@@ -190,14 +190,9 @@ class StatementResult(SampledResult):
         return self.worst.lower, self.worst.upper
 
     @property
-    def p_value(self) -> float:
+    def pvalue(self) -> float:
         """alpha if the statement is refuted, else 1: a valid, if coarse, p-value for Holm's adjustment."""
         return self.alpha if self.is_refuted else 1.0
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value, by the name that results of scipy.stats have for it."""
-        return self.p_value
 
     @property
     def sentence(self) -> str:

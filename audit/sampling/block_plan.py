@@ -256,12 +256,12 @@ class Plan:
             self.memory.keep(_AGAIN, [int(again and all(map(_tells_noise, first.values())))])
         return again
 
-    def seed_of_coins(self, *, is_replayable: bool) -> int:
+    def seed_of_coins(self, *, is_reproducible: bool) -> int:
         """Return the seed of the coins of the tests: the audit's if it fixes the outputs too, else a fresh one.
 
         A memory keeps a fresh seed, so that a resumed audit tosses no coin twice.
         """
-        if is_replayable:
+        if is_reproducible:
             return self.seed
         kept = None if self.memory is None else self.memory.recall(_COINS)
         if kept is None:

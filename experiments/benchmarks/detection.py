@@ -222,7 +222,7 @@ def _trial(entry: Entry, executions: int, exact_runs: int, seed: int, jobs: int)
 
 def _expected_bound(mechanism: Any, x: Any, y: Any, audit: AuditResult, fresh: dict[str, int]) -> float:
     """Return the bound that the audit's test of its event, or of an event in each direction, gives at their rates."""
-    alpha = dict(audit.ledger.shares)["event test"]
+    alpha = dict(audit.error_budget.shares)["event test"]
     pair = (x, y) if audit.likelier_on == "x" else (y, x)
     p, q = event_rates(mechanism, *pair, audit.event, **fresh)[0].tolist()
     if audit.opposite is None:

@@ -19,7 +19,7 @@ from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ...audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ...audit.events.events import Event
-from ...audit.inference.event_test import Counts, p_value
+from ...audit.inference.event_test import Counts, pvalue
 from ...audit.inference.ratio_intervals import maximum_interval
 from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult
@@ -156,7 +156,7 @@ def smallest_refuted(n: int, m: int, claim: Claim, alpha: float) -> Array:
     """
 
     def is_refuted(x: int, y: int) -> bool:
-        return p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) <= alpha
+        return pvalue(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) <= alpha
 
     found = np.empty(m + 1)
     for y in range(m + 1):

@@ -110,7 +110,7 @@ def verdicts(mechanism: Any, pairs: Iterable[tuple[Any, Any]], first_seed: int, 
         said.append(result.verdict.name)
         at_fault = at_fault or named(result)
     counts, of = Counter(said), ReplayVerdict
-    numbers = counts[of.EXCESS.name], counts[of.BOUNDED.name], counts[of.OPEN.name], counts["raised"]
+    numbers = counts[of.EXCESS.name], counts[of.BOUNDED.name], counts[of.UNDETERMINED.name], counts["raised"]
     return Verdicts(*numbers, at_fault, said[0].lower() if said else "–")
 
 

@@ -30,8 +30,8 @@ CANARY_COINS = ("independent", "fixed")
 CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 BITS = ("warn", "true", "false")
 HEALTH_CHECKS = (
-    "repeated-blocks", "unsteady-hits", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
-    "constant-output", "idle-event",
+    "duplicate-outputs", "nonstationary", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
+    "constant-output", "no-power",
 )  # fmt: skip
 
 _AUDITOR = ("DPAUDIT_AUDITOR", "GITHUB_ACTOR", "GITLAB_USER_LOGIN")

@@ -220,7 +220,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     if result.findings:
         excess = ["not stated, because a health check failed"]
     else:
-        excess = [result.detectable_in_words.removeprefix("smallest detectable excess: ")]
+        excess = [result.detectable_in_words.removeprefix("minimum detectable excess: ")]
     if result.requested_resolution is not None:
         excess.insert(1, f"requested: {number(result.requested_resolution)}")
     counted = runs_made(result)
@@ -230,10 +230,10 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         counted += "; the event was chosen early and is tested on the runs after that" * result.is_closed
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence")
-    p_value = p_text(result.p_value)
+    pvalue = p_text(result.pvalue)
     if result.findings:
         lower = "none, because a health check failed and the sampling error is unknown"
-        p_value = "not stated, because a health check failed"
+        pvalue = "not stated, because a health check failed"
     source = "from the same counts, without a guarantee"
     if result.stopped is not None and not result.is_closed:
         source = "biased upward, because the counts include the runs on which the event was learned"
@@ -254,7 +254,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         *([] if result.opposite is None else [("Guesses", str(result.opposite.guesses))]),
         ("Estimate", f"{number(result.estimate)} ({source})"),
         *([] if entry.exact is None else [("Exact value", f"{exact_text(entry)} on this pair")]),
-        ("p-value of the claim", p_value),
+        ("p-value of the claim", pvalue),
         ("Error budget", visible(error_budget(result))),
         ("Low bits of floats", _BITS[result.bits]),
         ("Runs", counted),
@@ -272,7 +272,9 @@ def _of_claim(entry: Entry, result: AuditResult | CanaryResult) -> Facts:
 
 
 def _seed(result: AuditResult) -> str:
-    return f"{result.seed}{'' if result.is_replayable else f'; not reproducible, because {result.why_not_replayable}'}"
+    return (
+        f"{result.seed}{'' if result.is_reproducible else f'; not reproducible, because {result.why_not_reproducible}'}"
+    )
 
 
 def _of_statement(entry: Entry, result: StatementResult) -> Facts:
@@ -291,7 +293,7 @@ def _of_statement(entry: Entry, result: StatementResult) -> Facts:
 
 
 def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
-    claim, words = result.claim, result.detectable_in_words.removeprefix("smallest detectable excess: ")
+    claim, words = result.claim, result.detectable_in_words.removeprefix("minimum detectable excess: ")
     lower = f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence"
     return [
         ("Training", visible(result.mechanism, 300)),
@@ -304,7 +306,7 @@ def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
         ("Answers", _ANSWERS["pairs" if result.coins == "fixed" else result.guesses.said]),
         ("Guesses", f"{result.guesses_in_words} ({result.carried.kind})"),
         *([] if entry.exact is None else [("Exact value", exact_text(entry))]),
-        ("p-value of the claim", p_text(result.p_value)),
+        ("p-value of the claim", p_text(result.pvalue)),
         ("Theorems", "; ".join(_THEOREMS[kind] for kind in dict.fromkeys(test.kind for test in result.tests))),
         ("Error budget", visible(error_budget(result))),
         ("Seed", f"{result.seed}, for the order of equal scores"),

@@ -335,7 +335,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
     return {
         "name": plain.visible(one.name, 100),
         "sides": [side_of(entry) for entry in (one.before, one.after)],
-        "p_value": plain.p_text(one.p_value),
+        "pvalue": plain.p_text(one.pvalue),
         "changes": [plain.prose(change) for change in one.changes],
         "not_compared": plain.prose(one.not_compared or ""),
         "notes": [plain.prose(note) for note in one.notes],

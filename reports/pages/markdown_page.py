@@ -209,7 +209,7 @@ def _detail(entry: Entry) -> str:
         f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({plain.number(counts.hits_x / counts.runs_x)}), "
         f"{counts.hits_y:,} of {counts.runs_y:,} on y ({plain.number(counts.hits_y / counts.runs_y)}); "
         f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}"
-        f"{'no p-value' if result.findings else f'p-value {plain.p_text(result.p_value)}'}\n"
+        f"{'no p-value' if result.findings else f'p-value {plain.p_text(result.pvalue)}'}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
         f"{again}"
         f"{'' if entry.replay is None else _replay(entry.replay)}"

@@ -55,7 +55,7 @@ class Limits:
 def limits_of(suite: Suite) -> Limits:
     """What holds for the whole page, by the union bound and by Holm's method."""
     n, total = len(suite.entries), plain.false_alarms(suite)
-    adjusted = dict(zip(map(id, suite.entries), suite.adjusted_p_values(), strict=True))
+    adjusted = dict(zip(map(id, suite.entries), suite.adjusted_pvalues(), strict=True))
     refuted = [entry for entry in by_severity(suite.entries) if entry.result.is_refuted]
     together = tuple(plain.visible(each.name, 100) for each in refuted if adjusted[id(each)] <= FAMILY_WISE)
     alone = tuple(plain.visible(each.name, 100) for each in refuted if adjusted[id(each)] > FAMILY_WISE)

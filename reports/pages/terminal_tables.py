@@ -59,7 +59,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         table.add_row(
             Text(visible(one.name, 80)),
             *(Text("\n".join(side_of(entry))) for entry in (one.before, one.after)),
-            Text(p_text(one.p_value)),
+            Text(p_text(one.pvalue)),
             Text("\n").join(said) if said else Text("none"),
         )
     return table

@@ -111,8 +111,8 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
         lines.append(f"  alpha      {result.alpha:g}, the largest probability of refuting a true claim")
     lines.append(f"  seed       {result.seed}")
     lines.append(f"  repeat     {repetition(case, settings)}")
-    if isinstance(result, AuditResult) and not result.is_replayable:
-        lines.append(f"             (not reproducible: {result.why_not_replayable})")
+    if isinstance(result, AuditResult) and not result.is_reproducible:
+        lines.append(f"             (not reproducible: {result.why_not_reproducible})")
     if entry.accepted is not None:
         lines.append(
             f"  acceptance {prose(entry.acceptance_in_words(datetime.date.today())).removeprefix('acceptance ')}"
@@ -547,7 +547,7 @@ class DPAudit:
             return []
         alone = [Suite(title="", entries=(one,)) for one in (replace(before, accepted=entry.accepted), entry)]
         (found,) = compare(*alone, alpha=entry.result.alpha)
-        if found.p_value is not None:
+        if found.pvalue is not None:
             how = "by counts"
         elif found.not_compared is not None:
             how = "not comparable by counts"

@@ -48,9 +48,9 @@ def test_coins_are_fixed_by_the_seed_exactly_if_the_outputs_are(coins, is_sequen
     options = {"claim": PureDP(1.0), "runs": 500, "seed": 4, "bits": False, "jobs": 1, "sequential": is_sequential}
     first, again = (check(of_the_audit, 1, 0, **options) for _ in range(2))
     assert first == again
-    assert first.is_replayable
+    assert first.is_reproducible
     other, another = (check(elsewhere(7), 1, 0, **options) for _ in range(2))  # equal outputs, as it happens
-    assert not other.is_replayable
+    assert not other.is_reproducible
     assert other.counts == another.counts
     assert len(coins) == 4
     assert coins[0] == coins[1]
@@ -70,10 +70,10 @@ def test_a_store_keeps_the_coins_of_outputs_that_do_not_come_again():
 
     memory = Kept()
     plan = Plan(as_sampler(of_the_audit, None), 1, 0, 4, block=32, jobs=1, memory=memory)
-    assert plan.seed_of_coins(is_replayable=True) == 4
+    assert plan.seed_of_coins(is_reproducible=True) == 4
     assert not memory
-    once = plan.seed_of_coins(is_replayable=False)
-    assert once == plan.seed_of_coins(is_replayable=False) != 4
+    once = plan.seed_of_coins(is_reproducible=False)
+    assert once == plan.seed_of_coins(is_reproducible=False) != 4
 
 
 def test_ties_and_pairs_follow_from_the_data_and_the_seed():

@@ -78,7 +78,7 @@ def results(yard: Yard) -> Attempt:
         again = to_json(suite)
         if to_json(load_text(yard, again)) != again:
             raise MisstepError("what was read is written in another way")
-        suite.adjusted_p_values()
+        suite.adjusted_pvalues()
         for form in (markdown, csv, junit, sarif, privacy_card, privacy_card_markdown):
             form(suite)
         sarif(suite, code_scanning=True)

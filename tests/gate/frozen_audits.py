@@ -299,7 +299,7 @@ class Figures(NamedTuple):
 
     verdict: str
     bound: str
-    p_value: str
+    pvalue: str
     counts: str
     event: str
 
@@ -307,11 +307,11 @@ class Figures(NamedTuple):
 def figures(found: Found) -> Figures:
     """Return the figures of a result, numbers with six digits; a text is empty where a result has none of its kind."""
     of = found.audit if isinstance(found, dp.results.WorstPair) else found
-    bound, p_value = getattr(of, "bound", None), getattr(of, "p_value", None)
+    bound, pvalue = getattr(of, "bound", None), getattr(of, "pvalue", None)
     return Figures(
         of.verdict.name if hasattr(of, "verdict") else "",
         f"{bound:.6g}" if isinstance(bound, float) else "",
-        f"{p_value:.6g}" if isinstance(p_value, float) else "",
+        f"{pvalue:.6g}" if isinstance(pvalue, float) else "",
         str(getattr(of, "counts", "")),
         str(getattr(of, "event", "")),
     )

@@ -41,7 +41,7 @@ def audit(**changes):
     given = {
         "mechanism": "mechanism", "claim": PureDP(1.0), "event": Intervals(((-math.inf, -0.25),)), "likelier_on": "x",
         "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
-        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100), "alpha": 0.05, "p_value": 0.3, "bound": 0.5,
+        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100), "alpha": 0.05, "pvalue": 0.3, "bound": 0.5,
         "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1,
     }  # fmt: skip
     kind = SequentialResult if "stopped" in changes else FixedSizeResult
@@ -51,7 +51,7 @@ def audit(**changes):
 def large(**changes):
     """An audit of many runs, whose numbers have many digits."""
     given = {
-        "mechanism": "noisy count", "bound": 0.98765432, "resolution": 0.0123456, "p_value": 0.31234567,
+        "mechanism": "noisy count", "bound": 0.98765432, "resolution": 0.0123456, "pvalue": 0.31234567,
         "pair": Pair(x="array of 3", y="array of 2", difference="row 2 removed", adjacency="add/remove", distance=1),
         "counts": Counts(hits_x=61_234, runs_x=950_001, hits_y=21_357, runs_y=950_002), "runs": 1_000_003,
         "pilot_runs": 50_021, "seed": 98_765, "sketch": BINS, "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),

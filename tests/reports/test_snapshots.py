@@ -49,7 +49,7 @@ REFUTED = FixedSizeResult(
     likelier_on="x",
     counts=Counts(hits_x=61_234, runs_x=950_000, hits_y=17_357, runs_y=950_000),
     alpha=0.05,
-    p_value=1e-10,
+    pvalue=1e-10,
     bound=1.2471,
     resolution=0.0123,
     power=0.95,
@@ -69,17 +69,17 @@ STOPPED = SequentialResult(
     **{one.name: getattr(REFUTED, one.name) for one in fields(AuditResult)} | {
         "looks": (Look(32, 0.0, 1.0), Look(64, 0.4, 0.6), Look(128, 1.1, 0.01)), "stopped": "refuted",
         "counts": Counts(hits_x=90, runs_x=128, hits_y=20, runs_y=128), "runs": 128, "pilot_runs": 32, "bound": 1.1,
-        "p_value": 0.01, "mechanism": "scan | <b>tag</b>", "is_replayable": False, "notes": ("a note",),
+        "pvalue": 0.01, "mechanism": "scan | <b>tag</b>", "is_reproducible": False, "notes": ("a note",),
         "low_bits": None, "resolution": None,
     },
 )  # fmt: skip
 KEPT = replace(
     REFUTED, claim=ApproxDP(1.0, 1e-5), provenance=None, claim_source="", cells=None, low_bits=None, bound=0.97,
-    p_value=0.31, event=Outcomes(("=cmd()", None)), likelier_on="y", requested_resolution=0.02, bits=True,
+    pvalue=0.31, event=Outcomes(("=cmd()", None)), likelier_on="y", requested_resolution=0.02, bits=True,
     sketch=Sketch(("'=cmd()'", "None"), (), (70, 30), (30, 70)),
     pair=Pair(x="a", y="b", difference="not seen", adjacency="declared neighbours by the caller", distance=2),
 )  # fmt: skip
-SICK = replace(KEPT, findings=(Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal."),), sketch=None)
+SICK = replace(KEPT, findings=(Finding(HealthCheck.DUPLICATE_OUTPUTS, "2 of 9 blocks are equal."),), sketch=None)
 STATEMENT = StatementResult(
     statement="Log-probabilities grow at the rate 0.5.",
     quantity="slope",
@@ -116,7 +116,7 @@ SUITE = Suite(
     environment={"command": "dpaudit run E1", "seconds": 2.5},
 )
 COMPARISONS = (
-    Comparison(name="count", before=ENTRIES[0], after=ENTRIES[0], notes=("as it was",), p_value=0.7),
+    Comparison(name="count", before=ENTRIES[0], after=ENTRIES[0], notes=("as it was",), pvalue=0.7),
     Comparison(name="gone", before=ENTRIES[1], after=None, changes=("the audit is missing",)),
 )
 

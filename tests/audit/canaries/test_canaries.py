@@ -54,12 +54,12 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
     clear = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 1e-6), method=method)
     assert clear.verdict is Verdict.REFUTED
     assert clear.is_refuted
-    assert clear.p_value <= 0.05
+    assert clear.pvalue <= 0.05
     assert {test.kind for test in clear.tests} == ({method} if method != "auto" else {"betting"})
     assert sum(test.alpha for test in clear.tests) == pytest.approx(0.05)
     vague = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=ApproxDP(1.0, 1e-6), method=method)
     assert vague.verdict is Verdict.NOT_REFUTED
-    assert vague.p_value > 0.05
+    assert vague.pvalue > 0.05
     assert vague.bound <= 1.0 < vague.ceiling
 
 
@@ -78,7 +78,7 @@ def test_families_of_claims(claim):
     assert "REFUTED" in str(result)
     allowed = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, guesses=100)
     assert not allowed.is_refuted
-    assert allowed.p_value > 0.05
+    assert allowed.pvalue > 0.05
 
 
 def test_scores_at_the_claim_are_not_refuted_and_the_bound_is_close():
@@ -320,7 +320,7 @@ def test_numbers_of_guesses_that_are_refused(numbers, options, error, match):
 
 @pytest.mark.parametrize("kind", ["counts", "steinke", "f-dp", "betting"])
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(0.8)], ids=str)
-def test_p_value_verdict_and_bound_agree_and_are_monotone(kind, claim):
+def test_pvalue_verdict_and_bound_agree_and_are_monotone(kind, claim):
     bounds, tails = [], []
     for right in range(40, 101, 15):
         guesses, test = counted(100, 100, right), CanaryTest(kind, 100, 0.05)

@@ -296,7 +296,7 @@ def test_no_noise_at_all_and_noise_that_repeats():
 
     found = check_noise(seeded, 0, noise=LaplaceNoise(1.0), answer=0, runs=2_000, jobs=1)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert str(found).startswith("INCONCLUSIVE: failed health checks: repeated-blocks, serial-dependence")
+    assert str(found).startswith("INCONCLUSIVE: failed health checks: duplicate-outputs, serial-dependence")
     assert found.series is None
 
 
@@ -323,7 +323,7 @@ def changing(data, size, rng):
 @pytest.mark.parametrize(
     ("mechanism", "data", "check"),
     [
-        (shared, 0.0, "serial-dependence"), (tiled, 0.0, "serial-dependence"), (drifting, 0.0, "unsteady-hits"),
+        (shared, 0.0, "serial-dependence"), (tiled, 0.0, "serial-dependence"), (drifting, 0.0, "nonstationary"),
         (changing, [0], "dataset-mutated"),
     ],
 )  # fmt: skip

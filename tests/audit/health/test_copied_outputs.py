@@ -19,7 +19,7 @@ from dpaudit.audit.health.findings import FALSE_ALARM, HealthCheck
 from dpaudit.audit.health.run_independence import examine_order
 
 N = 1_000
-REPEATED, SHARED = HealthCheck.REPEATED_BLOCKS, HealthCheck.SHARED_RANDOMNESS
+REPEATED, SHARED = HealthCheck.DUPLICATE_OUTPUTS, HealthCheck.SHARED_RANDOMNESS
 NONE = frozenset()
 
 
@@ -90,7 +90,7 @@ def test_copies_make_an_audit_inconclusive_and_can_be_silenced():
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "4,000 of 6,000 outputs on y repeat earlier ones in the same order: runs 2,001 to 4,000 equal" in str(result)
     assert "Remove the copies" in str(result)
-    silenced = check_outputs(xs, ys, claim=PureDP(1.0), bits=False, ignore="repeated-blocks")
+    silenced = check_outputs(xs, ys, claim=PureDP(1.0), bits=False, ignore="duplicate-outputs")
     assert silenced.findings == ()
 
 

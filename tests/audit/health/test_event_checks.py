@@ -11,7 +11,7 @@ from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
 from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot, Portfolio
 from dpaudit.audit.sampling.tasks import MainCounts
 
-CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
+CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.NO_POWER, HealthCheck.NONSTATIONARY
 HALF_LINE = Intervals(((0.0, np.inf),))
 
 
@@ -63,14 +63,14 @@ def test_an_event_that_all_runs_share(hits):
     assert found.check is IDLE
     often = "all" if hits else "none"
     assert f"(output ≥ 0) occurred in {often} of 10,000 runs on x and 10,000 on y" in str(found)
-    assert str(found).endswith("Silence this check with ignore='idle-event'.")
+    assert str(found).endswith("Silence this check with ignore='no-power'.")
 
 
 def test_an_audit_of_too_few_runs_says_that_nothing_recurs_unless_another_check_has_failed():
     (found,) = event_findings(made(0, 0), Verdict.INCONCLUSIVE)
     assert found.check is IDLE
     assert str(found).startswith("no event could be learned, because ")
-    failed = (Finding(HealthCheck.REPEATED_BLOCKS, "repeated"),)
+    failed = (Finding(HealthCheck.DUPLICATE_OUTPUTS, "repeated"),)
     assert event_findings(made(0, 0), Verdict.INCONCLUSIVE, failed) == []
 
 
@@ -93,7 +93,7 @@ def test_hits_unlike_those_of_the_pilot(hits, pilot, sides):
     assert [finding.check for finding in findings] == [UNSTEADY] * len(sides)
     for side, finding in zip(sides, findings, strict=True):
         assert f"pilot runs on {side}, but in " in str(finding)
-    repeated = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")  # which explains the difference
+    repeated = Finding(HealthCheck.DUPLICATE_OUTPUTS, "2 of 9 blocks are equal.")  # which explains the difference
     assert pilot_findings(choice(*pilot), made(*hits).counts, (repeated,)) == []
 
 

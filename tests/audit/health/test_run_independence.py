@@ -43,7 +43,7 @@ from dpaudit.audit.sampling.output_hashes import (
 from dpaudit.audit.sampling.tasks import BlockCounts, no_blocks
 from dpaudit.noise import LaplaceNoise
 
-REPEATED, UNSTEADY = HealthCheck.REPEATED_BLOCKS, HealthCheck.UNSTEADY_HITS
+REPEATED, UNSTEADY = HealthCheck.DUPLICATE_OUTPUTS, HealthCheck.NONSTATIONARY
 SERIAL, SHARED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.SHARED_RANDOMNESS
 PROMISED = 1e-6  # all checks of one audit, on both sides
 NONE = frozenset()
@@ -251,8 +251,8 @@ def test_names():
     assert checks_to_ignore(()) == NONE
     assert checks_to_ignore("serial-dependence") == {SERIAL}
     assert checks_to_ignore([c.value for c in HealthCheck]) == set(HealthCheck)
-    with pytest.raises(OptionError, match="ignore='seed' is not a health check; use one of repeated-blocks, "):
-        checks_to_ignore(["repeated-blocks", "seed"])
+    with pytest.raises(OptionError, match="ignore='seed' is not a health check; use one of duplicate-outputs, "):
+        checks_to_ignore(["duplicate-outputs", "seed"])
 
 
 def bernoulli(rate):
@@ -269,7 +269,7 @@ HONEST = {
     "mostly nan": lambda d, size, rng: np.where(rng.random(size) < 0.9, np.nan, rng.random(size)),
 }
 # Correct mechanisms without evidence: hits too rare to choose an event.
-SILENT = {"rare": HealthCheck.IDLE_EVENT}
+SILENT = {"rare": HealthCheck.NO_POWER}
 
 
 @pytest.mark.parametrize("name", HONEST)

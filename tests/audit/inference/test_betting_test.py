@@ -21,7 +21,7 @@ from dpaudit.audit.inference.betting_test import (
     supporting_line,
 )
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.inference.multiplicity import Ledger, holm, split_budget
+from dpaudit.audit.inference.multiplicity import ErrorBudget, holm, split_budget
 from dpaudit.audit.sampling.tasks import PairCounts, pair_numbers
 
 CLAIMS = [
@@ -133,7 +133,7 @@ def test_counts_as_expected_of_a_known_event_refute(true, runs):
 def test_running_bound_counts_members_without_a_gap():
     wealth = Wealth(np.zeros((4, 1, 14)), np.array([5.0, 4.0, 1.0, 9.0]))
     assert (wealth.n_refuted(0.05), wealth.n_refuted(math.exp(-0.5))) == (2, 4)
-    np.testing.assert_allclose(wealth.p_values(), np.exp([-5.0, -4.0, -1.0, -9.0]))
+    np.testing.assert_allclose(wealth.pvalues(), np.exp([-5.0, -4.0, -1.0, -9.0]))
 
 
 def test_the_peak_is_kept_when_wealth_is_lost():
@@ -159,9 +159,9 @@ def test_holm_agrees_with_statsmodels():
         (lambda: supporting_line(PureDP(1.0), 1.0 - 1e-14), "too near an end"),
         *((lambda p=bad: holm(p), "are not p-values") for bad in ([-0.1], [1.1], [math.nan], [[0.5]])),
         *((lambda w=bad: split_budget(0.01, w), "do not divide a budget") for bad in ([], ["a", "a"], {"a": 0.0})),
-        (lambda: Ledger(0.05, (("a", 0.04), ("b", 0.02))), "do not fit"),
-        (lambda: Ledger(0.05, (("a", -0.01), ("b", 0.02))), "do not fit"),
-        (lambda: Ledger(0.05, (("a", 0.05),), beside=(("b", 1.0),)), "is not a probability"),
+        (lambda: ErrorBudget(0.05, (("a", 0.04), ("b", 0.02))), "do not fit"),
+        (lambda: ErrorBudget(0.05, (("a", -0.01), ("b", 0.02))), "do not fit"),
+        (lambda: ErrorBudget(0.05, (("a", 0.05),), beside=(("b", 1.0),)), "is not a probability"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):

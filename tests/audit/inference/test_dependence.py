@@ -16,29 +16,29 @@ from dpaudit.audit.inference.dependence import (
     MOST_COPIES,
     _log_moments,
     _log_wealth,
-    copies_p_value,
-    dispersion_p_value,
+    copies_pvalue,
+    dispersion_pvalue,
     gain,
     log_chance_of_head,
     log_chance_of_order,
-    pairs_within_p_value,
-    product_p_value,
+    pairs_within_pvalue,
+    product_pvalue,
 )
-from dpaudit.audit.inference.two_sample_test import change_p_value
+from dpaudit.audit.inference.two_sample_test import change_pvalue
 
 
 @pytest.mark.parametrize(("sizes", "total"), [((4,) * 5, 9), ((3, 5, 7, 9), 10), ((1, 1, 2, 8), 3)])
-def test_a_p_value_is_at_least_the_probability_of_one_as_small(sizes, total):
+def test_a_pvalue_is_at_least_the_probability_of_one_as_small(sizes, total):
     """Return all distributions of the hits over blocks, with their hypergeometric probabilities."""
     found = []
     for hits in itertools.product(*(range(min(size, total) + 1) for size in sizes)):
         if sum(hits) == total:
             ways = math.prod(math.comb(size, count) for size, count in zip(sizes, hits, strict=True))
-            found.append((dispersion_p_value(hits, sizes)[0], ways / math.comb(sum(sizes), total)))
+            found.append((dispersion_pvalue(hits, sizes)[0], ways / math.comb(sum(sizes), total)))
     assert sum(probability for _, probability in found) == pytest.approx(1.0)
-    for p_value in {p_value for p_value, _ in found}:
-        assert sum(probability for other, probability in found if other <= p_value) <= p_value + 1e-12
-    assert min(p_value for p_value, _ in found) < 1.0
+    for pvalue in {pvalue for pvalue, _ in found}:
+        assert sum(probability for other, probability in found if other <= pvalue) <= pvalue + 1e-12
+    assert min(pvalue for pvalue, _ in found) < 1.0
 
 
 @pytest.mark.parametrize(("size", "rate"), [(12, 0.3), (200, 0.01), (40_000, 0.3)])
@@ -63,38 +63,36 @@ def test_the_probability_of_the_total_is_at_least_as_assumed():
             assert stats.binom.pmf(total, runs, total / runs) >= assumed * (1 - 1e-9)
 
 
-def test_a_product_of_two_p_values_is_a_p_value():
+def test_a_product_of_two_pvalues_is_a_pvalue():
     """Size by enumeration, for p-values uniform on a grid and for those of two sides with few runs."""
     grid = [((i + 1) / 40, 1 / 40) for i in range(40)]
     sizes = (6,) * 4
     of_side = [
         (
-            dispersion_p_value(hits, sizes)[0],
+            dispersion_pvalue(hits, sizes)[0],
             math.prod(math.comb(6, count) for count in hits) / math.comb(24, 9),
         )
         for hits in itertools.product(range(7), repeat=4)
         if sum(hits) == 9
     ]
     for one in (grid, of_side):
-        both = sorted((product_p_value(p, q), weight * other) for p, weight in one for q, other in one)
+        both = sorted((product_pvalue(p, q), weight * other) for p, weight in one for q, other in one)
         reached = 0.0
-        for index, (p_value, probability) in enumerate(both):
+        for index, (pvalue, probability) in enumerate(both):
             reached += probability
-            if index + 1 == len(both) or both[index + 1][0] > p_value:
-                assert reached <= p_value + 1e-9
+            if index + 1 == len(both) or both[index + 1][0] > pvalue:
+                assert reached <= pvalue + 1e-9
 
 
 def test_both_tails_and_their_limits():
-    assert dispersion_p_value([50] * 32, [100] * 32)[0] < 1e-20  # balanced
-    wide, ratio = dispersion_p_value([40, 60] * 16, [100] * 32)
+    assert dispersion_pvalue([50] * 32, [100] * 32)[0] < 1e-20  # balanced
+    wide, ratio = dispersion_pvalue([40, 60] * 16, [100] * 32)
     assert wide < 1e-6
     assert ratio == pytest.approx(4.1, abs=0.1)
-    assert (
-        dispersion_p_value([], []) == dispersion_p_value([3], [9]) == dispersion_p_value([0, 0], [5, 5]) == (1.0, 1.0)
-    )
-    one = dispersion_p_value([3, 9, 1, 4], [10, 20, 5, 9])
-    assert one == pytest.approx(dispersion_p_value([7, 11, 4, 5], [10, 20, 5, 9]))  # exchange hits and misses
-    assert one == pytest.approx(dispersion_p_value([9, 3, 4, 1], [20, 10, 9, 5]))  # another order
+    assert dispersion_pvalue([], []) == dispersion_pvalue([3], [9]) == dispersion_pvalue([0, 0], [5, 5]) == (1.0, 1.0)
+    one = dispersion_pvalue([3, 9, 1, 4], [10, 20, 5, 9])
+    assert one == pytest.approx(dispersion_pvalue([7, 11, 4, 5], [10, 20, 5, 9]))  # exchange hits and misses
+    assert one == pytest.approx(dispersion_pvalue([9, 3, 4, 1], [20, 10, 9, 5]))  # another order
 
 
 def test_large_blocks_weigh_more():
@@ -103,8 +101,8 @@ def test_large_blocks_weigh_more():
         stats.binom.ppf((np.arange(n) + 0.5) / n, runs, 0.5).tolist() for n, runs in ((16, 16), (40, 4_000))
     )
     sizes = [16] * 6_400 + [4_000] * 40
-    assert dispersion_p_value(usual * 400 + large, sizes)[0] > 0.1
-    assert dispersion_p_value(usual * 400 + [1_900, 2_100] * 20, sizes)[0] < 1e-40
+    assert dispersion_pvalue(usual * 400 + large, sizes)[0] > 0.1
+    assert dispersion_pvalue(usual * 400 + [1_900, 2_100] * 20, sizes)[0] < 1e-40
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 1, 2), (4, 3)])
@@ -118,7 +116,7 @@ def test_pairs_within_blocks_are_no_more_probable(sizes, pairs):
         counts[sum(block[order[2 * i]] == block[order[2 * i + 1]] for i in range(pairs))] += 1
     if 2 * pairs <= runs:
         for within in range(pairs + 1):
-            assert counts[within:].sum() / counts.sum() <= pairs_within_p_value(within, pairs, sizes) + 1e-12
+            assert counts[within:].sum() / counts.sum() <= pairs_within_pvalue(within, pairs, sizes) + 1e-12
 
 
 @pytest.mark.parametrize("law", [(0.9, 0.1), (0.2, 0.3, 0.5), (0.2,) * 5, (1.0,)])
@@ -179,18 +177,18 @@ def test_the_mean_wealth_of_a_sample_is_bounded(law, runs):
 def test_numbers_as_expected_of_independent_runs_are_not_accused_and_copies_are(mean):
     """Of 100,000 equally likely outputs, each seen `mean` times on average; and of sixty, each seen twice."""
     numbers = np.round(1e5 * stats.poisson.pmf(np.arange(MOST_COPIES + 2), mean))
-    assert copies_p_value(numbers, round(1e5 * mean))[0] == 1.0
+    assert copies_pvalue(numbers, round(1e5 * mean))[0] == 1.0
     copied = np.bincount([2] * 60, minlength=MOST_COPIES + 2)
-    p_value, copies = copies_p_value(copied, 120)
+    pvalue, copies = copies_pvalue(copied, 120)
     wealth = np.exp([_log_wealth(copied[k - 1 : k + 2].astype(float), k) for k in range(2, MOST_COPIES + 1)]).mean()
     assert copies == 2
-    assert p_value == pytest.approx(1.0 / (wealth * stats.poisson.pmf(120, 120)), rel=1e-3, abs=0.0)
+    assert pvalue == pytest.approx(1.0 / (wealth * stats.poisson.pmf(120, 120)), rel=1e-3, abs=0.0)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 7), (12, 5), (3, 40)])
 def test_its_size_is_at_most_alpha(n, m):
     """Enumerate all outcomes for a grid of p and three alphas."""
-    values = np.array([[change_p_value(h, n, k, m) for k in range(m + 1)] for h in range(n + 1)])
+    values = np.array([[change_pvalue(h, n, k, m) for k in range(m + 1)] for h in range(n + 1)])
     for p in np.linspace(0.0, 1.0, 101):
         chance = np.outer(binom.pmf(range(n + 1), n, p), binom.pmf(range(m + 1), m, p))
         for alpha in (0.3, 0.05, 0.001):
@@ -204,23 +202,23 @@ def test_it_is_twice_a_tail_of_scipys_hypergeometric_law():
         h, k = int(rng.integers(0, n + 1)), int(rng.integers(0, m + 1))
         law = stats.hypergeom(n + m, h + k, n)
         tail = law.cdf(h) if h * (n + m) < n * (h + k) else law.sf(h - 1)
-        assert change_p_value(h, n, k, m) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
+        assert change_pvalue(h, n, k, m) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
 
 
 def test_large_and_extreme_counts():
-    assert change_p_value(0, 10**9, 0, 10**9) == change_p_value(10**9, 10**9, 10**9, 10**9) == 1.0
-    assert change_p_value(10**9, 10**9, 0, 10**9) == 0.0
+    assert change_pvalue(0, 10**9, 0, 10**9) == change_pvalue(10**9, 10**9, 10**9, 10**9) == 1.0
+    assert change_pvalue(10**9, 10**9, 0, 10**9) == 0.0
     # 2.236 standard errors: 0.0253 by the normal law
-    assert change_p_value(10**8, 10**9, 10**8 + 30_000, 10**9) == pytest.approx(0.02535, rel=1e-3)
+    assert change_pvalue(10**8, 10**9, 10**8 + 30_000, 10**9) == pytest.approx(0.02535, rel=1e-3)
 
 
 def test_impossible_counts_are_refused():
     for hits, sizes in (([3], [2]), ([-1, 2], [2, 2]), ([1, 1], [2]), ([0], [0])):
         with pytest.raises(OptionError):
-            dispersion_p_value(hits, sizes)
+            dispersion_pvalue(hits, sizes)
     for within, pairs in ((3, 2), (1, 5), (-1, 2)):
         with pytest.raises(OptionError):
-            pairs_within_p_value(within, pairs, [9])
+            pairs_within_pvalue(within, pairs, [9])
     for counts in ((-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (0, 5, 1, 0)):
         with pytest.raises(OptionError):
-            change_p_value(*counts)
+            change_pvalue(*counts)

@@ -102,14 +102,14 @@ def test_size_by_enumeration():
     for x, y in np.ndindex(runs + 1, runs + 1):
         counts = np.array([x, runs - x]), np.array([y, runs - y])
         found = divergence_test(pilot, pilot[::-1], *counts, claim, alpha=0.2, coins=np.random.default_rng(x * 31 + y))
-        size += on_x[x] * on_y[y] * (found.p_value <= 0.2)
-        assert (found.bound > claim.rho) <= (found.p_value <= 0.2)
+        size += on_x[x] * on_y[y] * (found.pvalue <= 0.2)
+        assert (found.bound > claim.rho) <= (found.pvalue <= 0.2)
     assert size <= 0.2
 
 
 def test_gaussian_noise_above_the_claim_is_refuted():
     found = run(np.sqrt(1.25), ZeroConcentratedDP(0.5), 20_000)
-    assert found.p_value < 1e-4
+    assert found.pvalue < 1e-4
     assert 0.55 < found.bound < 0.625
     assert found.estimate == pytest.approx(0.625, rel=0.05)
     assert run(np.sqrt(1.25), ZeroConcentratedDP(0.625), 20_000).bound < 0.625
@@ -139,7 +139,7 @@ def test_no_strength_below_the_claim_keeps_a_violation_from_being_refuted(log_od
         pilot, pilot[::-1], counts, counts[::-1], ZeroConcentratedDP(share * divergence if log_odds < 10 else share),
         alpha=0.05, coins=np.random.default_rng(1),
     )  # fmt: skip
-    assert found.p_value < 1e-6
+    assert found.pvalue < 1e-6
     assert found.bound > share * divergence if log_odds < 10 else found.bound > 5.0
 
 

@@ -20,7 +20,7 @@ from dpaudit.audit.inference.event_test import (
     joint_test,
     joint_test_beside,
     order,
-    p_value,
+    pvalue,
     root_from_below,
     strength_estimate,
     strength_lower,
@@ -32,11 +32,11 @@ CLAIMS = [
 ]  # fmt: skip
 
 
-def p_values(n: int, m: int, claim, alpha: float) -> np.ndarray:
+def pvalues(n: int, m: int, claim, alpha: float) -> np.ndarray:
     """Return all p-values, shape (n + 1, m + 1); grouping by the hits on y is faster."""
     return np.array(
         [
-            [p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) for x in range(n + 1)]
+            [pvalue(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) for x in range(n + 1)]
             for y in range(m + 1)
         ]
     ).T
@@ -58,7 +58,7 @@ def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n", "m"), [(4, 8), (8, 4)])  # unequal, so that runs that are exchanged show
 def test_size_never_exceeds_alpha(n, m, claim):
-    found = p_values(n, m, claim, 0.05)
+    found = pvalues(n, m, claim, 0.05)
     alphas = (0.05, 0.01, 0.2)  # the test is tuned to .05 and valid for any alpha
     sizes = largest_sizes(claim, *(found <= alpha for alpha in alphas))
     assert all(size <= alpha for size, alpha in zip(sizes, alphas, strict=True))
@@ -66,7 +66,7 @@ def test_size_never_exceeds_alpha(n, m, claim):
 
 def test_size_comes_near_alpha():
     """The size test above would accept a test that never rejects."""
-    assert largest_sizes(PureDP(1.0), p_values(20, 20, PureDP(1.0), 0.05) <= 0.05)[0] > 0.03
+    assert largest_sizes(PureDP(1.0), pvalues(20, 20, PureDP(1.0), 0.05) <= 0.05)[0] > 0.03
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
@@ -84,16 +84,16 @@ def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
 
 @pytest.mark.parametrize("counts", [(60, 100, 10, 100), (30, 30, 1, 3000)])
 @pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
-def test_p_value_grows_with_the_strength_and_crosses_alpha_at_the_bound(claim, counts):
+def test_pvalue_grows_with_the_strength_and_crosses_alpha_at_the_bound(claim, counts):
     observed = Counts(hits_x=counts[0], runs_x=counts[1], hits_y=counts[2], runs_y=counts[3])
     bound, estimate = strength_lower(observed, claim, alpha=0.05), strength_estimate(observed, claim)
     top = min(2 * bound + 0.5, claim.max_strength * 0.999)
-    found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 3)]
+    found = [pvalue(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 3)]
     assert all(a <= b + 1e-12 for a, b in pairwise(found))
     assert bound > 0.0
-    assert p_value(observed, claim.with_strength(bound)) <= 0.05
+    assert pvalue(observed, claim.with_strength(bound)) <= 0.05
     beyond = bound + 0.02 * max(min(estimate, bound + 10) - bound, 1e-3) + 1e-6
-    assert math.isinf(estimate) or p_value(observed, claim.with_strength(beyond)) > 0.05
+    assert math.isinf(estimate) or pvalue(observed, claim.with_strength(beyond)) > 0.05
 
 
 @pytest.mark.parametrize("n", [10**4, 10**10])
@@ -122,7 +122,7 @@ LARGE = [(0, N, 0, N), (N, N, 0, N), (N, N, N, N), (30, N, 2, N), (N // 2, N, N 
 def test_corners_are_defined(claim):
     for corner in CORNERS + (LARGE if claim == PureDP(1.0) else []):
         counts = Counts(hits_x=corner[0], runs_x=corner[1], hits_y=corner[2], runs_y=corner[3])
-        assert 0.0 < p_value(counts, claim) <= 1.0
+        assert 0.0 < pvalue(counts, claim) <= 1.0
         bound = strength_lower(counts, claim, alpha=0.05)
         assert 0.0 <= bound < claim.max_strength
         assert bound <= max(strength_estimate(counts, claim), 0.0)
@@ -134,9 +134,9 @@ def test_impossible_counts_and_other_arguments_are_refused():
         with pytest.raises(OptionError):
             Counts(hits_x=bad[0], runs_x=bad[1], hits_y=bad[2], runs_y=bad[3])
     counts = Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100)
-    assert p_value(counts, 1.0) == p_value(counts, PureDP(1.0)) < 0.05
+    assert pvalue(counts, 1.0) == pvalue(counts, PureDP(1.0)) < 0.05
     with pytest.raises(ClaimError, match="is not a claim"):
-        p_value(counts, "1.0")
+        pvalue(counts, "1.0")
     for alpha in (0.0, 1.0, math.nan, 1e-12):
         with pytest.raises(OptionError, match="alpha="):
             strength_lower(counts, PureDP(1.0), alpha=alpha)

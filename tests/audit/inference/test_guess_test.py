@@ -48,16 +48,16 @@ def test_sizes_and_bounds_by_enumeration(claim):
     levels = (0.05, 0.3) if claim.has_closed_form else (0.3,)
     found = {a: [guess_test(Guesses(right=r, wrong=w, runs=RUNS), claim, alpha=a) for r, w in ALL] for a in levels}
     for tuned, results in found.items():
-        p_values, bounds = np.array(results).T
+        pvalues, bounds = np.array(results).T
         for w in (1e-4, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
             most = min(float(claim.max_power(w)[0]), 1.0 - w)
             for c in (most, 0.9 * most):
                 law = law_of(c, w)
                 assert law.sum() == pytest.approx(1.0)
-                assert all(law[p_values <= a].sum() <= a + 1e-12 for a in (0.01, 0.05, 0.3, 0.6))
+                assert all(law[pvalues <= a].sum() <= a + 1e-12 for a in (0.01, 0.05, 0.3, 0.6))
                 assert law[bounds > claim.strength].sum() <= tuned
-        assert np.array_equal(p_values <= tuned, bounds > claim.strength) or claim.log_ratio is None
-        assert not np.any((bounds > claim.strength) & (p_values > tuned))
+        assert np.array_equal(pvalues <= tuned, bounds > claim.strength) or claim.log_ratio is None
+        assert not np.any((bounds > claim.strength) & (pvalues > tuned))
     assert min(p for p, _ in found[0.3]) < 0.05, "some counts refute"
 
 
@@ -175,10 +175,10 @@ def test_impossible_guesses_are_refused():
 
 def test_laws_with_a_worse_direction_are_covered_too():
     """S and T with different losses: only their mean keeps the boundary."""
-    p_values = np.array(
+    pvalues = np.array(
         [guess_test(Guesses(right=r, wrong=w, runs=RUNS), GaussianDP(1.0), alpha=0.05)[0] for r, w in ALL]
     )
     for q_s, p_t in ((0.02, 0.3), (0.2, 0.01), (0.1, 0.1)):
         p_s, q_t = (float(GaussianDP(1.0).max_power(rate)[0]) for rate in (q_s, p_t))
         law = law_of(0.5 * (p_s + q_t), 0.5 * (q_s + p_t))
-        assert law[p_values <= 0.05].sum() <= 0.05
+        assert law[pvalues <= 0.05].sum() <= 0.05

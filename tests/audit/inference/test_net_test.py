@@ -9,7 +9,7 @@ from scipy.stats import multinomial
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.inference import net_test as module
-from dpaudit.audit.inference.event_test import Counts, joint_test, joint_test_beside, p_value
+from dpaudit.audit.inference.event_test import Counts, joint_test, joint_test_beside, pvalue
 from dpaudit.audit.inference.net_test import clearance, net_test, rough_bound
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)]
@@ -42,10 +42,10 @@ def test_size_by_enumeration(claim, monkeypatch):
     weights = UNEVEN
     found = enumerated(claim, weights, monkeypatch)
     refuted = [(x, y, one) for x, y, one in found if one is not None and one.bound > claim.strength]
-    assert all(one.p_value <= ALPHA for _, _, one in refuted)
+    assert all(one.pvalue <= ALPHA for _, _, one in refuted)
     assert all(one.counts == Counts(hits_x=int(x[one.index]), runs_x=RUNS, hits_y=int(y[one.index]), runs_y=RUNS)
                for x, y, one in refuted)  # fmt: skip
-    p_values = np.array([1.0 if one is None else one.p_value for _, _, one in found])
+    pvalues = np.array([1.0 if one is None else one.pvalue for _, _, one in found])
     on_x, on_y = (np.array([pair[side] for pair in found]) for side in (0, 1))
     largest = {"x": 0.0, "y": 0.0}
     for q, way in itertools.product(np.linspace(0.01, 0.6, 25), "xy"):
@@ -53,8 +53,8 @@ def test_size_by_enumeration(claim, monkeypatch):
         mass = multinomial(RUNS, p_x).pmf(on_x) * multinomial(RUNS, p_y).pmf(on_y)
         assert mass.sum() == pytest.approx(1.0)
         for level in (ALPHA, 0.5 * ALPHA, 0.1 * ALPHA):
-            assert mass[p_values <= level].sum() <= level
-        largest[way] = max(largest[way], mass[p_values <= ALPHA].sum())
+            assert mass[pvalues <= level].sum() <= level
+        largest[way] = max(largest[way], mass[pvalues <= ALPHA].sum())
     for way, part in zip("xy", weights[:, 0], strict=True):
         assert 0.0 < largest[way] <= ALPHA * part + 0.1, "hardly more than the part of the one event at the edge"
 
@@ -73,12 +73,12 @@ def test_no_refutation_is_left_out(claim):
         on_x, on_y = rng.multinomial(runs, p), rng.multinomial(runs, q)
         level = alpha / (2 * outcomes)
         is_refuted = any(
-            p_value(Counts(hits_x=int(a), runs_x=runs, hits_y=int(b), runs_y=runs), claim, alpha=level) <= level
+            pvalue(Counts(hits_x=int(a), runs_x=runs, hits_y=int(b), runs_y=runs), claim, alpha=level) <= level
             for x, y in ((on_x, on_y), (on_y, on_x))
             for a, b in zip(x, y, strict=True)
         )
         found = net_test(on_x, on_y, runs, runs, claim, np.full((2, outcomes), 1 / (2 * outcomes)), alpha=alpha)
-        assert (found is not None and found.p_value <= alpha) == is_refuted
+        assert (found is not None and found.pvalue <= alpha) == is_refuted
         refuted += is_refuted
     assert 3 < refuted < 16
 
@@ -104,7 +104,7 @@ def test_the_net_turns_with_the_sides():
     for runs_x, runs_y in ((1_000, 1_000), (2_000, 1_000)):
         found = net_test(on_x, on_y, runs_x, runs_y, PureDP(0.1), EVEN, alpha=0.05)
         turned = net_test(on_y, on_x, runs_y, runs_x, PureDP(0.1), EVEN[::-1], alpha=0.05)
-        assert (turned.index, turned.bound, turned.p_value) == (found.index, found.bound, found.p_value)
+        assert (turned.index, turned.bound, turned.pvalue) == (found.index, found.bound, found.pvalue)
         assert {turned.likelier_on, found.likelier_on} == {"x", "y"}
 
 
@@ -119,4 +119,4 @@ def test_rough_numbers_are_near_the_exact_ones(claim):
         exact = joint_test(counts, claim, alpha=0.0228)[1]
         assert rough[at] == pytest.approx(exact, rel=0.07)
         assert clear[at] > 2.5
-        assert p_value(counts, claim.with_strength(0.2), alpha=0.0228) < 0.0228
+        assert pvalue(counts, claim.with_strength(0.2), alpha=0.0228) < 0.0228

@@ -5,7 +5,7 @@ from scipy.stats import binom
 
 from dpaudit import PureDP
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.event_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, pvalue
 from dpaudit.audit.portfolio import low_bits
 from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.portfolio.low_bits import _KINDS, _LENGTHS, FALSE_WARNING, LowBits, look_at_bits
@@ -31,7 +31,7 @@ def critical_hits(n, alpha):
     for hits_y in range(n + 1):
         while least <= n:
             counts = Counts(hits_x=least, runs_x=n, hits_y=hits_y, runs_y=n)
-            if p_value(counts, PureDP(1.0), alpha=alpha) <= alpha:
+            if pvalue(counts, PureDP(1.0), alpha=alpha) <= alpha:
                 break
             least += 1
         found.append(least)  # with more hits on y it is as large or larger

@@ -14,7 +14,7 @@ from dpaudit.audit.events.features import Coordinates
 from dpaudit.audit.events.leaves import name_words
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.scores import Number
-from dpaudit.audit.inference.event_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, pvalue
 from dpaudit.audit.portfolio.choice import choose_event
 from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.portfolio.picks import (
@@ -291,7 +291,7 @@ def test_a_leak_is_found_and_its_twin_shows_nothing(name):
         (pilot_x, x), (pilot_y, y) = ([outputs_of(name, p, 600, rng) for _ in range(2)] for p in (often, 0.03))
         choice, _ = choose_event(cuts_of(pilot_x, pilot_y), claim, 600, alpha)
         counts = Counts(hits_x=choice.event.count(x), runs_x=600, hits_y=choice.event.count(y), runs_y=600)
-        found = p_value(counts if choice.likelier_on == "x" else counts.swapped(), claim, alpha=alpha)
+        found = pvalue(counts if choice.likelier_on == "x" else counts.swapped(), claim, alpha=alpha)
         assert (found <= alpha) is (often == 0.6)
         assert often == 0.03 or any(each in str(choice.event) for each in WORDS)
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.event_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, pvalue
 from dpaudit.audit.inference.guess_test import Guesses, guess_test
 from dpaudit.audit.power.alternatives import best_q
 from dpaudit.audit.power.joint_test_power import (
@@ -45,7 +45,7 @@ def test_runs_needed_reach_the_power_and_hardly_more(claim, q, excess, power):
 
 @functools.cache
 def is_refuted(claim, n, m, x, y):
-    return p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim) <= 0.05
+    return pvalue(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim) <= 0.05
 
 
 def fewest_refuted(claim, n, m, y, low):
@@ -108,7 +108,7 @@ def test_stated_power_where_hits_are_few(claim, runs, q, excess):
 def test_stated_power_against_tables(claim, runs, q, excess):
     """Excesses at power .8, computed once from exact p-values.
 
-    For 70 counts y within 4 standard deviations, bisection finds the fewest x with p_value <= .05. In between, the
+    For 70 counts y within 4 standard deviations, bisection finds the fewest x with pvalue <= .05. In between, the
     difference from the fewest x of an ellipse of 1.645 is linear in y. The power is summed over the binomial laws and
     solved for the excess.
     """
@@ -144,7 +144,7 @@ def p_of(claim, n, m, alpha, x, y):
     """Return the exact p-value in units of alpha; 0 if there are more hits than runs."""
     if x > n:
         return 0.0
-    return p_value(Counts(hits_x=int(x), runs_x=n, hits_y=int(y), runs_y=m), claim, alpha=alpha) / alpha
+    return pvalue(Counts(hits_x=int(x), runs_x=n, hits_y=int(y), runs_y=m), claim, alpha=alpha) / alpha
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_few_hits_are_refuted_from_the_curve_on_and_no_fewer(claim, n, m, q, alp
     [(PureDP(1.0), 0.268), (ApproxDP(1.0, 0.05), 0.1), (GaussianDP(1.0), 1e-3), (RenyiDP(4.0, 1.0), 0.3)],
     ids=str,
 )
-def test_many_hits_on_the_curve_have_a_p_value_near_alpha(claim, q, alpha):
+def test_many_hits_on_the_curve_have_a_pvalue_near_alpha(claim, q, alpha):
     """Within .02 standard errors: 4% at alpha .05, and 9% at 1e-5."""
     n = 1_000_000
     y = np.round(n * q + np.array([-3.0, 0.0, 3.0]) * math.sqrt(n * q * (1.0 - q)))

@@ -26,7 +26,7 @@ def test_refuted():
     result = check(laplace(0.5), X, Y, claim=PureDP(1.0), adjacency=AddRemove(), runs=100_000)
     assert result.verdict is Verdict.REFUTED
     assert 1.9 < result.bound <= 2.0
-    assert result.p_value < 1e-8
+    assert result.pvalue < 1e-8
     assert result.counts.runs_x == result.counts.runs_y == 100_000 - result.pilot_runs
     assert str(result).startswith(f"REFUTED: epsilon >= {rounded_down(result.bound):g}, ")
     assert "claimed 1 (95% confidence)" in str(result)
@@ -38,9 +38,9 @@ def test_not_refuted_says_what_would_have_been_found():
     result = check(laplace(), X, Y, claim=PureDP(1.0), runs=100_000, resolution=0.1, alpha=RARE)
     assert result.verdict is Verdict.NOT_REFUTED
     assert 0.9 < result.bound <= 1.0
-    assert result.p_value > RARE
+    assert result.pvalue > RARE
     assert 0 < result.resolution < 0.1
-    assert f"smallest detectable excess: {result.resolution:.2g}" in str(result)
+    assert f"minimum detectable excess: {result.resolution:.2g}" in str(result)
     assert result.pair.adjacency == "declared neighbours by the caller"
 
 
@@ -87,8 +87,8 @@ def test_seeds():
     assert first == again
     assert first.counts != other.counts
     fresh = check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=None)
-    assert fresh.is_replayable
-    assert fresh.why_not_replayable == ""
+    assert fresh.is_reproducible
+    assert fresh.why_not_reproducible == ""
     assert check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=fresh.seed, jobs=1) == fresh
 
 

@@ -138,7 +138,7 @@ def test_it_is_the_audit_of_a_hand_made_combination():
     by_hand = check(combined, 1.0, 1.2, claim=PureDP(0.0), runs=1_000, name="a name")
     found = check_equivalence(laplace(1.0), laplace(1.2), ROWS, runs=1_000, name="a name")
     assert found.counts == by_hand.counts
-    assert (found.event, found.bound, found.p_value) == (by_hand.event, by_hand.bound, by_hand.p_value)
+    assert (found.event, found.bound, found.pvalue) == (by_hand.event, by_hand.bound, by_hand.pvalue)
     assert found.mechanism == "a name"
 
 
@@ -210,7 +210,7 @@ def test_runs_that_are_not_independent_are_inconclusive():
     found = compare(laplace(), stuck, margin=0.5)
     assert found.verdict is Equivalence.INCONCLUSIVE
     assert "Silence this check" in str(found)
-    assert compare(stuck, stuck, margin=0.5, ignore=["serial-dependence", "unsteady-hits"]).is_shown
+    assert compare(stuck, stuck, margin=0.5, ignore=["serial-dependence", "nonstationary"]).is_shown
 
 
 def test_a_dataset_that_a_version_changes_is_found_in_every_process():

@@ -157,7 +157,7 @@ def test_a_refutation_by_cells_is_said():
     result = check(weights, 0, 1, claim=dp.PureDP(1.0), runs=40_000, cells=4, jobs=1)
     assert result.is_refuted
     assert result.bound >= result.cells.strength_lower(result.claim) > 1.0
-    shares = dict(result.ledger.shares)
+    shares = dict(result.error_budget.shares)
     assert shares.keys() == {"event test", f"{result.net_events:,} plain events together", "cell intervals"}
     assert sum(shares.values()) == pytest.approx(0.05)
 

@@ -47,7 +47,7 @@ def test_outputs_made_elsewhere_have_to_be_independent():
     result = check_outputs(np.repeat(xs, 10), np.repeat(ys, 10), claim=PureDP(1.5))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "successive runs on x are correlated" in str(result)
-    silenced = ("serial-dependence", "repeated-blocks")
+    silenced = ("serial-dependence", "duplicate-outputs")
     assert check_outputs(np.repeat(xs, 10), ys, claim=PureDP(1.5), ignore=silenced).findings == ()
     assert check_outputs(np.sort(xs), np.sort(ys), claim=PureDP(1.5), alpha=RARE).verdict is Verdict.NOT_REFUTED
 
@@ -110,17 +110,17 @@ def response(dataset, size, rng):
 def test_the_ledger_adds_up_and_the_bound_is_nearer():
     result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, jobs=1, bits=False)
     assert isinstance(result, FixedSizeResult)
-    assert dict(result.ledger.shares) == pytest.approx(
+    assert dict(result.error_budget.shares) == pytest.approx(
         {"event test": 0.04, f"{result.net_events:,} plain events together": 0.01}
     )
-    assert result.ledger.total == 0.05
+    assert result.error_budget.total == 0.05
     assert result.opposite is not None
     # The oracle test of one event has a gap of .0124 at 95,000 runs; the test of both one of .0106, with its learning.
     assert 1.0 - result.bound < 0.0135
 
 
 @pytest.mark.parametrize("cells", [0, 8])
-def test_p_values_are_those_of_the_event_test_scaled_from_its_share_to_all_of_alpha(cells):
+def test_pvalues_are_those_of_the_event_test_scaled_from_its_share_to_all_of_alpha(cells):
     def coin(d, size, rng):
         return rng.random(size) < (0.11 if d else 0.03)
 
@@ -133,13 +133,13 @@ def test_p_values_are_those_of_the_event_test_scaled_from_its_share_to_all_of_al
     )
     share = dict(of_one.test_shares)["event test"]
     held = directed(of_one.claim, of_one.counts, of_one.likelier_on)
-    p_value, bound = joint_test(held.counts, held.claim, alpha=share)
-    assert (of_one.p_value, of_one.bound) == pytest.approx((p_value * of_one.alpha / share, bound), rel=1e-12)
+    pvalue, bound = joint_test(held.counts, held.claim, alpha=share)
+    assert (of_one.pvalue, of_one.bound) == pytest.approx((pvalue * of_one.alpha / share, bound), rel=1e-12)
     # Of both directions together: the coins that guesses are drawn with fit both datasets with a probability below 1.
     share, fits = dict(of_both.test_shares)["event test"], share_that_fits(of_both.counts.runs_x)
-    p_value, bound = guess_test(of_both.opposite.guesses, of_both.claim, alpha=share, fits=fits)
-    assert (of_both.p_value, of_both.bound) == pytest.approx((p_value * of_both.alpha / share, bound), rel=1e-12)
-    assert p_value > 1.001 * guess_test(of_both.opposite.guesses, of_both.claim, alpha=share)[0]
+    pvalue, bound = guess_test(of_both.opposite.guesses, of_both.claim, alpha=share, fits=fits)
+    assert (of_both.pvalue, of_both.bound) == pytest.approx((pvalue * of_both.alpha / share, bound), rel=1e-12)
+    assert pvalue > 1.001 * guess_test(of_both.opposite.guesses, of_both.claim, alpha=share)[0]
 
 
 def test_false_alarms_of_all_tests_together():
@@ -150,7 +150,7 @@ def test_false_alarms_of_all_tests_together():
         for seed in range(15)
     ]
     assert sum(result.is_refuted for result in audits) <= stats.binom.isf(1e-6, 45, 0.2)
-    assert all((result.p_value <= result.alpha) == result.is_refuted for result in audits)
+    assert all((result.pvalue <= result.alpha) == result.is_refuted for result in audits)
 
 
 def clamped_mean(rows, size, rng):
@@ -195,7 +195,7 @@ def test_the_final_test_of_a_sequential_audit_finds_it_too():
     found = crowded(0.06235, 41, runs=100_000, sequential=True)
     assert found.is_refuted
     assert found.is_closed
-    assert dict(found.ledger.shares) == pytest.approx(
+    assert dict(found.error_budget.shares) == pytest.approx(
         {"betting test": 0.025, "final test": 0.02, f"{found.net_events:,} plain events together": 0.005}
     )
 

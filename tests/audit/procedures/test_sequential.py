@@ -83,12 +83,12 @@ def test_a_broken_claim_is_refuted_early():
     result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, bits=False)
     assert result.is_refuted
     assert result.stopped == "refuted"
-    assert result.p_value <= result.alpha
+    assert result.pvalue <= result.alpha
     assert result.bound > 1.0
     assert result.runs <= 300
     slow = check(partial(laplace, epsilon=1.3), 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, bits=False)
     assert slow.is_refuted
-    assert all(look.p_value > slow.alpha for look in slow.looks[:-1])
+    assert all(look.pvalue > slow.alpha for look in slow.looks[:-1])
 
 
 def leak(dataset, size, rng):
@@ -141,7 +141,7 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
     result = check(leak, 0, 1, claim=PureDP(1.0), runs=4_500, sequential=True, seed=2, jobs=1, bits=False)
     assert result.is_refuted
     assert result.is_closed
-    assert result.p_value <= result.alpha
+    assert result.pvalue <= result.alpha
     assert result.runs == 4_500
     assert "by the final test" in str(result)
     assert result.looks[-1].bound == result.bound
@@ -151,10 +151,10 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
 def test_an_audit_that_is_stopped_has_no_final_test():
     result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True, on_look=lambda look: True)
     assert (result.is_closed, result.final_alpha, result.stopped) == (False, 0.025, "request")
-    assert dict(result.ledger.shares) == {"betting test": 0.025, "final test": 0.025}
+    assert dict(result.error_budget.shares) == {"betting test": 0.025, "final test": 0.025}
     open_ended = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=500, sequential=True, seconds=math.inf)
     assert (open_ended.is_closed, open_ended.final_alpha) == (False, 0.0)
-    assert dict(open_ended.ledger.shares) == {"betting test": 0.05}
+    assert dict(open_ended.error_budget.shares) == {"betting test": 0.05}
 
 
 def test_an_audit_that_is_stopped_before_its_planned_runs_does_not_reach_its_resolution():

@@ -16,7 +16,7 @@ from dpaudit.audit.results.statement_result import Point, StatementResult
 AUDIT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
     pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
-    counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, p_value=0.01, bound=1.25,
+    counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, pvalue=0.01, bound=1.25,
     resolution=0.5, power=0.95, runs=1_000, pilot_runs=49, seed=7, notes=("one", "two"),
     versions=(("dpaudit", "0.1.0"), ("numpy", "2.0.0")), environment={"seconds": 1.5},
 )  # fmt: skip
@@ -48,7 +48,7 @@ CANARIES = CanaryResult(
     tests=TESTS,
     carried=TESTS[1],
     alpha=0.05,
-    p_value=1e-10,
+    pvalue=1e-10,
     bound=1.9345,
     resolution=0.25,
     ceiling=5.6,

@@ -33,7 +33,7 @@ def laplace(scale):
     return noisy
 
 
-KEPT = replace(AUDIT, bound=0.5, p_value=0.5, alpha=1e-5, runs=20_000, notes=())
+KEPT = replace(AUDIT, bound=0.5, pvalue=0.5, alpha=1e-5, runs=20_000, notes=())
 
 
 def entry(mechanism, seed=0, runs=20_000, stream="after", **changes):
@@ -55,7 +55,7 @@ def test_the_same_mechanism_is_the_same():
     """But for chance, 1e-5 each: with the same seed and with another one."""
     found = compared(BEFORE, entry(laplace(1.0)))
     assert found.changes == NONE
-    assert 1e-5 < found.p_value <= 1.0
+    assert 1e-5 < found.pvalue <= 1.0
 
 
 def negated(answer, size, rng):
@@ -63,14 +63,14 @@ def negated(answer, size, rng):
     return answer - rng.laplace(size=size)
 
 
-def test_counts_from_the_same_random_numbers_have_no_p_value():
+def test_counts_from_the_same_random_numbers_have_no_pvalue():
     """The same counts pass. Others are named with the way to compare them, whether or not the law is another."""
     same = compared(BEFORE, entry(laplace(1.0), stream="before"))
-    assert (same.changes, same.p_value) == (NONE, None)
+    assert (same.changes, same.pvalue) == (NONE, None)
     assert same.notes == ("no p-value: the counts are equal and come from the same random numbers (seed 0, before)",)
     for other in (negated, laplace(0.5)):
         found = compared(BEFORE, entry(other, stream="before"))
-        assert found.p_value is None
+        assert found.pvalue is None
         (said,) = (change for change in found.changes if "verdict" not in change)
         counts = BEFORE.recounts[0].counts
         assert f"Pr[output ≥ 1 | y] was {counts.hits_y:,} of 20,000 and is " in said
@@ -81,7 +81,7 @@ def test_counts_from_the_same_random_numbers_have_no_p_value():
 def test_counts_of_runs_that_are_not_independent_are_not_compared():
     finding = Finding(HealthCheck.SERIAL_DEPENDENCE, "runs are correlated")
     found = compared(BEFORE, entry(laplace(1.0), findings=(finding,)))
-    assert found.p_value is None
+    assert found.pvalue is None
     assert found.not_compared.startswith("runs were not independent")
     assert found.changes == ("the verdict was not refuted and is inconclusive",)
 
@@ -95,13 +95,13 @@ def test_counts_that_do_not_say_their_random_numbers():
     (said,) = compared(*silent).changes
     assert "from random numbers that may be the same (neither file names them)" in said
     assert compared(silent[0], silent[0]).notes[0].startswith("no p-value: the counts are equal and come from random")
-    assert 0.0 < compared(silent[0], entry(laplace(1.0))).p_value <= 1.0
+    assert 0.0 < compared(silent[0], entry(laplace(1.0))).pvalue <= 1.0
 
 
 def test_a_mechanism_with_other_noise_has_changed():
     found = compared(BEFORE, entry(laplace(0.85), seed=1))
     assert "Pr[output ≥ 1 | y] was" in " ".join(found.changes)
-    assert found.p_value < 1e-5
+    assert found.pvalue < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_mechanism_with_other_noise_has_changed():
         ({"runs": 10_000}, "the runs on each dataset fell from 20,000 to 10,000"),
         ({"alpha": 1e-6}, "alpha was 1e-05 and is 1e-06, so smaller deviations go undetected"),
         ({"bits": False}, "the setting for low bits was warn and is False"),
-        ({"bound": 1.5, "p_value": 1e-9}, "the verdict was not refuted and is refuted"),
+        ({"bound": 1.5, "pvalue": 1e-9}, "the verdict was not refuted and is refuted"),
     ],
 )
 def test_settings_that_changed(change, words):
@@ -127,7 +127,7 @@ def test_nothing_to_compare_is_no_pass():
         (none, none, "neither file has"),
     ):
         found = compared(before, after)
-        assert (found.p_value, found.has_changed) == (None, False)
+        assert (found.pvalue, found.has_changed) == (None, False)
         assert found.not_compared == (
             f"nothing to compare: {which} separate counts of the event; pytest --dp-audit-save writes them"
         )
@@ -167,7 +167,7 @@ def test_another_pair_of_a_search_is_said_and_not_counted():
         return replace(BEFORE, result=replace(BEFORE.result, pair=replace(BEFORE.result.pair, contents=(text, "0.0"))))
 
     found = compared(with_pair("1.0"), replace(with_pair("0.5"), recounts=()))
-    assert (found.has_changed, found.p_value) == (False, None)
+    assert (found.has_changed, found.pvalue) == (False, None)
     assert found.not_compared == ANOTHER_PAIR
 
 

@@ -79,7 +79,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
 
 RESULT = dataclasses.replace(
-    AUDIT, event=Intervals(((-INF, -0.1), (2.0, INF)), others=True), likelier_on="y", counts=COUNTS, p_value=0.5,
+    AUDIT, event=Intervals(((-INF, -0.1), (2.0, INF)), others=True), likelier_on="y", counts=COUNTS, pvalue=0.5,
     bound=0.1, resolution=INF, runs=20, pilot_runs=10, seed=2**80, notes=(), versions=(),
 )  # fmt: skip
 STATEMENT = dataclasses.replace(
@@ -101,7 +101,7 @@ ROW = ReplayRow(
     finding="",
 )  # fmt: skip
 ENTRY = Entry(
-    name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS),
+    name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.NONSTATIONARY, "odd"),), low_bits=BITS),
     expected=Verdict.REFUTED, exact=INF, note="n", experiment="laplace",
     recounts=(RECOUNT, Recount(event=None, counts=None, forms=(), looked_at=10)),
     accepted=Accepted(reason="known", until="2027-06-30", up_to=2),
@@ -192,17 +192,13 @@ OPPOSITE = OtherDirection(
     guesses=Guesses(right=4, wrong=2, runs=18),
 )
 RESULTS = [
-    {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
+    {"cells": CELLS, "bits": True, "ignored": ("no-power",), "notes": ("n",), "provenance": Provenance(where="m:f")},
     {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
     {"opposite": OPPOSITE, "event": Apart(HALF_LINE, Outcomes((1,)))},
-    {
-        "divergence": DivergenceTest(
-            order=1.5, way="both ways", bins=9, alpha=0.04, p_value=1.0, bound=0.0, estimate=0.4
-        )
-    },
-    {"requested_resolution": None, "seed": 0, "versions": (("numpy", "2.0"),), "is_replayable": False},
-    {"bound": INF, "p_value": 0.0, "seed": 2**53 + 1, "findings": (Finding(HealthCheck.UNSTEADY_HITS, "“odd” ε"),)},
+    {"divergence": DivergenceTest(order=1.5, way="both ways", bins=9, alpha=0.04, pvalue=1.0, bound=0.0, estimate=0.4)},
+    {"requested_resolution": None, "seed": 0, "versions": (("numpy", "2.0"),), "is_reproducible": False},
+    {"bound": INF, "pvalue": 0.0, "seed": 2**53 + 1, "findings": (Finding(HealthCheck.NONSTATIONARY, "“odd” ε"),)},
     {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
 ]
 
@@ -250,7 +246,7 @@ def test_no_type_is_left_out_above():
     assert [name for name in TYPES if f'"type": "{name}"' not in text] == []
 
 
-ONE = audit(findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS)
+ONE = audit(findings=(Finding(HealthCheck.NONSTATIONARY, "odd"),), low_bits=BITS)
 TEXT, BODY = to_json(ONE), body_of(SUITE)
 ENTRY_AT = ("suite", "entries", 0)
 RESULT_AT = (*ENTRY_AT, "result")
@@ -317,7 +313,7 @@ def test_other_schemas_are_refused(schema):
 GROUP = {"type": "GroupClaim", "base": {"type": "PureDP", "epsilon": 1.0}, "distance": 2}
 IMPOSSIBLE = {
     "alpha": [2.0, 0, "high"],
-    "p_value": [-1, 2],
+    "pvalue": [-1, 2],
     "likelier_on": ["z"],
     "runs": ["many", -1],
     "hits_x": [11, -1, 0.5],

@@ -42,10 +42,10 @@ def test_the_row_of_an_audit():
         "name": "count", "experiment": "laplace", "kind": "audit", "mechanism": "noisy count", "claim": "1-DP",
         "claim_type": "PureDP", "strength_name": "epsilon", "claimed_strength": 1.0, "adjacency": "add/remove",
         "distance": 1.0, "difference": "row 2 removed", "verdict": "refuted", "expected": "not refuted",
-        "is_met": False, "bound": 1.25, "estimate": RESULT.estimate, "exact": 1.5, "alpha": 0.05, "p_value": 0.01,
-        "adjusted_p_value": 0.02, "resolution": 0.5, "power": 0.95, "event": RESULT.event_in_words,
+        "is_met": False, "bound": 1.25, "estimate": RESULT.estimate, "exact": 1.5, "alpha": 0.05, "pvalue": 0.01,
+        "adjusted_pvalue": 0.02, "resolution": 0.5, "power": 0.95, "event": RESULT.event_in_words,
         "likelier_on": "x", "hits_x": 600, "runs_x": 950, "hits_y": 200, "runs_y": 951, "runs": 1_000,
-        "pilot_runs": 49, "seed": 7, "is_replayable": True, "notes": "one; two", "accepted": str(ACCEPTED),
+        "pilot_runs": 49, "seed": 7, "is_reproducible": True, "notes": "one; two", "accepted": str(ACCEPTED),
         "seconds": 1.5, "versions": "dpaudit 0.1.0, numpy 2.0.0",
     }  # fmt: skip
 
@@ -54,7 +54,7 @@ def test_the_row_of_a_statement_is_about_its_worst_number():
     row = rows(SUITE)[1]
     assert {name: value for name, value in row.items() if value is not None} == {
         "name": "slope", "kind": "statement", "claim": "The error halves.", "verdict": "refuted", "estimate": 3.0,
-        "alpha": 0.01, "p_value": 0.01, "adjusted_p_value": 0.02, "quantity": "slope", "at": "t = 2", "lower": 2.5,
+        "alpha": 0.01, "pvalue": 0.01, "adjusted_pvalue": 0.02, "quantity": "slope", "at": "t = 2", "lower": 2.5,
         "upper": 3.5, "low": -math.inf, "high": 2.0, "runs": 500, "seed": 8,
     }  # fmt: skip
 
@@ -66,10 +66,10 @@ def test_an_exact_value_is_that_of_the_only_number():
 
 
 def test_the_wrong_twins_of_an_audit():
-    finding = Finding(HealthCheck.UNSTEADY_HITS, "the hits vary")
-    assert changed(findings=(finding,))["findings"] == "unsteady-hits: the hits vary"
+    finding = Finding(HealthCheck.NONSTATIONARY, "the hits vary")
+    assert changed(findings=(finding,))["findings"] == "nonstationary: the hits vary"
     assert changed(findings=(finding,))["verdict"] == "inconclusive"
-    assert changed(is_replayable=False)["is_replayable"] is False
+    assert changed(is_reproducible=False)["is_reproducible"] is False
     sequential = stopped(RESULT, stopped="time")
     assert rows(Suite(title="t", entries=(Entry(name="a", result=sequential),)))[0]["stopped"] == "time"
     group = changed(claim=ApproxDP(1.0, 1e-5, bound_on="delta").group(2))
@@ -112,7 +112,7 @@ def test_without_pandas_the_error_names_the_extra(monkeypatch):
     assert len(rows(SUITE)) == 2
 
 
-KEPT = replace(REFUTED, bound=0.8, p_value=0.3)
+KEPT = replace(REFUTED, bound=0.8, pvalue=0.3)
 HALVES = tuple(replace(test, alpha=test.alpha / 2) for test in KEPT.tests)
 STRICTER = replace(KEPT, alpha=KEPT.alpha / 2, tests=HALVES, carried=HALVES[1])
 
@@ -156,7 +156,7 @@ def test_a_row_and_a_flat_dict_have_bound_ceiling_and_guesses():
     ("before", "after", "change"),
     [
         (KEPT, KEPT, None),
-        (KEPT, replace(KEPT, p_value=0.5, bound=0.7), None),
+        (KEPT, replace(KEPT, pvalue=0.5, bound=0.7), None),
         (KEPT, REFUTED, "the verdict was not refuted and is refuted"),
         (KEPT, replace(KEPT, claim=PureDP(2.0)), "the claim was (1, 1e-05)-DP and is 2-DP"),
         (KEPT, replace(KEPT, canaries=500, included=250), "the canaries fell from 1,000 to 500"),
@@ -171,7 +171,7 @@ def test_changes_since_a_baseline(before, after, change):
         assert not found.has_changed
     else:
         assert change in found.changes
-    assert found.p_value is None
+    assert found.pvalue is None
     assert found.not_compared is None
 
 

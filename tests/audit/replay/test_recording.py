@@ -25,7 +25,7 @@ from dpaudit.audit.replay.tape import active_tape
 
 # ruff: noqa: NPY002
 
-BOUNDED, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.OPEN
+BOUNDED, UNDETERMINED = ReplayVerdict.BOUNDED, ReplayVerdict.UNDETERMINED
 X, Y = [1.0, 5.0], [1.0]
 OLDER, GLOBAL, KEPT = np.random.default_rng(1), np.random.mtrand._rand, itertools.count()
 LARGE = 122807528840384100672342137672332424406
@@ -91,7 +91,7 @@ def test_in_place_draws_choices_and_orders_are_put_back():
     assert {1.0, 2.0} < set(result.output_on_x[1])
     assert [4.0 if row == 3.0 else row for row in result.output_on_x[1]] == result.output_on_y[1]
     assert all(result.output_on_x[part] == result.output_on_y[part] for part in (0, 2, 3, 4))
-    assert result.verdict is OPEN
+    assert result.verdict is UNDETERMINED
 
 
 def test_a_comprehension_has_the_name_of_its_function():
@@ -116,7 +116,7 @@ def test_a_comprehension_has_the_name_of_its_function():
 )
 def test_unrecorded_randomness_is_noticed_also_where_it_decides_nothing(draw):
     result = run(lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + draw() > 1e12))
-    assert (result.unrecorded, result.verdict) == (True, OPEN)
+    assert (result.unrecorded, result.verdict) == (True, UNDETERMINED)
     assert "unrecorded" in str(result)
 
 
@@ -130,7 +130,7 @@ def test_unrecorded_randomness_is_noticed_also_where_it_decides_nothing(draw):
 )
 def test_draws_that_the_tape_does_not_see_are_noticed(mechanism):
     result = run(mechanism)
-    assert (result.unrecorded, result.verdict) == (True, OPEN)
+    assert (result.unrecorded, result.verdict) == (True, UNDETERMINED)
 
 
 def test_a_generator_from_before_says_what_to_do_and_nothing_of_the_data():
@@ -180,7 +180,7 @@ def seeded_on_one(rows):
 def test_seeds_from_the_data_are_named(mechanism, says):
     result = run(mechanism, claim=GaussianDP(9.0))
     assert kinds(result)[-1] is FindingKind.SEED_DIFFERS
-    assert result.verdict is OPEN
+    assert result.verdict is UNDETERMINED
     assert says in str(result)
     assert "so what it draws is not noise" in str(result)
 
@@ -226,7 +226,7 @@ def noisy(value, source):
 )
 def test_numbers_that_are_drawn_twice_are_named(mechanism, says):
     result = run(mechanism, [0.4, 0.3, 0.5], [0.3, 0.5], claim=(2.0, 0.5))
-    assert result.verdict is OPEN
+    assert result.verdict is UNDETERMINED
     assert says in str(result)
 
 
@@ -277,7 +277,7 @@ def of_no_draw(value):
 )
 def test_noise_from_no_known_source_is_named(mechanism, why):
     result = run(mechanism, [0.4, 0.3, 0.5], [0.3, 0.5], claim=(2.0, 0.5))
-    assert result.verdict is OPEN
+    assert result.verdict is UNDETERMINED
     assert any(each in str(result) for each in why.split("|")), str(result)
 
 
@@ -383,7 +383,7 @@ def raising(value, limit, rng):
 def test_a_call_that_raises_is_named(is_swapped):
     """Of the two, only a run on y that draws for itself shows that the call raises there."""
     result = run(lambda rows, rng: raising(len(rows), 1, rng), *((Y, X) if is_swapped else (X, Y)))
-    assert result.verdict is OPEN
+    assert result.verdict is UNDETERMINED
     assert result.findings[0].kind is FindingKind.RAISES
     often = "in 0 of 9 runs on x and in 8 of 8 on y" if is_swapped else "in 9 of 9 runs on x and in 0 of 8 on y"
     assert f"raises RuntimeError: underflow, {often}" in result.findings[0].message

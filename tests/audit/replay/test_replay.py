@@ -125,7 +125,7 @@ def test_bounds_on_a_divergence_are_compared_with_the_divergence(at):
     verdict = ReplayVerdict.EXCESS if at < 1.0 else ReplayVerdict.BOUNDED
     assert run(noisy, claim=ZeroConcentratedDP(1.125 * at)).verdict is verdict
     assert run(noisy, claim=RenyiDP(4.0, 4.5 * at)).verdict is verdict
-    verdict = ReplayVerdict.OPEN if at < 1.0 else ReplayVerdict.BOUNDED
+    verdict = ReplayVerdict.UNDETERMINED if at < 1.0 else ReplayVerdict.BOUNDED
     assert run(both, claim=ZeroConcentratedDP(0.25 * at)).verdict is verdict
     assert run(both, claim=RenyiDP(2.0, 0.5 * at)).verdict is verdict
     assert run(both, claim=RenyiDP(64.0, 8.5 * at)).verdict is verdict
@@ -186,7 +186,7 @@ def test_a_number_of_calls_that_depends_on_the_data():
     result = run(each)
     assert kinds(result) == [FindingKind.CALLS_DIFFER]
     assert "2 calls on x and 1 on y" in str(result)
-    assert result.verdict is ReplayVerdict.OPEN
+    assert result.verdict is ReplayVerdict.UNDETERMINED
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(result)
 
@@ -254,7 +254,7 @@ def test_what_clips_or_decides_after_the_noise_is_no_excess():
         lambda noisy: min(max(noisy, -1.0), 1.0),
     ):
         result = run(lambda at, rng, decide=decide: decide(at + rng.laplace()), x, y, claim=10.0)
-        assert result.verdict is ReplayVerdict.OPEN, str(result)
+        assert result.verdict is ReplayVerdict.UNDETERMINED, str(result)
     result = run(lambda rows, rng: max(clipped(rows, 2.0) + rng.laplace(scale=0.1), 0.0), claim=1.0)
     assert kinds(result) == [FindingKind.NEAR_THE_VALUES]
     assert result.findings[0].loss == pytest.approx(20.0)
@@ -372,7 +372,10 @@ def test_an_answer_and_a_scale_that_both_depend_on_the_data():
 
 def test_words_of_results():
     far = run(lambda rows, rng: rng.laplace(len(rows)), [1.0] * 3, [1.0], adjacency="add-remove", distance=2)
-    assert "OPEN: loss at most 2 in 1 call, claimed 1-DP at distance 2; not shown to be within the claim" in str(far)
+    assert (
+        "UNDETERMINED: loss at most 2 in 1 call, claimed 1-DP at distance 2; not shown to be within the claim"
+        in str(far)
+    )
 
     def one_of_ten(rows, rng):
         odds = np.ones(10)

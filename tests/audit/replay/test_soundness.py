@@ -19,7 +19,7 @@ from dpaudit.audit.replay.laws import Law, is_within
 from dpaudit.audit.replay.output_values import NotCopied, kept, same_form, same_output
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 
-BOUNDED, EXCESS, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.EXCESS, ReplayVerdict.OPEN
+BOUNDED, EXCESS, UNDETERMINED = ReplayVerdict.BOUNDED, ReplayVerdict.EXCESS, ReplayVerdict.UNDETERMINED
 X, Y = [1, 2, 9], [1, 2]
 
 
@@ -221,7 +221,7 @@ def test_a_dataset_that_is_changed_in_place():
         return rng.laplace(len(rows))
 
     result = run(sorts, Uncopied([3.0, 1.0]), Uncopied([3.0]))
-    assert (result.verdict, result.runs) == (OPEN, 1)
+    assert (result.verdict, result.runs) == (UNDETERMINED, 1)
     assert "cannot be copied" in str(result)
     assert run(lambda rows, rng: rng.laplace(sum(rows)), (row for row in [1]), (row for row in [])).runs == 1
 
@@ -285,7 +285,7 @@ def in_a_window(low, high):
     ],
 )
 def test_rare_values_of_a_law_that_moves(mechanism):
-    assert run(mechanism).verdict is OPEN
+    assert run(mechanism).verdict is UNDETERMINED
 
 
 def ranked(values):
@@ -304,10 +304,10 @@ OTHER = np.where(MANY == 137.0, 137.5, MANY)
 @pytest.mark.parametrize(
     ("mechanism", "verdict"),
     [
-        (lambda rows, rng: float(np.sort(rows)[rng.choice(150, p=ranked(np.sort(rows)))]), OPEN),
-        (lambda rows: float(random.choices(np.sort(rows).tolist(), weights=ranked(np.sort(rows)))[0]), OPEN),
-        (lambda rows, rng: float(np.sort(rows)[rng.choice(150, size=2, p=ranked(np.sort(rows))).max()]), OPEN),
-        (steps, OPEN),
+        (lambda rows, rng: float(np.sort(rows)[rng.choice(150, p=ranked(np.sort(rows)))]), UNDETERMINED),
+        (lambda rows: float(random.choices(np.sort(rows).tolist(), weights=ranked(np.sort(rows)))[0]), UNDETERMINED),
+        (lambda rows, rng: float(np.sort(rows)[rng.choice(150, size=2, p=ranked(np.sort(rows))).max()]), UNDETERMINED),
+        (steps, UNDETERMINED),
         (lambda rows, rng: float(MANY[rng.choice(150, p=ranked(np.sort(rows)))]), BOUNDED),
         (lambda rows, rng: round(rng.laplace(len(rows) / 150.0, 3.0)), BOUNDED),
     ],
@@ -334,7 +334,7 @@ def exact_again(rows, rng):
 @pytest.mark.parametrize("mechanism", [asks_again, normal_again, exact_again])
 def test_calls_that_lose_more_at_other_values(mechanism):
     result = run(mechanism, claim=GaussianDP(1.5) if mechanism is normal_again else 2.0)
-    assert result.verdict is OPEN
+    assert result.verdict is UNDETERMINED
     assert "at other values of the draws" in str(result)
 
 
@@ -376,7 +376,7 @@ def test_inputs_that_change_later_are_copied():
 def test_a_loss_that_a_primitive_states_is_a_promise():
     state = np.random.get_state()[1].tolist(), np.random.get_state()[2]  # noqa: NPY002
     result = run(lambda rows: own_noise(len(rows)))
-    assert (result.verdict, result.loss.epsilon) == (OPEN, 1.0)
+    assert (result.verdict, result.loss.epsilon) == (UNDETERMINED, 1.0)
     assert "is the one that it states for itself" in str(result)
     assert (np.random.get_state()[1].tolist(), np.random.get_state()[2]) == state  # noqa: NPY002
 
@@ -387,7 +387,7 @@ def test_whole_noise_on_a_move_that_is_none(move, step):
     result = run(lambda rows: move * sum(rows) + step * int(stats.dlaplace.rvs(1.0)), [1, 2], [1, 1])
     assert (result.verdict, result.loss.worst) == (EXCESS, math.inf)
     cut_off = run(lambda rows: stats.dlaplace.rvs(1.0, loc=sum(rows) / 2), [1, 2], [1, 1])
-    assert cut_off.verdict is OPEN  # scipy cuts the fraction off, so that the law is another one
+    assert cut_off.verdict is UNDETERMINED  # scipy cuts the fraction off, so that the law is another one
 
 
 def test_arguments_that_the_law_does_not_contain():
@@ -395,7 +395,7 @@ def test_arguments_that_the_law_does_not_contain():
     def clipped(value, high, rng=None):
         return min(value + np.random.default_rng().laplace(), high)
 
-    assert run(lambda rows, rng: clipped(2.0, max(rows), rng), [1, 3], [1, 4]).verdict is OPEN
+    assert run(lambda rows, rng: clipped(2.0, max(rows), rng), [1, 3], [1, 4]).verdict is UNDETERMINED
     assert run(lambda rows, rng: clipped(len(rows), 9.0, rng), [1, 3], [1]).verdict is BOUNDED
 
 
@@ -431,7 +431,7 @@ geometric = primitive("two-sided geometric", lambda value: value + int(stats.dla
     ],
 )
 def test_values_that_are_not_of_the_law_stated(mechanism):
-    assert run(mechanism, [1, 1], [1], claim=2.0).verdict is OPEN
+    assert run(mechanism, [1, 1], [1], claim=2.0).verdict is UNDETERMINED
 
 
 def rows_of_noise(law, rule, *sizes):
@@ -500,7 +500,7 @@ POOL, KEPT = [-0.3, 1.2, 0.4, -1.7], [0.3]
 )
 def test_noise_that_depends_on_other_noise(law, rule, sizes, why):
     result = run(rows_of_noise(law, rule, *sizes), claim=GaussianDP(30.0))
-    assert result.verdict is OPEN
+    assert result.verdict is UNDETERMINED
     assert why in str(result)
 
 

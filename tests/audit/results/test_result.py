@@ -97,9 +97,9 @@ def test_confidence_intervals(results):
     assert low <= results["equivalent"].estimate <= high < 0.2
     search = results["search"]
     assert search.confidence_interval() == refuted.confidence_interval()
-    assert (search.bound, search.pvalue) == (refuted.bound, refuted.p_value)
-    assert refuted.pvalue == refuted.p_value
-    assert statement.pvalue == statement.p_value
+    assert (search.bound, search.pvalue) == (refuted.bound, refuted.pvalue)
+    assert refuted.pvalue == refuted.pvalue
+    assert statement.pvalue == statement.pvalue
 
 
 def test_a_dict_says_the_verdict_in_plain_values(results):

@@ -44,7 +44,7 @@ def test_the_verdict_is_whether_an_interval_lies_outside(points, largest_width, 
     found = result(*points, largest_width=largest_width)
     assert found.verdict is verdict
     assert found.is_refuted == (verdict is Verdict.REFUTED)
-    assert found.p_value == (1e-5 if found.is_refuted else 1.0)
+    assert found.pvalue == (1e-5 if found.is_refuted else 1.0)
 
 
 def test_the_worst_point_is_a_refuted_one_however_near_another_is():

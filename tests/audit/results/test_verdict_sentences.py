@@ -40,7 +40,7 @@ FULL = 1000
 def audited(claim, kind=FixedSizeResult, **given):
     fields = {
         "mechanism": "m", "pair": Pair(x="", y="", difference="", adjacency="", distance=1.0),
-        "event": Intervals(((-math.inf, 0.5),)), "likelier_on": "x", "alpha": 0.05, "p_value": 0.01,
+        "event": Intervals(((-math.inf, 0.5),)), "likelier_on": "x", "alpha": 0.05, "pvalue": 0.01,
         "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL), "bound": claim.strength + 1e-3,
         "resolution": 0.1, "power": 0.95, "runs": FULL, "pilot_runs": 0, "seed": 1,
     }  # fmt: skip
@@ -120,7 +120,7 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
 
 
 MANY = 123_456_789
-LONG = {"alpha": 1.2345e-7, "runs": MANY, "power": 0.975, "is_replayable": False}
+LONG = {"alpha": 1.2345e-7, "runs": MANY, "power": 0.975, "is_reproducible": False}
 ALL_WRONG = Counts(hits_x=MANY, runs_x=MANY, hits_y=MANY - 1, runs_y=MANY)
 STOPS = [
     {"stopped": "refuted"},
@@ -199,7 +199,7 @@ def test_frequencies_in_the_runs_that_an_event_was_learned_on_are_no_likelihoods
 def test_a_bound_within_a_percent_of_the_claim_says_what_to_do():
     close = audited(PureDP(1.0), bound=1.009)
     assert any("Audit again with more runs and another seed" in remark for remark in close.remarks)
-    unseeded = audited(PureDP(1.0), bound=1.009, is_replayable=False)
+    unseeded = audited(PureDP(1.0), bound=1.009, is_reproducible=False)
     assert any("another seed alone changes nothing" in remark for remark in unseeded.remarks)
     for other in ({"bound": 1.02}, {"bound": 1.009, "alpha": 1e-5}, {"bound": 0.9}):
         assert not any("Audit again" in remark for remark in audited(PureDP(1.0), **other).remarks)

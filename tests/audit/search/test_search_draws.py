@@ -86,7 +86,7 @@ def test_the_pilot_is_shorter_by_the_runs_of_the_search(domain, search_runs):
     assert audit.counts.runs_x + audit.counts.runs_y == 2 * (20_000 - audit.pilot_runs)
     assert sum(watched) == found.runs + 2 * 20_000
     assert f"  pilot   {audit.searched:,} runs of the search on each dataset" in str(found)
-    assert audit.is_replayable
+    assert audit.is_reproducible
 
 
 def test_a_sequential_audit_bets_on_its_first_batch():
@@ -98,9 +98,9 @@ def test_a_sequential_audit_bets_on_its_first_batch():
     alone = check(hardly_noisy, found.x, found.y, **options)
     assert found.audit.is_refuted
     assert found.audit.runs == found.audit.counts.runs_x == found.audit.counts.runs_y == 32
-    assert found.audit.looks[0].p_value < 1.0
+    assert found.audit.looks[0].pvalue < 1.0
     assert (found.audit.pilot_runs, found.audit.searched) == (0, found.ranking[0].runs // 4)
-    assert alone.looks[0].p_value == 1.0
+    assert alone.looks[0].pvalue == 1.0
     assert (alone.runs > 32, alone.pilot_runs) == (True, 32)
     of_audit = {(phase, side, number): len(outputs) for seed, phase, side, number, outputs in drawn if seed == 5}
     assert sum(of_audit.values()) == 2 * 32
@@ -111,7 +111,7 @@ def test_randomness_of_its_own_is_noticed():
         return len(rows) + np.random.default_rng().laplace(size=size)
 
     found = find_worst_pair(own, Rows(most=1), search_runs=800, **OPTIONS | {"runs": 400})
-    assert not found.audit.is_replayable
+    assert not found.audit.is_reproducible
 
 
 def noise_of_a_call(rows, size, rng):
@@ -124,7 +124,7 @@ def noise_of_two_runs(rows, size, rng):
 
 @pytest.mark.parametrize(
     ("mechanism", "check_name"),
-    [(noise_of_a_call, HealthCheck.UNSTEADY_HITS), (noise_of_two_runs, HealthCheck.SERIAL_DEPENDENCE)],
+    [(noise_of_a_call, HealthCheck.NONSTATIONARY), (noise_of_two_runs, HealthCheck.SERIAL_DEPENDENCE)],
 )
 def test_dependent_runs_are_found_without_a_pilot_of_its_own(mechanism, check_name):
     found = find_worst_pair(mechanism, [([1], [])], search_runs=60_000, **OPTIONS)

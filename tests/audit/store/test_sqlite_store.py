@@ -173,7 +173,7 @@ def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
 
 def test_randomness_of_its_own_is_kept_too(tmp_path):
     first = audited(own_randomness, store=tmp_path, sequential=True)
-    assert not first.is_replayable
+    assert not first.is_reproducible
     assert audited(own_randomness, store=tmp_path, sequential=True) == first
 
 

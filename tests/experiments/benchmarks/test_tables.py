@@ -15,7 +15,7 @@ from scipy import stats
 
 from dpaudit import Answers, ApproxDP, PureDP, epsilon_lower
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.event_test import Counts, p_value
+from dpaudit.audit.inference.event_test import Counts, pvalue
 from dpaudit.claims import NFoldComposition
 from dpaudit.domains import Within
 from dpaudit.experiments.benchmarks import (
@@ -78,7 +78,7 @@ def test_the_claims_of_the_subjects_hold_with_equality(subject):
 def test_bisection_finds_what_enumeration_finds(claim, n, m):
     critical = inference.smallest_refuted(n, m, claim, 0.05)
     for x, y in itertools.product(range(n + 1), range(m + 1)):
-        p = p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.05)
+        p = pvalue(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.05)
         assert (p <= 0.05) == (x >= critical[y])
     q = 0.3
     p = float(claim.max_power(q)[0])

@@ -152,7 +152,7 @@ def test_correct_mechanisms_keep_their_claim_and_break_half_of_it(case):
     adapter = from_diffprivlib(make(), **{"adjacency": STEP, **options})
     result = audit(adapter, x, y)
     assert result.verdict is Verdict.NOT_REFUTED
-    assert result.is_replayable == options.get("seeded", True)
+    assert result.is_reproducible == options.get("seeded", True)
     assert audit(adapter, x, y, adapter.claim.with_strength(adapter.claim.strength / 2)).is_refuted
 
 

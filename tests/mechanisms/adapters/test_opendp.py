@@ -308,7 +308,7 @@ def test_a_measurement_breaks_half_of_its_claim_and_its_own_on_other_pairs(made,
     options = {"runs": PLENTY, "alpha": ALPHA, "jobs": 1, "bits": False}
     result = check(made.sample, x, y, claim=made.claim if claim is None else claim, **options)
     assert result.is_refuted
-    assert isinstance(x, list) or not result.is_replayable  # few outcomes may come twice in the same order
+    assert isinstance(x, list) or not result.is_reproducible  # few outcomes may come twice in the same order
     if claim is None:
         with pytest.raises(AdjacencyError, match="no finite distance"):
             check(made, x, y, claim=made.claim, adjacency=made.adjacency, **options)
@@ -415,7 +415,7 @@ def test_the_map_states_the_loss_of_a_move():
 @pytest.mark.parametrize("function", [noisy_count, lambda rows: ONE.invoke(len(rows))])
 def test_a_map_is_stated_and_proves_nothing(function):
     result = replayed(function)
-    assert (result.verdict, result.loss.epsilon, result.findings) == (ReplayVerdict.OPEN, 1.0, ())
+    assert (result.verdict, result.loss.epsilon, result.findings) == (ReplayVerdict.UNDETERMINED, 1.0, ())
     assert "is the one that it states for itself" in str(result)
     (finding,) = replayed(function, claim=0.9).findings
     assert finding.kind is FindingKind.LOSS_ABOVE_CLAIM
@@ -433,7 +433,7 @@ def test_a_map_is_stated_and_proves_nothing(function):
 def test_a_measurement_that_is_made_in_the_mechanism_is_open(made):
     """What it does with its result may depend on the data."""
     result = replay(made, [1, 3, 3], [1, 3], claim=1.0)
-    assert result.verdict is ReplayVerdict.OPEN
+    assert result.verdict is ReplayVerdict.UNDETERMINED
     assert "not the same measurement" in str(result)
 
 
@@ -443,7 +443,7 @@ def test_gaussian_noise():
     result = replayed(lambda rows: gaussian(sum(rows)), ZeroConcentratedDP(1.125 * 0.99))
     assert [finding.kind for finding in result.findings] == [FindingKind.LOSS_ABOVE_CLAIM]
     assert (result.calls[0].mu, result.loss.rho) == (None, pytest.approx(1.125))
-    assert replayed(lambda rows: gaussian(sum(rows)), GaussianDP(9.0)).verdict is ReplayVerdict.OPEN
+    assert replayed(lambda rows: gaussian(sum(rows)), GaussianDP(9.0)).verdict is ReplayVerdict.UNDETERMINED
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ def test_gaussian_noise():
     ],
 )
 def test_maps_that_say_nothing_of_the_claim_leave_it_open(function, claim):
-    assert replayed(function, claim).verdict is ReplayVerdict.OPEN
+    assert replayed(function, claim).verdict is ReplayVerdict.UNDETERMINED
 
 
 def test_whole_numbers_beyond_the_doubles():
@@ -473,4 +473,4 @@ def test_a_queryable_is_not_recorded_and_said():
     result = replayed(asked)
     assert len(result.calls) == 1, "the count alone"
     assert result.unrecorded
-    assert result.verdict is ReplayVerdict.OPEN
+    assert result.verdict is ReplayVerdict.UNDETERMINED

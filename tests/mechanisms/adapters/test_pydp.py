@@ -110,7 +110,7 @@ def test_they_break_half_of_their_claim(make, options, x, y):
     options = {"claim": half, "adjacency": adapter.adjacency, "alpha": 1e-6, "jobs": 1, "bits": False}
     result = check(adapter, x, y, runs=10_000, **options)
     assert result.is_refuted
-    assert not result.is_replayable
+    assert not result.is_reproducible
 
 
 def test_a_strategy_decides_and_a_mean_splits_its_budget():
@@ -159,4 +159,4 @@ def test_aggregates_are_said_to_draw_elsewhere():
     result = replay(lambda rows: total().quick_result(rows), [1.0, 3.0], [1.0], claim=1.0)
     assert not result.calls
     assert result.unrecorded
-    assert result.verdict is ReplayVerdict.OPEN
+    assert result.verdict is ReplayVerdict.UNDETERMINED

@@ -31,7 +31,7 @@ SAID = {
     "allow more with block_seconds=, or use jobs=1": "allow more with --block-seconds, or use --jobs 1",
     "use sequential=True or sequential=False.": "use --sequential or --no-sequential.",
     "or set runs=.": "or set --runs.",
-    "Silence this check with ignore='idle-event'.": "Silence this check with --ignore 'idle-event'.",
+    "Silence this check with ignore='no-power'.": "Silence this check with --ignore 'no-power'.",
     "with store= the audit resumes": "with --out the audit resumes",
     "domain=3 describes no datasets": "--search 3 describes no datasets",
     "bits=True audits the bits too": "--bits true audits the bits too",
@@ -92,7 +92,7 @@ def steps(is_searched=False, out=None, **changes):
 def test_each_verdict_has_a_next_step():
     assert steps(bound=2.0).startswith("next: --seed 4 repeats the audit on new runs; --out DIR writes a report")
     assert "r/report.html" in steps(bound=2.0, out="r")
-    sick = (Finding(HealthCheck.REPEATED_BLOCKS, "Equal."),)
+    sick = (Finding(HealthCheck.DUPLICATE_OUTPUTS, "Equal."),)
     assert steps(findings=sick) == "next: follow the remedy of each failed health check, and audit again"
     assert "--search MODULE:OBJECT in place of --x and --y" in steps()
     assert "more --search-runs try more pairs" in steps(is_searched=True)

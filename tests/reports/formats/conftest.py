@@ -43,7 +43,7 @@ def audit_of(**changes):
             x="list of 3", y="list of 2", difference="1 row only in x", adjacency="add/remove one row", unit="one row",
             distance=1,
         ),
-        "p_value": 0.5, "resolution": 0.25, "runs": 1_000, "pilot_runs": 49, "seed": 7,
+        "pvalue": 0.5, "resolution": 0.25, "runs": 1_000, "pilot_runs": 49, "seed": 7,
         "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     }  # fmt: skip
     return audit_by_hand(**{**given, **changes})
@@ -55,7 +55,7 @@ def canaries(**changes):
         "mechanism": "train", "claim": ApproxDP(1.0, 1e-5), "adjacency": "add-remove", "coins": "independent",
         "canaries": 1_000, "included": 489,
         "guesses": CanaryGuesses(canaries=1_000, numbers=(100, 1_000), right=(60, 510)),
-        "tests": (test,), "carried": test, "alpha": 0.05, "p_value": 0.4, "bound": 0.1, "resolution": 0.25,
+        "tests": (test,), "carried": test, "alpha": 0.05, "pvalue": 0.4, "bound": 0.1, "resolution": 0.25,
         "ceiling": 5.6, "seed": 7,
     }  # fmt: skip
     return CanaryResult(**{**given, **changes})
@@ -69,7 +69,7 @@ def statement(estimate=1.0):
     )  # fmt: skip
 
 
-SICK = audit_of(findings=(Finding(HealthCheck.UNSTEADY_HITS, "hits vary"),), bound=9.0)
+SICK = audit_of(findings=(Finding(HealthCheck.NONSTATIONARY, "hits vary"),), bound=9.0)
 LOW = LowBits(EVENT, "x", Counts(hits_x=90, runs_x=100, hits_y=1, runs_y=100), 2.5, "epsilon")
 ACCEPTED = Accepted(reason="known | old", until="2027-06-30")
 ENTRIES = {

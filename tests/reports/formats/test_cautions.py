@@ -45,7 +45,7 @@ def test_each_kind_has_its_reason(entries, weak, silenced, audit):
     assert kinds(audit(resolution=6.1, bound=1.5)) == [], "a refuted claim was detected"
     assert kinds(audit(claim=PureDP(0.0), bound=0.0)) == []
     # Checks of the use of data do not concern a claim of equal laws.
-    unused = ("constant-output", "equal-datasets", "idle-event")
+    unused = ("constant-output", "equal-datasets", "no-power")
     assert kinds(audit(ignored=unused)) == ["silenced"]
     assert kinds(audit(ignored=unused, claim=PureDP(0.0), bound=0.0)) == []
     assert kinds(audit(ignored=(*unused, *SILENCED), claim=PureDP(0.0), bound=0.0)) == ["silenced"]
@@ -66,7 +66,7 @@ def test_a_caution_is_for_review_in_sarif_and_no_alert(weak, silenced):
     suite = Suite(title="t", entries=(weak, silenced))
     first, second = json.loads(sarif(suite, today=DAY))["runs"][0]["results"]
     assert [(one["kind"], one["level"]) for one in (first, second)] == [("review", "none")] * 2
-    assert "the smallest detectable excess (6.1) is larger than the claim (1)." in first["message"]["text"]
+    assert "the minimum detectable excess (6.1) is larger than the claim (1)." in first["message"]["text"]
     assert "silenced health checks: serial-dependence." in second["message"]["text"]
     assert second["properties"]["ignored"] == "serial-dependence"
     assert json.loads(sarif(suite, code_scanning=True, today=DAY))["runs"][0]["results"] == []
@@ -75,11 +75,11 @@ def test_a_caution_is_for_review_in_sarif_and_no_alert(weak, silenced):
 def test_the_card_says_what_was_silenced(weak, silenced):
     suite = Suite(title="t", entries=(weak, silenced))
     first, second = json.loads(privacy_card(suite, today=DAY))["audits"]
-    assert first["cautions"] == ["the smallest detectable excess (6.1) is larger than the claim (1)"]
+    assert first["cautions"] == ["the minimum detectable excess (6.1) is larger than the claim (1)"]
     assert "the health check serial-dependence, which was silenced" in second["not_examined"]
     assert second["cautions"] == ["silenced health checks: serial-dependence"]
     (row,) = (line for line in privacy_card_markdown(suite, today=DAY).splitlines() if line.startswith("| weak"))
-    assert "| not refuted | 6.1 | the smallest detectable excess (6.1) is larger than the claim (1) |" in row
+    assert "| not refuted | 6.1 | the minimum detectable excess (6.1) is larger than the claim (1) |" in row
 
 
 def test_cautions_are_on_the_first_screen(entries, weak, silenced):
@@ -90,5 +90,5 @@ def test_cautions_are_on_the_first_screen(entries, weak, silenced):
         assert heading(kind, 1) in first
         assert f"**Warning** {heading(kind, 1)}: " in markdown(suite)
     assert heading("low bits", 1) not in first
-    assert "WARNING: the smallest detectable excess (6.1) is larger than the claim (1)" in page
+    assert "WARNING: the minimum detectable excess (6.1) is larger than the claim (1)" in page
     assert "WARNING: silenced health checks: serial-dependence" in page

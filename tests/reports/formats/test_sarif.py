@@ -100,7 +100,7 @@ def test_a_refutation_says_where_what_and_how_sure(entries):
     }
     assert place["logicalLocations"] == [{"fullyQualifiedName": "mylib.counts.noisy_count", "name": "noisy_count"}]
     known = found["properties"]
-    names = ("seed", "runs", "alpha", "bound", "p_value", "verdict")
+    names = ("seed", "runs", "alpha", "bound", "pvalue", "verdict")
     assert [known[name] for name in names] == [7, 1_000, 0.05, 1.5, 0.5, "refuted"]
     assert known["repeat"].startswith("check(mechanism, x, y, claim=PureDP(epsilon=1.0)")
     (source,) = run["artifacts"]
@@ -127,9 +127,9 @@ def test_properties_and_results_that_only_some_audits_have(entries):
     """Bets leave no estimate, and a failed health check no bound; low bits are a warning of their own rule."""
     known = {name: only(entries[name])["properties"].keys() for name in ("stopped", "sick", "refuted")}
     assert not {"estimate", "resolution"} & known["stopped"]
-    assert {"bound", "p_value"} <= known["stopped"]
+    assert {"bound", "pvalue"} <= known["stopped"]
     assert {"estimate", "resolution"} <= known["refuted"]
-    assert not {"bound", "estimate", "p_value", "resolution"} & known["sick"]
+    assert not {"bound", "estimate", "pvalue", "resolution"} & known["sick"]
     assert "hits vary" in only(entries["sick"])["message"]["text"]
     first, second = written(entries["low"])["results"]
     assert (first["kind"], first["ruleId"]) == ("pass", "PureDP")
@@ -177,7 +177,7 @@ def test_a_finding_keeps_its_identity_from_run_to_run(entries):
     (before,) = only(entry)["partialFingerprints"].values()
     moved = {"source": {**SOURCE, "line": 99, "sha256": "cd" * 32}, "seconds": 3.0}
     again = replace(
-        entry.result, seed=8, runs=5_000, bound=1.7, p_value=0.01, alpha=0.01, environment=moved,
+        entry.result, seed=8, runs=5_000, bound=1.7, pvalue=0.01, alpha=0.01, environment=moved,
         versions=(("dpaudit", "9"),),
     )  # fmt: skip
     (after,) = only(replace(entry, result=again, replay=None))["partialFingerprints"].values()

@@ -55,7 +55,7 @@ CALLS = [
     (noisy, {"sequential": True}),
     (noisy, {"distance": 2, "claim": PureDP(0.3), "bits": True}),
     (sometimes, {"cells": 8}),
-    (frozen, {"ignore": ("repeated-blocks", "shared-randomness")}),
+    (frozen, {"ignore": ("duplicate-outputs", "shared-randomness")}),
 ]
 
 
@@ -132,7 +132,7 @@ def test_runs_that_are_not_independent_prove_nothing():
     assert found(sick) == "–"
     assert of(sick)["Lower bound"].startswith("none, because a health check failed")
     suite = Suite(title="", entries=(Entry(name="a", result=sick),))
-    assert suite.adjusted_p_values() == (1.0,)
+    assert suite.adjusted_pvalues() == (1.0,)
     assert "0 claims are refuted" in held_together(suite)
     for text in (html(suite), markdown(suite)):
         assert f"≥ {sick.bound:.4g}" not in text

@@ -20,7 +20,7 @@ from dpaudit.results import Entry, Suite
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "results.json"
 RESULT = next(entry.result for entry in load(SNAPSHOT).entries if entry.name == "training")
-SMALL = replace(RESULT, bound=0.5, p_value=0.2, resolution=math.inf)
+SMALL = replace(RESULT, bound=0.5, pvalue=0.2, resolution=math.inf)
 PAIRS = replace(RESULT, coins="fixed", adjacency="replace", canaries=2_000)
 
 

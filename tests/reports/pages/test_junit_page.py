@@ -33,7 +33,7 @@ REFUTED = dataclasses.replace(RESULT, bound=1.5)
 STOPPED = SequentialResult(
     **{one.name: getattr(REFUTED, one.name) for one in dataclasses.fields(AuditResult)}, stopped="refuted", looks=()
 )
-SICK = dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "hits vary"),) * 2)
+SICK = dataclasses.replace(RESULT, findings=(Finding(HealthCheck.NONSTATIONARY, "hits vary"),) * 2)
 SLOPE = StatementResult(
     statement="The error halves.", quantity="slope", alpha=0.01, method="bootstrap", runs=500, seed=8,
     points=(Point(at="t = 2", estimate=3.0, lower=2.5, upper=3.5, high=2.0), Point(estimate=1.0, lower=0.5, upper=1.5)),
@@ -114,7 +114,7 @@ def test_failures_and_errors_say_what_was_found_and_what_was_expected():
     assert told.get("message") == SLOPE.sentence
     assert "  t = 2: [2.5, 3.5], stated at most 2\n  slope: [0.5, 1.5]" in told.text
     (error,) = report(Entry(name="a", result=SICK)).iter("error")
-    assert error.get("message") == "INCONCLUSIVE: failed health check: unsteady-hits"
+    assert error.get("message") == "INCONCLUSIVE: failed health check: nonstationary"
     assert prose(str(SICK)) in error.text
     ended = Suite(title="t", entries=(Entry(name="a", result=REFUTED, accepted=accepted("2001-01-01")),))
     assert "<failure" in junit(ended), "today is the day by default"
@@ -139,7 +139,7 @@ def hostile(name):
     pair = Pair(x=name, y=name, difference=name, adjacency=name, distance=1)
     result = dataclasses.replace(
         REFUTED, mechanism=name, pair=pair, event=Outcomes((name,)), notes=(name,), versions=((name, name),),
-        findings=(Finding(HealthCheck.UNSTEADY_HITS, name),), environment={"seconds": name},
+        findings=(Finding(HealthCheck.NONSTATIONARY, name),), environment={"seconds": name},
     )  # fmt: skip
     point = Point(at=name, estimate=3.0, lower=2.5, upper=3.5, high=2.0)
     slope = dataclasses.replace(SLOPE, statement=name, quantity=name, points=(point,), notes=(name,))

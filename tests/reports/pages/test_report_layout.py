@@ -28,15 +28,15 @@ STATEMENT = StatementResult(
     points=(Point(estimate=1.0, lower=0.9, upper=1.1, low=0.5, high=0.5),), alpha=0.01, method="by hand", runs=20_000,
     seed=3,
 )  # fmt: skip
-FINDING = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
-result = partial(large, bound=0.9, p_value=0.31, versions=(("dpaudit", "0.1.0"),))
+FINDING = Finding(HealthCheck.DUPLICATE_OUTPUTS, "2 of 9 blocks are equal.")
+result = partial(large, bound=0.9, pvalue=0.31, versions=(("dpaudit", "0.1.0"),))
 
 
 def text_of(page):
     return " ".join(unescape(re.sub(r"<[^>]*>", "", page)).split())
 
 
-MILD, SEVERE = result(bound=1.5, p_value=1e-9), result(bound=0.0409, claim=PureDP(1e-5), p_value=1e-9)
+MILD, SEVERE = result(bound=1.5, pvalue=1e-9), result(bound=0.0409, claim=PureDP(1e-5), pvalue=1e-9)
 ENDLESS, SICK, WEAK = result(bound=0.1, claim=PureDP(0.0)), result(findings=(FINDING,)), result(resolution=math.inf)
 FINE = result(bound=0.9)
 
@@ -146,7 +146,7 @@ def test_limits_together_are_a_union_bound_and_holms_method():
     assert "All lower bounds and intervals of the 2 audits hold together with confidence 90%" in few.sentences[0]
     assert "repeat the audits with alpha at most 0.025." in few.sentences[1]
     assert (few.refuted_together, few.refuted_alone) == (("a",), ())
-    many = limits_of(suite_of(**{f"fine {index}": FINE for index in range(30)}, just=result(bound=1.01, p_value=0.04)))
+    many = limits_of(suite_of(**{f"fine {index}": FINE for index in range(30)}, just=result(bound=1.01, pvalue=0.04)))
     assert "no stated confidence, because the alphas sum to 1.6" in many.sentences[0]
     assert "alpha at most 0.0016." in many.sentences[1]
     assert (many.refuted_together, many.refuted_alone) == ((), ("just",))

@@ -44,7 +44,7 @@ HOSTILE = [
 ]
 
 
-FINDING = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
+FINDING = Finding(HealthCheck.DUPLICATE_OUTPUTS, "2 of 9 blocks are equal.")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def hostile():
                 pair=Pair(x=name, y=name, difference=name, adjacency=name, distance=2, contents=(name, name)),
                 event=Outcomes((name, None)),
                 sketch=Sketch((name, "b"), (), (30, 20), (20, 30)),
-                findings=(Finding(HealthCheck.UNSTEADY_HITS, name),) * (index % 2),
+                findings=(Finding(HealthCheck.NONSTATIONARY, name),) * (index % 2),
                 versions=((name, name),),
                 environment={name: name},
             ),
@@ -213,14 +213,14 @@ def printed(suite, width=100):
     ],
 )
 def test_a_refuted_bound_is_not_rounded_below_the_claim(claimed, bound, least, beside):
-    refuted = result(claim=PureDP(claimed), bound=bound, p_value=0.01)
+    refuted = result(claim=PureDP(claimed), bound=bound, pvalue=0.01)
     assert found(refuted) == f"ε {least}"
     said = least.replace("≥", ">=").replace("∞", "inf").replace(",", "")
     assert str(refuted).startswith(f"REFUTED: epsilon {said}, claimed {beside} (")
 
 
 def test_a_long_remark_is_cut_before_it_is_broken_into_lines():
-    refuted = result(claim=PureDP(1.0), bound=1.5, p_value=0.01, notes=("word " * 5_000, "short"))
+    refuted = result(claim=PureDP(1.0), bound=1.5, pvalue=0.01, notes=("word " * 5_000, "short"))
     first, *lines = printed_lines(refuted, 1_000)
     assert first == refuted.sentence
     assert 1_000 <= sum(map(len, lines)) < 1_200

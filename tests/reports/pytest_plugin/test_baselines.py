@@ -87,13 +87,13 @@ def test_what_is_saved_and_what_is_compared_have_streams_of_their_own(three):
     """Where a session does both it counts twice, and files of either can be compared with each other."""
     assert streams(three) == ["baseline main"]
     first = load(baseline(three))
-    assert {one.p_value for one in compare(first, first)} == {None}
+    assert {one.pvalue for one in compare(first, first)} == {None}
     # A baseline that is renewed while it is compared with is compared by the counts that are its own.
     for name in ("linux/branch", "main"):
         run(three, "--dp-audit-compare=main", f"--dp-audit-save={name}").assert_outcomes(passed=2)
         assert streams(three, name) == ["comparison with main", f"baseline {name}"]
         found = compare(first, load(baseline(three, name)))
-        assert [(one.has_changed, one.p_value is None) for one in found] == 3 * [(False, False)]
+        assert [(one.has_changed, one.pvalue is None) for one in found] == 3 * [(False, False)]
     run(three, "--dp-audit-compare=main", "-k", "one").assert_outcomes(passed=1, deselected=1)
 
 

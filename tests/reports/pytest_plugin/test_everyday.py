@@ -222,7 +222,7 @@ def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):
     assert shown.count(f"{line}5, with laplace noise of scale 2; worst-case loss 2.5, claimed 1") == 1
     assert shown.count(SOURCE) == 2
     assert "  seed    7" in shown
-    assert "replay     OPEN: neither an excess nor a bound" in shown, "what is not recorded is said"
+    assert "replay     UNDETERMINED: neither an excess nor a bound" in shown, "what is not recorded is said"
     suite = load(project.path / "audits.json")
     page, text = html(suite), markdown(suite)
     assert page.count("<h4>Replay</h4>") == 2
